@@ -37,7 +37,7 @@ help:
 	@echo "make lint     check formatting, style and types"
 	@echo "make format   format the code and repair what can be repaired automatically"
 	@echo "make bench    run every benchmark (SWEETSPOT_BENCH_DATA=folder adds tables of your own)"
-	@echo "make docs     write a page about every public name to docs/api"
+	@echo "make docs     build the documentation as a site in docs/site, with search and the calls"
 	@echo "make docs-pictures  make the pictures of the documentation and its notebook anew"
 	@echo "make paper-figures  compute the papers' figures anew that come with the app (eight minutes; DATA=folder: on the papers' own data, only printed)"
 	@echo "make plotly   make plotly.js anew, with the kinds of traces that our figures have (needs npm)"
@@ -100,8 +100,8 @@ bench: .venv/.stamp-dev
 
 # Without the sources, which would double its 33 MB.
 docs: .venv/.stamp-dev
-	@$(PY) -m pdoc --docformat google --no-show-source --output-directory docs/api dpcore
-	@echo "Wrote docs/api/index.html"
+	@$(PY) -m sphinx -q -W --keep-going -c docs . docs/site
+	@echo "Wrote docs/site/README.html"
 
 docs-pictures: .venv/.stamp-dev
 	@$(PY) docs/pictures.py

@@ -82,18 +82,18 @@ def _read_integers(values: object, argument_name: str, max_integer: int, problem
         problems.add(f"{argument_name} must be one-dimensional and not empty; got shape {numbers.shape}")
         return NO_INTEGERS
     with np.errstate(invalid="ignore"):
-        masks_by_requirement = {
+        fault_masks_by_requirement = {
             "a finite number": ~np.isfinite(numbers),
             "at least 1 (leave out users who contribute nothing)": numbers < 1,
             f"at most {max_integer:,}": numbers > max_integer,
             "whole": numbers != np.floor(numbers),
         }
     valid_mask = np.ones(numbers.shape, bool)
-    for requirement, fault_mask in masks_by_requirement.items():
-        new_mask = fault_mask & valid_mask
+    for requirement, fault_mask in fault_masks_by_requirement.items():
+        first_fault_mask = fault_mask & valid_mask
         valid_mask &= ~fault_mask
-        if new_mask.any():
-            first_index, num_further = int(np.argmax(new_mask)), int(new_mask.sum()) - 1
+        if first_fault_mask.any():
+            first_index, num_further = int(np.argmax(first_fault_mask)), int(first_fault_mask.sum()) - 1
             further_text = f" (and {num_further:,} more)" if num_further else ""
             entry_text = f"entry {first_index + 1} is {numbers[first_index]!s}{further_text}"
             problems.add(f"{argument_name} must be {requirement}; {entry_text}")
@@ -258,12 +258,12 @@ class ContributionHistogram(ByDigest):
     # large sizes down, so that the small terms 1/s are added before the large ones.
     @cached_property
     def _rows_before(self) -> FloatArray:
-        """Return the rows of users of smaller sizes, for each size, and as a last entry all rows, float64."""
+        """Return the number of rows of users below each size, and as a last entry that of all rows, float64."""
         return np.concatenate(([0.0], np.cumsum(self.sizes.astype(np.float64) * self.users)))
 
     @cached_property
     def _users_from(self) -> FloatArray:
-        """Return the users with at least each size, and a 0 behind the last, float64."""
+        """Return the number of users with at least each size, and a 0 behind the last, float64."""
         return suffix_sums(self.users.astype(np.float64))
 
     @cached_property
@@ -273,12 +273,12 @@ class ContributionHistogram(ByDigest):
 
     @cached_property
     def _rows_from(self) -> FloatArray:
-        """Return the rows of the users with at least each size, and a 0 behind the last, float64."""
+        """Return the number of rows of users with at least each size, and a 0 behind the last, float64."""
         return suffix_sums(self.sizes.astype(np.float64) * self.users)
 
     @cached_property
     def _excess_from(self) -> FloatArray:
-        """Return the rows that a cap at each size cuts, and a 0 behind the last."""
+        """Return the number of rows that a cap at each size cuts, and a 0 behind the last."""
         return excess_sums(self.sizes.astype(np.float64), self._users_from)
 
     @cached_property
@@ -299,8 +299,8 @@ class ContributionHistogram(ByDigest):
         """
         h = np.asarray(h, dtype=np.float64)
         k = self.count_sizes_up_to(h) if size_index is None else size_index
-        next_gaps = np.append(self.sizes, 0)[k] - h  # Behind the last size nobody is left to count it.
-        return np.asarray(next_gaps * self._users_from[k] + self._excess_from[k])
+        gaps_to_next = np.append(self.sizes, 0)[k] - h  # Behind the last size nobody is left to count it.
+        return np.asarray(gaps_to_next * self._users_from[k] + self._excess_from[k])
 
     def pieces(self, h: npt.ArrayLike) -> Pieces:
         """Compute the sums over the users at or below, and above, each bound in ``h``.
@@ -319,8 +319,8 @@ class ContributionHistogram(ByDigest):
 
     def pieces_after(self, size_index: SizeIndex) -> Pieces:
         """Compute `pieces` from the number of sizes at or below each bound, without a search."""
-        sums_by_size = self._rows_before, self._users_from, self._inverse_from
-        return Pieces(*(per_size[size_index] for per_size in sums_by_size))
+        k = size_index
+        return Pieces(self._rows_before[k], self._users_from[k], self._inverse_from[k])
 
     def pieces_at_sizes(self) -> Pieces:
         """Compute `pieces` at every distinct size, each field of shape (k,), without a search."""
@@ -343,7 +343,7 @@ class ContributionHistogram(ByDigest):
         return int(self.pieces(h).users_above)
 
     def heaviest_sizes(self, max_users: int) -> IntArray:
-        """Return the numbers of rows of the heaviest users, descending, of at most ``max_users``."""
+        """Return the numbers of rows of the ``max_users`` heaviest users, or of all if they are fewer, descending."""
         user_counts = np.minimum(self.users[::-1][:max_users], max_users)
         return np.repeat(self.sizes[::-1][:max_users], user_counts)[:max_users]
 
@@ -366,8 +366,8 @@ class ContributionHistogram(ByDigest):
         # Users counted from the heaviest; sizes descending. The last size that is needed only in part is
         # taken in part.
         cumulative_users = np.concatenate(([0.0], np.cumsum(self.users[::-1].astype(np.float64))))
-        rows_of_sizes = (self.sizes.astype(np.float64) * self.users)[::-1]
-        cumulative_rows = np.concatenate(([0.0], np.cumsum(rows_of_sizes)))
+        rows_per_size = (self.sizes.astype(np.float64) * self.users)[::-1]
+        cumulative_rows = np.concatenate(([0.0], np.cumsum(rows_per_size)))
         return np.asarray(np.interp(user_counts, cumulative_users, cumulative_rows) / cumulative_rows[-1])
 
     def summary(self) -> Summary:
@@ -384,16 +384,16 @@ class ContributionHistogram(ByDigest):
 
 
 def rank_within_users(user_codes: npt.NDArray[np.signedinteger[Any]], keys: npt.ArrayLike) -> IntArray:
-    """Rank the rows of each user 0, 1, 2 … by their keys, shape of ``user_codes``; rows stand in any order."""
+    """Rank the rows of each user 0, 1, 2 … by a key per row, shape of ``user_codes``; rows stand in any order."""
     row_order = np.lexsort((np.asarray(keys), user_codes))
-    sorted_users = user_codes[row_order]
+    sorted_codes = user_codes[row_order]
     ranks = np.empty(user_codes.size, dtype=np.int64)
-    ranks[row_order] = np.arange(user_codes.size) - np.searchsorted(sorted_users, sorted_users)
+    ranks[row_order] = np.arange(user_codes.size) - np.searchsorted(sorted_codes, sorted_codes)
     return ranks
 
 
 def log_spaced(low: float, high: float, num_points: int, extra_points: Sequence[float] = ()) -> FloatArray:
-    """Build ascending log-spaced numbers from ``low`` to ``high``, with both ends and ``extra_points`` included.
+    """Build ascending log-spaced numbers from ``low`` to ``high``, with both ends and the extra points between them.
 
     Args:
         low: Lower end, above 0.
@@ -402,5 +402,5 @@ def log_spaced(low: float, high: float, num_points: int, extra_points: Sequence[
         extra_points: Further numbers; those outside [low, high] are left out.
     """
     grid = np.geomspace(low, high, num_points) if high > low else np.array([float(low)])
-    extra_inside = [x for x in extra_points if low <= x <= high]
-    return np.unique(np.concatenate((np.clip(grid, low, high), [low, high], extra_inside)))
+    inner_points = [x for x in extra_points if low <= x <= high]
+    return np.unique(np.concatenate((np.clip(grid, low, high), [low, high], inner_points)))

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
-from dpcore.contributions import ByDigest, ContributionHistogram, FloatArray, IntArray
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.data.array_facet import ArrayFacet
 from dpcore.data.tables import TableLayout
+from dpcore.data.value_bins import ValueBins
 
 MAX_VALUES = 20_000_000
-"""Rows that the facet `Values` may hold: 16 bytes each, 320 MB."""
+"""Entries that the facet `Values` may hold: 16 bytes each, 320 MB."""
 MAX_TOTALS = 20_000_000
 """Users that the facet `Totals` may hold: 8 bytes each, 160 MB."""
 MAX_PAIRS = 20_000_000
@@ -33,40 +37,7 @@ class Contribution(enum.Enum):
     TOTAL = "total of a column"
 
 
-class _Facet(ByDigest):
-    """Base of dataclasses of arrays, which become int64 or float64 by their types, read-only, and equal by content."""
-
-    def __post_init__(self) -> None:
-        filled_fields = [f for f in fields(self) if getattr(self, f.name) is not None]  # type: ignore[arg-type]
-        array_fields = [f for f in filled_fields if "Array" in f.type]
-        for array_field in array_fields:
-            entry_type = np.int64 if array_field.type.startswith("Int") else np.float64
-            values = getattr(self, array_field.name)
-            # Nobody else can write to a read-only array of the right type: copies would double the memory.
-            is_array = isinstance(values, np.ndarray)
-            is_shareable = is_array and values.base is None and not values.flags.writeable
-            array = np.array(values, entry_type, order="C", copy=None if is_shareable else True)
-            object.__setattr__(self, array_field.name, array)
-        problems = Problems()
-        self._check(problems)
-        problems.raise_if_any()
-        for array_field in array_fields:
-            getattr(self, array_field.name).flags.writeable = False
-
-    def _check(self, problems: Problems) -> None:
-        """Add a problem for every fault of the attributes; a facet without conditions adds none."""
-
-    @cached_property
-    def digest(self) -> str:
-        """Return the SHA-256 of the content, hexadecimal. It comes from the data: as private as they are."""
-        hasher = hashlib.sha256(type(self).__name__.encode())
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            hasher.update(value.ravel().data if isinstance(value, np.ndarray) else repr(value).encode())
-        return hasher.hexdigest()
-
-
-class _OfTasks(_Facet):
+class _OfTasks(ArrayFacet):
     """A facet of tasks, which some columns name together."""
 
     column: str
@@ -74,39 +45,85 @@ class _OfTasks(_Facet):
 
     @property
     def label(self) -> str:
-        """Return the name of a task: its columns, as in ``product × day``."""
+        """Return the names of the columns that name a task together, as in ``product × day``."""
         return " × ".join((self.column, *self.further_columns))
 
 
 @dataclass(frozen=True, eq=False)
-class Values(_Facet):
-    """One value per row, sorted by user.
+class Values(ArrayFacet):
+    """One value per row, or the mean of a user's rows in each public bin, sorted by user.
 
     Attributes:
-        user_codes: Codes 0 .. num_users - 1, ascending, shape (num_rows,), int64. Never ids.
-        values: Finite values, shape (num_rows,), float64, in the column's own unit.
+        user_codes: Codes 0 .. num_users - 1, ascending, shape (num_entries,), int64. Never ids.
+        values: Finite values, shape (num_entries,), float64, in the column's own unit.
         column: Name of the column they came from.
+        num_rows_each: Rows of each entry, at least 1, shape (num_entries,), int64; None where each is one row.
+        deviations: Standard deviation of the values of these rows, divisor num_rows_each, likewise; 0 outside the bins.
+        bins: The public bins; None where each entry is one row.
 
     Raises:
-        InvalidInput: Shapes differ, codes not ascending, values not finite.
+        InvalidInput: Shapes differ, codes not ascending, values not finite, an entry without rows.
     """
 
     user_codes: IntArray
     values: FloatArray
     column: str = "value"
+    num_rows_each: IntArray | None = None
+    deviations: FloatArray | None = None
+    bins: ValueBins | None = None
 
     def _check(self, problems: Problems) -> None:
-        """Add a problem if shapes differ, codes are not ascending or values not finite."""
+        """Add a problem for no values, other shapes, unsorted codes, values not finite and entries without rows."""
         if self.user_codes.shape != self.values.shape or self.values.ndim != 1 or self.values.size == 0:
             problems.add("user_codes and values must be one-dimensional, of the same length, not empty")
         elif np.any(self.user_codes[1:] < self.user_codes[:-1]):
             problems.add("user_codes must be ascending")
         if not np.all(np.isfinite(self.values)):
             problems.add("values must be finite numbers")
+        num_rows = self.num_rows_each
+        if num_rows is not None and (num_rows.shape != self.values.shape or np.any(num_rows < 1)):
+            problems.add("num_rows_each must be whole numbers of at least 1, one per value")
+        deviations = self.deviations
+        if deviations is not None and (
+            deviations.shape != self.values.shape or not np.all(deviations >= 0.0)
+        ):
+            problems.add("deviations must be numbers of at least 0, one per value")
+
+    @property
+    def num_rows(self) -> int:
+        """Return the number of rows."""
+        return self.values.size if self.num_rows_each is None else int(self.num_rows_each.sum())
+
+    @cached_property
+    def limits(self) -> tuple[float, float]:
+        """Return the least and the largest value; of binned values the ends of the public bins."""
+        if self.bins is not None:
+            return self.bins.lower, self.bins.upper
+        return float(self.values.min()), float(self.values.max())
+
+    @cached_property
+    def first_entries(self) -> IntArray:
+        """Return the index of the first entry of each user, shape (num_users,)."""
+        return np.flatnonzero(np.concatenate(([True], np.diff(self.user_codes) > 0)))
+
+    @cached_property
+    def rows_per_user(self) -> IntArray:
+        """Return the number of rows of each user, shape (num_users,)."""
+        if self.num_rows_each is None:
+            return np.diff(np.append(self.first_entries, self.values.size))
+        return np.add.reduceat(self.num_rows_each, self.first_entries)
+
+    def weigh(self, terms: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return a term per entry, times the number of its rows."""
+        return terms if self.num_rows_each is None else terms * self.num_rows_each
+
+    def sum_per_user(self, terms: FloatArray) -> FloatArray:
+        """Return for each user the sum over their rows of a term per entry, shape (num_users,)."""
+        return np.asarray(np.add.reduceat(self.weigh(terms), self.first_entries))
 
 
 @dataclass(frozen=True, eq=False)
-class Totals(_Facet):
+class Totals(ArrayFacet):
     """One non-negative total per user, zeros allowed; or the totals that occur with the users who have each.
 
     Attributes:
@@ -189,8 +206,8 @@ class Pairs(_OfTasks):
         if user_codes.shape != task_codes.shape or user_codes.ndim != 1 or not user_codes.size:
             problems.add("user_codes and task_codes must be one-dimensional, of the same length, not empty")
         else:
-            repeat_mask = (user_codes[1:] == user_codes[:-1]) & (task_codes[1:] <= task_codes[:-1])
-            if np.any(user_codes[1:] < user_codes[:-1]) or np.any(repeat_mask):
+            unsorted_mask = (user_codes[1:] == user_codes[:-1]) & (task_codes[1:] <= task_codes[:-1])
+            if np.any(user_codes[1:] < user_codes[:-1]) or np.any(unsorted_mask):
                 problems.add("pairs must be distinct and sorted by user, then task")
             if task_codes.min() < 0 or task_codes.max() >= self.num_tasks or user_codes[0] < 0:
                 problems.add("a code is out of range")
@@ -198,10 +215,10 @@ class Pairs(_OfTasks):
 
     def _check_amounts(self, problems: Problems) -> None:
         """Add problems for rows, sums and squares that have another shape, are wrong, or lack each other."""
-        for name in ("rows", "sums", "sums_of_squares"):
-            array = getattr(self, name)
+        for field_name in ("rows", "sums", "sums_of_squares"):
+            array = getattr(self, field_name)
             if array is not None and array.shape != self.user_codes.shape:
-                problems.add(f"{name} must have one entry per pair")
+                problems.add(f"{field_name} must have one entry per pair")
         if self.rows is not None and self.rows.size and self.rows.min() < 1:
             problems.add("a pair must have at least one row")
         has_squares, has_range = self.sums_of_squares is not None, self.value_range is not None
@@ -264,12 +281,12 @@ class PairSizes(_OfTasks):
 
     def _check(self, problems: Problems) -> None:
         """Add problems for lists of different lengths, entries below 1, and totals that contradict each other."""
-        for names in (("groups", "rows", "pairs"), ("task_rows", "task_users")):
-            arrays = [getattr(self, name) for name in names]
+        for field_names in (("groups", "rows", "pairs"), ("task_rows", "task_users")):
+            arrays = [getattr(self, field_name) for field_name in field_names]
             if arrays[0].size == 0 or any(array.shape != (arrays[0].size,) for array in arrays):
-                problems.add(f"{', '.join(names)} must have the same length, at least 1")
+                problems.add(f"{', '.join(field_names)} must have the same length, at least 1")
             elif min(int(array.min()) for array in arrays) < 1:
-                problems.add(f"{', '.join(names)} must be at least 1")
+                problems.add(f"{', '.join(field_names)} must be at least 1")
         if problems.entries:
             return
         has_equal_num_pairs = int(self.pairs.sum()) == int(self.task_users.sum())
@@ -279,7 +296,7 @@ class PairSizes(_OfTasks):
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledRows(_Facet):
+class LabelledRows(ArrayFacet):
     """Features, a label and an owner per row, for models.
 
     Attributes:
@@ -378,17 +395,17 @@ class Dataset:
             problems.add("data are a DP release exactly where it is said what the release guarantees")
         if self.release is not None and any(facet is not None for facet in self._facets):
             problems.add("a DP release holds only how many users have how many rows, no further facet")
-        for name, facet in (("values", self.values), ("table", self.table)):
+        for facet_name, facet in (("values", self.values), ("table", self.table)):
             if facet is None or self.contribution is not Contribution.ROWS:
                 continue
-            rows_per_user = np.bincount(facet.user_codes)
+            rows_per_user = np.bincount(facet.user_codes, getattr(facet, "num_rows_each", None))
             if ContributionHistogram.from_counts(rows_per_user[rows_per_user > 0]) != self.histogram:
-                problems.add(f"the {name} facet does not have the histogram's rows per user")
+                problems.add(f"the {facet_name} facet does not have the histogram's rows per user")
         problems.raise_if_any()
 
     @cached_property
     def digest(self) -> str:
-        """Return the SHA-256 of histogram, facets and label: the cache key. It is as private as the data."""
+        """Return the SHA-256 of histogram, facets, label, unit and rule for missing values: as private as the data."""
         hasher = hashlib.sha256(self.histogram.digest.encode())
         hasher.update(f"{self.provenance.label}/{self.contribution.value}".encode())
         for facet in self._facets:
@@ -423,7 +440,7 @@ class Dataset:
             )
 
     @property
-    def _facets(self) -> tuple[_Facet | None, ...]:
+    def _facets(self) -> tuple[ArrayFacet | None, ...]:
         """Return all facets in a fixed order, None for each that is missing."""
         return (self.values, self.totals, self.pairs, self.tasks, self.table, self.pair_sizes)
 

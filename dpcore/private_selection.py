@@ -26,7 +26,13 @@ from dpcore.counting.user_amounts import read_user_amounts
 from dpcore.data.column_names import list_columns
 from dpcore.data.column_roles import MissingRule, Roles
 from dpcore.data.group_list import find_groups, write_groups
-from dpcore.data.totals_per_user import UserAmounts, build_dummy_dataset, get_role_columns, get_user_amounts
+from dpcore.data.totals_per_user import (
+    UserAmounts,
+    build_dummy_dataset,
+    expand_rows,
+    get_role_columns,
+    get_user_amounts,
+)
 from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean import Clamp
 from dpcore.per_group.parameters import Statistic
@@ -92,12 +98,8 @@ def select_privately(
         InvalidInput: A setting or a column is missing or wrong, or the data are no table. No sentence depends on the
             rows of one user.
     """
-    options: dict[str, Any] = {
-        "largest": largest,
-        "margin": margin,
-        "unit": unit,
-        "highest_amount": highest_amount,
-    }
+    options: dict[str, Any] = {"largest": largest, "margin": margin, "unit": unit}
+    options["highest_amount"] = highest_amount
     if total_epsilon is not None:
         if epsilon is not None:
             raise refuse("a total epsilon is divided, and the selection has no epsilon of its own beside it")
@@ -176,20 +178,17 @@ def select_range(
     assert isinstance(relation, Relation)
     total_epsilon = float(epsilon) if is_total_epsilon else None
     if total_epsilon is not None:
-        share = find_share(NumberPair.RANGE)
-        shares = divide_budget(total_epsilon, share, relation.neighbours, Ledger())
-        epsilon, selection_epsilon = shares.release_epsilon, shares.selection_epsilon
-    further_settings = unit, largest, centre, lower, relation.neighbours, users, max_contributions
-    problem = RangeProblem(epsilon, selection_epsilon, *further_settings, options["clamp"] is Clamp.USERS)
+        selection_share = find_share(NumberPair.RANGE)
+        epsilon_shares = divide_budget(total_epsilon, selection_share, relation.neighbours, Ledger())
+        epsilon, selection_epsilon = epsilon_shares.release_epsilon, epsilon_shares.selection_epsilon
+    range_arguments = unit, largest, centre, lower, relation.neighbours, users, max_contributions
+    problem = RangeProblem(epsilon, selection_epsilon, *range_arguments, options["clamp"] is Clamp.USERS)
     request = SelectionRequest(NumberPair.RANGE, problem, epsilon, total_epsilon=total_epsilon)
     columns: dict[str, Any] = {"user": tuple(list_columns(user)), "group": (), "value": value}
     columns |= {"missing": missing, "sheet": sheet, "separator": separator}
     if isinstance(data, Dataset):
-        columns, user_amounts, values = (
-            get_role_columns(data),
-            UserAmounts(data.histogram, name=data.name),
-            data.values,
-        )
+        columns, values = get_role_columns(data), data.values and expand_rows(data.values)
+        user_amounts = UserAmounts(data.histogram, name=data.name)
     else:
         user_amounts = _read_amounts(data, columns, request)
         values = None
@@ -226,7 +225,7 @@ def dropped_cells(question: str, data: Any, settings: Mapping[str, Any], **optio
 def _pose_question(
     question: str, data: Any, settings: Mapping[str, Any], epsilon: float | None, options: Mapping[str, Any]
 ) -> tuple[Reply, SelectionRequest, UserAmounts, Dataset]:
-    """Ask on a made-up table; return its reply, the request, the amounts to select from, and the table."""
+    """Ask on a made-up table; return its reply, the selection request, the amounts to select from, and the table."""
     if question not in SELECTABLE:
         raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE)}; got {question!r}")
     columns: dict[str, Any] = {name: tuple(list_columns(settings.get(name))) for name in ("user", "group")}
@@ -244,9 +243,9 @@ def _pose_question(
     column_arguments = questions.QUESTIONS[question].column_arguments
     call_settings |= {name: column for name, column in columns.items() if name in column_arguments and column}
     # The settings are checked before any row is read.
-    list_names, edges = find_groups(write_groups(settings.get("groups")), settings.get("edges"))
+    listed_groups, bin_edges = find_groups(write_groups(settings.get("groups")), settings.get("edges"))
     dummy_dataset = build_dummy_dataset(
-        columns, provenance, contribution, task_names=(edges or list_names)[:1]
+        columns, provenance, contribution, task_names=(bin_edges or listed_groups)[:1]
     )
     reply = questions.reply_of(question, dummy_dataset, call_settings)
     request = _build_request(reply, epsilon, options)
@@ -283,7 +282,10 @@ def _build_request(reply: Reply, epsilon: float | None, options: Mapping[str, An
 
 
 def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest) -> UserAmounts:
-    """Read the amounts per user that a private selection is made from, out of any accepted kind of data."""
+    """Read the amounts per user that a private selection is made from, out of any accepted kind of data.
+
+    ``columns`` has by argument the columns, and how the data are read: ``missing``, ``sheet`` and ``separator``.
+    """
     pair_problem = request.problem if isinstance(request.problem, PrivatePairProblem) else None
     is_sum_per_group = pair_problem is not None and pair_problem.parameters.statistic is Statistic.SUM
     is_range = request.number is NumberPair.RANGE
@@ -294,9 +296,9 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
     user_columns, group_columns, value_column = columns["user"], columns["group"], columns["value"]
     named_columns = [*user_columns, *group_columns, *([value_column] if value_column is not None else [])]
     files: list[File] = [Path(path) for path in list_paths(data) or ()]
-    names: list[str] | None = None
+    file_names: list[str] | None = None
     if is_table(data):
-        files, names = [MemoryFile(write_parquet(data, named_columns))], [FRAME_FILE]
+        files, file_names = [MemoryFile(write_parquet(data, named_columns))], [FRAME_FILE]
     if not files:
         return UserAmounts(_build_from_counts(data))
     if not user_columns:
@@ -313,8 +315,8 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         () if pair_problem is None else group_columns,
         missing=missing,
     )
-    reading = {name: columns.get(name) or "" for name in ("sheet", "separator")}
-    user_amounts = read_user_amounts(files, names, roles, named_columns, keeps_rows=is_range, **reading)
+    options: dict[str, Any] = {name: columns.get(name) or "" for name in ("sheet", "separator")}
+    user_amounts = read_user_amounts(files, file_names, roles, named_columns, keeps_rows=is_range, **options)
     return get_user_amounts(user_amounts) if isinstance(user_amounts, Dataset) else user_amounts
 
 

@@ -55,7 +55,7 @@ class Question:
 
     Attributes:
         package_name: Package of its mathematics, below `dpcore`.
-        accepted_columns: Which of value and group it takes.
+        accepted_columns: Which of value and group it takes; of tables with a label, of ranges and positive.
         needed_columns: Which of them it cannot do without.
         required_settings: Settings that have a default on the page and must be said here, as a wrong one is not seen.
         fixed_settings: Settings that the call itself stands for, as a field holds them.
@@ -63,7 +63,7 @@ class Question:
             needed.
         source_with_data: The setting ``source`` where data are given and it is not said; empty where the answer sees to
             it itself.
-        fields_by_setting: The field of the page's parameters behind a setting, where it has another name than the
+        field_names_by_setting: The field of the page's parameters behind a setting, where it has another name than the
             setting of the call.
         derived_settings: Settings that follow from the data where they are not said, as ``choose_defaults`` of the
             package has them; the page proposes the same.
@@ -77,7 +77,7 @@ class Question:
     needed_columns: tuple[str, ...] = ()
     required_settings: tuple[str, ...] = ()
     fixed_settings: Mapping[str, str] = field(default_factory=dict)
-    fields_by_setting: Mapping[str, str] = field(default_factory=dict)
+    field_names_by_setting: Mapping[str, str] = field(default_factory=dict)
     default_data: tuple[Any, ...] = ()
     source_with_data: str = ""
     derived_settings: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ QUESTIONS = {
     "quantile_bound": Question(
         "quantile",
         needed_columns=("value",),
-        fields_by_setting={"lower": "low", "upper": "high"},
+        field_names_by_setting={"lower": "low", "upper": "high"},
         derived_settings=("bound_from", "neighbours"),
     ),
     "plan_bounds": Question(
@@ -129,11 +129,11 @@ QUESTIONS = {
         "factorisation",
         accepted_columns=("value", "group"),
         required_with_data=("lower", "upper"),
-        fields_by_setting={"lower": "lowest", "upper": "highest"},
+        field_names_by_setting={"lower": "lowest", "upper": "highest"},
         default_data=(None,),
     ),
     "private_bound": Question(
-        "private_choice", fields_by_setting={"neighbours": "relation"}, derived_settings=("user_share",)
+        "private_choice", field_names_by_setting={"neighbours": "relation"}, derived_settings=("user_share",)
     ),
     "owners": Question("data_owners", default_data=(Disclosure.PUBLIC,), source_with_data="data"),
 }
@@ -224,10 +224,11 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
         parameters = dataclasses.replace(parameters, **{key: defaults[key] for key in unset_keys})
     answer = build_answer(subject, parameters)
     dataset = subject if isinstance(subject, Dataset) else None
-    call = call_with(question.package_name, answer.parameters)
-    assert call is not None
-    docstring, answer_package = inspect.getdoc(build_answer) or "", f"dpcore.{question.package_name}.answer"
-    return Reply(answer, (call_name, call[1]), answer_package, docstring.partition("\n")[0], dataset, subject)
+    call_and_settings = call_with(question.package_name, answer.parameters)
+    assert call_and_settings is not None
+    purpose_sentence = (inspect.getdoc(build_answer) or "").partition("\n")[0]
+    package_name = f"dpcore.{question.package_name}.answer"
+    return Reply(answer, (call_name, call_and_settings[1]), package_name, purpose_sentence, dataset, subject)
 
 
 def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any:
@@ -254,7 +255,7 @@ def parameters_of(call_name: str) -> type[Any]:
 
 
 def types_of(call_name: str) -> dict[str, Any]:
-    """Return the types of a call's own settings by name, and of ``intercept`` if the call has that."""
+    """Return the types of a call's own settings by name, and of ``intercept`` and ``missing`` if the call has them."""
     question = QUESTIONS[call_name]
     _, parameters_type, _ = _answer_types(question)
     types_by_field = text_fields.list_field_types(parameters_type)
@@ -281,16 +282,16 @@ def call_with(package_name: str, parameters: Any) -> tuple[str, dict[str, Any]] 
     Returns:
         Name and settings; None where no call asks this question.
     """
-    names = [f.name for f in dataclasses.fields(parameters) if f.init]
-    texts_by_field = {name: _to_text(getattr(parameters, name)) for name in names}
+    field_names = [f.name for f in dataclasses.fields(parameters) if f.init]
+    values_by_field = {name: _to_text(getattr(parameters, name)) for name in field_names}
     for call_name, question in QUESTIONS.items():
-        has_fixed_settings = question.fixed_settings.items() <= texts_by_field.items()
+        has_fixed_settings = question.fixed_settings.items() <= values_by_field.items()
         if question.package_name == package_name and has_fixed_settings:
-            always_included = *question.required_settings, *question.nullable_settings
+            named_settings = *question.required_settings, *question.nullable_settings
             return call_name, {
-                setting_name: texts_by_field[f.name]
+                setting_name: values_by_field[f.name]
                 for setting_name, f in _list_settings(question, type(parameters)).items()
-                if setting_name in always_included
+                if setting_name in named_settings
                 or f.default is MISSING
                 or getattr(parameters, f.name) != f.default
             }
@@ -304,7 +305,7 @@ def _to_text(value: Any) -> Any:
 
 def _list_settings(question: Question, parameters_type: Any) -> dict[str, dataclasses.Field[Any]]:
     """Return the fields of the question's own settings by their names in the call, those without a default first."""
-    settings_by_field = {field_name: setting for setting, field_name in question.fields_by_setting.items()}
+    settings_by_field = {field_name: key for key, field_name in question.field_names_by_setting.items()}
     fields_by_setting = {
         settings_by_field.get(f.name, f.name): f
         for f in dataclasses.fields(parameters_type)
@@ -339,8 +340,8 @@ def _build_parameters(
             if setting_name not in fields_by_setting:
                 known_names = *fields_by_setting, *question.column_arguments
                 near_names = difflib.get_close_matches(setting_name, known_names, 1)
-                proposal = f"; is {near_names[0]} meant?" if near_names else ""
-                problems.add(f"there is no setting {setting_name[:40]!r} of {call_name}{proposal}")
+                proposal_text = f"; is {near_names[0]} meant?" if near_names else ""
+                problems.add(f"there is no setting {setting_name[:40]!r} of {call_name}{proposal_text}")
                 continue
             field_name = fields_by_setting[setting_name].name
             with problems.collecting():
@@ -361,12 +362,12 @@ def _build_parameters(
     # Imported late: the command's help needs no NumPy.
     from dpcore.common.parameters import declared_fields, describe_misplaced
 
-    declared_by_name = declared_fields(parameters_type)
+    declared_fields_by_name = declared_fields(parameters_type)
     with problems:
         for field_name in parameters.unused_names:
             value = getattr(parameters, field_name)
             if values_by_field.get(field_name, value) != value:
-                problems.add(describe_misplaced(declared_by_name[field_name], declared_by_name))
+                problems.add(describe_misplaced(declared_fields_by_name[field_name], declared_fields_by_name))
     return parameters
 
 
@@ -396,25 +397,25 @@ def _parse_setting(annotation: Any, setting_name: str, value: Any) -> Any:
 
 
 def _build_signature(question: Question, parameters_type: Any) -> inspect.Signature:
-    """Build the signature of a call: the data (with a default if settings can replace them), columns, settings."""
+    """Build the signature of a call: the data (None by default if settings can replace them), columns, settings."""
     from dpcore.reply import Reply
 
     fields_by_setting = _list_settings(question, parameters_type)
-    empty = inspect.Parameter.empty
+    no_default = inspect.Parameter.empty
     column_defaults = {"disclosure": "private", "intercept": True}
-    column_defaults |= dict.fromkeys(question.needed_columns, empty)
+    column_defaults |= dict.fromkeys(question.needed_columns, no_default)
     defaults_by_name = {name: column_defaults.get(name) for name in question.column_arguments}
     for name, f in fields_by_setting.items():  # Those without a default come first.
         default = None if name in question.nullable_settings else f.default
-        defaults_by_name[name] = empty if _is_required(question, name, f) else default
+        defaults_by_name[name] = no_default if _is_required(question, name, f) else default
     data_argument = inspect.Parameter(
-        "data", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None if question.default_data else empty
+        "data", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None if question.default_data else no_default
     )
-    keywords = [
+    keyword_arguments = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_to_text(default))
         for name, default in defaults_by_name.items()
     ]
-    return inspect.Signature([data_argument, *keywords], return_annotation=Reply)
+    return inspect.Signature([data_argument, *keyword_arguments], return_annotation=Reply)
 
 
 def _write_docstring(question: Question, parameters_type: Any, build_answer: Any) -> str:
@@ -425,27 +426,29 @@ def _write_docstring(question: Question, parameters_type: Any, build_answer: Any
     help_by_field = describe(parameters_type)
     types_by_field = text_fields.list_field_types(parameters_type)
     first_paragraph, _, remainder = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
-    ending = re.search(r"^(Examples|Source):.*", remainder, flags=re.MULTILINE | re.DOTALL)
+    ending_match = re.search(r"^(Examples|Source):.*", remainder, flags=re.MULTILINE | re.DOTALL)
     counts_phrase = "" if question.table_module else "rows per user as a list; a `ContributionHistogram`; "
-    no_data_text = " None where the settings below name what is asked about." if question.default_data else ""
+    none_sentence = (
+        " None where the settings below name what is asked about." if question.default_data else ""
+    )
     docstring_lines = [
         first_paragraph,
         "",
         "Args:",
         "    data: A table in memory (pandas, Polars, Arrow), one row per contribution; the path of a file; "
-        f"{counts_phrase}or a `Dataset`.{no_data_text}",
+        f"{counts_phrase}or a `Dataset`.{none_sentence}",
         *(f"    {name}: {COLUMNS[name]}" for name in question.column_arguments),
     ]
     for name, f in _list_settings(question, parameters_type).items():
         options_type = text_fields.find_options_type(types_by_field[f.name])
-        value_text = f" One of {text_fields.list_options(options_type)}." if options_type else ""
+        value_sentences = f" One of {text_fields.list_options(options_type)}." if options_type else ""
         if name == "source" and question.source_with_data:
-            value_text += f" Where data are given it is {question.source_with_data!r} by default."
+            value_sentences += f" Where data are given it is {question.source_with_data!r} by default."
         if name in question.derived_settings:
-            value_text += " By default it follows from the data: see `choose_defaults`."
+            value_sentences += " By default it follows from the data: see `choose_defaults`."
         if name in question.required_with_data:
-            value_text += " It must be said where data are given."
-        docstring_lines.append(f"    {name}: {help_by_field[f.name]}{value_text}")
+            value_sentences += " It must be said where data are given."
+        docstring_lines.append(f"    {name}: {help_by_field[f.name]}{value_sentences}")
     docstring_lines += [
         "",
         "Returns:",
@@ -454,6 +457,6 @@ def _write_docstring(question: Question, parameters_type: Any, build_answer: Any
         "",
         "Raises:",
         "    InvalidInput: The page's sentences on bad input, all at once; a `ValueError`.",
-        *(["", ending.group().rstrip()] if ending else []),
+        *(["", ending_match.group().rstrip()] if ending_match else []),
     ]
     return "\n".join(docstring_lines)

@@ -63,7 +63,7 @@ class Reply:
     Attributes:
         answer: The answer that pages and reports read.
         call: Name of the function that was called, and its settings as a person writes them.
-        package_name: Whose answer it is.
+        package_name: Package that built the answer, such as ``dpcore.mean.answer``.
         purpose_sentence: What it answers, one sentence.
         data: The data set that it is about; None where the settings say all, or it is of another kind.
         subject: What `build_answer` took as data: the data set, a table with a label, or a stand-in if none was given.
@@ -115,7 +115,7 @@ class Reply:
 
     @property
     def error(self) -> float | None:
-        """Return the error at that number, in the unit that ``numbers`` states; None where there is none."""
+        """Return the error at the bound, in the unit that ``numbers`` states; None where there is none."""
         if self.answer.error is not None:
             return self.answer.error
         error_numbers = self.answer.numbers[1:2] if self.bound is not None else ()
@@ -188,11 +188,11 @@ class Reply:
             raise refuse(f"form must be one of {', '.join(map(repr, choices_by_form))}, got {form!r}")
         wanted_form = form or next(iter(choices_by_form))
         code_by_form = {
-            name: choice if isinstance(choice, Code) else write(choice, LIBRARY_BY_NAME[library.lower()])
-            for name, choice in choices_by_form.items()
-            if name == wanted_form or not form
+            form_name: choice if isinstance(choice, Code) else write(choice, LIBRARY_BY_NAME[library.lower()])
+            for form_name, choice in choices_by_form.items()
+            if form_name == wanted_form or not form
         }
-        written_form = next((name for name in code_by_form if code_by_form[name].text), None)
+        written_form = next((form_name for form_name in code_by_form if code_by_form[form_name].text), None)
         if written_form is None:
             raise refuse(" ".join(code_by_form[wanted_form].differences).rstrip("."))
         return code_by_form[written_form].text, written_form
@@ -258,8 +258,8 @@ class Reply:
         import_extra("plotly")
         from dpcore.report import report_html
 
-        text = report_html.write_report_html(self._report(), datetime.now(UTC))
-        Path(path).write_text(text, encoding="utf-8")
+        html_text = report_html.write_report_html(self._report(), datetime.now(UTC))
+        Path(path).write_text(html_text, encoding="utf-8")
         return Path(path)
 
     @property
@@ -332,13 +332,13 @@ class Reply:
             for n in answer.numbers
         )
         named_sentences = {"Verdict": answer.verdict_sentence, "Near-optimal": answer.near_optimal}
-        near_optimal_html = "".join(
+        named_html = "".join(
             f"<p>{name}: {escape(text)}</p>" for name, text in named_sentences.items() if text
         )
         notes_html = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
         assumptions_html = "".join(f"<li>{escape(sentence)}.</li>" for sentence in answer.all_assumptions)
         return (
-            f"<div><h3>{escape(answer.headline)}</h3><p>{escape(answer.detail)}</p><table>{rows_html}</table>{near_optimal_html}{notes_html}"
+            f"<div><h3>{escape(answer.headline)}</h3><p>{escape(answer.detail)}</p><table>{rows_html}</table>{named_html}{notes_html}"
             f"<details><summary>What is assumed</summary><ul>{assumptions_html}</ul></details>"
             f"<p><i>{escape(answer.disclosure.label)}</i></p></div>"
         )

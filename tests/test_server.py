@@ -30,6 +30,7 @@ from starlette.requests import Request
 from streamlit import net_util
 from streamlit.web.server.starlette.starlette_websocket import _is_origin_allowed
 
+from dpcore.cli import launch
 from pages.shared.server import access, server
 from pages.shared.server.access import (
     DEMO_HIDES,
@@ -256,13 +257,22 @@ def plainly(port: int) -> list[str]:
     return [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), *options]
 
 
+AS_ANOTHER_USER = """
+import os, sys
+os.geteuid = lambda: 1000
+from dpcore.cli.command import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def in_a_container(port: int) -> list[str]:
-    """The command of the container in the documentation, on another port."""
+    """The command of the container in the documentation, on another port, as if another user than root started it."""
     text = (ROOT / "docs" / "hosting.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"^CMD (\[.*\])$", text, re.MULTILINE)
-    words = [sys.executable, *json.loads(command)[1:]]
-    words[words.index("8501")] = str(port)
-    return words
+    python, dash_m, package, *options = json.loads(command)
+    assert (python, dash_m, package) == ("python", "-m", "dpcore")
+    options[options.index("8501")] = str(port)
+    return [sys.executable, "-c", AS_ANOTHER_USER, *options]
 
 
 @pytest.fixture(scope="module")
@@ -477,6 +487,42 @@ def test_linear_algebra_has_one_thread_since_numpy_comes_after_the_server() -> N
         [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     ).stdout
     assert output.split() == ["False", "1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "sentence"),
+    [
+        (["--port", "70000"], {}, "a port is a number from 1 to 65,535; got 70000"),
+        (["--hosted"], {"SWEETSPOT_ORIGINS": ""}, "--hosted needs SWEETSPOT_ORIGINS"),
+    ],
+)
+def test_the_launcher_says_what_is_wrong_with_its_options(
+    arguments, environment, sentence, monkeypatch, capsys
+):
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert launch.main(arguments) == 1
+    assert sentence in capsys.readouterr().err
+
+
+def test_the_launcher_fails_on_a_taken_port_and_hosts_for_others_only_as_another_user(monkeypatch, capsys):
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as first:
+        assert launch.main(["--port", str(first.server_address[1])]) == 1
+        assert "is taken" in capsys.readouterr().err
+    monkeypatch.setenv("SWEETSPOT_ORIGINS", "https://class.example.org")
+    monkeypatch.setattr(os, "geteuid", lambda: 0, raising=False)
+    assert launch.main(["--hosted"]) == 1
+    assert "does not run as root" in capsys.readouterr().err
+    monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)
+    started = []
+    monkeypatch.setattr(launch, "serve", lambda *settings: started.append(settings) or 0)
+    for name in ("SWEETSPOT_SERVED", "SWEETSPOT_NO_BROWSER"):
+        monkeypatch.setenv(name, "")  # Set anew by the launcher, and taken back after the test.
+    assert launch.main(["--hosted", "--port", "8601"]) == 0
+    assert started == [("", 8601, "0.0.0.0")]
 
 
 SECOND = """

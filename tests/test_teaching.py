@@ -1,4 +1,4 @@
-"""docs/teaching.md: every solution prints what stands there, and no number stands there that it does not give."""
+"""docs/teaching.md and docs/solutions.ipynb: each program prints what stands there, and the texts have its numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 
 from pages.shared.base import catalogue
@@ -17,6 +18,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = (DOCS / "teaching.md").read_text(encoding="utf-8")
 LECTURE, *EXERCISES = re.split(r"^### ", PAGE, flags=re.MULTILINE)
 TITLES = [exercise.partition("\n")[0] for exercise in EXERCISES]
+SOLUTIONS = nbformat.read(DOCS / "solutions.ipynb", as_version=4).cells[1:]
 
 # What names a place in a paper is no result: a year, or a word with its number.
 CITATION = re.compile(r"\((?:19|20)\d\d|\b(?:section|theorem|Example|lemma|equation) \d+(?:\.\d+)?")
@@ -31,12 +33,17 @@ def numbers(text: str) -> set[float]:
     }
 
 
-def parts(exercise: str) -> tuple[str, str, str]:
-    """Of an exercise: its program, what that prints, and all other text without citations."""
-    (program,) = re.findall(r"^```python\n(.*?)^```", exercise, flags=re.MULTILINE | re.DOTALL)
-    (printed,) = re.findall(r"^```text\n(.*?)^```", exercise, flags=re.MULTILINE | re.DOTALL)
-    text = re.sub(r"^```.*?^```", "", exercise.partition("\n")[2], flags=re.MULTILINE | re.DOTALL)
-    return program, printed, CITATION.sub("", text)
+def parts(number: int) -> tuple[str, str, str]:
+    """Of an exercise: the program of its solution, what that prints, and all text without citations."""
+    title, program, comment = SOLUTIONS[3 * number : 3 * number + 3]
+    assert title.source == f"## {TITLES[number]}"
+    (printed,) = program.outputs
+    statement = EXERCISES[number].partition("\n")[2]
+    return program.source, printed.text, CITATION.sub("", statement + comment.source)
+
+
+def test_each_exercise_has_a_solution() -> None:
+    assert len(SOLUTIONS) == 3 * len(EXERCISES)
 
 
 def test_each_exercise_names_its_page() -> None:
@@ -45,20 +52,20 @@ def test_each_exercise_names_its_page() -> None:
         assert any(spec.title in named for spec in catalogue.PAGES)
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=TITLES)
-def test_a_solution_prints_what_the_page_shows_and_the_text_says_no_other_number(exercise: str) -> None:
-    program, printed, text = parts(exercise)
+@pytest.mark.parametrize("number", range(len(TITLES)), ids=TITLES)
+def test_a_solution_prints_what_stands_there_and_the_text_says_no_other_number(number: int) -> None:
+    program, printed, text = parts(number)
     out = io.StringIO()
     names: dict[str, Any] = {"__name__": "exercise"}
     with contextlib.redirect_stdout(out):
-        exec(compile(program, "docs/teaching.md", "exec"), names)
+        exec(compile(program, "docs/solutions.ipynb", "exec"), names)
     assert out.getvalue() == printed
     numbers_in_text, given = numbers(text), numbers(program) | numbers(printed)
     assert numbers_in_text - given == set()
 
 
 def test_a_number_that_no_program_gives_is_found() -> None:
-    program, printed, text = parts(EXERCISES[0])
+    program, printed, text = parts(0)
     assert numbers(text + " The error is 13.5.") - numbers(program) - numbers(printed) == {13.5}
     assert numbers("1,772 rows, 0.0349; 60_000 and T = 20,000: (2019)") == {
         1772,

@@ -110,7 +110,7 @@ class BoundCurves:
 
 
 def build_epsilon_grid(is_slow: bool) -> FloatArray:
-    """Build the epsilons of the curves: few if each is slow, else the slider's steps with a point between each two."""
+    """Build the epsilons of the curves, 0.01 to 30: eight if slow, else the slider's with one between each two."""
     if is_slow:
         return np.array(COARSE_EPSILONS)
     epsilons = np.unique(np.clip(EPSILON_STEPS, *EPSILON_LIMITS))
@@ -133,7 +133,7 @@ def compute_bound_curves(
 
 
 def compute_method_curves(comparison: MethodComparison) -> tuple[FloatArray, FloatArray]:
-    """Compute the epsilons of the grid with the crossings, and the cost of every method there, shape (methods, k)."""
+    """Return the grid's epsilons with the crossings on the axis, (k,), and each method's cost there, (methods, k)."""
     crossings = [epsilon for epsilon, _ in comparison.labelled_crossings if EPSILON_AXIS.contains(epsilon)]
     epsilons = np.unique([*build_epsilon_grid(is_slow=False), *crossings])
     return epsilons, comparison.compute_costs(epsilons)
@@ -172,11 +172,11 @@ def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candid
     """
     assert comparison.compute_errors is not None
     contributions = np.asarray(comparison.distinct_contributions, dtype=np.float64)
-    users = np.asarray(comparison.users_per_contribution, dtype=np.float64)
+    user_counts = np.asarray(comparison.users_per_contribution, dtype=np.float64)
     reasons_by_bound: dict[float, list[str]] = {}
 
     def add_candidate(bound: float, reason: str) -> None:
-        """Note a bound above 0 with the reason why somebody may choose it."""
+        """Note one more reason why somebody may choose a bound; do nothing for a bound of 0."""
         if bound > 0.0:
             reasons_by_bound.setdefault(bound, []).append(reason)
 
@@ -184,7 +184,7 @@ def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candid
     least_positive = float(contributions[contributions > 0.0][0])
     for round_bound in _list_round_numbers(least_positive, float(contributions[-1]), comparison.is_integer):
         add_candidate(round_bound, ROUND_REASON)
-    cumulative_users = np.cumsum(users)
+    cumulative_users = np.cumsum(user_counts)
     for share in USER_SHARES:
         # A share of users is taken exactly: 0.9 times ten users is nine, whatever float64 makes of it.
         quantile_index = int(np.searchsorted(cumulative_users, share * cumulative_users[-1] * (1.0 - 1e-12)))
@@ -193,13 +193,13 @@ def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candid
     add_candidate(float(contributions[-1]), "the most that a user has")
     bounds = np.array(sorted(reasons_by_bound))
     errors = comparison.compute_errors(epsilon, bounds)
-    total_contributions = float(contributions @ users)
+    total_contributions = float(contributions @ user_counts)
     candidates = []
     for bound, error in zip(bounds.tolist(), errors.tolist(), strict=True):
         reasons = [reason for reason in reasons_by_bound[bound] if reason != ROUND_REASON] or [ROUND_REASON]
-        lost_contribution_share = float(np.maximum(contributions - bound, 0.0) @ users) / total_contributions
-        num_affected = int(users[contributions > bound].sum())
-        candidates.append(Candidate(bound, "; ".join(reasons), error, lost_contribution_share, num_affected))
+        lost_share = float(np.maximum(contributions - bound, 0.0) @ user_counts) / total_contributions
+        num_affected = int(user_counts[contributions > bound].sum())
+        candidates.append(Candidate(bound, "; ".join(reasons), error, lost_share, num_affected))
     return tuple(candidates)
 
 
@@ -208,11 +208,11 @@ ROUND_REASON = "round number"
 
 
 def _list_round_numbers(smallest_number: float, largest_number: float, is_integer: bool) -> list[float]:
-    """List 1, 2, 5 times powers of ten up to the largest number; the powers alone if these are over 12 numbers."""
+    """List 1, 2, 5 times powers of ten, from the power below the smallest number; powers alone if over 12."""
     smallest_number = max(smallest_number, 1.0 if is_integer else largest_number / 1e6)
-    first_power, last_power = (int(np.floor(np.log10(end))) for end in (smallest_number, largest_number))
-    powers = range(first_power, last_power + 1)
-    round_numbers = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+    first_exponent, last_exponent = (int(np.floor(np.log10(n))) for n in (smallest_number, largest_number))
+    exponents = range(first_exponent, last_exponent + 1)
+    round_numbers = [float(f"{digit}e{exponent}") for exponent in exponents for digit in (1, 2, 5)]
     round_numbers = [number for number in round_numbers if number <= largest_number]
     if len(round_numbers) <= MAX_ROUND_BOUNDS:
         return round_numbers
@@ -248,7 +248,7 @@ def plot_best(
     best_bound_and_error: tuple[float, float] | None,
     provenance: Provenance,
 ) -> tuple[Plot, ...]:
-    """Plot the best bound, and its error, over ε.
+    """Plot the best bound, and its error, over ε; with a mark at the ε in use if above 0 and known there.
 
     Args:
         question_name: Of the question.
@@ -270,8 +270,8 @@ def plot_best(
         ]
         if value_in_use > 0.0:
             items.append(Mark("ε in use", epsilon, value_in_use, Style.TOTAL, is_unnamed=True))
-        ends = [(curve_values[i], curves.epsilons[i]) for i in (0, -1) if curve_values.size]
-        end_texts = [f"{wording.number(value)} at ε = {wording.entered(end)}" for value, end in ends]
+        end_points = [(curve_values[i], curves.epsilons[i]) for i in (0, -1) if curve_values.size]
+        end_texts = [f"{wording.number(y)} at ε = {wording.entered(x)}" for y, x in end_points]
         plot = Plot(
             f"{question_name}-{quantity_name}-over-epsilon",
             f"Best {quantity_name} over ε",
@@ -286,28 +286,30 @@ def plot_best(
     return tuple(plots)
 
 
-def plot_methods(name: str, comparison: MethodComparison, epsilon: float, provenance: Provenance) -> Plot:
-    """Plot the cost of every method over ε, with the ε in use and the crossings with the first.
+def plot_methods(
+    question_name: str, comparison: MethodComparison, epsilon: float, provenance: Provenance
+) -> Plot:
+    """Plot the cost of every method over ε, with the ε in use and the crossings with the first method.
 
     Args:
-        name: Name of the question.
+        question_name: Name of the question.
         comparison: What is compared.
         epsilon: In use.
         provenance: Of the numbers.
     """
     epsilons, method_costs = compute_method_curves(comparison)
     epsilon_column = Column("epsilon", epsilons)
-    named_curves = zip(comparison.method_names, method_costs, METHOD_STYLES, strict=False)
+    styled_costs = zip(comparison.method_names, method_costs, METHOD_STYLES, strict=False)
     items: list[Item] = [
         Curve(method_name, epsilon_column, Column(method_name, costs), style, width=2.0)
-        for method_name, costs, style in named_curves
+        for method_name, costs, style in styled_costs
     ]
-    for crossing_epsilon, text in comparison.labelled_crossings:
+    for crossing_epsilon, label in comparison.labelled_crossings:
         if crossing_epsilon in epsilons:
             cost = float(method_costs[0, np.searchsorted(epsilons, crossing_epsilon)])
-            items.append(Mark(text, crossing_epsilon, cost, Style.ENTERED, "circle-open", is_unnamed=True))
+            items.append(Mark(label, crossing_epsilon, cost, Style.ENTERED, "circle-open", is_unnamed=True))
     return Plot(
-        f"{name}-ways-over-epsilon",
+        f"{question_name}-ways-over-epsilon",
         "What each way costs over ε",
         comparison.best_method_sentence or "What each way costs over ε.",
         EPSILON_AXIS,
@@ -319,8 +321,8 @@ def plot_methods(name: str, comparison: MethodComparison, epsilon: float, proven
 
 def _build_axis(title: str) -> Axis:
     """Build the log axis of a bound or an error; ``title`` is its name with the unit in brackets."""
-    name, unit = re.fullmatch(r"(.*?)(?: \((.*)\))?", title, flags=re.DOTALL).groups("")  # type: ignore[union-attr]
-    return Axis(f"{name[:1].lower()}{name[1:]}", unit, title=title, number_format=",.4~g")
+    quantity_name, unit = re.fullmatch(r"(.*?)(?: \((.*)\))?", title, flags=re.DOTALL).groups("")  # type: ignore[union-attr]
+    return Axis(f"{quantity_name[:1].lower()}{quantity_name[1:]}", unit, title=title, number_format=",.4~g")
 
 
 # --- The section ------------------------------------------------------------------------------------------------------
@@ -330,7 +332,7 @@ Comparison = BoundComparison | MethodComparison | str
 
 
 def build_cache_key(parameters: Any, ignored_field_names: Collection[str]) -> Any:
-    """Return the parameters at one ε, without the fields that no comparison depends on.
+    """Return the parameters with ε = 1 and with the defaults of the fields that no comparison depends on.
 
     Raises:
         InvalidInput: The parameters are not valid at that ε.
@@ -391,6 +393,6 @@ def show_over_epsilon(
         candidate_rows = tabulate_candidates(list_candidates(comparison, epsilon))
         yield Table(candidate_rows, "Candidate bounds with their errors", shows_all_rows=True)
         error_title = comparison.error_title
-        title_text = f"{comparison.bound_title}; {error_title[0].lower()}{error_title[1:]}."
-        yield Note(f"{title_text} {comparison.caption}".strip())
+        axis_titles_text = f"{comparison.bound_title}; {error_title[0].lower()}{error_title[1:]}."
+        yield Note(f"{axis_titles_text} {comparison.caption}".strip())
         yield Label(provenance)

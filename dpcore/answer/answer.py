@@ -77,14 +77,13 @@ class ReleaseSetting:
 
     @property
     def basis(self) -> ReleaseSetting:
-        """Return only what the best bound depends on, without names and the range itself.
+        """Return the setting with all that the best bound does not depend on, such as names, set to one value.
 
         At the mean with the worst error, a release with private counts errs as one with public counts. For
         independent rows the mean of a table errs less than that of a population by a constant.
         """
-        is_whole_laplace = self.noise is NoiseKind.LAPLACE and self.program not in SPLITS_MEANS
-        draws_alike = self.statistic is Quantity.MEAN and is_whole_laplace
-        errs_as_public_counts = self.mean_share is None and self.statistic is Quantity.MEAN
+        is_mean = self.statistic is Quantity.MEAN
+        is_unsplit_laplace = self.noise is NoiseKind.LAPLACE and self.program not in SPLITS_MEANS
         return replace(
             self,
             column_name="",
@@ -92,22 +91,22 @@ class ReleaseSetting:
             upper=None,
             uses_values=False,
             # Laplace noise of a mean's whole budget is the same in all programs.
-            program=Program.PYTHON if draws_alike else self.program,
+            program=Program.PYTHON if is_mean and is_unsplit_laplace else self.program,
             targets_table_mean=self.targets_table_mean and self.user_share > 0.0,
             variance_share=None if self.is_best_on_values else self.variance_share,
-            neighbours=Neighbours.REPLACE_VALUES if errs_as_public_counts else self.neighbours,
+            neighbours=Neighbours.REPLACE_VALUES if is_mean and self.mean_share is None else self.neighbours,
             # A mean of 0.3 errs as one of 0.7: p^2 + (1 - p)^2.
             mean_share=None if self.mean_share is None else min(self.mean_share, 1.0 - self.mean_share),
         )
 
     def list_differences(self, other_setting: ReleaseSetting) -> tuple[str, ...]:
-        """List the fields that differ and decide the best bound; empty if both have the same best bound."""
-        bases, names = (self.basis, other_setting.basis), (f.name for f in fields(self))
-        return tuple(name for name in names if not _is_same(*(getattr(basis, name) for basis in bases)))
+        """List the names of fields that differ and decide the best bound; empty if both have the same best bound."""
+        bases = self.basis, other_setting.basis
+        return tuple(f.name for f in fields(self) if not _is_same(*(getattr(b, f.name) for b in bases)))
 
 
 def _is_same(first_value: Any, second_value: Any) -> bool:
-    """Return True if the values are the same; numbers may differ by rounding."""
+    """Return True if the values are equal, two floats if they differ by at most one part in 10^9."""
     if isinstance(first_value, float) and isinstance(second_value, float):
         return math.isclose(first_value, second_value, rel_tol=1e-9)
     return bool(first_value == second_value)
@@ -138,8 +137,8 @@ def build_error_parts(
 ) -> tuple[ErrorPart, ...]:
     """Build the parts of an answer's error from their sizes by name; ``format_size`` writes a size as text."""
     return tuple(
-        ErrorPart(name, float(part_size), format_size(float(part_size)))
-        for name, part_size in part_sizes.items()
+        ErrorPart(part_name, float(part_size), format_size(float(part_size)))
+        for part_name, part_size in part_sizes.items()
     )
 
 
@@ -192,11 +191,11 @@ class Alternative:
 
     Attributes:
         sentence: What it is, and how much error it saves.
-        form_name: The beginning of the name of its form in the answer's `code`.
+        form_prefix: The beginning of the name of its form in the answer's `code`.
     """
 
     sentence: str
-    form_name: str
+    form_prefix: str
 
 
 RELEASE_ASSUMPTION = "The DP release is taken for the data; errors on the original data are unknown"
@@ -229,6 +228,7 @@ class Number:
     clipboard_text: str = ""
 
     def __post_init__(self) -> None:
+        """Set an empty key to the label in lower case, its words joined by underscores."""
         object.__setattr__(self, "key", self.key or "_".join(re.findall(r"\w+", self.label.lower())))
 
     @property
@@ -303,11 +303,11 @@ class Answer:
 
     @property
     def all_facts(self) -> tuple[tuple[str, str], ...]:
-        """Return the facts as (name, sentence), the verdict and the near-optimal range first."""
+        """Return (name, sentence) of verdict, near-optimal range and less error, where known, then of the facts."""
         first_facts = {"Verdict": self.verdict_sentence, "Near-optimal": self.near_optimal}
         first_facts["Less error"] = self.alternative.sentence if self.alternative else ""
         return (
-            *((name, sentence) for name, sentence in first_facts.items() if sentence),
+            *((fact_name, sentence) for fact_name, sentence in first_facts.items() if sentence),
             *self.facts.items(),
         )
 
@@ -324,16 +324,16 @@ class Answer:
         return self.assumptions + (RELEASE_ASSUMPTION,) * isinstance(self.disclosure, ReleaseFacts)
 
     def __str__(self) -> str:
-        """Return headline, 2 numbers, verdict, near-optimal range or else the first caveat, label; a line each."""
+        """Return headline, two numbers, verdict, near-optimal range or the detail's first sentence, label; as lines."""
         numbers_line = "; ".join(f"{n.label}: {n.text} {n.note}".strip() for n in self.numbers[:2])
         range_line = f"Near-optimal: {self.near_optimal}" if self.near_optimal else ""
         verdict_line = f"Verdict: {self.verdict_sentence}" if self.relative_error else ""
-        first_sentence = re.split(r"(?<=[.!?])\s+(?=[A-Z])", self.detail, maxsplit=1)[0]
+        detail_sentence = re.split(r"(?<=[.!?])\s+(?=[A-Z])", self.detail, maxsplit=1)[0]
         lines = (
             self.headline,
             numbers_line,
             verdict_line,
-            range_line or first_sentence,
+            range_line or detail_sentence,
             self.disclosure.label,
         )
         return "\n".join(line.replace("**", "") for line in lines if line)
@@ -347,7 +347,7 @@ def without_numbers(parameters: Any, provenance: Provenance, setting: ReleaseSet
 
 
 def list_verdict_entries(answer: Answer) -> dict[str, object]:
-    """Return relative error, its base and the verdict for JSON; empty without a verdict."""
+    """Return relative error (None if infinite), its base and the verdict for JSON; empty without a verdict."""
     if (relative := answer.relative_error) is None:
         return {}
     share = relative.share if math.isfinite(relative.share) else None
@@ -382,11 +382,11 @@ def add_choice(
     """
 
     def write_choice() -> str:
-        """Write the JSON file: question, data, answer and assumptions, each number with its label."""
+        """Write the JSON file: question, data, answer and assumptions where not empty, with the label of each."""
         data_label = (answer.disclosure if dataset is None else dataset.provenance).label
         parameters = to_values(answer.parameters)
-        numbers_by_key = {number.key: number.value for number in answer.numbers if number.key in number_keys}
-        sections_by_name = {
+        values_by_key = {number.key: number.value for number in answer.numbers if number.key in number_keys}
+        entries_by_section = {
             "question": {
                 "release": release_text,
                 "label": data_label if dataset is None else "public input",
@@ -398,14 +398,13 @@ def add_choice(
             else {"label": data_label, **_summarise(dataset), **(data_entries or {})},
             "answer": {
                 "label": data_label,
-                **numbers_by_key,
+                **values_by_key,
                 **list_verdict_entries(answer),
                 **make_answer_entries(),
             },
             "assumptions": list(answer.assumptions),
         }
-        sections = {name: entries for name, entries in sections_by_name.items() if entries}
-        return write_document(schema, **sections)
+        return write_document(schema, **{name: e for name, e in entries_by_section.items() if e})
 
     return replace(answer, write_choice=write_choice)
 

@@ -18,7 +18,7 @@ CURVE_POINTS = 240
 
 
 def choose_curve_bounds(histogram: ContributionHistogram, num_points: int = CURVE_POINTS) -> FloatArray:
-    """Choose the bounds to draw: log-spaced from s_1 to s_m, all sizes if they are few.
+    """Choose the bounds to draw, ascending: log-spaced from s_1 to s_m, with all sizes if at most 60.
 
     If all users have equally many rows, the curve is drawn to twice that size, since nothing lies between s_1
     and s_m.
@@ -39,7 +39,7 @@ ROWS_UNIT = "rows per user"
 
 
 def build_bound_axis(histogram: ContributionHistogram) -> Axis:
-    """Build the horizontal axis of curves over a bound."""
+    """Build the horizontal log axis of curves over a bound on rows, with the limits of `choose_bound_limits`."""
     limits = choose_bound_limits(histogram)
     return Axis("bound", ROWS_UNIT, limits, title="Bound (rows per user)", number_format=",.3~r")
 
@@ -87,8 +87,8 @@ def plot_classes(dataset: Dataset) -> Plot:
     user_shares, row_shares = np.asarray(columns["share_of_users"]), np.asarray(columns["share_of_rows"])
     axis_end = 1.2 * float(max(user_shares.max(), row_shares.max()))
     bars = [
-        Bars(name, names, shares, style, hover_numbers=((noun, columns[noun]),))
-        for name, shares, style, noun in (
+        Bars(series_name, names, shares, style, hover_numbers=((noun, columns[noun]),))
+        for series_name, shares, style, noun in (
             ("Share of users", user_shares, Style.CAP, "users"),
             ("Share of all rows", row_shares, Style.SMOOTH, "rows"),
         )
@@ -109,28 +109,28 @@ def plot_classes(dataset: Dataset) -> Plot:
 
 
 def tabulate_classes(histogram: ContributionHistogram) -> dict[str, list[str] | FloatArray]:
-    """Tabulate users and rows by class: every size if there are few, else from 1, 3, 10, 30 ... or powers of ten."""
+    """Tabulate users, rows and their shares by class of sizes: each size if few, else from 1, 3, 10 ... or 1, 10 ..."""
     sizes, min_size, max_size = histogram.sizes, int(histogram.min_size), int(histogram.max_size)
     if sizes.size <= MAX_SINGLE_SIZES:
         class_starts = sizes.astype(np.int64)
         class_names = [f"{size:,}" for size in class_starts.tolist()]
     else:
-        powers = [10**power for power in range(len(str(max_size)))]
+        powers = [10**exponent for exponent in range(len(str(max_size)))]
         class_starts = _cut_classes(sorted([*powers, *(3 * power for power in powers)]), min_size, max_size)
         if class_starts.size > MAX_CLASSES:
             class_starts = _cut_classes(powers, min_size, max_size)
-        ends = zip(class_starts.tolist(), [*(class_starts[1:] - 1).tolist(), max_size], strict=True)
-        class_names = [f"{low:,}" if low == high else f"{low:,}–{high:,}" for low, high in ends]
+        class_limits = zip(class_starts.tolist(), [*(class_starts[1:] - 1).tolist(), max_size], strict=True)
+        class_names = [f"{low:,}" if low == high else f"{low:,}–{high:,}" for low, high in class_limits]
     class_indices = np.searchsorted(class_starts, sizes, side="right") - 1
-    users_by_size, num_classes = histogram.users.astype(np.float64), class_starts.size
-    class_users = np.bincount(class_indices, users_by_size, num_classes)
-    class_rows = np.bincount(class_indices, sizes * users_by_size, num_classes)
+    users_per_size, num_classes = histogram.users.astype(np.float64), class_starts.size
+    users_per_class = np.bincount(class_indices, users_per_size, num_classes)
+    rows_per_class = np.bincount(class_indices, sizes * users_per_size, num_classes)
     return {
         "rows_per_user": class_names,
-        "share_of_users": class_users / class_users.sum(),
-        "share_of_rows": class_rows / class_rows.sum(),
-        "users": class_users,
-        "rows": class_rows,
+        "share_of_users": users_per_class / users_per_class.sum(),
+        "share_of_rows": rows_per_class / rows_per_class.sum(),
+        "users": users_per_class,
+        "rows": rows_per_class,
     }
 
 
@@ -142,10 +142,10 @@ def _cut_classes(class_starts: list[int], min_size: int, max_size: int) -> IntAr
 def plot_counts(dataset: Dataset) -> Plot:
     """Plot, on log axes, how many users have each size; above `MAX_POINTS` distinct sizes, averages in bins."""
     histogram, columns = dataset.histogram, tabulate_counts(dataset.histogram)
-    sizes, users = columns["size"], columns["users"]
+    sizes, users_per_size = columns["size"], columns["users"]
     commonest_size = int(histogram.sizes[int(np.argmax(histogram.users))])
     title = f"Users per size{', average in bins' if histogram.sizes.size > MAX_POINTS else ''}"
-    user_limits = float(users.min()) / 2.0, float(users.max()) * 2.0
+    user_limits = float(users_per_size.min()) / 2.0, float(users_per_size.max()) * 2.0
     return Plot(
         "distribution-counts",
         "How many users have exactly so many rows",
@@ -153,7 +153,7 @@ def plot_counts(dataset: Dataset) -> Plot:
         f"{histogram.max_size:,}",
         _build_rows_axis(histogram),
         Axis("users per size", "", user_limits, title=title, number_format=",.3~r"),
-        (Points("users", sizes, users, Style.CAP, size=6, opacity=0.75),),
+        (Points("users", sizes, users_per_size, Style.CAP, size=6, opacity=0.75),),
         dataset.provenance,
         columns,
         height=340,
@@ -211,13 +211,13 @@ def _build_rows_axis(histogram: ContributionHistogram) -> Axis:
 
 def tabulate_counts(histogram: ContributionHistogram) -> dict[str, FloatArray]:
     """Tabulate the users per size; above `MAX_POINTS` distinct sizes, average users per size in log-spaced bins."""
-    sizes, users = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
+    sizes, users_per_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
     if sizes.size <= MAX_POINTS:
-        return {"size": sizes, "users": users}
+        return {"size": sizes, "users": users_per_size}
     bin_edges = np.unique(np.floor(np.geomspace(sizes[0], sizes[-1] + 1.0, 80)))
     bin_edges[-1] = sizes[-1] + 1.0
-    bin_numbers = np.digitize(sizes, bin_edges) - 1
-    users_per_bin = np.bincount(bin_numbers, users, bin_edges.size - 1)[: bin_edges.size - 1]
+    bin_indices = np.digitize(sizes, bin_edges) - 1
+    users_per_bin = np.bincount(bin_indices, users_per_size, bin_edges.size - 1)[: bin_edges.size - 1]
     filled_mask = users_per_bin > 0
     bin_centers = np.sqrt(bin_edges[:-1] * np.maximum(bin_edges[1:] - 1.0, bin_edges[:-1]))
     return {"size": bin_centers[filled_mask], "users": (users_per_bin / np.diff(bin_edges))[filled_mask]}
@@ -227,14 +227,14 @@ def tabulate_tail(histogram: ContributionHistogram) -> dict[str, FloatArray]:
     """Tabulate the share of users with at least so many rows (complementary CDF), at up to about `MAX_POINTS` sizes."""
     sizes = histogram.sizes.astype(np.float64)
     if sizes.size > MAX_POINTS:
-        even_indices = np.unique(np.round(np.geomspace(1, sizes.size, MAX_POINTS // 2)).astype(int)) - 1
-        sizes = sizes[np.unique(np.concatenate((even_indices, sizes.size - 1 - even_indices)))]
+        log_spaced_indices = np.unique(np.round(np.geomspace(1, sizes.size, MAX_POINTS // 2)).astype(int)) - 1
+        sizes = sizes[np.unique(np.concatenate((log_spaced_indices, sizes.size - 1 - log_spaced_indices)))]
     # Sizes are whole, so "at least s" is "more than s - 1/2".
     return {"size": sizes, "share_of_users": histogram.pieces(sizes - 0.5).users_above / histogram.num_users}
 
 
 def tabulate_shares(histogram: ContributionHistogram) -> dict[str, FloatArray]:
-    """Tabulate the share of rows that the heaviest users hold."""
+    """Tabulate, at log-spaced shares of the users from the heaviest on, the share of all rows that they hold."""
     smallest_share = max(1.0 / histogram.num_users, 1e-6)
     user_shares = np.unique(np.concatenate((np.geomspace(smallest_share, 1.0, 200), [1.0])))
     return {"share_of_users": user_shares, "share_of_rows": histogram.share_held_by_heaviest(user_shares)}
@@ -287,11 +287,11 @@ class OutsideCounts:
 
     @property
     def exceeds_warning(self) -> bool:
-        """Return True if there are so many that the page warns."""
+        """Return True if more than a tenth of the values lie outside the range, of which the page warns."""
         return self.num_outside > WARNING_SHARE * self.num_values
 
     def write_sentence(self, range_phrase: str, singular_effect: str = "", plural_effect: str = "") -> str:
-        """Write how many values lie outside, and the effect on one or on several of them."""
+        """Write how many values lie below and above the range, with the effect on one or several, or that none do."""
         if not self.num_outside:
             return f"All {self.noun}s lie inside {range_phrase}."
         return (

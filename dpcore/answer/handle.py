@@ -149,9 +149,9 @@ def draw_unit_noise(noise_kind: NoiseKind) -> FloatArray:
         draws = rng.laplace(0.0, 1.0, (NUM_SETS, NUM_DOTS))
     else:
         draws = rng.normal(0.0, 1.0 / noise_kind.mean_magnitude, (NUM_SETS, NUM_DOTS))
-    mean_square = noise_kind.unit_variance / noise_kind.mean_magnitude**2
+    expected_mean_square = noise_kind.unit_variance / noise_kind.mean_magnitude**2
     deviations_from_law = np.abs(draws.mean(axis=1)) + np.abs(np.abs(draws).mean(axis=1) - 1.0)
-    deviations_from_law += np.abs((draws**2).mean(axis=1) / mean_square - 1.0)
+    deviations_from_law += np.abs((draws**2).mean(axis=1) / expected_mean_square - 1.0)
     return _make_read_only(draws[np.argsort(deviations_from_law)])
 
 
@@ -162,13 +162,13 @@ def draw_normal(noise_kind: NoiseKind) -> FloatArray:
     Each set of noise gets the remaining set of these that is nearest to variance 1 and to no correlation with
     it.
     """
-    normal_sets = list(np.random.default_rng(_SEED + 1).normal(0.0, 1.0, (NUM_SETS, NUM_DOTS)))
+    remaining_sets = list(np.random.default_rng(_SEED + 1).normal(0.0, 1.0, (NUM_SETS, NUM_DOTS)))
     paired_sets = []
     for noise_draws in draw_unit_noise(noise_kind):
         distances_from_ideal = [
-            abs(d @ d / NUM_DOTS - 1.0) + 2.0 * abs(d @ noise_draws / NUM_DOTS) for d in normal_sets
+            abs(d @ d / NUM_DOTS - 1.0) + 2.0 * abs(d @ noise_draws / NUM_DOTS) for d in remaining_sets
         ]
-        paired_sets.append(normal_sets.pop(int(np.argmin(distances_from_ideal))))
+        paired_sets.append(remaining_sets.pop(int(np.argmin(distances_from_ideal))))
     return _make_read_only(np.array(paired_sets))
 
 

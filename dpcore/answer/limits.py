@@ -19,7 +19,7 @@ LEAST_SHARE = 0.01
 
 
 def fit_limits(values: FloatArray, part_errors: FloatArray | None = None) -> Limits:
-    """Return the ends of a log axis, each 1, 2 or 5 times a power of ten: few steps of a slider move them.
+    """Return the ends of a log axis around the values, each 1, 2 or 5 times a power of ten; 1, 10 without any.
 
     Args:
         values: The values that must be visible, of any shape; only finite ones above 0 count.
@@ -36,19 +36,19 @@ def fit_limits(values: FloatArray, part_errors: FloatArray | None = None) -> Lim
 
 
 def _round_limit(value: float, rounds_up: bool) -> float:
-    """Return the nearest 1, 2 or 5 times a power of ten that is not below a value above 0, or not above it."""
+    """Return the nearest 1, 2 or 5 times a power of ten at or above a value above 0, else at or below it."""
     power = 10.0 ** math.floor(math.log10(value))
-    round_values = [round_value * power for round_value in (1.0, 2.0, 5.0, 10.0)]
+    round_values = [factor * power for factor in (1.0, 2.0, 5.0, 10.0)]
     if rounds_up:
-        return min(step for step in round_values if step >= value)
-    return max(step for step in round_values if step <= value)
+        return min(round_value for round_value in round_values if round_value >= value)
+    return max(round_value for round_value in round_values if round_value <= value)
 
 
 def linear_limits(values: FloatArray, includes_zero: bool = False) -> Limits:
-    """Return the ends of a linear axis, a tenth beyond the values; ``includes_zero`` adds 0 and `LEAST_SHARE`."""
+    """Return the ends of a linear axis, a tenth beyond finite values; ``includes_zero`` adds 0 and `LEAST_SHARE`."""
     finite_values = values[np.isfinite(values)]
-    ends = (finite_values.min(), finite_values.max()) if finite_values.size else (0, 1)
-    smallest_value, largest_value = map(float, ends)
+    extremes = (finite_values.min(), finite_values.max()) if finite_values.size else (0, 1)
+    smallest_value, largest_value = map(float, extremes)
     if includes_zero:
         return min(1.1 * smallest_value, 0.0), max(1.1 * largest_value, LEAST_SHARE)
     free_length = 0.1 * (largest_value - smallest_value) or 0.1 * abs(largest_value) or 1.0

@@ -77,13 +77,12 @@ class Work:
     @property
     def bibtex(self) -> str:
         """Return the BibTeX entry; capitals of the title stay, and letters beyond ASCII are written in TeX."""
-        escaped_authors = (_escape_latex(author) for author in self.authors)
-        author_names = (name if "," in name else f"{{{name}}}" for name in escaped_authors)
-        entry_fields = {"author": " and ".join(author_names), "title": f"{{{_escape_latex(self.title)}}}"}
-        entry_fields |= {name: _escape_latex(text) for name, text in self.further_fields.items()}
+        bibtex_authors = (a if "," in a else f"{{{a}}}" for a in map(_escape_latex, self.authors))
+        entry_fields = {"author": " and ".join(bibtex_authors), "title": f"{{{_escape_latex(self.title)}}}"}
+        entry_fields |= {field_name: _escape_latex(text) for field_name, text in self.further_fields.items()}
         if self.year:
             entry_fields["year"] = str(self.year)
-        field_lines = [f"  {name} = {{{text}}}," for name, text in entry_fields.items()]
+        field_lines = [f"  {field_name} = {{{text}}}," for field_name, text in entry_fields.items()]
         return "\n".join((f"@{self.entry_type}{{{self.key},", *field_lines, "}"))
 
 
@@ -122,7 +121,7 @@ def insert_names(text: str) -> str:
     """Replace each citation by the work's name: ``(Amin et al., 2019, section 3)``; a program without brackets."""
 
     def name_work(match: re.Match[str]) -> str:
-        """Return the name that replaces a matched citation."""
+        """Return the text that replaces a matched citation: the work's name and the place in it."""
         work = WORKS[match[1]]
         citation = ", ".join(filter(None, (work.short_name, match[2])))
         return f"({citation})" if work.year else citation
@@ -196,10 +195,10 @@ def write_guarantee(clause: str, epsilon: float, neighbours: Neighbours | str, d
         delta: The promised delta, 0 for a pure guarantee.
     """
     relation_text = neighbours if isinstance(neighbours, str) else NEIGHBOUR_TEXTS[neighbours]
-    symbols, budget_text = "ε", f"ε = {wording.entered(epsilon)}"
+    symbols_text, budget_text = "ε", f"ε = {wording.entered(epsilon)}"
     if delta:
-        symbols, budget_text = "(ε, δ)", f"{budget_text} and δ = {wording.entered(delta)}"
-    promise_text = f"{clause} with user-level {symbols}-differential privacy at {budget_text}"
+        symbols_text, budget_text = "(ε, δ)", f"{budget_text} and δ = {wording.entered(delta)}"
+    promise_text = f"{clause} with user-level {symbols_text}-differential privacy at {budget_text}"
     return f"{promise_text}. Two data sets are neighbours {relation_text}."
 
 
@@ -252,8 +251,8 @@ class Methods:
         """Return the sentences as they may be shown: without results that were computed from private data."""
         if self.no_release_sentence and not self.is_withheld:
             return f"{self.no_release_sentence} {self._origin_sentence}"
-        result_text = self.public_procedure if self.is_withheld else self.procedure
-        sentences = (self.guarantee_text, result_text, self.rule_sentence, self._origin_sentence)
+        shown_procedure = self.public_procedure if self.is_withheld else self.procedure
+        sentences = (self.guarantee_text, shown_procedure, self.rule_sentence, self._origin_sentence)
         return " ".join(filter(None, sentences))
 
     @property
@@ -270,14 +269,14 @@ class Methods:
             return f"{sentence_start} from {FROM_PRIVATE}"
         if classify(self.disclosure) is Disclosure.PUBLIC:
             return f"{sentence_start} from {FROM_PUBLIC}"
-        facts, guarantee_text = self.disclosure, ""
+        facts, release_guarantee = self.disclosure, ""
         if isinstance(facts, ReleaseFacts):
-            guarantee_text = f" ({facts.guarantee}; {facts.neighbours.short}; {facts.mechanism})"
-        return f"{sentence_start} from {FROM_RELEASE.format(guarantee_text)}"
+            release_guarantee = f" ({facts.guarantee}; {facts.neighbours.short}; {facts.mechanism})"
+        return f"{sentence_start} from {FROM_RELEASE.format(release_guarantee)}"
 
     @property
     def text(self) -> str:
-        """Return the sentences as they are printed."""
+        """Return the sentences as they are printed, with the names of works in place of keys."""
         return insert_names(self._text_with_citations).replace("\N{NO-BREAK SPACE}", " ")
 
     @property

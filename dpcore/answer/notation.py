@@ -10,7 +10,7 @@ from dpcore.answer.plot import Axis, Plot
 
 
 def write_symbols(plot: Plot, symbols: Mapping[str, str]) -> Plot:
-    """Return the plot with symbols in place of its title, of the titles of its axes and of names of its items.
+    """Return the plot, with its lower plot, with symbols for its title, titles of its axes and names of items.
 
     Args:
         plot: The plot.

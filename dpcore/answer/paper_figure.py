@@ -93,7 +93,7 @@ class PaperFigure:
 
     @property
     def name(self) -> str:
-        """Return the item with its paper."""
+        """Return the paper's name and that of the item: ``Amin et al. 2019, figure 3``."""
         return f"{self.paper_name}, {self.item_name[0].lower()}{self.item_name[1:]}"
 
     def compute(
@@ -104,7 +104,7 @@ class PaperFigure:
         progress: Progress = silent,
         should_stop: ShouldStop = never,
     ) -> FigureRuns | None:
-        """Run the figure at its values, or at some of them, and summarise over the runs.
+        """Run the figure at its values, or at some, once for each seed, and summarise over the runs; None if stopped.
 
         Args:
             seeds: Of the runs; 0, 1 ... by default.
@@ -117,16 +117,16 @@ class PaperFigure:
         """
         seeds = tuple(range(1 if self.ignores_seed else self.num_runs)) if seeds is None else seeds
         x_values = self.x_values if x_values is None else x_values
-        numbers = np.full((len(self.lines), len(x_values), len(seeds)), np.nan)
+        run_numbers = np.full((len(self.lines), len(x_values), len(seeds)), np.nan)
         for seed_index, seed in enumerate(seeds):
             for value_index, x_value in enumerate(x_values):
                 if should_stop():
                     return None
                 numbers_by_line = self.run_once(x_value, seed)
-                line_numbers = [numbers_by_line.get(line.key, math.nan) for line in self.lines]
-                numbers[:, value_index, seed_index] = line_numbers
+                numbers_of_lines = [numbers_by_line.get(line.key, math.nan) for line in self.lines]
+                run_numbers[:, value_index, seed_index] = numbers_of_lines
                 progress((seed_index * len(x_values) + value_index + 1) / (len(seeds) * len(x_values)))
-        return FigureRuns(self.key, x_values, seeds, summarise_runs(numbers, axis=2))
+        return FigureRuns(self.key, x_values, seeds, summarise_runs(run_numbers, axis=2))
 
     @functools.cached_property
     def stored_runs(self) -> FigureRuns:
@@ -135,16 +135,16 @@ class PaperFigure:
         return FigureRuns.read(self, result_file.read_text(encoding="utf-8"))
 
     def compute_largest_difference(self, figure_runs: FigureRuns) -> float | None:
-        """Compute the largest relative difference between ours and the paper's numbers; None if it prints none.
+        """Compute the largest relative difference of our means from the paper's numbers; None if it prints none.
 
         For a range stated in a sentence it is how far ours lies outside; if ours is a range over readings, how
         far the paper's number lies outside it.
         """
         differences: list[float] = []
         for line_index, line in enumerate(self.lines):
-            for value, paper_value in zip(self.x_values, line.paper_values, strict=False):
-                if paper_value and value in figure_runs.x_values:
-                    own_mean = float(figure_runs.summary.means[line_index, figure_runs.x_values.index(value)])
+            for x, paper_value in zip(self.x_values, line.paper_values, strict=False):
+                if paper_value and x in figure_runs.x_values:
+                    own_mean = float(figure_runs.summary.means[line_index, figure_runs.x_values.index(x)])
                     if math.isfinite(own_mean):
                         differences.append(abs(own_mean / paper_value - 1.0))
         if self.stated_range is not None:
@@ -188,14 +188,14 @@ class FigureRuns:
 
         def read_rows(number_key: str) -> FloatArray:
             """Return the numbers stored under a name, shape (lines, values); NaN for null."""
-            numbers_by_line = [stored_result["lines"][line.key][number_key] for line in figure.lines]
-            return np.array([[math.nan if x is None else x for x in line] for line in numbers_by_line])
+            number_rows = [stored_result["lines"][line.key][number_key] for line in figure.lines]
+            return np.array([[math.nan if x is None else x for x in row] for row in number_rows])
 
         run_counts, spreads = read_rows("runs").astype(np.int64), read_rows("spread")
         standard_errors = spreads / np.sqrt(np.maximum(run_counts, 1))
         summary = Summary(read_rows("mean"), standard_errors, run_counts, spreads)
-        values, seeds = tuple(stored_result["values"]), tuple(stored_result["seeds"])
-        return cls(stored_result["figure"], values, seeds, summary, stored_result["made_with"])
+        x_values, seeds = tuple(stored_result["values"]), tuple(stored_result["seeds"])
+        return cls(stored_result["figure"], x_values, seeds, summary, stored_result["made_with"])
 
 
 HEIGHT = 470
@@ -215,15 +215,15 @@ def build_plot(figure: PaperFigure, figure_runs: FigureRuns) -> Plot:
             if not len(curve_numbers):
                 continue
             # None is NaN.
-            heights, low_ends, high_ends = np.array(curve_numbers, dtype=np.float64), None, None
-            columns[column_name] = heights
+            y_values, low_ends, high_ends = np.array(curve_numbers, dtype=np.float64), None, None
+            columns[column_name] = y_values
             if len(half_lengths):
-                whiskers = np.array(half_lengths, dtype=np.float64)
-                low_ends, high_ends = heights - whiskers, heights + whiskers
+                whisker_lengths = np.array(half_lengths, dtype=np.float64)
+                low_ends, high_ends = y_values - whisker_lengths, y_values + whisker_lengths
                 columns |= {f"{column_name}_low": low_ends, f"{column_name}_high": high_ends}
             if figure.ignores_seed and column_name == line.key:  # Its interval is empty.
                 low_ends = high_ends = None
-            curve = Curve(curve_name, x_values, heights, line.style, low_ends, high_ends)
+            curve = Curve(curve_name, x_values, y_values, line.style, low_ends, high_ends)
             items.append(replace(curve, width=2.0, dash=dash, symbol=symbol))
     for stated_end in figure.stated_range or ():
         items.append(Level(f"Paper: {wording.number(stated_end)}", stated_end))
@@ -241,12 +241,12 @@ def build_plot(figure: PaperFigure, figure_runs: FigureRuns) -> Plot:
 
 
 def describe_difference(figure: PaperFigure, figure_runs: FigureRuns) -> str:
-    """Write how far our numbers lie from the paper's, or that it prints none."""
+    """Write how far our numbers lie from the paper's or outside the range that it states, or that it prints none."""
     difference = figure.compute_largest_difference(figure_runs)
     if difference is None:
         return "The paper prints no numbers of this figure."
     if figure.stated_range is not None:
-        lowest_text, highest_text = (wording.number(end) for end in figure.stated_range)
+        lowest_text, highest_text = (wording.number(number) for number in figure.stated_range)
         distance_phrase = f"at most {wording.percent(difference)} outside" if difference > 0.0 else "within"
         return f"The paper says {lowest_text} to {highest_text}; ours lie {distance_phrase}."
     return f"Largest difference from the paper: {wording.percent(difference)}."

@@ -398,6 +398,7 @@ class Plot:
     toggles: tuple[Toggle, ...] = ()
 
     def __post_init__(self) -> None:
+        """Add the items' columns to the plot's, and fit the limits of axes that have `FIT` to what is drawn."""
         values_by_column_name = dict(self.columns)
         for column in (column for item in self.items for column in _list_columns(item)):
             values_by_column_name.setdefault(column.name, column.values)
@@ -417,7 +418,7 @@ class Plot:
             if isinstance(item, Level):
                 drawn_values += [item.value] if item.is_vertical == (axis_name == "x") else []
             elif not isinstance(item, Band):
-                drawn_values += [getattr(item, name, None) for name in attribute_names]
+                drawn_values += [getattr(item, attribute_name, None) for attribute_name in attribute_names]
         vectors = [np.ravel(np.asarray(v, dtype=np.float64)) for v in drawn_values if v is not None]
         return np.concatenate(vectors)
 

@@ -255,12 +255,12 @@ class Cached(Element):
     question: Hashable = field(init=False)
 
     def __post_init__(self) -> None:
-        name = self.function.__qualname__
-        if "<" in name:
-            raise ValueError(f"{name} may depend on more than its arguments")
-        object.__setattr__(self, "name", f"{self.function.__module__}.{name}")
-        digests = tuple(getattr(argument, "digest", argument) for argument in self.arguments)
-        object.__setattr__(self, "question", digests)
+        """Set the name of the function with its module, and the key: the arguments, or their digests."""
+        qualified_name = self.function.__qualname__
+        if "<" in qualified_name:
+            raise ValueError(f"{qualified_name} may depend on more than its arguments")
+        object.__setattr__(self, "name", f"{self.function.__module__}.{qualified_name}")
+        object.__setattr__(self, "question", tuple(getattr(a, "digest", a) for a in self.arguments))
 
     def compute(self) -> Any:
         """Call the function and return its result."""
@@ -379,7 +379,7 @@ def read(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]:
     """
 
     def reply_with_first(part: Part) -> Any:
-        """List a part, and a window's plot; return its first choice or its result, None if it has neither."""
+        """Append a part, and a window's plot; return its first choice or its result, None if it has neither."""
         read_parts.append(part)
         match part:
             case Choice():
@@ -424,8 +424,8 @@ def walk(parts: Iterable[Part], reply: Callable[[Part], Any]) -> None:
 def flatten(sections: Sections) -> dict[str, Section]:
     """Return all sections by name: a tab that holds sections is replaced by them."""
     sections_by_name: dict[str, Section] = {}
-    for name, section in sections.items():
-        sections_by_name |= flatten(section) if isinstance(section, Mapping) else {name: section}
+    for section_name, section in sections.items():
+        sections_by_name |= flatten(section) if isinstance(section, Mapping) else {section_name: section}
     return sections_by_name
 
 
@@ -434,7 +434,7 @@ def list_plots(answer: Any, data: Any) -> list[Plot]:
 
     A plot beside private data that is about other data is left out, as its settings may have been read off these.
     """
-    plots_by_key = {key: make() for key, make in answer.plots.items()}
+    plots_by_key = {key: make_plot() for key, make_plot in answer.plots.items()}
     for section in flatten(answer.sections).values():
         with contextlib.suppress(InvalidInput):  # It says why it has no plots.
             for part in read(section(answer, data)):

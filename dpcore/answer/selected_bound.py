@@ -63,11 +63,11 @@ def find_selected_excess(plot: Plot, curve_name: str = "") -> float | None:
         return None
     cells = next((item for item in plot.items if isinstance(item, Cells)), None)
     if cells is not None:
-        column, row = (
-            int(np.argmin(np.abs(np.log(np.asarray(ends) / end))))
-            for ends, end in ((cells.x, mark.x), (cells.y, mark.y))
+        column_index, row_index = (
+            int(np.argmin(np.abs(np.log(np.asarray(grid_values) / mark_value))))
+            for grid_values, mark_value in ((cells.x, mark.x), (cells.y, mark.y))
         )
-        error, errors = cells.values[row, column], cells.values
+        error, errors = cells.values[row_index, column_index], cells.values
     else:
         curve = _find_bound_curve(plot, curve_name)
         assert curve is not None
@@ -80,21 +80,21 @@ def _find_bound_curve(plot: Plot, curve_name: str) -> Curve | None:
     curves = [item for item in plot.items if isinstance(item, Curve)]
     if (handle := plot.handle) is not None:
         return next((curve for curve in curves if curve.y is handle.errors), None)
-    name = curve_name.lower()
-    return next((curve for curve in curves if name and name in curve.name.lower()), None)
+    lower_name = curve_name.lower()
+    return next((curve for curve in curves if lower_name and lower_name in curve.name.lower()), None)
 
 
 def _name_column(plot: Plot, values: npt.ArrayLike) -> str:
     """Return the name of the column of the plot's file that holds these very values."""
     if isinstance(values, Column):
         return values.name
-    return next(name for name, column_values in plot.columns.items() if column_values is values)
+    return next(column_name for column_name, column_values in plot.columns.items() if column_values is values)
 
 
 def _read_error(curve: Curve, bound: float) -> float:
     """Return the error of a curve at a bound; beyond its end, where all is noise, go on by its last slope."""
-    bounds, errors = (np.asarray(values, dtype=np.float64) for values in (curve.x, curve.y))
+    bounds, errors = (np.asarray(coordinates, dtype=np.float64) for coordinates in (curve.x, curve.y))
     if bound <= bounds[-1] or min(errors[-2:]) <= 0.0:
         return float(np.interp(bound, bounds, errors))
-    slope = math.log(errors[-1] / errors[-2]) / math.log(bounds[-1] / bounds[-2])
-    return float(errors[-1] * (bound / bounds[-1]) ** slope)
+    log_slope = math.log(errors[-1] / errors[-2]) / math.log(bounds[-1] / bounds[-2])
+    return float(errors[-1] * (bound / bounds[-1]) ** log_slope)

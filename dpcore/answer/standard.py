@@ -22,7 +22,7 @@ ASSUMES_PUBLIC_COUNTS = (
 
 
 def warn_of_leak(results_text: str, source_phrase: str = "them", remedy_text: str = CHOOSE_PRIVATELY) -> str:
-    """Warn that results depend on private data.
+    """Write the warning that results depend on private data.
 
     Args:
         results_text: Subject and auxiliary verb: ``this bound was``.
@@ -160,18 +160,18 @@ def show_other_solver(
         yield Note(refusal_text)
         return
     yield Note("CVXPY hands the problem as written to Clarabel, a general solver.")
-    search_texts = "Solving with both", "Compare with CVXPY", "balance"
+    texts_and_icon = "Solving with both", "Compare with CVXPY", "balance"
     solved_results: tuple[Solved, ...] | None = yield Search(
-        key, question, lambda tell, stop: solve(stop), *search_texts, is_measured=False, is_heavy=True
+        key, question, lambda tell, stop: solve(stop), *texts_and_icon, is_measured=False, is_heavy=True
     )
     if solved_results is None:
         return
     columns = {
         "Solver": [solved.solver for solved in solved_results],
-        objective_name: [solved_result.certificate.value for solved_result in solved_results],
-        "No answer is below": [result.certificate.lower_bound for result in solved_results],
-        "Seconds": [result.seconds for result in solved_results],
-        "How it ended": [result.stop_reason for result in solved_results],
+        objective_name: [solved.certificate.value for solved in solved_results],
+        "No answer is below": [solved.certificate.lower_bound for solved in solved_results],
+        "Seconds": [solved.seconds for solved in solved_results],
+        "How it ended": [solved.stop_reason for solved in solved_results],
     }
     formats = {objective_name: "%.9g", "No answer is below": "%.9g", "Seconds": "%.3f"}
     yield Table(columns, f"{objective_name} and time of both solvers", formats)

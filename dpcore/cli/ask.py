@@ -41,7 +41,7 @@ class NotWrittenError(Exception):
 
 
 def ask(command: str, call_name: str, arguments: list[str]) -> None:
-    """Ask a question with the arguments of a command line, and write the answer to standard output.
+    """Ask a question, write its answer, its JSON or its program to standard output, and a report to its file, if named.
 
     Args:
         command: Name of the command.
@@ -66,8 +66,8 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
     if unknown_words and not unknown_words[0].startswith("--"):
         parser.error(f"unrecognized arguments: {unknown_words[0]}")
     # The call refuses unknown settings, and names the nearest; the words behind them are dropped.
-    unknown_flags = [word[2:].partition("=")[0] for word in unknown_words if word.startswith("--")]
-    settings |= {flag.replace("-", "_"): "" for flag in unknown_flags}
+    unknown_options = [word[2:].partition("=")[0] for word in unknown_words if word.startswith("--")]
+    settings |= {option.replace("-", "_"): "" for option in unknown_options}
     settings |= {key: _parse_by_column(key, settings[key]) for key in EXAMPLES_BY_SETTING if key in settings}
     paths = expand_patterns(paths)
     refuse_to_overwrite(paths, "--report", report_path)
@@ -81,13 +81,13 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
     file_settings = script.read_settings(settings_paths[0]) if settings_paths else {}
     settings = _rename_former(call_name, file_settings) | _rename_former(call_name, settings)
     if call_name not in questions.QUESTIONS:
-        known_settings = inspect.signature(getattr(dpcore, call_name)).parameters
-        if unknown_names := settings.keys() - known_settings.keys():
+        call_parameters = inspect.signature(getattr(dpcore, call_name)).parameters
+        if unknown_names := settings.keys() - call_parameters.keys():
             raise refuse(f"there is no setting {min(unknown_names)[:40]!r} of {call_name}")
         # The call refuses what is missing in its own words.
-        missing_settings = {key: None for key, p in known_settings.items() if p.default is p.empty}
-        missing_settings.pop("data")
-        reply: Reply = getattr(dpcore, call_name)(paths, **missing_settings | settings)
+        required_as_none = {key: None for key, p in call_parameters.items() if p.default is p.empty}
+        required_as_none.pop("data")
+        reply: Reply = getattr(dpcore, call_name)(paths, **required_as_none | settings)
     elif draw_settings:
         epsilon = draw_settings.pop("draw", None)
         reply = dpcore.select_privately(call_name, paths, settings, epsilon, **draw_settings)
@@ -99,7 +99,7 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
     if library_name is not None:
         sys.stdout.write(reply.code(library_name))
         _, written_form_name = reply.program(library_name)
-        if other_form_names := [name for name in reply.forms if name != written_form_name]:
+        if other_form_names := [form for form in reply.forms if form != written_form_name]:
             other_forms_text = ", ".join(other_form_names)
             message = f"The program is for: {written_form_name}. The app also writes: {other_forms_text}."
             print(message, file=sys.stderr)
@@ -119,17 +119,17 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
 def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
     """Build the parser of a question's command: data, an option for each setting of the call, and ways of writing."""
     call = getattr(dpcore, call_name)
-    parameters, docstring = dict(inspect.signature(call).parameters), inspect.getdoc(call) or ""
-    parameters.pop("charge", None)
+    call_parameters, docstring = dict(inspect.signature(call).parameters), inspect.getdoc(call) or ""
+    call_parameters.pop("charge", None)
     arguments_text = docstring.partition("\nReturns:")[0]
     descriptions = dict(re.findall(r"^    (\w+): (.*)$", arguments_text, flags=re.MULTILINE))
     if call_name in questions.QUESTIONS:
         types_by_setting = questions.types_of(call_name)
     else:
         hints = typing.get_type_hints(call)
-        types_by_setting = {key: hints[key] for key in parameters if key not in ("data", "user", "value")}
-    is_data_optional = parameters.pop("data").default is None
-    required_by_setting = {key: parameter.default is parameter.empty for key, parameter in parameters.items()}
+        types_by_setting = {key: hints[key] for key in call_parameters.keys() - {"data", "user", "value"}}
+    is_data_optional = call_parameters.pop("data").default is None
+    required_by_setting = {key: p.default is p.empty for key, p in call_parameters.items()}
     data_usage = f"[FILE.toml] {'[DATA ...]' if is_data_optional else 'DATA [DATA ...]'}"
     parser = argparse.ArgumentParser(
         prog=f"sweet-spot {command}",
@@ -140,10 +140,10 @@ def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
     )
-    data_help = (LABELLED_HELP if "label" in parameters else DATA_HELP) + SETTINGS_HELP
+    data_help = (LABELLED_HELP if "label" in call_parameters else DATA_HELP) + SETTINGS_HELP
     nargs = "*" if is_data_optional else "+"
     parser.add_argument("data", nargs=nargs, metavar="DATA", help=data_help, default=[])
-    for key, parameter in parameters.items():
+    for key, parameter in call_parameters.items():
         _add_setting(parser, key, parameter.default, types_by_setting.get(key), descriptions[key])
     if call_name in questions.SELECTABLE:
         _add_draw(parser, call_name)
@@ -173,16 +173,16 @@ def _add_draw(parser: argparse.ArgumentParser, call_name: str) -> None:
             draw_group.add_argument(_write_flag(key), type=_parse_number, metavar="NUMBER", help=help_text)
 
 
-def _check_draw(parser: argparse.ArgumentParser, settings: dict[str, Any], report_path: Path | None) -> None:
+def _check_draw(parser: argparse.ArgumentParser, options: dict[str, Any], report_path: Path | None) -> None:
     """End the program with a message if options of a private draw come without its epsilon, or with ``--report``."""
-    if not {"draw", "total_epsilon"} & settings.keys():
-        parser.error(f"{_write_flag(next(iter(settings)))} goes with --draw or --total-epsilon")
+    if not {"draw", "total_epsilon"} & options.keys():
+        parser.error(f"{_write_flag(next(iter(options)))} goes with --draw or --total-epsilon")
     if report_path is not None:
         parser.error("--report shows the data, which a draw does not: ask for an answer without --draw")
 
 
 def _join_negative_numbers(arguments: list[str]) -> list[str]:
-    """Join negative numbers to their options: argparse takes -1e3 for an option."""
+    """Return the words with negative numbers joined to their options by ``=``: argparse takes -1e3 for an option."""
     words: list[str] = []
     for word in arguments:
         if re.match(r"-\.?\d", word) and words and words[-1].startswith("--") and "=" not in words[-1]:
@@ -222,17 +222,17 @@ def _rename_former(call_name: str, settings: dict[str, Any]) -> dict[str, Any]:
 def _build_usage(
     command: str, data_usage: str, required_by_setting: dict[str, bool], types_by_setting: dict[str, Any]
 ) -> str:
-    """Write the usage of a command in lines: only required options, and those that name columns in brackets."""
+    """Write the usage in lines: options that are required or name columns (in brackets if optional), ways to write."""
     usage_words = [f"sweet-spot {command}", data_usage.replace(" ", "\0")]
     for key, is_required in required_by_setting.items():
         if is_required or key in ("user", "value", "group", "label"):
             option_usage = f"{_write_flag(key)}\0{_choose_metavar(types_by_setting.get(key))}"
             usage_words.append(option_usage if is_required else f"[{option_usage}]")
-    usage = " ".join((*usage_words, "[settings]"))
-    indentation = " " * len("usage: sweet-spot ")
+    usage_line = " ".join((*usage_words, "[settings]"))
+    indent_text = " " * len("usage: sweet-spot ")
     width = WIDTH - len("usage: ")
-    usage_text = textwrap.fill(usage, width, subsequent_indent=indentation, break_on_hyphens=False)
-    return f"{usage_text}\n{indentation}[--json | --report FILE | --code LIBRARY]".replace("\0", " ")
+    usage_text = textwrap.fill(usage_line, width, subsequent_indent=indent_text, break_on_hyphens=False)
+    return f"{usage_text}\n{indent_text}[--json | --report FILE | --code LIBRARY]".replace("\0", " ")
 
 
 def _parse_by_column(setting_name: str, words: list[str]) -> dict[str, list[Any]]:
@@ -243,8 +243,8 @@ def _parse_by_column(setting_name: str, words: list[str]) -> dict[str, list[Any]
     entries_by_column = {}
     with Problems() as problems:
         for word in words:
-            column, _, text = word.rpartition("=")
-            entry_texts, is_range = text.split(","), setting_name == "ranges"
+            column, _, entries_text = word.rpartition("=")
+            entry_texts, is_range = entries_text.split(","), setting_name == "ranges"
             numbers = [_parse_number(entry_text) for entry_text in entry_texts] if is_range else []
             if not column or (is_range and [isinstance(number, str) for number in numbers] != [False, False]):
                 example_text = f"COLUMN={EXAMPLES_BY_SETTING[setting_name]}"

@@ -45,11 +45,11 @@ def run() -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command that the arguments name, or start the app if there are none; return the exit code."""
+    """Run the command that the arguments name, or start the app if there is none; return the exit code."""
     first_word, *remaining_words = (sys.argv[1:] if arguments is None else arguments) or [""]
     try:
-        if first_word in {"", "--no-token"} and not remaining_words:
-            return _start_app([first_word])
+        if first_word in {"", "--no-token", "--port", "--hosted"}:
+            return _start_app([first_word, *remaining_words] if first_word else [])
         if arguments is None and (first_word == "count" or first_word in COMMANDS):
             from dpcore.counting.__main__ import end_on_signals
 
@@ -77,7 +77,7 @@ def _start_app(arguments: list[str]) -> int:
 
 
 def _ask(command: str, arguments: list[str]) -> int:
-    """Ask a question and print sentences on what fails; return the exit code."""
+    """Ask a question and print sentences on what fails; return the exit code: 0, 2 for wrong input, 1 for all else."""
     from dpcore.cli import ask
 
     try:
@@ -105,30 +105,32 @@ def _ask(command: str, arguments: list[str]) -> int:
 def _print_help(arguments: list[str]) -> int:
     """Print the help on all commands; argparse ends the program itself, with 2 for an unknown command."""
     descriptions_by_command = {"count": "Count contributions on files of any size, or on an engine."}
-    descriptions_by_command |= {command: _first_line(call_name) for command, call_name in COMMANDS.items()}
-    indent = 2 + max(map(len, descriptions_by_command)) + 2
-    wrap = functools.partial(textwrap.fill, width=WIDTH, subsequent_indent=" " * indent)
+    descriptions_by_command |= {command: _read_purpose(call_name) for command, call_name in COMMANDS.items()}
+    indent_width = 2 + max(map(len, descriptions_by_command)) + 2
+    wrap = functools.partial(textwrap.fill, width=WIDTH, subsequent_indent=" " * indent_width)
     command_paragraphs = [
-        wrap(text, initial_indent=f"  {command}".ljust(indent))
-        for command, text in descriptions_by_command.items()
+        wrap(description, initial_indent=f"  {command}".ljust(indent_width))
+        for command, description in descriptions_by_command.items()
     ]
     parser = argparse.ArgumentParser(
         prog="sweet-spot",
-        usage="sweet-spot [--no-token | COMMAND ...]",
-        description="Without a command it starts the app here and opens it in the browser. With\n"
-        "--no-token everybody who reaches the app on this computer can use it.\n\n"
+        usage="sweet-spot [--port PORT] [--no-token] [--hosted] | COMMAND ...",
+        description="Without a command it starts the app here and opens it in the browser: on the\n"
+        "port, or the first free one from 8501 on. With --no-token everybody who reaches\n"
+        "the app on this computer can use it. --hosted listens on all addresses, for a\n"
+        "public demo in a container (docs/hosting.md).\n\n"
         "commands:\n" + "\n".join(command_paragraphs),
         epilog="sweet-spot COMMAND --help says what a command takes.",
         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=WIDTH),
     )
     parser.add_argument("--version", action="version", version=f"Sweet Spot {dpcore.__version__}")
-    commands = list(descriptions_by_command)
-    parser.add_argument("command", nargs="?", choices=commands, metavar="COMMAND", help=argparse.SUPPRESS)
+    names = list(descriptions_by_command)
+    parser.add_argument("command", nargs="?", choices=names, metavar="COMMAND", help=argparse.SUPPRESS)
     parser.parse_args(arguments)
     return 0
 
 
-def _first_line(call_name: str) -> str:
+def _read_purpose(call_name: str) -> str:
     """Read the first line of a call's docstring from its file, as importing all answers takes seconds."""
     code_path, function_name = Path(dpcore.__file__).parent / "private_selection.py", call_name
     if call_name in questions.QUESTIONS:

@@ -3,13 +3,15 @@
     sweet-spot                       where the package is installed
     .venv/bin/python -m dpcore       in a checkout
 
-The server listens on 127.0.0.1 only, on port 8501 or the next free one. It answers only a browser that was given the
-token of this start: SWEETSPOT_TOKEN, or a random one; with ``--no-token`` it answers all. With SWEETSPOT_NO_BROWSER
-set, the link with the token is only printed. Ctrl-C stops the server.
+The server listens on 127.0.0.1 only, on ``--port``, or on 8501 or the next free one. It answers only a browser that was
+given the token of this start: SWEETSPOT_TOKEN, or a random one; with ``--no-token`` it answers all. With
+SWEETSPOT_NO_BROWSER set, the link with the token is only printed. Ctrl-C stops the server. With ``--hosted`` it is a
+public demo that listens on all addresses, for a container.
 """
 
 from __future__ import annotations
 
+import argparse
 import collections
 import contextlib
 import importlib
@@ -39,7 +41,6 @@ MAX_PORTS_TRIED = 50
 START_LIMIT = 90.0
 WARM_LIMIT = 180.0
 STOP_LIMIT = 5.0
-NO_TOKEN = "--no-token"
 PORT_TAKEN_TEXT = "is not available"
 """What Streamlit says of a port that it cannot have, before it ends."""
 
@@ -77,11 +78,11 @@ def choose_port(first_port: int = FIRST_PORT) -> int:
     raise StartError(f"no port from {first_port} to {port} is free on this computer")
 
 
-def build_server_command(port: int) -> list[str]:
+def build_server_command(port: int, address: str = HOST) -> list[str]:
     """Return the words of the command that starts the server; flags win over a person's own STREAMLIT_* settings."""
-    address_flags = ["--server.address", HOST, "--server.port", str(port)]
-    flags = ["--server.headless", "true", "--server.scriptHealthCheckEnabled", "true"]
-    return [sys.executable, "-m", "streamlit", "run", "app.py", *address_flags, *flags]
+    address_flags = ["--server.address", address, "--server.port", str(port)]
+    server_flags = ["--server.headless", "true", "--server.scriptHealthCheckEnabled", "true"]
+    return [sys.executable, "-m", "streamlit", "run", "app.py", *address_flags, *server_flags]
 
 
 def choose_token() -> str:
@@ -103,6 +104,15 @@ def build_server_environment(token: str = "") -> dict[str, str]:
     own_variables = {"SWEETSPOT_LOCAL": "1", "SWEETSPOT_FOLDER": os.getcwd(), "PYTHONUNBUFFERED": "1"}
     own_variables["SWEETSPOT_TOKEN"] = token
     return {"OPENBLAS_NUM_THREADS": "1", **os.environ, **own_variables}
+
+
+def prepare_hosting() -> None:
+    """Make the start that of a public demo in a container; raise StartError for root, or without a public address."""
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        raise StartError("--hosted does not run as root: name another user in the container")
+    if not os.environ.get("SWEETSPOT_ORIGINS", "").strip():
+        raise StartError("--hosted needs SWEETSPOT_ORIGINS, the address that browsers show (docs/hosting.md)")
+    os.environ.update(SWEETSPOT_SERVED="1", SWEETSPOT_NO_BROWSER="1")
 
 
 def is_answering(url: str, timeout: float = 2.0, token: str = "") -> bool:
@@ -199,10 +209,10 @@ def stop(server: subprocess.Popen[str]) -> None:
         server.wait()
 
 
-def _start(port: int, token: str) -> tuple[subprocess.Popen[str], Output]:
+def _start(port: int, token: str, address: str) -> tuple[subprocess.Popen[str], Output]:
     """Start the server and return its process and its output."""
     server = subprocess.Popen(
-        build_server_command(port),
+        build_server_command(port, address),
         cwd=ROOT,  # Streamlit takes the settings of the folder it is started in, and Python that folder's modules.
         env={**build_server_environment(token), "SWEETSPOT_ENDS_WITH_INPUT": "1"},
         stdin=subprocess.PIPE,  # The server ends when this is closed, even if this process is killed.
@@ -216,11 +226,19 @@ def _start(port: int, token: str) -> tuple[subprocess.Popen[str], Output]:
     return server, Output(server.stdout)
 
 
-def serve(token: str) -> int:
-    """Start the server, warm it, open the browser, and stay until the server ends; return 1, or raise StartError."""
-    port = choose_port()
+def serve(token: str, fixed_port: int | None = None, address: str = HOST) -> int:
+    """Start the server, warm it, open the browser, and stay until the server ends; return 1, or raise StartError.
+
+    Args:
+        token: What a browser must bring; empty for none.
+        fixed_port: The port; None for the first free one from 8501 on.
+        address: What the server listens on.
+    """
+    if fixed_port is not None and not is_free(fixed_port):
+        raise StartError(f"port {fixed_port} is taken: stop what listens there, or choose another")
+    port = fixed_port or choose_port()
     print("Starting Sweet Spot ...", flush=True)
-    server, output = _start(port, token)
+    server, output = _start(port, token, address)
     workspace: Workspace | None = None
     try:
         while True:
@@ -232,13 +250,12 @@ def serve(token: str) -> int:
                 stop(server)
                 last_output = output.read_last_lines()
                 # Somebody else took it in the meantime.
-                if PORT_TAKEN_TEXT not in last_output:
+                if fixed_port is not None or PORT_TAKEN_TEXT not in last_output:
                     raise StartError(f"{error}. Its last output:\n\n{last_output or '(nothing)'}") from None
                 port = choose_port(port + 1)
-                server, output = _start(port, token)
+                server, output = _start(port, token, address)
         # The first run imports everything and registers the pages; before it, a deep link finds no page.
-        is_warm = is_answering(f"{url}/_stcore/script-health-check", WARM_LIMIT, token)
-        if not is_warm:
+        if not is_answering(f"{url}/_stcore/script-health-check", WARM_LIMIT, token):
             print("The first run of the app did not succeed; the server's output so far:", file=sys.stderr)
             print(output.read_last_lines(), file=sys.stderr)
         output.is_echoing = True
@@ -269,11 +286,21 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Serve the app until it is stopped; return 0 if a person stopped it, 1 if it could not start or ended."""
+    parser = argparse.ArgumentParser(prog="sweet-spot")
+    parser.add_argument("--no-token", action="store_true")
+    parser.add_argument("--port", type=int)
+    parser.add_argument("--hosted", action="store_true")
+    options = parser.parse_args(arguments)
     for signal_name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if hasattr(signal, signal_name):
             signal.signal(getattr(signal, signal_name), _interrupt)
     try:
-        return serve("" if NO_TOKEN in arguments else choose_token())
+        if options.port is not None and not 1 <= options.port <= 65_535:
+            raise StartError(f"a port is a number from 1 to 65,535; got {options.port}")
+        if options.hosted:
+            prepare_hosting()
+        token, address = "" if options.no_token else choose_token(), "0.0.0.0" if options.hosted else HOST
+        return serve(token, options.port, address)
     except StartError as error:
         print(f"Sweet Spot could not start: {error}", file=sys.stderr)
         return 1

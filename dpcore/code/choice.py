@@ -89,8 +89,8 @@ class Rule:
         bounding_method: ``followed``, ``sums``, ``cap`` or ``weights``.
         clip: Norm to which a row's gradient is clipped.
         unit_noise: Noise of one release with the whole budget, in units of its sensitivity.
-        count_noise: Noise on the number of users within the bound, in every step.
-        num_users_noise: Noise on the number of users; 0 if it is public.
+        count_noise_std: Standard deviation of the noise on the number of users within the bound, in every step.
+        num_users_noise_std: Standard deviation of the noise on the number of users; 0 if it is public.
         momentum: In [0, 1).
         travel_limit: Largest product of step length, ``unit_noise`` and the root of the number of features.
         stable_limit: Largest product of step length and number of users.
@@ -102,8 +102,8 @@ class Rule:
         max_growth: Largest step in multiples of ``travel_limit``.
         first_bound_divisor: Divisor of the first bound, which is the root of users over noise, and at least the
             threshold.
-        target_clipped_users: Target number of users beyond the bound, in ``unit_noise`` times the root of the number
-            of features.
+        clipped_users_over_noise: Target number of users beyond the bound, over ``unit_noise`` times the root of the
+            number of features.
         bound_rate: Speed of the bound.
         max_log_change: Largest change of the logarithm of the bound in a step.
         bound_range: Limits of the bound.
@@ -112,8 +112,8 @@ class Rule:
     bounding_method: str
     clip: float
     unit_noise: float
-    count_noise: float
-    num_users_noise: float
+    count_noise_std: float
+    num_users_noise_std: float
     momentum: float
     travel_limit: float
     stable_limit: float
@@ -124,13 +124,13 @@ class Rule:
     growth_factor: float
     max_growth: float
     first_bound_divisor: float
-    target_clipped_users: float
+    clipped_users_over_noise: float
     bound_rate: float
     max_log_change: float
     bound_range: tuple[float, float]
 
     def describe_bound(self, bound: float) -> str:
-        """Describe how users are bounded."""
+        """Describe in a phrase how users are bounded, and the clip of single rows if there is one."""
         clip_phrase = f", gradients of rows shortened to {self.clip!r}" if self.clip < 1.0 else ""
         return {
             "followed": "users' sums of gradients clipped at a bound that follows a private quantile of them",
@@ -156,11 +156,11 @@ class Training:
         first_averaged_step: Number of the first step, from 1, whose iterate is averaged; with a rule all are, with
             growing weights.
         radius: Radius of the ball that contains θ.
-        gradient_noise: Standard deviation of the noise on a step's summed gradient.
-        weight_noise: Standard deviation of the noise on the sum of weights; 0 if it is public.
+        gradient_noise_std: Standard deviation of the noise on a step's summed gradient.
+        weight_noise_std: Standard deviation of the noise on the sum of weights; 0 if it is public.
         sampling_rate: Probability that a user takes part in a step.
-        rule: Rule for steps and bound in place of ``learning_rate``, ``weight_noise`` and ``sampling_rate``;
-            ``gradient_noise`` is then relative to the bound.
+        rule: Rule for steps and bound in place of ``learning_rate``, ``weight_noise_std`` and ``sampling_rate``;
+            ``gradient_noise_std`` is then relative to the bound.
         positive_class: The class that is 1 if labels are words (all others are -1); empty if ``positive_above``
             decides.
     """
@@ -175,8 +175,8 @@ class Training:
     learning_rate: float
     first_averaged_step: int
     radius: float
-    gradient_noise: float
-    weight_noise: float
+    gradient_noise_std: float
+    weight_noise_std: float
     sampling_rate: float = 1.0
     rule: Rule | None = None
     positive_class: str = ""
@@ -201,7 +201,7 @@ class GroupSelection:
 
 @dataclass(frozen=True)
 class Choice:
-    """A bound with all that code needs to apply it.
+    """A release under a bound, with all that code needs to apply it.
 
     Attributes:
         quantity: The released quantity.
@@ -340,9 +340,8 @@ class Choice:
             problems.between(0.0, 1.0, exponent=self.exponent)
         if self.inflation is not None:
             problems.positive(inflation=self.inflation)
-        ends = {"max_total": self.max_total, "min_total": self.min_total}
-        has_ends = self.max_total is not None and problems.finite(**ends)
-        if has_ends and self.min_total >= (self.max_total or 0.0):
+        end_fields = {"max_total": self.max_total, "min_total": self.min_total}
+        if self.max_total is not None and problems.finite(**end_fields) and self.min_total >= self.max_total:
             problems.add("the range that a user's total is clamped to is empty")
 
     def _check_delta(self, problems: Problems) -> None:
@@ -395,9 +394,9 @@ class Choice:
             number_ranges = () if self.training is None else self.training.number_ranges
             feature_columns = tuple(name for name, _ in number_ranges)
             return tuple(dict.fromkeys((self.value_column, *feature_columns, *dict(self.read_as.numbers))))
-        columns = (self.value_column,) if self.quantity in OF_VALUES else ()
+        value_columns = (self.value_column,) if self.quantity in OF_VALUES else ()
         dropped_column = self.read_as.dropped_column
-        return tuple(dict.fromkeys((*columns, *([dropped_column] if dropped_column else []))))
+        return tuple(dict.fromkeys((*value_columns, *([dropped_column] if dropped_column else []))))
 
     @property
     def is_in_libraries(self) -> bool:
@@ -429,8 +428,8 @@ class Choice:
         """Return the bound as a phrase, for comments and descriptions."""
         if self.max_norm is not None:
             norm_name = "L1" if self.noise is NoiseKind.LAPLACE else "L2"
-            rule_text = "scaled" if self.is_scaled else "capped"
-            return f"what a user adds to all groups {rule_text} to an {norm_name} norm of at most {self.max_norm!r}"
+            verb_text = "scaled" if self.is_scaled else "capped"
+            return f"what a user adds to all groups {verb_text} to an {norm_name} norm of at most {self.max_norm!r}"
         if self.max_groups is not None and self.quantity is not Quantity.GROUP_COUNTS:
             groups_text = f"at most {wording.counted(self.max_groups, 'group')} per user"
             if self.max_rows is not None:

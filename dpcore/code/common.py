@@ -33,7 +33,7 @@ MAX_LINE = 2_000
 
 
 def make_printable(text: str, max_length: int = 200) -> str:
-    """Return the text on one line, with non-printable characters (line ends, controls, direction marks) escaped."""
+    """Return the text on one line, with non-printable characters (line ends, controls) escaped, and then cut."""
     escaped_text = "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
         for character in text
@@ -60,8 +60,8 @@ def write_python_literal(name: str | Sequence[str] | Mapping[str, str | int]) ->
         return quote_python_text(name)
     if isinstance(name, Mapping):
         entries = [
-            f"{quote_python_text(key)}: {text if isinstance(text, int) else quote_python_text(text)}"
-            for key, text in name.items()
+            f"{quote_python_text(key)}: {value if isinstance(value, int) else quote_python_text(value)}"
+            for key, value in name.items()
         ]
         line = "{" + ", ".join(entries) + "}"
         return line if len(line) <= 110 else "{\n" + "".join(f"    {entry},\n" for entry in entries) + "}"
@@ -78,21 +78,15 @@ def quote_sql_name(name: str, mark: str = "`") -> str:
     Source: GoogleSQL lexical structure, "Quoted identifiers",
     https://cloud.google.com/bigquery/docs/reference/standard-sql/lexical (read 2026-11-21).
     """
-    escaped_characters = []
-    for character in name:
-        if character in ("\\", mark):
-            escaped_characters.append("\\" + character)
-        elif character.isprintable():
-            escaped_characters.append(character)
+    pieces = []
+    for char in name:
+        if char in ("\\", mark):
+            pieces.append("\\" + char)
+        elif char.isprintable():
+            pieces.append(char)
         else:
-            code = ord(character)
-            escaped_characters.append(f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
-    return mark + "".join(escaped_characters) + mark
-
-
-def list_in_sentence(names: tuple[str, ...]) -> str:
-    """Return column names for a comment, each cut to 60 characters, with "and" between them."""
-    return " and ".join(make_printable(name, 60) for name in names)
+            pieces.append(f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}")
+    return mark + "".join(pieces) + mark
 
 
 _TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".csv.gz", ".csv.zst", ".tsv.gz")
@@ -131,9 +125,9 @@ def write_head(
     title_sentence = f"Made with Sweet Spot {VERSION} for {library_name}: {subject_text}."
     comment_lines = write_comment(title_sentence, comment_mark)
     comment_lines += write_comment(describe_bound_source(choice), comment_mark)
-    covered_sentence = relation_sentence if choice.quantity is not Quantity.MODEL else _LEARNER
-    privacy_unit_text = list_in_sentence(choice.privacy_unit)
-    comment_lines += write_comment(f"Privacy unit: {privacy_unit_text}. {covered_sentence}", comment_mark)
+    neighbours_sentence = relation_sentence if choice.quantity is not Quantity.MODEL else _LEARNER
+    privacy_unit_text = " and ".join(make_printable(name, 60) for name in choice.privacy_unit)
+    comment_lines += write_comment(f"Privacy unit: {privacy_unit_text}. {neighbours_sentence}", comment_mark)
     if requirements_text and choice.quantity is not Quantity.MODEL:
         comment_lines += write_comment("Run it once: every run spends epsilon again.", comment_mark)
     if requirements_text:
@@ -165,8 +159,8 @@ def _list_file_sentences(choice: Choice) -> list[str]:
     if any(file_layout.kind is FileKind.JSON and file_layout.packing for file_layout in file_layouts):
         sentences.append("Unpack the JSON first, and name the file that comes out.")
     file_name = file_layouts[0].name.lower()
-    is_text = choice.layout is None and file_layouts[0].kind is FileKind.TEXT
-    if is_text and not file_name.endswith(_TEXT_ENDINGS):
+    is_assumed_text = choice.layout is None and file_layouts[0].kind is FileKind.TEXT
+    if is_assumed_text and not file_name.endswith(_TEXT_ENDINGS):
         sentences.append(
             f"The file {names_text} is read as text with commas between columns: if it is of another kind, change "
             "the line that reads it."
@@ -175,7 +169,7 @@ def _list_file_sentences(choice: Choice) -> list[str]:
 
 
 def write_notes(differences: Sequence[str], comment_mark: str) -> list[str]:
-    """Write the comment lines with the differences."""
+    """Write the comment lines with the differences; none without any."""
     note_lines: list[str] = []
     for sentence in differences:
         first_line, *further_lines = write_comment(sentence, comment_mark)
@@ -185,10 +179,10 @@ def write_notes(differences: Sequence[str], comment_mark: str) -> list[str]:
 
 
 def describe_bound_source(choice: Choice) -> str:
-    """Describe the source of the bound, and of a privately selected range, with their cost."""
+    """Describe the source of the bound, and of a privately selected range, with their cost and the sum of all costs."""
     bound_facts = choice.disclosure if isinstance(choice.disclosure, ReleaseFacts) else None
-    facts_by_name = (("bound", bound_facts), ("range", choice.range_facts))
-    known_facts = [(name, facts) for name, facts in facts_by_name if facts is not None]
+    named_facts = (("bound", bound_facts), ("range", choice.range_facts))
+    known_facts = [(name, facts) for name, facts in named_facts if facts is not None]
     if choice.disclosure is Disclosure.PRIVATE:
         sentences = [
             f"THE BOUND WAS {Disclosure.PRIVATE.label.upper()}. No guarantee covers it: using it in a release "
@@ -210,13 +204,13 @@ def describe_bound_source(choice: Choice) -> str:
         )
     elif known_facts and choice.disclosure is not Disclosure.PRIVATE:
         # All of them use the same data: by sequential composition their costs add up.
-        named_epsilons = [(facts.epsilon, name) for name, facts in known_facts]
+        epsilon_pairs = [(facts.epsilon, name) for name, facts in known_facts]
         selection_epsilon, selection_delta = 0.0, 0.0
         if choice.selection is not None:
             selection_epsilon, selection_delta = choice.selection.epsilon, choice.selection.delta
-        named_epsilons.append((choice.epsilon + selection_epsilon, "this release"))
-        total_text = format_rounded_up(sum(epsilon for epsilon, _ in named_epsilons))
-        sum_text = " + ".join(f"{format_rounded_up(epsilon)} ({name})" for epsilon, name in named_epsilons)
+        epsilon_pairs.append((choice.epsilon + selection_epsilon, "this release"))
+        total_text = format_rounded_up(sum(epsilon for epsilon, _ in epsilon_pairs))
+        sum_text = " + ".join(f"{format_rounded_up(epsilon)} ({name})" for epsilon, name in epsilon_pairs)
         total_delta = sum(facts.delta for _, facts in known_facts) + (choice.delta or 0.0) + selection_delta
         delta_text = f", delta = {format_rounded_up(total_delta)}" if total_delta else ""
         sentences.append(f"In all epsilon = {sum_text} = {total_text}{delta_text}.")
@@ -255,7 +249,7 @@ def assemble(
 
 
 def add_readers(requirements_text: str, choice: Choice) -> str:
-    """Return the requirements together with those of pandas for the kinds of files."""
+    """Return the text of requirements, with the packages added that pandas needs for the kinds of files."""
     file_kinds = {file_layout.kind for file_layout in choice.read_as.files}
     needed_by_package = {
         "pyarrow": FileKind.PARQUET in file_kinds or choice.quantity is Quantity.COEFFICIENTS,
@@ -471,6 +465,7 @@ CLAMPS_ROWS = (
     "Plain Python and OpenDP have this release; here clamp *Rows*."
 )
 NOWHERE = "{library} trains no models; plain Python does, in NumPy."
+NO_WEIGHTS = "{library} has no weights per row and coefficient; plain Python has them, with OpenDP's noise."
 
 
 def write(choice: Choice) -> Code:

@@ -41,10 +41,8 @@ def compute_sensitivity(choice: Choice, noise_kind: NoiseKind) -> float:
     """Compute how far one user moves what gets noise: in L1 for Laplace noise, in L2 for Gaussian noise."""
     if choice.max_norm is not None:
         return choice.max_norm
-    sensitivity_in_groups = float(choice.max_groups or 1)
-    sensitivity_in_groups = (
-        sensitivity_in_groups if noise_kind is NoiseKind.LAPLACE else math.sqrt(sensitivity_in_groups)
-    )
+    max_groups = float(choice.max_groups or 1)
+    sensitivity_in_groups = max_groups if noise_kind is NoiseKind.LAPLACE else math.sqrt(max_groups)
     max_amount_in_group = 1.0 if choice.max_rows is None else float(choice.max_rows)
     if choice.max_total is not None:
         max_amount_in_group = max(abs(choice.min_total), abs(choice.max_total))
@@ -56,7 +54,7 @@ def compute_sensitivity(choice: Choice, noise_kind: NoiseKind) -> float:
 
 
 def has_whole_numbers(choice: Choice) -> bool:
-    """Return True if the release counts users or rows, so that its noise may be whole."""
+    """Return True if the release counts users or rows, not under a bound on a norm, so that its noise may be whole."""
     return choice.quantity in _COUNTS and choice.max_norm is None
 
 
@@ -67,7 +65,7 @@ def count_aggregates(choice: Choice) -> int:
 
 
 def protect_replaced_user(choice: Choice, library: Program) -> Choice:
-    """Return a choice for replacing a user with the epsilon for adding or removing one at which the noise is the same.
+    """Return a per-group choice for replacing users with an add-or-remove epsilon of equal noise; others unchanged.
 
     A replacement moves a release per group further: twice in L1, and sqrt 2 times in L2, as two users without a common
     group differ most, or twice where amounts may have any sign. A library, which protects a user added or removed,

@@ -140,10 +140,8 @@ class Several:
         quantity = Quantity.COUNT
         dummy_bound_fields: dict[str, Any] = {"max_rows": 1, "max_total": None, "max_groups": None}
         if value_choice is not None:
-            quantity, dummy_bound_fields = (
-                Quantity.SUM,
-                {"max_rows": None, "max_total": 1.0, "max_groups": None},
-            )
+            quantity = Quantity.SUM
+            dummy_bound_fields = {"max_rows": None, "max_total": 1.0, "max_groups": None}
         if group_choice is not None and value_choice is None:
             quantity = Quantity.GROUP_COUNTS
             dummy_bound_fields = {"max_rows": None, "max_total": None, "max_groups": 1}
@@ -204,7 +202,7 @@ def write_for_opendp(several: Several) -> Code:
 
 
 def write_for_pipelinedp(several: Several) -> Code:
-    """Write the program for PipelineDP."""
+    """Write the program for PipelineDP, or the sentences why there is none."""
     sentences = _list_common_differences(several, uses_rho=False)
     if several.noise is NoiseKind.GAUSSIAN:
         sentences.append(
@@ -217,7 +215,7 @@ def write_for_pipelinedp(several: Several) -> Code:
 
 
 def write_for_tumult(several: Several) -> Code:
-    """Write the program for Tumult Analytics, with bounds on rows in place of weights by user."""
+    """Write the program for Tumult Analytics, with bounds on rows for weights by user, or the sentences why not."""
     several, weight_sentences = _bound_rows_of_quantiles(several, "Tumult")
     sentences = [*_list_common_differences(several), *weight_sentences]
     if several.quantities & {Quantity.SUM, Quantity.GROUP_SUMS}:
@@ -231,7 +229,7 @@ def write_for_tumult(several: Several) -> Code:
 
 
 def write_for_bigquery(several: Several) -> Code:
-    """Write a query per release, each with its share of epsilon."""
+    """Write a BigQuery query per release, each with its share of epsilon, or the sentences why there are none."""
     choice, refusal_sentences = several.reading_choice, _refuse_releases(several, "BigQuery")
     sentences = [
         "BigQuery has no accountant: nothing but these shares holds the sum of the epsilons.",
@@ -273,7 +271,7 @@ def _has_row_weights(choice: Choice) -> bool:
 
 
 def _bound_rows_of_quantiles(several: Several, library_name: str) -> tuple[Several, list[str]]:
-    """Return the releases with bounds on rows in place of weights by user, and a sentence if there were any."""
+    """Return the releases with bounds on rows in place of weights by user; in a list a sentence if there were any."""
     weighted_names = [release.name for release in several.releases if _has_row_weights(release.choice)]
     if not weighted_names:
         return several, []
@@ -295,7 +293,7 @@ def _replace_weights_by_rows(release: ReleaseShare) -> ReleaseShare:
 
 
 def _refuse_releases(several: Several, library_name: str, has_quantiles: bool = False) -> list[str]:
-    """Return the sentences why a library has no program for these: users are clamped, or it knows no such quantile."""
+    """Return the sentences why a library has no program: users are clamped, or it has no such quantiles; else none."""
     sentences = []
     if any(release.choice.clamps_users for release in several.releases):
         sentences.append(common.CLAMPS_ROWS.format(library=library_name))
@@ -324,8 +322,7 @@ def _list_common_differences(several: Several, uses_rho: bool = True) -> list[st
     if Quantity.MEAN in several.quantities:
         sentences.append(common.AT_LEAST_ONE)
     shares_source_text = "come from where the bounds come from, and say as much about the data"
-    sentences.append(f"Shares of the budget {shares_source_text}.")
-    return sentences
+    return [*sentences, f"Shares of the budget {shares_source_text}."]
 
 
 _LIBRARIES: dict[Program, tuple[str, Any, str]] = {

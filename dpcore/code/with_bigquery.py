@@ -62,11 +62,8 @@ def write(choice: Choice) -> Code:
         # One budget for the query, which gives half of it to a hidden count of users.
         total_epsilon = choice.epsilon + choice.selection.epsilon
         choice = replace(choice, epsilon=total_epsilon, delta=choice.selection.delta, selection=None)
-    has_query = (
-        choice.is_in_every_library
-        and not makes_bins(choice)
-        and not is_of_one_column(choice)
-        and not refusals
+    has_query = choice.is_in_every_library and not (
+        makes_bins(choice) or is_of_one_column(choice) or refusals
     )
     body_text = write_statements(choice) if has_query else ""
     sentences = refusals or list_differences(choice)
@@ -119,8 +116,7 @@ def list_differences(choice: Choice) -> list[str]:
     if choice.noise is NoiseKind.GAUSSIAN:
         differences.append("BigQuery chooses the noise itself; the bound was chosen for Gaussian noise.")
     cost_text = "which costs part of the budget: more noise than here"
-    differences.append(f"BigQuery also leaves out groups with few users, {cost_text}.")
-    return differences
+    return [*differences, f"BigQuery also leaves out groups with few users, {cost_text}."]
 
 
 def _describe_reading(choice: Choice) -> list[str]:
@@ -178,12 +174,12 @@ def write_statements(choice: Choice) -> str:
     """Write the statements of a release that BigQuery has."""
     unit_columns_sql = [quote_sql_name(name) for name in choice.privacy_unit]
     group_sql = quote_sql_name(choice.group_column)
-    column_names = [*unit_columns_sql, group_sql] if choice.quantity in PER_GROUP else unit_columns_sql
+    columns_sql = [*unit_columns_sql, group_sql] if choice.quantity in PER_GROUP else unit_columns_sql
     value_sql = quote_sql_name(choice.value_column)
-    list_sql = ", ".join(quote_sql_name(name, '"') for name in choice.groups)
+    groups_sql = ", ".join(quote_sql_name(name, '"') for name in choice.groups)
     needs_values, dropped_column = choice.quantity in OF_VALUES, choice.read_as.dropped_column
     is_mean = choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS)
-    mean_fields = _list_mean_values(choice) if is_mean else {}
+    mean_template_values = _list_mean_values(choice) if is_mean else {}
     return common.render_program(
         "with_bigquery.sql",
         choice,
@@ -194,7 +190,7 @@ def write_statements(choice: Choice) -> str:
         unit_columns=", ".join(unit_columns_sql),
         has_unit=" AND ".join(f"{name} IS NOT NULL" for name in unit_columns_sql),
         table=quote_sql_name(choice.bigquery_table),
-        named=[name for name in dict.fromkeys(column_names) if not (needs_values and name == value_sql)],
+        named=[name for name in dict.fromkeys(columns_sql) if not (needs_values and name == value_sql)],
         value=value_sql,
         largest=_LARGEST,
         dropped=bool(dropped_column),
@@ -202,9 +198,9 @@ def write_statements(choice: Choice) -> str:
         number_column=quote_sql_name(dropped_column) if dropped_column else value_sql if needs_values else "",
         unread=_choose_replacement(choice),
         group=group_sql,
-        in_list=f" AND {group_sql} IN ({list_sql})" if choice.groups else "",
+        in_list=f" AND {group_sql} IN ({groups_sql})" if choice.groups else "",
         public_rows=common.PUBLIC_ROWS,
-        **mean_fields,
+        **mean_template_values,
     )
 
 
@@ -216,7 +212,10 @@ def _choose_replacement(choice: Choice) -> float:
 
 
 def _list_mean_values(choice: Choice) -> dict[str, float | str]:
-    """Return what is subtracted from values: LOWER if counts are public, else the middle, which halves sensitivity."""
+    """Return the template's values of a mean: what is subtracted from values, and the limits of what is left.
+
+    LOWER is subtracted if counts are public, else the middle, which halves the sensitivity.
+    """
     assert choice.lower is not None
     assert choice.upper is not None
     start = choice.lower if choice.has_public_counts else choice.lower + (choice.upper - choice.lower) / 2.0

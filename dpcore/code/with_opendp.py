@@ -68,11 +68,11 @@ def has_short_program(choice: Choice) -> bool:
     has_missing_rule = table_layout.missing_is_a_user or table_layout.has_missing_rule
     needs_marks = any(table_layout.decimal(name) for name in choice.number_columns)
     # Polars takes some names for patterns of names.
-    names = (*choice.privacy_unit, choice.value_column, choice.group_column)
+    column_names = (*choice.privacy_unit, choice.value_column, choice.group_column)
     has_plain_names = (
         len(choice.privacy_unit) == 1
         and choice.value_column != choice.group_column
-        and all(re.fullmatch(r"\w[\w ]*", name) for name in names)
+        and all(re.fullmatch(r"\w[\w ]*", name) for name in column_names)
     )
     is_tidy_file = is_one_file and has_header_on_top and not has_missing_rule and not needs_marks
     is_release = choice.is_in_libraries and choice.quantity is not Quantity.MODEL and choice.selection is None

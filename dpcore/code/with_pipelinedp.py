@@ -82,8 +82,7 @@ def _list_differences(choice: Choice) -> list[str]:
             "max_partitions_contributed; plain Python has the task weights."
         ]
     if quantity is Quantity.COEFFICIENTS:
-        refusal_text = "no weights per row and coefficient; plain Python has them, with OpenDP's noise"
-        return [f"PipelineDP has {refusal_text}."]
+        return [common.NO_WEIGHTS.format(library="PipelineDP")]
     if choice.max_norm is not None:
         return [
             "PipelineDP has no bound on the norm of what a user adds to all partitions. What comes nearest is the pair "

@@ -27,26 +27,23 @@ _ONLY_PAIRS = (
 
 
 def list_refusals(choice: Choice, program: Program) -> list[str]:
-    """Return the sentence why a library cannot select the groups of a choice so; empty if it can, or need not."""
-    selection, name = choice.selection, program.value
+    """Return in a list the sentence why a library cannot select a choice's groups so; empty if it can, or need not."""
+    selection, program_name = choice.selection, program.value
     if selection is None:
         return []
     if choice.max_norm is not None:
-        return [_ONLY_PAIRS.format(library=name)]
+        return [_ONLY_PAIRS.format(library=program_name)]
     is_gaussian = choice.noise is NoiseKind.GAUSSIAN
     if program in (Program.PYTHON, Program.OPENDP) and selection.rule == GEOMETRIC:
         return [
-            f"{name} has no truncated geometric rule. PipelineDP has it; here choose a Laplace threshold."
+            f"{program_name} has no truncated geometric rule. PipelineDP has it; here choose a Laplace threshold."
         ]
     if program is Program.PIPELINEDP:
         is_even = selection.epsilon == choice.epsilon
         is_even &= not is_gaussian or selection.delta == choice.delta
         parts_text = "ε and δ" if is_gaussian else "ε"
-        return (
-            []
-            if is_even
-            else [f"PipelineDP splits {parts_text} evenly between groups and noise. Choose that."]
-        )
+        even_sentence = f"PipelineDP splits {parts_text} evenly between groups and noise. Choose that."
+        return [] if is_even else [even_sentence]
     if program is Program.TUMULT:
         has_rule = selection.rule == LAPLACE and selection.min_users == 1 and not is_gaussian
         only_text = (
@@ -54,10 +51,9 @@ def list_refusals(choice: Choice, program: Program) -> list[str]:
         )
         return [] if has_rule else [f"Tumult {only_text}. Choose that, or plain Python."]
     if program is Program.BIGQUERY:
-        has_rule = (selection.rule, selection.min_users) == (
-            LAPLACE,
-            1,
-        ) and selection.epsilon == choice.epsilon
+        has_rule = (
+            selection.rule == LAPLACE and selection.min_users == 1 and selection.epsilon == choice.epsilon
+        )
         only_text = (
             "selects groups by a Laplace threshold, with half of ε and without a least number of users"
         )
@@ -73,12 +69,8 @@ def write(choice: Choice, program: Program, library_name: str, requirements_text
     if program is Program.OPENDP:
         differences.append(common.describe_gaussian_noise(choice))
     if not refusals:
-        template_values: dict[str, Any] = {"whole": program is Program.OPENDP}
-        template_values |= {
-            "sigma": None,
-            "selection_sigma": None,
-            "noise": find_release_noise(choice, program),
-        }
+        template_values: dict[str, Any] = {"whole": program is Program.OPENDP, "sigma": None}
+        template_values |= {"selection_sigma": None, "noise": find_release_noise(choice, program)}
         if choice.noise is NoiseKind.GAUSSIAN and choice.delta is not None:
             template_values["sigma"] = find_exact_sigma(choice.epsilon, choice.delta)
         if selection.rule == GAUSSIAN:

@@ -82,7 +82,7 @@ def _list_differences(choice: Choice) -> list[str]:
             "Python has the task weights."
         ]
     if quantity is Quantity.COEFFICIENTS:
-        return ["Tumult has no weights per row and coefficient; plain Python has them, with OpenDP's noise."]
+        return [common.NO_WEIGHTS.format(library="Tumult")]
     if choice.max_norm is not None:
         return [
             "Tumult has no bound on the norm of what a user adds to all groups. What comes nearest is the pair of "

@@ -204,6 +204,27 @@ class JsonValue:
             return None
         return self.value
 
+    def get_numbers(
+        self, max_entries: int, limits: tuple[float, float], is_integer: bool = False
+    ) -> npt.NDArray[Any] | None:
+        """Return a list of 1 to ``max_entries`` numbers between the limits as an array; None, with a problem, if not.
+
+        It has int64 if all must be integers, else float64.
+        """
+        numbers, (low, high) = self.value, limits
+        if not isinstance(numbers, list) or not 0 < len(numbers) <= max_entries:
+            self.must_be(f"a list of 1 to {max_entries:,} entries")
+            return None
+        types = (int,) if is_integer else (int, float)
+        valid_flags = [type(number) in types and low <= number <= high for number in numbers]
+        if all(valid_flags):
+            return np.array(numbers, dtype=np.int64 if is_integer else np.float64)
+        bad_index = valid_flags.index(False)
+        bad_entry = self._inner(numbers[bad_index], f"entry {bad_index + 1:,}")
+        number_text = "a whole number" if is_integer else "a number"
+        bad_entry.must_be(f"{number_text} from {low:,} to {high:,}")
+        return None
+
     def choose(self, values_by_text: Mapping[str, T]) -> T | None:
         """Return the object that the value, a text, stands for; None, with a problem, for any other value."""
         if not isinstance(self.value, str) or self.value not in values_by_text:

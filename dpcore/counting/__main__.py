@@ -24,10 +24,11 @@ from dpcore.common.privacy import LABEL_COLUMN, Disclosure
 from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_files, open_table
 from dpcore.counting.count import CountResult, prefer_pair_roles
 from dpcore.counting.engines import COUNT_OPTIONS, is_address
-from dpcore.counting.files import expand_patterns, find_distributions
-from dpcore.data import group_pairs
+from dpcore.counting.files import SUMMARIES, expand_patterns, find_summaries
+from dpcore.data import binned_values, group_pairs
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, TOTALS_PREFIX, MissingUsers, Roles
+from dpcore.data.value_bins import ValueBins
 from dpcore.dataset import Contribution, Dataset, Pairs
 
 _BYTES_BY_UNIT = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
@@ -52,6 +53,13 @@ def _build_parser(program_name: str = "python -m dpcore.counting") -> argparse.A
     distribution_help = "file for the distribution of pairs, for bounds per group"
     add_argument("--distribution-to", type=Path, help=distribution_help)
     add_argument("--value", help="column of values")
+    values_help = "file for an engine's values by user in public bins, for means and quantiles"
+    add_argument("--values-to", type=Path, help=values_help)
+    bins_help = (
+        "lowest and highest edge of the bins, and their number; a known range, not one read off the data"
+    )
+    bin_names = ("LOWEST", "HIGHEST", "NUMBER")
+    add_argument("--value-bins", type=float, nargs=3, metavar=bin_names, help=bins_help)
     add_argument("--sheet", default="", help="sheet of a workbook; by default the first")
     separator_help = (
         "what stands between fields of text, such as ';', tab or blank; by default it is detected"
@@ -120,6 +128,8 @@ def main(arguments: list[str] | None = None, program_name: str = "python -m dpco
         if command_options.distribution_to is not None:
             distribution_json = group_pairs.write_distribution(dataset)
             command_options.distribution_to.write_text(distribution_json, encoding="utf-8")
+        if command_options.values_to is not None:
+            command_options.values_to.write_text(binned_values.write_values(dataset), encoding="utf-8")
         _print_report(dataset, count_result.summary_sentence)
     except InvalidInput as refused:
         for problem in refused.problems:
@@ -150,18 +160,25 @@ def _count(command_options: argparse.Namespace) -> CountResult:
         if not command_options.table:
             raise refuse("an engine needs --table, the name of the table to count")
         table = open_table(connect(path_or_address), command_options.table)
+        if (command_options.values_to is None) != (command_options.value_bins is None):
+            raise refuse("--values-to and --value-bins go together")
+        value_bins = None if command_options.value_bins is None else ValueBins(*command_options.value_bins)
         max_pairs = command_options.max_pairs if command_options.pairs_to is not None else None
         table_options = {"name": command_options.table, "max_pairs": max_pairs, **counting_options}
+        table_options["value_bins"] = value_bins
         return count_table(table, roles, disclosure, **table_options)
     if command_options.pairs_to is not None:
         raise refuse("--pairs-to is for engines; the app reads the pairs of files itself")
+    if command_options.values_to is not None or command_options.value_bins is not None:
+        raise refuse("--values-to is for engines; the app reads the values of files itself")
     if command_options.table:
         raise refuse("--table is for engines; files are one table")
     source_paths = expand_patterns(command_options.source)
     refuse_to_overwrite(source_paths, "--to", command_options.to)
     refuse_to_overwrite(source_paths, "--distribution-to", command_options.distribution_to)
-    if find_distributions(source_paths):
-        raise refuse("a distribution of pairs is counted already", remedy="Ask: sweet-spot group FILE")
+    for _, schema in find_summaries(source_paths):
+        summary_name, _, command_name = SUMMARIES[schema]
+        raise refuse(f"{summary_name} is counted already", remedy=f"Ask: sweet-spot {command_name} FILE")
     source = open_files(source_paths, sheet=command_options.sheet, separator=command_options.separator)
     if command_options.names is not None:
         source = source.with_names(command_options.names.split(","))

@@ -42,7 +42,7 @@ class FileAttempts(ABC):
         counts_copies: True to look for rows that are exact copies of others.
 
     Attributes:
-        decimal_marks: Columns of numbers, with their decimal mark if it had to be determined.
+        decimal_marks: Decimal mark by column of numbers; empty if the file itself stores numbers.
         encodings_by_index: Encodings that differ from the guess by the beginning of a file, by the index of the file.
         has_repeated_sizes: True if a histogram states a size twice.
     """
@@ -102,7 +102,7 @@ class FileAttempts(ABC):
                     release_memory()
 
     def _reduce_checked_files(self) -> Facets:
-        """Count files, recoded to UTF-8 if needed, while their ends are checked."""
+        """Count files, rewritten as UTF-8 with marked fields if needed, while their ends are checked."""
         for index, each in enumerate(self._relations):
             if each.is_text and (each.marked_separator or not each.encoding.startswith("utf-8")):
                 if not each.encoding.startswith("utf"):

@@ -183,8 +183,8 @@ def to_dataset(
     if isinstance(data, Dataset):
         _refuse_missing_facets(data, needs)
         return data
-    given_columns = {"value": value, "group": group}
-    unmet_needs = [name for name in given_columns if name in needs and not given_columns[name]]
+    columns_by_argument = {"value": value, "group": group}
+    unmet_needs = [name for name in columns_by_argument if name in needs and not columns_by_argument[name]]
     provenance: Provenance = Disclosure.PRIVATE
     dataset: Dataset | None = None
     with Problems() as problems:
@@ -200,8 +200,8 @@ def to_dataset(
                 source = files.open_files([MemoryFile(parquet_bytes)], [FRAME_FILE])
             elif (file_paths := files.list_paths(data)) is None:
                 dataset = _build_from_counts(data, provenance)
-            elif files.find_distributions(file_paths):
-                dataset = files.read_distribution(file_paths, provenance=provenance)
+            elif files.find_summaries(file_paths):
+                dataset = files.read_summary(file_paths, provenance=provenance)
             else:
                 source = files.open_files(file_paths, sheet=sheet, separator=separator)
             if source is not None:
@@ -368,13 +368,13 @@ def count(
         raise refuse("a size stands twice, so this is not one DP release", remedy=remedy)
     table_layout = None
     if source.head.layouts:
-        layouts = list(source.head.layouts)
+        file_layouts = list(source.head.layouts)
         for index, encoding in file_reduction.encodings_by_index.items():
-            layouts[index] = replace(layouts[index], encoding=encoding)
-        decimal_marks = tuple(file_reduction.decimal_marks.items())
+            file_layouts[index] = replace(file_layouts[index], encoding=encoding)
+        decimal_mark_pairs = tuple(file_reduction.decimal_marks.items())
         counts_unnamed = roles.missing_users is MissingUsers.ONE_USER
         value_options = column_roles.describe_values(roles, source.head)
-        table_layout = TableLayout(tuple(layouts), decimal_marks, counts_unnamed, **value_options)
+        table_layout = TableLayout(tuple(file_layouts), decimal_mark_pairs, counts_unnamed, **value_options)
     source_text = f"File {source.name}."
     dataset = build_counted_dataset(facets, source.name, source_text, roles, provenance, notes, table_layout)
     is_counted_histogram = roles.kind is TableKind.HISTOGRAM and dataset.release is None

@@ -166,7 +166,7 @@ def refuse_reopened_marks(
 
 
 def _find_open_quote(relation: Relation, should_stop: ShouldStop | None) -> int:
-    """Return the first line of the record whose quotation never ends, or of the last record if every record ends."""
+    """Return the number of the first line of the record whose quotation never ends; of the last one if all end."""
     first_line, last_line = 0, 0
     with relation.open_bytes() as file:
         line_stream = formats.open_lines(file)  # held, so that nothing closes it before the file
@@ -215,7 +215,7 @@ def find_rows(
             locations_by_row = {row: f"row {row:,}{file_suffix}" for row in row_numbers}
         else:
             lines_by_row = _find_lines(relation, row_numbers, should_stop)
-            locations_by_row = {row: f"line {line:,}{file_suffix}" for row, line in lines_by_row.items()}
+            locations_by_row = {row: f"line {n:,}{file_suffix}" for row, n in lines_by_row.items()}
         for row, detail in numbered_details:
             if isinstance(detail, int):
                 detail_text = locations_by_row[detail]
@@ -337,7 +337,7 @@ class Diagnosis:
                 num_breaks_by_end[b"\r\n"] += last_byte == b"\r" and block.startswith(b"\n")
                 last_byte = block[-1:]
         num_crlf = num_breaks_by_end.pop(b"\r\n")
-        return (num_crlf > 0) + sum(count > num_crlf for count in num_breaks_by_end.values()) > 1
+        return (num_crlf > 0) + sum(n > num_crlf for n in num_breaks_by_end.values()) > 1
 
 
 def recode_file(

@@ -399,8 +399,8 @@ def write_user_checks(user_columns: Sequence[str], text_columns: Sequence[str]) 
     sql_by_check: dict[str, str] = {}
     if user_columns[0] in text_columns:
         user_column, names_sql = user_columns[0], ", ".join(map(quote_literal, PLACEHOLDERS))
-        named_so_sql = f"({user_column} < '0' OR {user_column} > '9') AND {user_column} IN ({names_sql})"
-        sql_by_check["placeholders"] = f"CASE WHEN {named_so_sql} THEN size ELSE 0 END"
+        called_so_sql = f"({user_column} < '0' OR {user_column} > '9') AND {user_column} IN ({names_sql})"
+        sql_by_check["placeholders"] = f"CASE WHEN {called_so_sql} THEN size ELSE 0 END"
         has_point_sql = f"suffix({user_column}, '.0') AND {user_column} >= '0' AND {user_column} < ':'"
         sql_by_check["with_point"] = write_flag_sql(has_point_sql)
     if text_columns:

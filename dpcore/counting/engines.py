@@ -19,17 +19,21 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 import numpy as np
 
-from dpcore.common.checks import InvalidInput, refuse
+from dpcore.common import wording
+from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
+from dpcore.contributions import ContributionHistogram
 from dpcore.counting import query
 from dpcore.counting.count import CountResult, build_counted_dataset, convert_to_events, count_queries
 from dpcore.counting.duck import PLACEHOLDERS, Columns, Steps, StoppedError, check_stop, note_placeholders
-from dpcore.counting.facets import note_copies
+from dpcore.counting.facets import fetch_binned_values, note_copies
 from dpcore.counting.reduce import Reduction
+from dpcore.data import binned_values
 from dpcore.data.column_names import shorten
-from dpcore.data.column_roles import MissingUsers, Roles, check_roles
-from dpcore.dataset import Contribution
+from dpcore.data.column_roles import MissingUsers, Roles, build_rule_layout, check_roles
+from dpcore.data.value_bins import ValueBins
+from dpcore.dataset import Contribution, Values
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -96,7 +100,7 @@ _READERS_BY_ENDING |= dict.fromkeys((".json", ".jsonl"), "read_json")
 
 
 def is_address(text: str) -> bool:
-    """Return True if a text names an engine that Ibis knows, not a file."""
+    """Return True if a text begins with the scheme of an engine that Ibis knows, such as ``postgres:``."""
     address_scheme, colon, _ = text.partition(":")
     return bool(colon) and len(address_scheme) > 1 and _is_known(address_scheme)
 
@@ -170,7 +174,7 @@ def _build_options(engine: Engine, split_url: SplitResult) -> dict[str, Any]:
 
 
 def take_first_line(error: Exception) -> str:
-    """Return the first line of a driver's error, short enough for a sentence."""
+    """Return the first line of a driver's error, at most 300 characters; the name of its class if it has no text."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:300]
 
 
@@ -215,6 +219,7 @@ def count_table(
     name: str,
     counts_copies: bool = False,
     max_pairs: int | None = None,
+    value_bins: ValueBins | None = None,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> CountResult:
@@ -231,6 +236,8 @@ def count_table(
         counts_copies: True to look for exact copies of rows, which costs the engine a pass over all columns.
         max_pairs: Largest number of pairs that may be fetched, at most `dpcore.counting.reduce.MAX_FETCHED_PAIRS`; the
             notes of a first run tell their number. None to fetch none.
+        value_bins: Public bins in which the rows and the mean of each user's values are fetched, for means and
+            quantiles; None to fetch none. There is no grouping column then, and a row is one contribution.
         progress: Called with the fraction done.
         should_stop: Called between queries.
 
@@ -242,7 +249,9 @@ def count_table(
     start_seconds = time.monotonic()
     check_roles(table.columns, roles, name)
     roles = convert_to_events(roles)
-    notes: list[str] = []
+    if value_bins is not None:
+        _check_binned_roles(roles)
+    notes = [binned_values.BINNED_NOTE] if value_bins is not None else []
     steps = Steps(progress, count_queries(roles))
     if roles.value is not None and not (value_type := table[roles.value].type()).is_numeric():
         message = f"column {shorten(roles.value)} has the type {value_type}, not numbers"
@@ -265,10 +274,17 @@ def count_table(
         (number_column,) = run_query(expression).values()
         return int(np.nan_to_num(number_column)[0])
 
+    def fetch_values(counted_rows: Table, histogram: ContributionHistogram) -> Values:
+        """Fetch the binned values of the rows that count, as one more step."""
+        assert value_bins is not None
+        steps.num_steps += 1
+        return fetch_binned_values(run_query, counted_rows, histogram, roles.value or "", value_bins)
+
     try:
         facets = Reduction(
-            rows, roles, tuple(table.columns), run_query, None, notes=notes, max_fetched_pairs=max_pairs or 0
-        ).reduce()
+            rows, roles, tuple(table.columns), run_query, None, notes=notes, max_fetched_pairs=max_pairs or 0,
+            fetch_values=None if value_bins is None else fetch_values,
+        ).reduce()  # fmt: skip
         has_text_users = query.list_user_columns(rows)[0] in query.list_text_columns(rows)
         if has_text_users and roles.contribution is Contribution.ROWS:
             note_placeholders(query_number(query.count_placeholders(rows, PLACEHOLDERS)), notes)
@@ -284,17 +300,34 @@ def count_table(
     except Exception as error:  # every driver has its own
         message = f"the engine could not answer: {take_first_line(error)}"
         raise refuse(message, remedy="Check the connection and your rights to read the table") from error
-    dataset = build_counted_dataset(facets, name, f"Table {name}.", roles, disclosure, notes)
+    layout = build_rule_layout(
+        roles.value or "", roles.missing_rule, roles.missing_users is MissingUsers.ONE_USER
+    )
+    dataset = build_counted_dataset(facets, name, f"Table {name}.", roles, disclosure, notes, layout)
     return CountResult.build(start_seconds, dataset)
 
 
-def write_recipe(engine: Engine, roles: Roles, table_name: str) -> tuple[str, str, str]:
-    """Write the shell command, the Python code and the SQL that compute the histogram on an engine.
+def _check_binned_roles(roles: Roles) -> None:
+    """Raise InvalidInput unless rows of users are counted that have a value, and no groups."""
+    with Problems() as problems:
+        if roles.value is None:
+            problems.add("values by user need the column of values", "", "Name it: --value")
+        if roles.task is not None:
+            problems.add("values by user are counted without groups", "", "Leave out --task, or count twice")
+        if roles.contribution is not Contribution.ROWS:
+            problems.add("values by user need rows as contributions", "", "Leave out --count, or count twice")
+
+
+def write_recipe(
+    engine: Engine, roles: Roles, table_name: str, value_bins: ValueBins | None = None
+) -> tuple[str, str, str]:
+    """Write the shell command, the Python code and the SQL that count the table of an engine.
 
     Args:
         engine: One of `ENGINES`.
         roles: Roles of the columns of a table of events.
         table_name: Name of the table in the engine.
+        value_bins: Bins in which the values of each user are counted, too; None for the histogram alone.
     """
     user_columns = roles.privacy_unit or ("user_id",)
     command_words = ["python", "-m", "dpcore.counting", "--from", engine.example_address]
@@ -307,33 +340,45 @@ def write_recipe(engine: Engine, roles: Roles, table_name: str) -> tuple[str, st
     command_words += ["--missing-users", "one"] if roles.missing_users is MissingUsers.ONE_USER else []
     if roles.missing_rule is not None:
         command_words += ["--missing", str(roles.missing_rule)]
-    python_code = _write_python(engine, roles, table_name, user_columns)
+    if value_bins is not None:
+        bin_words = [wording.digits(number) for number in vars(value_bins).values()]
+        command_words += ["--values-to", "values.json", "--value-bins", *bin_words]
+    python_code = _write_python(engine, roles, table_name, user_columns, value_bins)
     command = shlex.join([*command_words, "--to", "histogram.csv"])
-    return command, python_code, write_histogram_sql(engine, roles, table_name)
+    return command, python_code, write_sql(engine, roles, table_name, value_bins)
 
 
 COUNT_OPTIONS = dict(zip(Contribution, ("rows", "distinct-tasks", "total"), strict=True))
 """The value of ``--count`` for each kind of contribution."""
 
 
-def _write_python(engine: Engine, roles: Roles, table_name: str, user_columns: tuple[str, ...]) -> str:
+def _write_python(
+    engine: Engine, roles: Roles, table_name: str, user_columns: tuple[str, ...], value_bins: ValueBins | None
+) -> str:
     """Write the Python code that counts the table of an engine."""
+    import_code = bins_code = ""
+    if value_bins is not None:
+        import_code = "\nfrom dpcore.data.value_bins import ValueBins"
+        bins_code = f", value_bins=ValueBins{tuple(vars(value_bins).values())}"
     columns_code = f"{list(user_columns)}, {roles.value!r}, {list(roles.groups)}"
     missing_rule_code = "" if roles.missing_rule is None else f", missing={roles.missing_rule!r}"
     return f"""from dpcore import counting
 from dpcore.common.privacy import Disclosure
-from dpcore.data.column_roles import MissingUsers, Roles
+from dpcore.data.column_roles import MissingUsers, Roles{import_code}
 from dpcore.dataset import Contribution
 
 backend = counting.connect({engine.example_address!r})
 table = counting.open_table(backend, {table_name!r})
 roles = Roles.of_events({columns_code}, {roles.contribution}, {roles.missing_users}{missing_rule_code})
-counted = counting.count_table(table, roles, Disclosure.PRIVATE, name={table_name!r})
+counted = counting.count_table(table, roles, Disclosure.PRIVATE, name={table_name!r}{bins_code})
 print(counted.dataset.histogram)"""
 
 
-def write_histogram_sql(engine: Engine, roles: Roles, table_name: str) -> str:
-    """Write the SQL of the histogram for an engine; an SQL comment if Ibis cannot, empty without a user column."""
+def write_sql(engine: Engine, roles: Roles, table_name: str, value_bins: ValueBins | None = None) -> str:
+    """Write the SQL of the histogram, and of the values by bin if there are bins, for an engine.
+
+    An SQL comment if Ibis cannot; empty without a user column.
+    """
     import ibis
     import ibis.common.exceptions
     from ibis.expr.operations import DatabaseTable, Namespace
@@ -350,8 +395,11 @@ def write_histogram_sql(engine: Engine, roles: Roles, table_name: str) -> str:
             if roles.missing_rule is not None and roles.value is not None:
                 events = query.settle_missing(events, roles.missing_constant)
             users_table = query.count_per_user(events, roles.contribution)
-            histogram = query.count_users_by_size(users_table, roles.contribution)
-            return query.to_sql(histogram, engine.dialect or engine.key)
+            queries = [query.count_users_by_size(users_table, roles.contribution)]
+            if value_bins is not None:
+                counted_rows = query.select_counted(events, roles.missing_users)
+                queries.append(query.bin_user_values(counted_rows, *vars(value_bins).values()))
+            return ";\n\n".join(query.to_sql(each, engine.dialect or engine.key) for each in queries)
         except (ibis.common.exceptions.IbisError, NotImplementedError, AttributeError, ValueError):
             continue
     return f"-- Ibis writes this SQL once the driver for {engine.title} is installed."

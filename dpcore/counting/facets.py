@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,9 +10,12 @@ import numpy as np
 
 from dpcore import dataset
 from dpcore.common import wording
+from dpcore.common.checks import refuse
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.counting import query
 from dpcore.counting.duck import Columns, Duck, compile_sql
+from dpcore.data import binned_values
+from dpcore.data.value_bins import ValueBins
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -54,6 +58,26 @@ def list_task_names(duck: Duck, codes_table: Table) -> tuple[str, ...]:
     cell_sqls = [f"substr(CAST({column} AS VARCHAR), 1, {max_length})" for column in task_columns]
     names_sql = f"SELECT {', '.join(cell_sqls)} FROM ({compile_sql(codes_table)}) ORDER BY code"
     return tuple(" × ".join(str(cell) for cell in name_cells) for name_cells in duck.fetch_rows(names_sql))
+
+
+def fetch_binned_values(
+    run_query: Callable[[Table], Columns],
+    rows: Table,
+    histogram: ContributionHistogram,
+    column: str,
+    bins: ValueBins,
+) -> dataset.Values:
+    """Fetch the values of each user by bin from an engine; raise InvalidInput if there may be too many entries."""
+    # A user has at most one entry per row, and at most one per bin.
+    num_entries, max_entries = int(histogram.kept_rows(bins.num_bins + 2)), binned_values.MAX_ENTRIES
+    if num_entries > max_entries:
+        message = (
+            f"the rows of users fill up to {num_entries:,} pairs of user and bin; at most {max_entries:,} fit"
+        )
+        raise refuse(message, remedy="Take fewer bins, or a sample of whole users")
+    columns = run_query(query.bin_user_values(rows, bins.lower, bins.upper, bins.num_bins))
+    arrays = (columns[name] for name in ("user", "rows", "mean", "deviation"))
+    return binned_values.build_values(*arrays, column=column, bins=bins)
 
 
 def convert_to_floats(columns: Columns) -> dict[str, FloatArray]:

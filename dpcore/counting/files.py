@@ -23,7 +23,7 @@ from dpcore.counting.heads import read_json
 from dpcore.counting.relation import Relation, read_stamp
 from dpcore.counting.text import TooManyCells, read_separator, read_table
 from dpcore.counting.workbooks import read_workbook
-from dpcore.data import group_pairs
+from dpcore.data import binned_values, group_pairs
 from dpcore.data.column_names import refuse_other_columns, shorten
 from dpcore.data.column_roles import Roles, guess_roles
 from dpcore.data.tables import FileKind, Table, join_tables, join_types
@@ -93,7 +93,7 @@ class Source:
         return any(file_layout.names for file_layout in self.head.layouts)
 
     def with_names(self, names: Sequence[str]) -> Source:
-        """Return the source with names for its columns, if the files have none.
+        """Return the source with these names of its columns; refuse files that name their columns themselves.
 
         Args:
             names: From left to right.
@@ -110,10 +110,10 @@ class Source:
             if not all(new_names) or len(set(new_names)) < len(new_names):
                 problems.add("every column needs a name of its own")
         file_layouts = tuple(
-            replace(old, names=new_names[: len(old.names)]) if old.names else old for old in self.head.layouts
+            replace(f, names=new_names[: len(f.names)]) if f.names else f for f in self.head.layouts
         )
         head = replace(self.head, frame=self.head.frame.set_axis(new_names, axis=1), layouts=file_layouts)
-        relations = [replace(old, columns=new_names, table=old.table and head) for old in self.relations]
+        relations = [replace(r, columns=new_names, table=r.table and head) for r in self.relations]
         return replace(self, head=head, relations=tuple(relations))
 
     def close(self) -> None:
@@ -198,7 +198,7 @@ def add_folder_cells(path: File, relation: Relation, table: Table) -> tuple[Rela
     cell_by_column = {name: cell for name, cell in _list_folder_cells(path) if name not in relation.columns}
     if not cell_by_column:
         return relation, table
-    file_layouts = tuple(replace(old, folder_cells=tuple(cell_by_column.items())) for old in table.layouts)
+    file_layouts = tuple(replace(f, folder_cells=tuple(cell_by_column.items())) for f in table.layouts)
     table = replace(table, frame=table.frame.assign(**cell_by_column), layouts=file_layouts)
     if relation.table is not None:
         return Relation.of_table(table), table
@@ -234,36 +234,45 @@ def convert_to_files(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> li
     return [path if isinstance(path, MemoryFile) else Path(path) for path in paths]
 
 
-def find_distributions(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> list[File]:
-    """Return those of the files whose first bytes state that they hold a distribution of pairs; others are skipped."""
-    distribution_files = []
+SUMMARIES = {
+    group_pairs.SCHEMA: ("a distribution of pairs", group_pairs.read_distribution, "group"),
+    binned_values.SCHEMA: ("a file of binned values", binned_values.read_values, "mean"),
+}
+"""The name of each kind of file of summaries, its reader, and a command that answers from it, by its schema."""
+
+
+def find_summaries(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> list[tuple[File, str]]:
+    """Return those of the files whose first bytes state that they hold summaries, each with its schema."""
+    summary_files = []
     for file in convert_to_files(paths):
         if isinstance(file, MemoryFile) or os.path.isfile(file):
             # The function that reads the file reports an error.
             with suppress(OSError), file.open("rb") as stream:
-                if group_pairs.has_schema(stream.read(_COMPARED_BYTES)):
-                    distribution_files.append(file)
-    return distribution_files
+                first_bytes = stream.read(_COMPARED_BYTES)
+                schemas = [schema for schema in SUMMARIES if group_pairs.has_schema(first_bytes, schema)]
+                summary_files += [(file, schema) for schema in schemas[:1]]
+    return summary_files
 
 
-def read_distribution(
+def read_summary(
     paths: Sequence[str | os.PathLike[str] | MemoryFile],
     names: Sequence[str] | None = None,
     provenance: Disclosure | ReleaseFacts = Disclosure.PRIVATE,
 ) -> Dataset:
-    """Read the distribution of pairs in one file as a dataset; no column has to be named.
+    """Read the summaries in one of the files that `find_summaries` finds as a dataset; no column has to be named.
 
     Raises:
         InvalidInput: There are several files, it cannot be a release, or the numbers in it fit no data.
     """
+    (path, schema), *_ = find_summaries(paths)
+    summary_name, read_content, _ = SUMMARIES[schema]
     if len(paths) > 1:
-        raise refuse("a distribution of pairs is one file", remedy="Choose it alone")
+        raise refuse(f"{summary_name} is one file", remedy="Choose it alone")
     if not isinstance(provenance, Disclosure):
-        raise refuse("a distribution of pairs cannot be a DP release", remedy="Say public or private")
-    (path,) = convert_to_files(paths)
+        raise refuse(f"{summary_name} cannot be a DP release", remedy="Say public or private")
     with path.open("rb") as file:
-        content = file.read(group_pairs.MAX_BYTES + 1)
-    return group_pairs.read_distribution(content, path.name if names is None else names[0], provenance)
+        content = file.read(binned_values.MAX_BYTES + 1)
+    return read_content(content, path.name if names is None else names[0], provenance)
 
 
 @convert_system_errors()
@@ -371,7 +380,7 @@ def _inspect(
 
 def _add_packing(table: Table, packing: str) -> Table:
     """Return the table with the compression of its file in its layout."""
-    return replace(table, layouts=tuple(replace(old, packing=packing) for old in table.layouts))
+    return replace(table, layouts=tuple(replace(old_layout, packing=packing) for old_layout in table.layouts))
 
 
 def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
@@ -400,10 +409,10 @@ def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
 
 def _add_file_name(problems: Sequence[InputProblem], name: str) -> list[InputProblem]:
     """Return the problems with the file in the location of each, unless it stands there."""
-    file_text = describe_file(name)
+    file_location = describe_file(name)
     return [
         problem
-        if file_text in problem.location
-        else replace(problem, location=", ".join(filter(None, [file_text, problem.location])))
+        if file_location in problem.location
+        else replace(problem, location=", ".join(filter(None, [file_location, problem.location])))
         for problem in problems
     ]

@@ -165,7 +165,7 @@ def read_start(path: File, name: str) -> FileStart:
 
 
 def read_small(path: File, file_start: FileStart, max_bytes: int, name: str) -> bytes | None:
-    """Return all uncompressed bytes, or None if they are more than ``max_bytes``."""
+    """Return all uncompressed bytes, or None if they are more than ``max_bytes`` and than the beginning of the file."""
     if file_start.is_complete:
         return file_start.content
     with open_plain_bytes(path, file_start.packing, name) as stream:

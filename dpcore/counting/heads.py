@@ -179,8 +179,9 @@ def _read_first_rows(file_start: formats.FileStart, name: str, stated_separator:
 
 
 def _find_line_end(content: bytes, max_lines: int | None = None) -> int:
-    """Return the position after the last line end outside quotation marks, within the given lines; 0 if there is none.
+    """Return the position after the last line end outside quotation marks; 0 if there is none.
 
+    With ``max_lines``, the lines end this many below the header; comments above it are not counted.
     A line end is outside if an even number of quotation marks precedes it.
     """
     num_comment_bytes = len(_COMMENTS_PATTERN.match(content).group())  # type: ignore[union-attr]  # marks in comments open nothing
@@ -234,10 +235,11 @@ def describe_parquet(
         raise refuse("the Parquet file has no columns", remedy="Choose another file")
     refuse_many_columns(len(parquet_columns))
     # A kilobyte can hold hundreds of megabytes of one cell; lines of text are held to the same size.
-    max_bytes = formats.MAX_LINE_BYTES
-    has_large_rows = any(g.total_byte_size > max_bytes * g.num_rows + _GROUP_BYTES for g in row_groups)
+    max_row_bytes = formats.MAX_LINE_BYTES
+    has_large_rows = any(g.total_byte_size > max_row_bytes * g.num_rows + _GROUP_BYTES for g in row_groups)
     if has_large_rows and not reads_header_only:
-        raise refuse(f"rows have more than {max_bytes:,} bytes", remedy="Leave out long texts and pictures")
+        message = f"rows have more than {max_row_bytes:,} bytes"
+        raise refuse(message, remedy="Leave out long texts and pictures")
     keeps_all_rows = not reads_header_only and metadata.num_rows * len(parquet_columns) <= max_cells
     with nullcontext(None) if isinstance(path, formats.MemoryFile) else closing(Workspace()) as workspace:
         safe_file = path if workspace is None else find_safe_path(path, workspace)

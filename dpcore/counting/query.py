@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.column_roles import MissingUsers, Roles
 from dpcore.data.tables import MAX_NUMBER
+from dpcore.data.value_bins import LARGEST_MEAN
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _blank_all_or_none(expressions: list[Value]) -> list[Value]:
 
 
 def replace_infinite(expression: Value, has_nan: bool) -> Value:
-    """Return the column with one number for all that are none or too large, so that one comparison detects them."""
+    """Return the column as floats, NaN and values below all numbers as one large number: one test detects all."""
     floats = expression.cast("float64")
     too_low_mask = floats < -MAX_NUMBER
     return (floats.isnan() | too_low_mask if has_nan else too_low_mask).ifelse(_NO_NUMBER, floats)
@@ -226,7 +227,7 @@ def mask_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool = 
 
 
 def _count_true(mask: Any) -> Any:
-    """Return the number of rows for which a mask is true, as a 64-bit integer expression."""
+    """Return the expression of the number of rows for which a mask is true, a 64-bit integer."""
     return mask.ifelse(1, 0).sum().cast("int64")
 
 
@@ -309,19 +310,48 @@ def bin_totals(rows: Table) -> Table:
     totals_table = sum_per_user(rows)
     # A bin is a rounded logarithm, so its edges are irrational. The logarithm of 0 is an error in some engines.
     logarithms = ibis.least(totals_table["total"], _NO_NUMBER).nullif(0.0).log10()
-    bins = (logarithms * BINS_PER_DECADE).round().cast("int64")
-    binned_totals = totals_table.mutate(bin=bins)
-    mean_total = binned_totals["total"].mean().cast("float64")
-    return binned_totals.group_by("bin").aggregate(users=binned_totals.count().cast("int64"), mean=mean_total)
+    binned_totals = totals_table.mutate(bin=(logarithms * BINS_PER_DECADE).round().cast("int64"))
+    return binned_totals.group_by("bin").aggregate(
+        users=binned_totals.count().cast("int64"), mean=binned_totals["total"].mean().cast("float64")
+    )
+
+
+@_cache_expressions
+def bin_user_values(rows: Table, lower: float, upper: float, num_bins: int) -> Table:
+    """Build the query for the values of each user by bin: (``user``, ``rows``, ``mean``, ``deviation``).
+
+    Users are ranks, as in `rank_pairs`. The bins are those of `dpcore.data.value_bins.ValueBins`; two more hold the
+    values below and above, where the standard deviation is 0. Of equal values it is 0, and their mean is exact.
+    """
+    import ibis
+
+    width = (upper - lower) / num_bins
+    limited_value = ibis.greatest(ibis.least(rows["value"], upper), lower - width)
+    bins = ((limited_value - lower) / width).floor().cast("int64")
+    # Distances from the middle of the bin, so that shifts do not cancel and no square is large.
+    offset = limited_value - ((bins.cast("float64") + 0.5) * width + lower)
+    summed_value = ibis.greatest(ibis.least(rows["value"], LARGEST_MEAN), -LARGEST_MEAN)
+    columns_by_name = {"bin": bins, "summed": summed_value, "offset": offset, "square": offset * offset}
+    binned_rows = rows.mutate(**columns_by_name)
+    cells = binned_rows.group_by([*list_user_columns(rows), "bin"]).aggregate(
+        rows=binned_rows.count().cast("int64"), total=binned_rows["summed"].sum().cast("float64"),
+        least=binned_rows["summed"].min(), largest=binned_rows["summed"].max(),
+        offset=binned_rows["offset"].mean(), square=binned_rows["square"].mean(),
+    )  # fmt: skip
+    mean = ibis.greatest(ibis.least(cells["total"] / cells["rows"], cells["largest"]), cells["least"])
+    user_ranks = ibis.dense_rank().over(order_by=[cells[column] for column in list_user_columns(rows)])
+    variance = ibis.greatest(cells["square"] - cells["offset"] * cells["offset"], 0.0)
+    deviation = (cells["least"] < cells["largest"]).ifelse(variance.sqrt(), 0.0)
+    return cells.select(user=user_ranks, rows=cells["rows"], mean=mean, deviation=deviation)
 
 
 @_cache_expressions
 def count_task_sizes(rows: Table) -> Table:
     """Build the query that counts the tasks with each number of distinct users: (``users``, ``tasks``), no names."""
     distinct_pairs = select_pairs(rows)
-    num_users = distinct_pairs.count().cast("int64")
-    task_sizes = distinct_pairs.group_by(list_task_columns(rows)).aggregate(users=num_users)
-    return task_sizes.group_by("users").aggregate(tasks=task_sizes.count().cast("int64"))
+    count_expression = distinct_pairs.count().cast("int64")
+    tasks_table = distinct_pairs.group_by(list_task_columns(rows)).aggregate(users=count_expression)
+    return tasks_table.group_by("users").aggregate(tasks=tasks_table.count().cast("int64"))
 
 
 @_cache_expressions

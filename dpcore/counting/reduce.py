@@ -77,6 +77,7 @@ class Reduction:
         count_remedy: Remedy of the problems of cells that are not counts.
         max_fetched_pairs: Largest number of pairs that may be fetched from a remote engine, at most
             `MAX_FETCHED_PAIRS`; with 0 there is a note on their number instead.
+        fetch_values: Function that fetches the binned values of the counted rows from a remote engine; None for none.
     """
 
     rows: Table
@@ -92,13 +93,14 @@ class Reduction:
     order_column: str = ""
     count_remedy: str = "A count must be a whole number; if it is not one, choose another column"
     max_fetched_pairs: int = 0
+    fetch_values: Callable[[Table, ContributionHistogram], dataset.Values] | None = None
     _num_counted_rows: int = 0
     _num_unnamed_rows: int = 0
     _num_rows_without_task: int = 0
     _code_tables: dict[str, Table] = field(default_factory=dict)
 
     def reduce(self) -> Facets:
-        """Run the queries and return their results.
+        """Return the histogram, totals and, for columns of values or tasks, the further facets; add notes on the rows.
 
         Raises:
             InvalidInput: The cells cannot be counted; all problems at once.
@@ -113,6 +115,8 @@ class Reduction:
         counts_rows = self.roles.contribution is dataset.Contribution.ROWS
         if counts_rows and self.roles.value is not None and self.duck is not None:
             facets.values = self._fetch_values(rows, histogram, self.duck)
+        if self.fetch_values is not None:
+            facets.values = self.fetch_values(rows, histogram)
         facets.totals = self._fetch_totals(rows, histogram, has_negative)
         if self.roles.task is not None:
             self._add_task_facets(rows, facets)
@@ -366,8 +370,8 @@ class Reduction:
         coded_columns = dict(self.run_query(coded_rows))
         user_codes, values = coded_columns.pop("user"), coded_columns.pop("value")
         # Rows of a pair of user and task are adjacent, so that its values can be clamped later.
-        key_columns = [coded_columns.pop(key) for key in ("order", "task") if key in coded_columns]
-        row_order = np.lexsort([*key_columns, user_codes])
+        sort_keys = [coded_columns.pop(key) for key in ("order", "task") if key in coded_columns]
+        row_order = np.lexsort([*sort_keys, user_codes])
         values = read_only(values[row_order])
         user_codes = user_codes[row_order].astype(np.int64)
         del row_order
@@ -392,7 +396,7 @@ class Reduction:
     ) -> dataset.Totals:
         """Return the totals per user, exact or in bins; rows per user without a usable value column."""
         value_column = self.roles.value
-        if value_column is None or self.is_count_table:
+        if value_column is None or self.is_count_table or self.fetch_values is not None:
             return dataset.Totals.of_contributions(histogram)
         if has_negative:
             self.notes.append(f"Column {shorten(value_column)} has negative values{COUNT_ROWS_TEXT}")
@@ -478,11 +482,11 @@ class Reduction:
         amount_options: dict[str, Any] = {}
         if self.roles.value is not None:
             range_columns = self.run_query(query.compute_value_range(rows))
-            limits = {name: float(values[0]) for name, values in range_columns.items()}
-            if limits["least"] <= limits["largest"]:  # Both are NaN if no row names a task.
+            value_range = float(range_columns["least"][0]), float(range_columns["largest"][0])
+            if value_range[0] <= value_range[1]:  # Both are NaN if no row names a task.
                 amount_options = {
                     "sums": coded_columns["sums"], "sums_of_squares": coded_columns["squares"],
-                    "value_column": self.roles.value, "value_range": (limits["least"], limits["largest"]),
+                    "value_column": self.roles.value, "value_range": value_range,
                 }  # fmt: skip
         return dataset.Pairs(
             read_only(user_codes), read_only(task_codes), num_tasks, self.roles.task or "", rows=coded_columns["rows"],

@@ -126,7 +126,7 @@ class FileReduction(FileAttempts):
         return self._find_rows(lambda _: bad_rows_sql, max_rows)
 
     def _describe_first(self, mask_sql: str, num_rows: int) -> str:
-        """Return the location of the first row that satisfies an SQL mask, as the end of a note."""
+        """Return the first of ``num_rows`` rows that satisfy an SQL mask, its location as the end of a note."""
         return describe_first(self._find_rows_where(mask_sql, 1), num_rows)
 
     # --- copies ---------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class FileReduction(FileAttempts):
 
     def _find_repeats(self, columns: Sequence[str], roles: Roles, max_rows: int) -> RowPlaces:
         """Find the first counted rows that repeat the cells of an earlier row, with the location of that row."""
-        cells_sql = ", ".join(make_comparable_sql(name, self._types_by_column[name]) for name in columns)
+        cells_sql = ", ".join(make_comparable_sql(c, self._types_by_column[c]) for c in columns)
         first_sql = f"min({ROW_COLUMN}) OVER (PARTITION BY {cells_sql})"
         condition_sql = self._write_counted_condition(columns, roles)
         rows_sql = f"SELECT {ROW_COLUMN}, {first_sql} AS detail FROM source WHERE {condition_sql}"
@@ -165,7 +165,7 @@ class FileReduction(FileAttempts):
 
         A row without a user counts if these rows are one user, and more columns than those of the user are compared.
         """
-        cell_sqls = [make_comparable_sql(name, self._types_by_column[name]) for name in roles.privacy_unit]
+        cell_sqls = [make_comparable_sql(c, self._types_by_column[c]) for c in roles.privacy_unit]
         condition_sqls = [f"{sql} IS NOT NULL" for sql in cell_sqls]
         counts_unnamed = roles.missing_users is MissingUsers.ONE_USER and len(columns) > len(condition_sqls)
         return "true" if counts_unnamed or not condition_sqls else " AND ".join(condition_sqls)
@@ -173,7 +173,7 @@ class FileReduction(FileAttempts):
     # --- events ---------------------------------------------------------------------------------------------
 
     def _reduce_events(self, duck: Duck, table: Table, roles: Roles) -> Facets:
-        """Count a table of events: in one pass if only users matter, else with cleaned cells."""
+        """Count a table of events: in one pass if only users matter and no cell needs cleaning, else after cleaning."""
         needs_users_alone = self.roles.value is None and self.roles.task is None
         if needs_users_alone and self._num_passes == 1:
             facets = self._reduce_in_one_pass(duck, table, roles)
@@ -227,8 +227,8 @@ class FileReduction(FileAttempts):
     def _refuse_second_headers(self, duck: Duck) -> None:
         """Raise InvalidInput if files were joined with their headers, which would count as a further user."""
         self._steps.num_steps += 1
-        name_sqls = [f"{clean_sql(f'c{i}')} = {quote_literal(name)}" for i, name in enumerate(self.columns)]
-        condition_sql = " AND ".join(name_sqls)
+        same_sqls = [f"{clean_sql(f'c{i}')} = {quote_literal(name)}" for i, name in enumerate(self.columns)]
+        condition_sql = " AND ".join(same_sqls)
         if num_headers := duck.fetch_rows(f"SELECT count(*) FROM source WHERE {condition_sql}")[0][0]:
             message = HEADER_AGAIN_MESSAGE + and_more(num_headers - 1)
             raise refuse(message, self._find_rows_where(condition_sql, 1)[0][0], REMOVE_HEADER_REMEDY)
@@ -242,7 +242,7 @@ class FileReduction(FileAttempts):
         return query.select_events(table, roles, value_expression, **select_options)
 
     def _find_value_column(self, table: Table, view_column: str | None) -> Value | None:
-        """Return the numeric column of the view for a column; None for None."""
+        """Return the expression of a view column's numbers, with one number for infinite ones; None for None."""
         if view_column is None:
             return None
         number_expression = table[f"n{view_column}"]
@@ -311,26 +311,26 @@ class FileReduction(FileAttempts):
                 reduction = self._build_reduction(duck, events, event_roles, message_roles)
                 reduction.count_remedy = "It must be a whole number; if it is not one, choose another column"
                 reduction.refuse_cells(problems)
-        positive_sql = f"{size_column} > 0 AND {users_column} > 0"
+        is_positive_sql = f"{size_column} > 0 AND {users_column} > 0"
         sums_sql = f"{size_column} AS size, sum({users_column}) AS users, count(*) AS rows"
-        grouped_sql = f"GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}"
-        sum_columns = duck.fetch_columns(f"SELECT {sums_sql} FROM sizes WHERE {positive_sql} {grouped_sql}")
+        limit_sql = f"GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}"
+        sum_columns = duck.fetch_columns(f"SELECT {sums_sql} FROM sizes WHERE {is_positive_sql} {limit_sql}")
         if sum_columns["size"].size > MAX_SIZES:
             message = f"there are more than {MAX_SIZES:,} distinct sizes"
             raise refuse(message, f"column {size_name}", f"{ANOTHER_COLUMN}, or a larger unit")
-        zero_sql = f"({size_column} = 0 OR {users_column} = 0)"
-        if num_zero_rows := duck.fetch_rows(f"SELECT count(*) FROM sizes WHERE {zero_sql}")[0][0]:
+        is_zero_sql = f"({size_column} = 0 OR {users_column} = 0)"
+        if num_zero_rows := duck.fetch_rows(f"SELECT count(*) FROM sizes WHERE {is_zero_sql}")[0][0]:
             noun_forms = "row of size 0 or without users was", "rows of size 0 or without users were"
             rows_text = wording.counted(num_zero_rows, *noun_forms)
-            self.notes.append(f"{rows_text} left out{self._describe_first(zero_sql, num_zero_rows)}.")
+            self.notes.append(f"{rows_text} left out{self._describe_first(is_zero_sql, num_zero_rows)}.")
         if not sum_columns["size"].size:
             location = f"columns {size_name} and {users_name}"
             raise refuse("no row has a size above 0 that anybody has", location, ANOTHER_COLUMN)
         if num_repeats := int(sum_columns["rows"].sum()) - sum_columns["rows"].size:
             self.has_repeated_sizes = True
             repeat_text = wording.counted(num_repeats, "row repeats", "rows repeat")
-            first_row_sql = f"min({ROW_COLUMN}) FILTER ({positive_sql}) OVER (PARTITION BY {size_column})"
-            first_text = self._describe_first(f"{positive_sql} AND {ROW_COLUMN} > {first_row_sql}", 2)
+            first_row_sql = f"min({ROW_COLUMN}) FILTER ({is_positive_sql}) OVER (PARTITION BY {size_column})"
+            first_text = self._describe_first(f"{is_positive_sql} AND {ROW_COLUMN} > {first_row_sql}", 2)
             self.notes.append(
                 f"{repeat_text} a size that stood before{first_text}; their users were added up."
             )

@@ -49,7 +49,7 @@ class TooManyCells(InvalidInput):
 
 
 def read_separator(text: str) -> str:
-    """Return the separator of fields that a person names, as in a `FileLayout`; empty for an empty text.
+    """Return the separator of fields that a person names, as in a `FileLayout`: `` +`` for blanks, empty for no text.
 
     Raises:
         InvalidInput: It is no character between fields, ``::``, ``tab`` or ``blank``.
@@ -139,9 +139,9 @@ def _read_rows(
             rejected_lines = rejects.list_rejected(duck, relation)
         has_short_rows = rejects.report_rejected(rejected_lines, relation, problems, notes, num_skipped, "")
         with relation.open_bytes() as file:
-            num_marks = file.read().count(b'"')
+            num_quote_marks = file.read().count(b'"')
         # With an odd number of marks DuckDB takes the following text as quoted and drops it at the end.
-        if has_short_rows and not num_marks % 2:
+        if has_short_rows and not num_quote_marks % 2:
             with suppress(duckdb.Error):
                 return read_cells(duck, replace(relation, has_short_rows=True, is_single_threaded=True))
     return None
@@ -169,7 +169,7 @@ def _strip_preamble(text: str) -> tuple[bytes, int, str | None]:
 
 
 def _measure_comments(text: str, start_position: int, delimiter: str | None) -> int:
-    """Return the characters of the comments above the header: lines that begin with #, and blanks between them.
+    """Return the number of characters of comments above the header: lines that begin with #, and blanks between them.
 
     The header itself may begin with #, as in ``#user,value``: if the last such line has as many fields as the line
     below it, and that line has no column names. In one column this cannot be decided, so all lines are read.
@@ -178,17 +178,17 @@ def _measure_comments(text: str, start_position: int, delimiter: str | None) -> 
     if comments_match is None:
         return 0
     line_below = text[comments_match.end() :].partition("\n")[0]
-    delimiters = [mark for mark in delimiter or _DELIMITERS if mark in line_below]
+    delimiters = [d for d in delimiter or _DELIMITERS if d in line_below]
     if not delimiters:
         return 0
-    lines = comments_match.group().splitlines(keepends=True)
-    last_comment_index = max(index for index, line in enumerate(lines) if line.startswith("#"))
+    comment_lines = comments_match.group().splitlines(keepends=True)
+    last_comment_index = max(index for index, line in enumerate(comment_lines) if line.startswith("#"))
     cells_below = [cell_text.strip(' "') for cell_text in line_below.split(delimiters[0])]
     has_data_below = any(map(column_names.looks_like_data, cells_below))
     has_names_below = any(map(column_names.is_header_word, cells_below)) and not has_data_below
-    comment_line = lines[last_comment_index]
-    if not has_names_below and any(comment_line.count(mark) == line_below.count(mark) for mark in delimiters):
-        return sum(map(len, lines[:last_comment_index]))
+    last_comment_line = comment_lines[last_comment_index]
+    if not has_names_below and any(last_comment_line.count(d) == line_below.count(d) for d in delimiters):
+        return sum(map(len, comment_lines[:last_comment_index]))
     return comments_match.end() - start_position
 
 
@@ -268,7 +268,7 @@ def _find_names_below_title(sample_text: str) -> int:
 def _list_first_records(
     sample_text: str, delimiter: str, skips_blanks: bool = False
 ) -> list[tuple[int, list[str]]]:
-    """Return the header and the first records that are not empty (or not blank), each with its last line."""
+    """Return the header and the first records that are not empty (or not blank), each behind its last line's number."""
     numbered_records: list[tuple[int, list[str]]] = []
     csv_reader = _open_csv_reader(io.StringIO(sample_text, newline="\n"), delimiter)
     with suppress(csv.Error):  # judged by the records before the error, which is reported later
@@ -287,15 +287,15 @@ def _find_marked_separator(sample_text: str, delimiter: str) -> str:
     have equally many words. In a log with quotation marks, other delimiters may stand between these, or in every time.
     """
     lines = [line for line in sample_text.split("\n") if line.strip(BLANKS)]
-    has_marks = '"' in sample_text
+    has_quotes = '"' in sample_text
     if delimiter in SPACED:
         return delimiter
-    if len(lines) < 2 or not (delimiter in ("", " ", "\t") or has_marks):
+    if len(lines) < 2 or not (delimiter in ("", " ", "\t") or has_quotes):
         return ""
     if delimiter == "\t":
-        is_nameless = not has_marks and _lacks_names([split_fields(line, delimiter) for line in lines])
+        is_nameless = not has_quotes and _lacks_names([split_fields(line, delimiter) for line in lines])
         return delimiter if is_nameless else ""
-    for separator in (" +",) if has_marks else reversed(SPACED):
+    for separator in (" +",) if has_quotes else reversed(SPACED):
         rows = [split_fields(line, separator) for line in lines]
         has_equal_rows = len(rows[0]) > 1 and len(set(map(len, rows))) == 1
         # Else the blank of "7, 8" would separate fields, too.
@@ -376,7 +376,7 @@ def _open_text_lines(table_bytes: bytes) -> io.TextIOWrapper:
 
 
 def _measure_lines(table_bytes: bytes) -> IntArray:
-    """Return the bytes of each line, its end included."""
+    """Return the number of bytes of each line, its end included."""
     return np.diff(np.flatnonzero(np.frombuffer(table_bytes, np.uint8) == ord("\n")), prepend=-1)
 
 
@@ -388,7 +388,7 @@ def refuse_long_line(line_number: int) -> InvalidInput:
 def _find_record_lines(
     table_bytes: bytes, separator: str, num_columns: int
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the first lines and numbers of lines of the records below the header, and the numbers of blank lines.
+    """Return the first line and the number of lines of each record below the header, and the numbers of blank lines.
 
     In a table of one column a blank line is a record.
     """

@@ -83,9 +83,9 @@ def read_user_amounts(
     except InvalidInput:
         raise amounts_reduction.column_error or _build_unreadable_error() from None
     assert amounts_reduction.user_amounts is not None
-    file_layouts, decimal_marks = source.head.layouts, tuple(amounts_reduction.decimal_marks.items())
+    file_layouts, decimal_mark_pairs = source.head.layouts, tuple(amounts_reduction.decimal_marks.items())
     value_options = describe_values(roles, source.head)
-    table_layout = TableLayout(file_layouts, decimal_marks, **value_options) if file_layouts else None
+    table_layout = TableLayout(file_layouts, decimal_mark_pairs, **value_options) if file_layouts else None
     return replace(amounts_reduction.user_amounts, layout=table_layout, name=source.name)
 
 
@@ -197,16 +197,16 @@ class _AmountsReduction(FileReduction):
 
     def _count_amounts(self, duck: Duck, rows: EngineTable, roles: Roles) -> UserAmounts:
         """Count rows per user, and sums per user or rows and sums per pair, as the roles require."""
-        users_sql = ", ".join(query.list_user_columns(rows))
+        user_keys_sql = ", ".join(query.list_user_columns(rows))
         table_sql = f"({compile_sql(rows)})"
-        sizes_sql = f"SELECT count(*) AS size FROM {table_sql} GROUP BY {users_sql}"
+        sizes_sql = f"SELECT count(*) AS size FROM {table_sql} GROUP BY {user_keys_sql}"
         size_columns = duck.fetch_columns(f"SELECT size, count(*) AS users FROM ({sizes_sql}) GROUP BY size")
         histogram = ContributionHistogram.nobody()
         if size_columns["size"].size:
             histogram = ContributionHistogram.from_table(size_columns["size"], size_columns["users"])
         user_amounts = UserAmounts(histogram, num_cells_without_number=self._num_cells_without_number)
         user_amounts = replace(user_amounts, num_rows_without_user=self._num_rows - histogram.num_rows)
-        code_sql = f"dense_rank() OVER (ORDER BY {users_sql}) AS code"
+        code_sql = f"dense_rank() OVER (ORDER BY {user_keys_sql}) AS code"
         if self.keeps_rows:
             row_columns = duck.fetch_columns(f"SELECT value, {code_sql} FROM {table_sql}")
             row_order = np.argsort(row_columns["code"], kind="stable")
@@ -218,27 +218,25 @@ class _AmountsReduction(FileReduction):
         if roles.task is None:
             if not sums_sql:
                 return user_amounts
-            totals_sql = f"SELECT sum(value) AS sums FROM {table_sql} GROUP BY {users_sql}"
-            return replace(
-                user_amounts, totals=np.asarray(duck.fetch_columns(totals_sql)["sums"], np.float64)
-            )
-        groups_sql = ", ".join(query.list_task_columns(rows))
+            totals_sql = f"SELECT sum(value) AS sums FROM {table_sql} GROUP BY {user_keys_sql}"
+            total_columns = duck.fetch_columns(totals_sql)
+            return replace(user_amounts, totals=np.asarray(total_columns["sums"], np.float64))
+        group_keys_sql = ", ".join(query.list_task_columns(rows))
         from_named_sql = f"FROM {table_sql} WHERE task IS NOT NULL"
-        pair_columns_sql = f"{users_sql}, count(*) AS rows{sums_sql}"
+        pair_keys_sql = f"{user_keys_sql}, {group_keys_sql}"
         pairs_sql = (
-            f"SELECT {groups_sql}, {pair_columns_sql} {from_named_sql} GROUP BY {users_sql}, {groups_sql}"
+            f"SELECT {pair_keys_sql}, count(*) AS rows{sums_sql} {from_named_sql} GROUP BY {pair_keys_sql}"
         )
-        codes_sql = f"{code_sql}, dense_rank() OVER (ORDER BY {groups_sql}) - 1 AS group_code"
+        codes_sql = f"{code_sql}, dense_rank() OVER (ORDER BY {group_keys_sql}) - 1 AS group_code"
         pair_columns = duck.fetch_columns(
             f"SELECT rows{', sums' if sums_sql else ''}, {codes_sql} FROM ({pairs_sql})"
         )
         pair_order = np.lexsort((pair_columns["group_code"], pair_columns["code"]))
         cells_sql = ", ".join(
-            f"CAST({column} AS VARCHAR)[:{LONGEST_TASK_NAME}]" for column in query.list_task_columns(rows)
+            f"CAST({c} AS VARCHAR)[:{LONGEST_TASK_NAME}]" for c in query.list_task_columns(rows)
         )
-        names_sql = (
-            f"SELECT {cells_sql} FROM (SELECT DISTINCT {groups_sql} {from_named_sql}) ORDER BY {groups_sql}"
-        )
+        groups_sql = f"SELECT DISTINCT {group_keys_sql} {from_named_sql}"
+        names_sql = f"SELECT {cells_sql} FROM ({groups_sql}) ORDER BY {group_keys_sql}"
         group_names = tuple(" × ".join(map(str, cells)) for cells in duck.fetch_rows(names_sql))
         return replace(
             user_amounts, pair_user_codes=np.asarray(pair_columns["code"], np.int64)[pair_order],

@@ -103,7 +103,7 @@ def check_names(header_cells: list[str], line_number: int, problems: Problems, n
 
 
 def count_titles(frame: pd.DataFrame) -> int:
-    """Return the number of title rows, of one cell each, above the row that names the columns; 0 for none.
+    """Return the number of title rows, of one cell or none each, above the row that names the columns; 0 for none.
 
     The row of names has a name for every column, half of them with a header word, and none is repeated below it.
     """
@@ -143,9 +143,9 @@ def check_header_row(
     if len(names) > 20:
         return
     if len(names) > 1 and all(re.fullmatch(r"column [0-9]+'*", name) for name in names[1:]):
-        first_rows = frame.head(MOST_TITLES + _INSPECTED_ROWS).to_numpy(object).tolist()
+        first_row_cells = frame.head(MOST_TITLES + _INSPECTED_ROWS).to_numpy(object).tolist()
         header_cells = [names[0], *[""] * (len(names) - 1)]
-        if num_titles := count_titles(pd.DataFrame([header_cells, *first_rows], dtype=str)):
+        if num_titles := count_titles(pd.DataFrame([header_cells, *first_row_cells], dtype=str)):
             problems.extend(refuse_title(int(row_lines[num_titles - 1]), line_number).problems)
             return
     match_masks = [(frame.iloc[:, index] == name).to_numpy(bool) for index, name in enumerate(names)]

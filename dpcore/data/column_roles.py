@@ -17,7 +17,7 @@ from dpcore.common.checks import InputProblem, Problems
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import user_names
 from dpcore.data.column_names import shorten, split_name, split_words
-from dpcore.data.tables import NO_WORDS, YES_WORDS, Numbers, Table, read_numbers
+from dpcore.data.tables import NO_WORDS, YES_WORDS, FileLayout, Numbers, Table, TableLayout, read_numbers
 from dpcore.data.user_names import counts_people, find_two_people, list_other_user_columns, score_as_users
 from dpcore.dataset import Contribution
 
@@ -260,7 +260,7 @@ def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
 
 
 def _guess_events(table: Table, columns: list[str]) -> Roles:
-    """Return the roles of a table of events; the user's is empty if neither a name nor cells say who."""
+    """Return the roles of a table of events; that of the user is None if neither a name nor cells say who."""
     user_column = _guess_user(table, columns)
     other_columns = [column for column in columns if column != user_column]
     value_column = _find_named_column(
@@ -316,7 +316,7 @@ def _find_named_column(
 
 
 def _is_row_number(table: Table, column: str) -> bool:
-    """Return True if a column only numbers the rows, like the index of a data frame."""
+    """Return True if a column without a name, or with that of an index, only numbers the rows from 0 or 1."""
     if not (re.fullmatch(r"column [0-9]+'*", column) or column.lower() in ("index", "unnamed: 0", "row")):
         return False
     first_cells = table.frame[column].iloc[:_NUM_SAMPLED].tolist()
@@ -339,8 +339,8 @@ def _has_whole_numbers(table: Table, column: str, min_share: float) -> bool:
 
 def _may_be_values(table: Table, column: str) -> bool:
     """Return True if the first cells have numbers and all others are missing, or if nearly all say yes or no."""
-    numbers = _read_first_numbers(table, column)
-    has_numbers_alone = np.isfinite(numbers.values).any() and not numbers.text_mask.any()
+    column_numbers = _read_first_numbers(table, column)
+    has_numbers_alone = np.isfinite(column_numbers.values).any() and not column_numbers.text_mask.any()
     return bool(has_numbers_alone) or says_yes_and_no(table, column)
 
 
@@ -380,6 +380,19 @@ def describe_values(roles: Roles, table: Table) -> dict[str, Any]:
         "missing_constant": roles.missing_constant,
         "share_column": value_column if is_share else "",
     }
+
+
+def build_rule_layout(
+    column: str, missing_rule: MissingRule, missing_is_a_user: bool = False
+) -> TableLayout | None:
+    """Build the usual layout of a file, with a rule for missing values of a column; None if there is no rule."""
+    if missing_rule is None:
+        return None
+    dropped_column, constant = (column, None) if isinstance(missing_rule, str) else ("", float(missing_rule))
+    rule_fields: dict[str, Any] = {"dropped_column": dropped_column, "missing_constant": constant}
+    return TableLayout(
+        (FileLayout.by_name("events.csv"),), missing_is_a_user=missing_is_a_user, **rule_fields
+    )
 
 
 def explain_roles(roles: Roles) -> str:
@@ -452,12 +465,12 @@ _MANY_SINGLE = 0.95
 def write_user_hint(roles: Roles, columns: Sequence[str], histogram: ContributionHistogram) -> str:
     """Write a question to the person if the user column looks wrong; else return an empty text."""
     user_columns = roles.privacy_unit
-    users_text = " and ".join(map(shorten, user_columns))
+    columns_text = " and ".join(map(shorten, user_columns))
     other_columns = list_other_user_columns(columns, user_columns) if user_columns else []
     if other_columns:
-        question_text = f"is {users_text} the privacy unit, or {shorten(other_columns[0])}?"
+        question_text = f"is {columns_text} the privacy unit, or {shorten(other_columns[0])}?"
     else:
-        question_text = f"does {users_text or 'a row'} really say who?"
+        question_text = f"does {columns_text or 'a row'} really say who?"
     num_users = histogram.num_users
     num_single = int(histogram.users[histogram.sizes == 1].sum())
     if num_users == 1:

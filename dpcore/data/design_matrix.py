@@ -53,19 +53,20 @@ class FeatureKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Feature:
-    """One column as a feature.
+    """One column as a feature; of categories the most frequent level is left out, or the reference if there is one.
 
     Attributes:
         column: Name of the column.
         encoding: Number or one-hot.
         reference: The level that is left out (categories); empty for the most frequent one.
-        levels: The public list of all other levels, in the order of their columns; empty to take them from the cells.
+        further_levels: The public list of all other levels, in the order of their columns; empty to take those of the
+            cells.
     """
 
     column: str
     encoding: FeatureKind = FeatureKind.NUMERIC
     reference: str = ""
-    levels: tuple[str, ...] = ()
+    further_levels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -116,14 +117,14 @@ def list_levels(table: Table, column: str) -> tuple[str, ...]:
 
 
 def is_numeric(table: Table, column: str) -> bool:
-    """Return True if a column has numbers, and every other cell is missing."""
+    """Return True if a column has numbers with marks that are not ambiguous, and every other cell is missing."""
     column_numbers = read_numbers(table, column)
     is_read = column_numbers.marks.problem is None and not column_numbers.text_mask.any()
     return is_read and bool(np.isfinite(column_numbers.values).any())
 
 
 def guess_design(table: Table, allows_words: bool = False) -> Design:
-    """Guess a design: user and label by name, and all other usable columns as features.
+    """Guess a design: user and label by name, else the first column and the last of numbers; features from the others.
 
     Args:
         table: A table with at least one column.
@@ -223,7 +224,7 @@ class _Reading:
 def build_dataset(
     table: Table, design: Design, disclosure: Disclosure, check: Check | None = None
 ) -> Dataset:
-    """Build the dataset with the facet `table`: features, labels and users.
+    """Build the dataset with the facet `table`: features, labels and users of the complete rows.
 
     Args:
         table: Result of `dpcore.counting.read_table`.
@@ -309,8 +310,8 @@ def _find_complete_rows(reading: _Reading) -> IntArray:
     left_out_mask = np.any([np.zeros(len(reading.table.frame), bool), *masks_by_column.values()], axis=0)
     complete_rows = np.flatnonzero(~left_out_mask)
     if masks_by_column:
-        first_masks = list(masks_by_column.items())[:10]
-        line_texts = [f"{shorten(column)}: {reading.describe_lines(mask)}" for column, mask in first_masks]
+        mask_items = list(masks_by_column.items())[:10]
+        line_texts = [f"{shorten(column)}: {reading.describe_lines(mask)}" for column, mask in mask_items]
         noun_forms = "row with a missing value was", "rows with missing values were"
         count_text = wording.counted(int(left_out_mask.sum()), *noun_forms)
         reading.notes.append(f"{count_text} left out ({'; '.join(line_texts)}).")
@@ -325,9 +326,9 @@ def _encode_one_hot(reading: _Reading, feature: Feature, kept_rows: IntArray) ->
     import pandas as pd
 
     cells = reading.table.frame[feature.column].iloc[kept_rows]
-    if feature.levels:  # The levels are public, so no check may depend on the cells.
-        indicators = (cells.to_numpy(str)[:, None] == np.array(feature.levels)).astype(np.float64)
-        return indicators, [f"{feature.column}: {level}" for level in feature.levels]
+    if feature.further_levels:  # The levels are public, so no check may depend on the cells.
+        indicators = (cells.to_numpy(str)[:, None] == np.array(feature.further_levels)).astype(np.float64)
+        return indicators, [f"{feature.column}: {level}" for level in feature.further_levels]
     level_codes, distinct_cells = pd.factorize(cells, sort=True)
     location, num_levels = f"column {shorten(feature.column)}", len(distinct_cells)
     level_names = [str(level) for level in distinct_cells]

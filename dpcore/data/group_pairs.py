@@ -95,10 +95,10 @@ _NAMES_BY_LIST = {
 _CONTRIBUTIONS_BY_NAME = {contribution.value: contribution for contribution in Contribution}
 
 
-def has_schema(first_bytes: bytes) -> bool:
-    """Return True if the first bytes of a file state that it holds a distribution of pairs."""
+def has_schema(first_bytes: bytes, schema: str = SCHEMA) -> bool:
+    """Return True if the first bytes of a file state a schema, by default of pairs, of any version."""
     stripped_bytes = first_bytes[:_HEAD_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
-    return stripped_bytes.startswith(b"{") and b'"sweetspot/pair-distribution/' in stripped_bytes
+    return stripped_bytes.startswith(b"{") and f'"{schema.rpartition("/")[0]}/'.encode() in stripped_bytes
 
 
 def summarise_pairs(pairs: Pairs) -> PairSizes:
@@ -106,17 +106,15 @@ def summarise_pairs(pairs: Pairs) -> PairSizes:
     assert pairs.rows is not None
     distinct_users, user_indices = np.unique(pairs.user_codes, return_inverse=True)
     groups_per_pair = np.bincount(user_indices, minlength=distinct_users.size)[user_indices]
-    distinct_sizes, pair_counts = np.unique(
-        np.stack([groups_per_pair, pairs.rows]), axis=1, return_counts=True
-    )
+    combinations, pair_counts = np.unique(np.stack([groups_per_pair, pairs.rows]), axis=1, return_counts=True)
     group_codes, group_indices = np.unique(pairs.task_codes, return_inverse=True)
     rows_per_group = np.zeros(group_codes.size, dtype=np.int64)
     np.add.at(rows_per_group, group_indices, pairs.rows)
     users_per_group = np.bincount(group_indices)
     group_order = np.lexsort((users_per_group, rows_per_group))
-    pair_arrays = distinct_sizes[0], distinct_sizes[1], pair_counts
-    group_arrays = rows_per_group[group_order], users_per_group[group_order]
-    return PairSizes(*pair_arrays, *group_arrays, pairs.column, pairs.further_columns)
+    pair_lists = combinations[0], combinations[1], pair_counts
+    group_lists = rows_per_group[group_order], users_per_group[group_order]
+    return PairSizes(*pair_lists, *group_lists, pairs.column, pairs.further_columns)
 
 
 def fits_in_file(pair_sizes: PairSizes) -> bool:
@@ -141,7 +139,7 @@ def write_distribution(dataset: Dataset) -> str:
     if not fits_in_file(pair_sizes):
         raise refuse(f"the distribution has more than {MAX_ENTRIES:,} sizes or {MAX_GROUPS:,} groups")
     rows_and_users = np.stack([pair_sizes.task_rows, pair_sizes.task_users])
-    distinct_sizes, group_counts = np.unique(rows_and_users, axis=1, return_counts=True)
+    combinations, group_counts = np.unique(rows_and_users, axis=1, return_counts=True)
     members = {
         "schema": SCHEMA,
         "label": dataset.provenance.label,
@@ -150,7 +148,7 @@ def write_distribution(dataset: Dataset) -> str:
         "users": {"rows": dataset.histogram.sizes.tolist(), "users": dataset.histogram.users.tolist()},
         "pairs": {name: getattr(pair_sizes, name).tolist() for name in _NAMES_BY_LIST["pairs"]},
         "groups": dict(
-            zip(_NAMES_BY_LIST["groups"], [*distinct_sizes.tolist(), group_counts.tolist()], strict=True)
+            zip(_NAMES_BY_LIST["groups"], [*combinations.tolist(), group_counts.tolist()], strict=True)
         ),
     }
     return json.dumps(members, ensure_ascii=False) + "\n"
@@ -214,19 +212,10 @@ def _read_lists(node: JsonValue, names: tuple[str, ...]) -> dict[str, IntArray] 
     members = node.get_members(names)
     if members is None:
         return None
-    arrays_by_name: dict[str, IntArray] = {}
-    for name, member in members.items():
-        numbers = member.value
-        if not isinstance(numbers, list) or not 0 < len(numbers) <= MAX_ENTRIES:
-            member.must_be(f"a list of 1 to {MAX_ENTRIES:,} entries")
-            continue
-        valid_flags = [type(number) is int and 1 <= number <= MAX_SIZE for number in numbers]
-        bad_index = None if all(valid_flags) else valid_flags.index(False)
-        if bad_index is None:
-            arrays_by_name[name] = np.array(numbers, dtype=np.int64)
-        else:
-            location = f"{member.location}, entry {bad_index + 1:,}"
-            JsonValue(numbers[bad_index], location, member.problems).get_integer(1, MAX_SIZE)
+    arrays = {
+        name: each.get_numbers(MAX_ENTRIES, (1, MAX_SIZE), is_integer=True) for name, each in members.items()
+    }
+    arrays_by_name = {name: array for name, array in arrays.items() if array is not None}
     if len(arrays_by_name) < len(names):
         return None
     if len({array.size for array in arrays_by_name.values()}) > 1:
@@ -252,7 +241,7 @@ def _check_agreement(
     for groups_per_user, pair_count in np.c_[pair_arrays["groups"], pair_arrays["pairs"]].tolist():
         pairs_by_num_groups[groups_per_user] += pair_count
     num_paired_users = sum(count // groups_per_user for groups_per_user, count in pairs_by_num_groups.items())
-    has_other_tasks = contribution is Contribution.DISTINCT_TASKS and num_pairs != total_rows["users"]
+    tasks_disagree = contribution is Contribution.DISTINCT_TASKS and num_pairs != total_rows["users"]
     user_sizes, counts_rows = user_arrays["rows"], contribution is Contribution.ROWS
     total_group_users = _compute_product(group_arrays["users"], group_arrays["groups"])
     checks = [
@@ -276,7 +265,7 @@ def _check_agreement(
         ),
         (num_paired_users > num_users, f"{num_paired_users:,} users have pairs, and there are {num_users:,}"),
         (counts_rows and total_rows["pairs"] > total_rows["users"], "pairs have more rows than users do"),
-        (has_other_tasks, "users and pairs must have the same number of tasks"),
+        (tasks_disagree, "users and pairs must have the same number of tasks"),
     ]
     for is_problem, message in checks:
         if is_problem:

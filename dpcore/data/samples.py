@@ -60,11 +60,11 @@ class Generator(ABC):
     title: ClassVar[str]
 
     def __post_init__(self) -> None:
-        hints, wrong_fields = list_field_types(type(self)), list[str]()
+        types_by_name, wrong_fields = list_field_types(type(self)), list[str]()
         with Problems() as problems:
             for name, field in declared_fields(type(self)).items():
                 num_problems = len(problems.entries)
-                field.check(problems, getattr(self, name), hints[name])
+                field.check(problems, getattr(self, name), types_by_name[name])
                 wrong_fields += [name] if len(problems.entries) > num_problems else []
             self._check_together(problems, wrong_fields)
 
@@ -428,15 +428,15 @@ def build_sizes(num_users: int, num_rows: int, max_size: int) -> IntArray:
 
     Above 1 they fall as a power of the share of smaller users; the remainder of rounding goes to the first users.
     """
-    shares = np.linspace(1.0, 0.0, num_users)
+    smaller_shares = np.linspace(1.0, 0.0, num_users)
     low_exponent, high_exponent = 0.0, 1000.0
     for _ in range(60):
         exponent = (low_exponent + high_exponent) / 2.0
-        num_trial_rows = np.rint(1.0 + (max_size - 1) * shares**exponent).sum()
+        num_trial_rows = np.rint(1.0 + (max_size - 1) * smaller_shares**exponent).sum()
         low_exponent, high_exponent = (
             (exponent, high_exponent) if num_trial_rows > num_rows else (low_exponent, exponent)
         )
-    sizes = np.rint(1.0 + (max_size - 1) * shares**high_exponent).astype(np.int64)
+    sizes = np.rint(1.0 + (max_size - 1) * smaller_shares**high_exponent).astype(np.int64)
     sizes[1 : 1 + num_rows - int(sizes.sum())] += 1
     return sizes
 
@@ -472,8 +472,8 @@ def simulate_news(seed: int) -> RegressionRows:
     row_users = np.repeat(np.arange(297), build_sizes(297, 3452, 878))
     labels = np.minimum(np.floor(np.exp(rng.normal(0.5, 1.2, row_users.size))), 71.0)
     counts_so_far = np.zeros_like(labels)
-    counts_by_hour: list[FloatArray] = []
+    hourly_counts: list[FloatArray] = []
     for _ in range(10):
         counts_so_far = counts_so_far + rng.binomial((labels - counts_so_far).astype(np.int64), 0.12)
-        counts_by_hour.append(counts_so_far)
-    return RegressionRows(np.column_stack(counts_by_hour), labels, row_users)
+        hourly_counts.append(counts_so_far)
+    return RegressionRows(np.column_stack(hourly_counts), labels, row_users)

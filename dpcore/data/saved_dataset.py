@@ -176,7 +176,7 @@ CODEC = Codec(
         **dict.fromkeys(_CODE_FIELDS, _read_codes),
     },
     writers={
-        Feature: lambda f: [f.column, f.encoding.value, f.reference, *f.levels],
+        Feature: lambda f: [f.column, f.encoding.value, f.reference, *f.further_levels],
         Neighbours: lambda relation: relation.short,
     },
 )
@@ -237,7 +237,7 @@ def _read_histogram(node: JsonValue) -> ContributionHistogram | None:
 
 
 def compute_seal(account: str, dataset_digest: str, design_json: Mapping[str, Any] | None) -> str:
-    """Compute the seal of account, data and design, which detects an account of other data."""
+    """Compute the seal of account, data and design, a hexadecimal SHA-256, which detects an account of other data."""
     return hashlib.sha256(json.dumps([account, dataset_digest, design_json]).encode()).hexdigest()
 
 

@@ -207,7 +207,7 @@ def build_table(
 
 
 def join_tables(tables: list[Table]) -> Table:
-    """Join tables with the same columns, in any order; locations then name the file.
+    """Join tables with the same columns, in any order; locations then name the file. One table is returned as it is.
 
     Raises:
         InvalidInput: The columns differ.
@@ -396,7 +396,7 @@ def settle_marks(
 
 
 def read_cell_sql(cell_sql: str, first_mark: str) -> str:
-    """Return the SQL of a cell as a number, read independently of other cells; null if it is not a number.
+    """Return the SQL of a cell as a number, read by itself; 1 for yes, 0 for no, null for other text.
 
     Args:
         cell_sql: SQL of the cell, text without blanks around it.

@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from dpcore import contributions
 from dpcore.common import wording
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import MAX_USERS, ByDigest, ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.data.column_names import and_more
 from dpcore.data.tables import TableLayout
-from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes, Totals, Values
+from dpcore.dataset import MAX_VALUES, Contribution, Dataset, Pairs, PairSizes, Totals, Values
 
 SIGNED_REMEDY = "Clip every total to [L, U]; with L < 0 the noise must cover the larger of |L| and |U|"
 
@@ -96,7 +96,7 @@ class Amounts(ByDigest):
 
     @classmethod
     def from_totals(cls, totals: Totals | npt.ArrayLike) -> Amounts:
-        """Group one total per user, in any order.
+        """Group one total per user, in any order, or take the totals and numbers of users of a facet of bins.
 
         Args:
             totals: The facet, or finite numbers of at least 0, shape (num_users,).
@@ -199,14 +199,25 @@ class Amounts(ByDigest):
         return float(self.values[min(int(np.searchsorted(users_up_to, num_needed)), self.values.size - 1)])
 
 
-def find_user_starts(values: Values) -> IntArray:
-    """Return the index of the first row of each user, shape (num_users,)."""
-    return np.flatnonzero(np.concatenate(([True], np.diff(values.user_codes) > 0)))
+def expand_rows(values: Values) -> Values:
+    """Return values with one entry per row; raise InvalidInput if binned values stand for too many rows.
 
-
-def sum_per_user(values: Values) -> FloatArray:
-    """Return one sum of values per user, of either sign, shape (num_users,), in the column's unit."""
-    return np.asarray(np.add.reduceat(values.values, find_user_starts(values)))
+    The rows of an entry lie evenly around its mean within its bin, and scatter as they do as far as that allows.
+    """
+    if values.num_rows_each is None or values.bins is None or values.deviations is None:
+        return values
+    if values.num_rows > MAX_VALUES:
+        message = (
+            f"this needs the rows one by one, and there are {values.num_rows:,}; at most {MAX_VALUES:,} fit"
+        )
+        raise refuse(message, remedy="Count a sample of whole users")
+    # Evenly spaced rows have the standard deviation d / sqrt(3) within mean +- d, but for few rows.
+    half_widths = np.minimum(math.sqrt(3.0) * values.deviations, values.bins.find_room(values.values))
+    num_rows, first_rows = values.num_rows_each, np.cumsum(values.num_rows_each) - values.num_rows_each
+    row_numbers = np.arange(values.num_rows) - np.repeat(first_rows, num_rows)
+    positions = (2.0 * row_numbers + 1.0) / np.repeat(num_rows, num_rows) - 1.0  # evenly between -1 and 1
+    row_values = np.repeat(values.values, num_rows) + np.repeat(half_widths, num_rows) * positions
+    return Values(np.repeat(values.user_codes, num_rows), row_values, values.column)
 
 
 LARGEST_CELL = 1e15
@@ -275,7 +286,7 @@ def _read_totals(dataset: Dataset) -> FloatArray | None:
         return np.asarray(dataset.totals.totals, dtype=np.float64)
     assert dataset.values is not None
     clamped_values = np.clip(dataset.values.values, -LARGEST_CELL, LARGEST_CELL)
-    return np.asarray(np.add.reduceat(clamped_values, find_user_starts(dataset.values)))
+    return dataset.values.sum_per_user(clamped_values)
 
 
 def get_user_amounts(dataset: Dataset) -> UserAmounts:

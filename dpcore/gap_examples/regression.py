@@ -239,10 +239,10 @@ def solve_regression_step(example_number: int, g: int, solves_best: bool = True)
 
 def compute_growth(example_number: int) -> dict[str, FloatArray]:
     """Return the ratio of sample limiting to the paper's C, to the best C, and as guaranteed, over g, as columns."""
-    steps = [solve_regression_step(example_number, g, solves_best=False) for g in REGRESSION_G]
+    gap_steps = [solve_regression_step(example_number, g, solves_best=False) for g in REGRESSION_G]
     return {
         "g": np.array(REGRESSION_G, dtype=np.float64),
-        "ratio": np.array([step.ratio for step in steps]),
-        "ratio_to_best_c": np.array([step.best_ratio for step in steps]),
-        "ratio_guaranteed": np.array([x.example.limiting_bound / x.example.weights_bound for x in steps]),
+        "ratio": np.array([step.ratio for step in gap_steps]),
+        "ratio_to_best_c": np.array([step.best_ratio for step in gap_steps]),
+        "ratio_guaranteed": np.array([x.example.limiting_bound / x.example.weights_bound for x in gap_steps]),
     }

@@ -68,9 +68,9 @@ class PowerLaw:
         """Return p_1, the share of the heaviest user."""
         return 1.0 / self.normaliser
 
-    def probability(self, users: npt.ArrayLike) -> FloatArray:
+    def probability(self, user_numbers: npt.ArrayLike) -> FloatArray:
         """Return p_j at user numbers j >= 1, any shape (real numbers allowed, for integrals)."""
-        return np.asarray(np.asarray(users, dtype=np.float64) ** -self.exponent / self.normaliser)
+        return np.asarray(np.asarray(user_numbers, dtype=np.float64) ** -self.exponent / self.normaliser)
 
     def _zeta_from(self, first_users: FloatArray) -> FloatArray:
         """Return the Hurwitz zeta function of each first user: the sum over j >= that number of j^-(1 + alpha)."""
@@ -78,18 +78,18 @@ class PowerLaw:
 
         return np.asarray(zeta(self.exponent, first_users))
 
-    def compute_tail_mass(self, users: npt.ArrayLike) -> FloatArray:
+    def compute_tail_mass(self, user_numbers: npt.ArrayLike) -> FloatArray:
         """Return the mass of all users beyond number K, the sum over j > K of p_j; K whole, any shape."""
-        return self._zeta_from(np.asarray(users, dtype=np.float64) + 1.0) / self.normaliser
+        return self._zeta_from(np.asarray(user_numbers, dtype=np.float64) + 1.0) / self.normaliser
 
     def users_above(self, shares: npt.ArrayLike) -> FloatArray:
         """Return K(share), the number of users with p_j > share, for share > 0 of any shape; float64, whole."""
         h = np.asarray(shares, dtype=np.float64)
-        num_users = np.floor((h * self.normaliser) ** (-1.0 / self.exponent))
+        user_counts = np.floor((h * self.normaliser) ** (-1.0 / self.exponent))
         # The root is rounded; ask the probabilities themselves on either side.
-        num_users = np.where(self.probability(num_users + 1.0) > h, num_users + 1.0, num_users)
-        is_above = self.probability(np.maximum(num_users, 1.0)) > h
-        return np.asarray(np.where((num_users > 0.0) & ~is_above, num_users - 1.0, num_users))
+        user_counts = np.where(self.probability(user_counts + 1.0) > h, user_counts + 1.0, user_counts)
+        is_above = self.probability(np.maximum(user_counts, 1.0)) > h
+        return np.asarray(np.where((user_counts > 0.0) & ~is_above, user_counts - 1.0, user_counts))
 
     def compute_uncapped_mass(self, fractions: npt.ArrayLike) -> FloatArray:
         """Return the sum of p_j over users with p_j <= tau_0, by Hurwitz zeta.

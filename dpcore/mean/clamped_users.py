@@ -105,7 +105,7 @@ class ClampedUsersProblem:
     """The problem of limiting the deviation of each user for a mean; the solution is as private as the values.
 
     Attributes:
-        values: One value per row, sorted by user.
+        values: The values, sorted by user.
         unit_noise_variance: v, the variance of the noise at sensitivity 1, above 0; 2 / epsilon^2 for Laplace noise.
         has_private_counts: True if neighbours add or remove a user, and the pair is released; False if they differ in
             the values of one user.
@@ -127,19 +127,18 @@ class ClampedUsersProblem:
     @cached_property
     def mean(self) -> float:
         """Return y, the mean of all rows, in the values' unit."""
-        return float(self.values.values.mean())
+        return float(self.values.weigh(self.values.values).sum()) / self.values.num_rows
 
     @cached_property
     def users(self) -> UserPoints:
         """Return all users, centred so that shifts do not cancel."""
-        first_rows = np.flatnonzero(np.r_[True, np.diff(self.values.user_codes) != 0])
-        sizes = np.diff(np.r_[first_rows, self.values.user_codes.size]).astype(np.float64)
-        means = np.add.reduceat(self.values.values - self.mean, first_rows) / sizes
+        sizes = self.values.rows_per_user.astype(np.float64)
+        means = self.values.sum_per_user(self.values.values - self.mean) / sizes
         return UserPoints(sizes, means, np.ones(sizes.size))
 
     @cached_property
     def points(self) -> UserPoints:
-        """Return the points that the search works on."""
+        """Return the points that the search works on: all users, or groups of them above `MAX_GROUPS`."""
         return self.users.group(MAX_GROUPS)
 
     @cached_property
@@ -170,7 +169,7 @@ class ClampedUsersProblem:
         return 0.0 if min(shifts) <= 0.0 <= max(shifts) else min(map(abs, shifts))
 
     def measure_parts(self, threshold: float, centre: float, limit: float) -> ErrorParts:
-        """Measure the error of a choice, of all users.
+        """Measure the parts of the error of a threshold, centre and limit, over all users.
 
         Args:
             threshold: h, in rows per user.
@@ -462,8 +461,8 @@ def best_joint(
         return math.sqrt(objective.find_optimum(_CELL_TOLERANCE, tangents_by_threshold[h1].offset)[1])
 
     threshold, cells_bound = search_thresholds(problem.sizes, solve, bound_cell, progress, should_stop)
-    deviation_limit = best_limit(problem, threshold)
-    lower_bound = min(deviation_limit.certificate.lower_bound, math.sqrt(min(f_lower_bounds)), cells_bound)
-    error = deviation_limit.error_parts.error
+    limit_choice = best_limit(problem, threshold)
+    lower_bound = min(limit_choice.certificate.lower_bound, math.sqrt(min(f_lower_bounds)), cells_bound)
+    error = limit_choice.error_parts.error
     argument = "every centre and limit and, by intervals, every bound on rows is covered"
-    return replace(deviation_limit, certificate=Certificate(error, min(lower_bound, error), argument))
+    return replace(limit_choice, certificate=Certificate(error, min(lower_bound, error), argument))

@@ -72,25 +72,32 @@ def clamp(values: Values, lower: float, upper: float) -> ClampedValues:
         InvalidInput: Bounds not finite or not in order.
     """
     require.ascending(**{"the lower value bound": lower, "the upper one": upper})
-    clamped_rows = np.clip(values.values, lower, upper)
-    first_rows = np.flatnonzero(np.diff(values.user_codes, prepend=values.user_codes[0] - 1))
-    sizes = np.diff(np.append(first_rows, clamped_rows.size)).astype(np.float64)
-    user_means = np.add.reduceat(clamped_rows, first_rows) / sizes
-    distances = clamped_rows - np.repeat(user_means, sizes.astype(np.int64))
-    variance = float(clamped_rows.var(ddof=1)) if clamped_rows.size > 1 else 0.0
+    if values.bins is not None:
+        values.bins.refuse_range(lower, upper, float(values.values.min()), float(values.values.max()))
+    clamped_entries, num_rows = np.clip(values.values, lower, upper), values.num_rows
+    sizes = values.rows_per_user.astype(np.float64)
+    user_means = values.sum_per_user(clamped_entries) / sizes
+    entries_per_user = np.diff(np.append(values.first_entries, clamped_entries.size))
+    within_distances = clamped_entries - np.repeat(user_means, entries_per_user)
+    mean = float(values.weigh(clamped_entries).sum()) / num_rows
+    # Rows of one entry scatter, too, unless all of them are clamped.
+    variances = np.zeros(clamped_entries.shape)
+    if values.deviations is not None:
+        variances = np.where(clamped_entries == values.values, values.deviations**2, 0.0)
+    square_sum = float(values.weigh((clamped_entries - mean) ** 2 + variances).sum())
     # The mean may overflow; callers check that it is finite before they use it.
     with np.errstate(over="ignore", invalid="ignore"):
-        unclamped_mean = float(values.values.mean())
+        unclamped_mean = float(values.weigh(values.values).sum()) / num_rows
     return ClampedValues(
         lower=lower,
         upper=upper,
-        num_below=int(np.count_nonzero(values.values < lower)),
-        num_above=int(np.count_nonzero(values.values > upper)),
-        variance=min(variance, (upper - lower) ** 2 / 4.0),
-        mean=float(clamped_rows.mean()),
+        num_below=int(values.weigh(values.values < lower).sum()),
+        num_above=int(values.weigh(values.values > upper).sum()),
+        variance=min(square_sum / max(num_rows - 1, 1), (upper - lower) ** 2 / 4.0),
+        mean=mean,
         sizes=sizes,
         user_means=user_means,
-        within_variances=np.add.reduceat(distances * distances, first_rows) / np.maximum(sizes - 1.0, 1.0),
+        within_variances=values.sum_per_user(within_distances**2 + variances) / np.maximum(sizes - 1.0, 1.0),
         unclamped_mean=unclamped_mean,
     )
 
@@ -112,9 +119,9 @@ def bounded_mean(clamped_values: ClampedValues, bounds: npt.ArrayLike) -> FloatA
     # Users in order of size, then prefix sums: no array of bounds times users.
     order = np.argsort(clamped_values.sizes, kind="stable")
     sizes, means = clamped_values.sizes[order], clamped_values.user_means[order]
-    sums_below, rows_below, means_above = prefix_sums(sizes * means), prefix_sums(sizes), suffix_sums(means)
-    k = np.searchsorted(sizes, h, side="right")
-    return np.asarray((sums_below[k] + h * means_above[k]) / (rows_below[k] + h * (sizes.size - k)))
+    sums_below, mean_sums_above = prefix_sums(sizes * means), suffix_sums(means)
+    rows_below, k = prefix_sums(sizes), np.searchsorted(sizes, h, side="right")
+    return np.asarray((sums_below[k] + h * mean_sums_above[k]) / (rows_below[k] + h * (sizes.size - k)))
 
 
 @dataclass(frozen=True)
@@ -138,7 +145,7 @@ class UserShare:
 
 
 def size_slope(clamped_values: ClampedValues) -> float:
-    """Return the t value of the slope of user means over the number of rows, from a regression over users.
+    """Return the t value of the slope of user means over the log of their numbers of rows; 0 if there is none.
 
     Each user's mean is regressed on the logarithm of their number of rows, with equal weights.
 
@@ -174,12 +181,12 @@ def user_share(clamped_values: ClampedValues) -> UserShare:
     Source: Miller 1974, "The jackknife: a review", Biometrika 61; the estimate is that of Searle, Casella and
         McCulloch, *Variance Components* (1992), section 3.6.
     """
-    sizes, distances = clamped_values.sizes, clamped_values.user_means - clamped_values.mean
-    within_square_sums = clamped_values.within_variances * (sizes - 1.0)
+    sizes, centred_means = clamped_values.sizes, clamped_values.user_means - clamped_values.mean
+    centred_sums, within_squares = sizes * centred_means, clamped_values.within_variances * (sizes - 1.0)
     # The terms of each user in the sums of the analysis of variance: users, rows, squared sizes, distances from the
     # mean, and squares between and within users.
     user_terms = np.stack(
-        (np.ones(sizes.size), sizes, sizes**2, sizes * distances, sizes * distances**2, within_square_sums)
+        (np.ones(sizes.size), sizes, sizes**2, centred_sums, centred_sums * centred_means, within_squares)
     )
     term_sums = user_terms.sum(axis=1)
     estimate = float(_correlation(term_sums))
@@ -188,10 +195,10 @@ def user_share(clamped_values: ClampedValues) -> UserShare:
     left_out_estimates = _correlation(term_sums[:, None] - user_terms)
     # It may be undefined without some users, for example if only one user has two rows.
     estimates = left_out_estimates[~np.isnan(left_out_estimates)]
-    m, variance = sizes.size, math.inf
+    m, jackknife_variance = sizes.size, math.inf
     if estimates.size > 1:
-        variance = float(((estimates - estimates.mean()) ** 2).sum()) * (m - 1) / m
-    half_width = NORMAL_95 * math.sqrt(variance)
+        jackknife_variance = float(((estimates - estimates.mean()) ** 2).sum()) * (m - 1) / m
+    half_width = NORMAL_95 * math.sqrt(jackknife_variance)
     return UserShare(estimate, max(estimate - half_width, 0.0), min(estimate + half_width, 1.0))
 
 
@@ -240,22 +247,22 @@ class TableValues:
     # The sums below are at 0 .. K sizes at or below a bound; they do not depend on epsilon.
     @cached_property
     def row_distances_below(self) -> FloatArray:
-        """Return the sum of s c over the users below, shape (K + 1,)."""
+        """Return the sum of s (c_l - y) over the users at or below 0 .. K sizes, shape (K + 1,)."""
         return prefix_sums(self.histogram.sizes * self.distance_sums)
 
     @cached_property
     def distances_above(self) -> FloatArray:
-        """Return the sum of c over the users above, shape (K + 1,)."""
+        """Return the sum of c_l - y over the users above 0 .. K sizes, shape (K + 1,)."""
         return suffix_sums(self.distance_sums)
 
     @cached_property
     def variances_above(self) -> FloatArray:
-        """Return the sum of V over the users above, shape (K + 1,)."""
+        """Return the sum of V_l over the users above 0 .. K sizes, shape (K + 1,)."""
         return suffix_sums(self.variance_sums)
 
     @cached_property
     def row_variances_above(self) -> FloatArray:
-        """Return the sum of V / s over the users above, shape (K + 1,)."""
+        """Return the sum of V_l / s over the users above 0 .. K sizes, shape (K + 1,)."""
         return suffix_sums(self.variance_sums / self.histogram.sizes)
 
 
@@ -279,14 +286,14 @@ class KnownValues:
     def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
         """Return the error of caps that keep at most h rows of each user, drawn at random."""
         k, kept_rows, shifts, t = self._measure_shifts(caps, size_index)
-        variances = self.table_values.variances_above[k] - caps * self.table_values.row_variances_above[k]
-        sampling_variances = np.asarray(t * (np.maximum(variances, 0.0) / kept_rows))
+        variance_sums = self.table_values.variances_above[k] - caps * self.table_values.row_variances_above[k]
+        sampling_variances = np.asarray(t * (np.maximum(variance_sums, 0.0) / kept_rows))
         return MeanError(sampling_variances, self.unit_noise_variance * t**2, shifts)
 
     def _measure_shifts(
         self, bounds: FloatArray, size_index: SizeIndex | None
     ) -> tuple[SizeIndex, FloatArray, FloatArray, FloatArray]:
-        """Return four arrays by bound: the sizes up to it, the kept rows, the shift, and t, the largest weight."""
+        """Return four arrays by bound: number of sizes up to it, kept rows, shift, and t, the largest weight."""
         table_values = self.table_values
         k = table_values.histogram.count_sizes_up_to(bounds) if size_index is None else size_index
         rows_below, users_above, _ = table_values.histogram.pieces_after(k)
@@ -312,7 +319,7 @@ class KnownValues:
         return BoundCurve(table_values.histogram, lambda h, k: compute_error(h, k).variance, numerators)
 
     def best_cap(self) -> BoundOptimum:
-        """Return the best cap."""
+        """Return the best whole cap from the smallest to the largest size."""
         return self.cap_curve.minimise(is_integer=True)
 
     def best_smooth(self) -> BoundOptimum:
@@ -359,18 +366,17 @@ class UserDeviations:
     def from_values(
         cls, histogram: ContributionHistogram, values: Values, clamped_values: ClampedValues
     ) -> UserDeviations:
-        """Sum the unclamped values per user; ``clamped_values`` has L, U, and the sizes of the same users."""
+        """Summarise the unclamped values per user; ``clamped_values`` has L, U, and the sizes of the same users."""
         lower, upper, sizes = clamped_values.lower, clamped_values.upper, clamped_values.sizes
-        first_rows = np.r_[0, np.cumsum(sizes[:-1])].astype(np.int64)
         middle, width = (lower + upper) / 2.0, upper - lower
         # `ValueSummary.has_finite_error` is checked before this is used.
         with np.errstate(over="ignore", invalid="ignore"):
-            distances = np.add.reduceat(values.values, first_rows) / sizes - middle
+            distances = values.sum_per_user(values.values) / sizes - middle
             clamped_distances = np.clip(distances, -width / 2.0, width / 2.0)
-            cuts = np.abs(values.values - np.clip(values.values, lower, upper))
-            mean_row_cuts = np.add.reduceat(cuts, first_rows) / sizes
-            ones, is_off = np.ones_like(distances), clamped_distances != 0.0
-            growth_ends = sizes * np.divide(distances, clamped_distances, out=ones, where=is_off)
+            row_cuts = np.abs(values.values - np.clip(values.values, lower, upper))
+            mean_row_cuts = values.sum_per_user(row_cuts) / sizes
+            ones, is_off_middle = np.ones_like(distances), clamped_distances != 0.0
+            growth_ends = sizes * np.divide(distances, clamped_distances, out=ones, where=is_off_middle)
         order, offset = np.argsort(growth_ends), middle - clamped_values.unclamped_mean
         sorted_arrays = growth_ends[order], clamped_distances[order]
         return cls(histogram, *sorted_arrays, width, offset, sizes, distances, mean_row_cuts)
@@ -412,12 +418,12 @@ class UserDeviations:
         is_far = np.abs(self.clamped_distances) >= self.width / 2.0
         return int(np.count_nonzero(is_far & (self.growth_ends > threshold)))
 
-    def find_threshold(self, unit_noise_variance: float, has_private_counts: bool) -> float:
+    def find_threshold(self, noise_variance: float, has_private_counts: bool) -> float:
         """Find the h between the smallest and the largest size with the least error, on grids that zoom in."""
         sizes = self.histogram.sizes
         grid = np.unique(np.append(np.geomspace(sizes[0], sizes[-1], GRID), sizes[:: sizes.size // GRID + 1]))
         for _ in range(ZOOMS):
-            i = int(np.argmin(self.error(grid, unit_noise_variance, has_private_counts).variance))
+            i = int(np.argmin(self.error(grid, noise_variance, has_private_counts).variance))
             threshold, nearby_bounds = grid[i], grid[max(i - 1, 0) : i + 2]
             grid = np.unique(np.append(np.linspace(nearby_bounds[0], nearby_bounds[-1], GRID), threshold))
         return float(threshold)

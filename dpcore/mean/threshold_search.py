@@ -42,9 +42,9 @@ def search_thresholds(
         The best threshold that was solved, and a lower bound on the error in all cells that are left; infinite if none
         is left.
     """
-    smallest, largest = float(sizes[0]), float(sizes[-1])
-    thresholds = np.unique(np.geomspace(smallest, largest, FIRST_CELLS + 1))
-    thresholds[0], thresholds[-1] = smallest, largest
+    smallest_size, largest_size = float(sizes[0]), float(sizes[-1])
+    thresholds = np.unique(np.geomspace(smallest_size, largest_size, FIRST_CELLS + 1))
+    thresholds[0], thresholds[-1] = smallest_size, largest_size
     # A heap of cells [h1, h2], each behind the lower bound on the error in it.
     open_cells: list[tuple[float, float, float]] = []
     error_by_h: dict[float, float] = {}
@@ -52,7 +52,7 @@ def search_thresholds(
         error_by_h[h1] = solve(h1)
         heapq.heappush(open_cells, (bound_cell(h1, h2), h1, h2))
     # Above the largest size the weights are constant, so it is solved without a cell.
-    error_by_h[largest] = solve(largest)
+    error_by_h[largest_size] = solve(largest_size)
     num_passes, best_threshold = thresholds.size, min(error_by_h, key=error_by_h.__getitem__)
     while (
         open_cells

@@ -48,7 +48,9 @@ MODEL_ASSUMED = (
 
 
 def measure_clamp(deviations: FloatArray, limits: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return E (|x| - d)_+, v and P of normal x with the standard deviations tau, clamped to +- d; for tau = 0 no cut.
+    """Return for normal x of standard deviation tau, clamped to +- d: mean cut, v = variance / tau^2, P(|x| < d).
+
+    For tau = 0 nothing is cut, and v and P are 1.
 
     Args:
         deviations: tau, at least 0, any shape.
@@ -59,9 +61,9 @@ def measure_clamp(deviations: FloatArray, limits: FloatArray) -> tuple[FloatArra
     a = np.divide(limits, deviations, out=np.full(limits.shape, np.inf), where=deviations > 0.0)
     a = np.minimum(a, 40.0)  # Beyond, nothing is left of the tail.
     density, tail = np.exp(-(a**2) / 2.0) / math.sqrt(2.0 * math.pi), ndtr(-a)
-    inside = 1.0 - 2.0 * tail
+    inside_shares = 1.0 - 2.0 * tail
     cuts = 2.0 * deviations * np.maximum(density - a * tail, 0.0)
-    return cuts, inside - 2.0 * a * density + 2.0 * a**2 * tail, inside
+    return cuts, inside_shares - 2.0 * a * density + 2.0 * a**2 * tail, inside_shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +117,8 @@ class UserModel:
             cuts = (np.hypot(deviations, limits) - limits) / 2.0
             squares = np.maximum(p, np.abs(u - p)) ** 2
         else:
-            cuts, variance_shares, inside = measure_clamp(deviations, limits)
-            squares = u**2 * variance_shares - 2.0 * u * p * inside + p**2
+            cuts, variance_shares, inside_shares = measure_clamp(deviations, limits)
+            squares = u**2 * variance_shares - 2.0 * u * p * inside_shares + p**2
         return float(users @ (u * cuts)), float(users @ (np.maximum(squares, 0.0) * deviations**2))
 
     def find_threshold(self, bounds: FloatArray, variances: FloatArray) -> float:

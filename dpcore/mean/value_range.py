@@ -80,40 +80,46 @@ class ValueRangeProblem:
     @cached_property
     def mean(self) -> float:
         """Return the mean of all rows, in the values' unit."""
-        return float(self.values.values.mean())
+        return float(self.values.weigh(self.values.values).sum()) / self.values.num_rows
 
     @cached_property
-    def _sizes_of_rows(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the distinct sizes, the number of users of each, and for every row the index of its user's size."""
-        first_rows = np.flatnonzero(np.r_[True, np.diff(self.values.user_codes) != 0])
-        rows_per_user = np.diff(np.r_[first_rows, self.values.user_codes.size])
-        sizes, size_indices, users = np.unique(rows_per_user, return_inverse=True, return_counts=True)
-        return sizes.astype(np.int64), users.astype(np.int64), np.repeat(size_indices, rows_per_user)
+    def _sizes_of_entries(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the distinct sizes, the number of users of each, and for every value the index of its user's size."""
+        values = self.values
+        sizes, size_indices, users = np.unique(values.rows_per_user, return_inverse=True, return_counts=True)
+        entries_per_user = np.diff(np.append(values.first_entries, values.values.size))
+        return sizes.astype(np.int64), users.astype(np.int64), np.repeat(size_indices, entries_per_user)
 
     @property
     def sizes(self) -> IntArray:
         """Return the distinct numbers of rows per user, ascending, shape (K,)."""
-        return self._sizes_of_rows[0]
+        return self._sizes_of_entries[0]
 
     @cached_property
-    def _sorted_values(self) -> tuple[FloatArray, IntArray]:
-        """Return the centred values in ascending order, and for each the index of its user's size.
+    def _sorted_values(self) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Return the centred values in ascending order, and for each the index of its user's size and its rows.
 
         Values are centred so that shifts do not cancel.
         """
         order = np.argsort(self.values.values, kind="stable")
-        return self.values.values[order] - self.mean, self._sizes_of_rows[2][order].astype(np.int32)
+        num_rows = self.values.weigh(np.ones(order.size))[order]
+        return (
+            self.values.values[order] - self.mean,
+            self._sizes_of_entries[2][order].astype(np.int32),
+            num_rows,
+        )
 
     @cached_property
     def _mean_sums_by_size(self) -> FloatArray:
         """Return per size the sum of its users' centred means, shape (K,)."""
-        size_indices = self._sizes_of_rows[2]
-        return np.bincount(size_indices, self.values.values - self.mean, self.sizes.size) / self.sizes
+        size_indices = self._sizes_of_entries[2]
+        centred_values = self.values.weigh(self.values.values - self.mean)
+        return np.bincount(size_indices, centred_values, self.sizes.size) / self.sizes
 
     def kept_rows(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return n_h, the number of kept rows; any shape."""
         h = np.asarray(thresholds, dtype=np.float64)[..., None]
-        return np.asarray(np.minimum(h, self.sizes) @ self._sizes_of_rows[1].astype(np.float64))
+        return np.asarray(np.minimum(h, self.sizes) @ self._sizes_of_entries[1].astype(np.float64))
 
     def shifts(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return D, the weighted mean minus that of the table, both before clamping, in the values' unit; any shape."""
@@ -142,7 +148,7 @@ class RangeParts:
 
     @property
     def error(self) -> FloatArray:
-        """Return the root of f, the total error."""
+        """Return the root of f, the total error: both biases added up, and the noise."""
         return np.asarray(np.hypot(self.clamping + self.bounding, self.noise))
 
 
@@ -192,9 +198,11 @@ class WeightedRows:
         with Problems() as problems:
             problems.between(1.0, MAX_SIZE, threshold=threshold)
         self.problem, self.threshold = problem, float(threshold)
-        self.values, row_size_index = problem._sorted_values
+        self.values, size_index, num_rows = problem._sorted_values
         self.kept_rows = float(problem.kept_rows(threshold))
-        row_weights = (np.minimum(threshold, problem.sizes) / problem.sizes / self.kept_rows)[row_size_index]
+        row_weights = (np.minimum(threshold, problem.sizes) / problem.sizes / self.kept_rows)[
+            size_index
+        ] * num_rows
         weighted_values = row_weights * self.values
         # Weight of the first i rows and of the last n - i rows, in separate sums: a difference would cancel.
         self._weights_below, self._weights_above = prefix_sums(row_weights), suffix_sums(row_weights)
@@ -244,8 +252,8 @@ class WeightedRows:
             min(int(np.searchsorted(weight_sums[1:], tail_weight, side="left")), last_index)
             for weight_sums in (self._weights_below, self._weights_above[::-1])
         )
-        low = float(self.values[num_below]) if fixed_lower is None else fixed_lower
-        return low, max(float(self.values[last_index - num_above]), low)
+        centred_lower = float(self.values[num_below]) if fixed_lower is None else fixed_lower
+        return centred_lower, max(float(self.values[last_index - num_above]), centred_lower)
 
 
 def _solve_range(
@@ -314,7 +322,7 @@ def _solve_range(
 
 
 def best_range(problem: ValueRangeProblem, threshold: float, lower: float | None = None) -> RangeChoice:
-    """Return the best range at one threshold.
+    """Return the best range at one threshold, or the best U for a fixed L.
 
     Args:
         problem: The question.
@@ -332,14 +340,14 @@ def best_range(problem: ValueRangeProblem, threshold: float, lower: float | None
 
 def _check_lower(problem: ValueRangeProblem, lower: float | None) -> float | None:
     """Return L less the mean of the values, or None for None; raise InvalidInput if no range can be best."""
-    values = problem._sorted_values[0]
+    centred_values = problem._sorted_values[0]
     if lower is None:
-        if values[0] == values[-1]:
+        if centred_values[0] == centred_values[-1]:
             raise refuse("all values are the same, so that no range can be told from another")
         return None
     with Problems() as problems:
         problems.between(-1e300, 1e300, lower=lower)
-    if values[-1] <= lower - problem.mean:
+    if centred_values[-1] <= lower - problem.mean:
         raise refuse("no value lies above L", remedy="Enter a lower L")
     return lower - problem.mean
 

@@ -124,13 +124,13 @@ def _maximise_cap_square(histogram: ContributionHistogram, cap: float) -> float:
     a1 = suffix_sums(users * c) + 2.0 * end_sums
     a0 = suffix_sums(users * v) / 4.0
     # Beyond the largest sum c x the squared error falls in mu.
-    lefts, rights = np.r_[0.0, multipliers], np.minimum(np.r_[multipliers, math.inf], end_sums[-1])
-    is_reached = lefts <= rights
-    lefts, rights, a2, a1, a0 = (x[is_reached] for x in (lefts, rights, a2, a1, a0))
+    starts, stops = np.r_[0.0, multipliers], np.minimum(np.r_[multipliers, math.inf], end_sums[-1])
+    is_reached = starts <= stops
+    starts, stops, a2, a1, a0 = (x[is_reached] for x in (starts, stops, a2, a1, a0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        turning_points = np.where(a2 < 0.0, -a1 / (2.0 * a2), lefts)
-    candidates = np.stack((lefts, rights, np.clip(turning_points, lefts, rights)))
-    return max(float(np.max(a2 * candidates**2 + a1 * candidates + a0)), 0.0)
+        turning_points = np.where(a2 < 0.0, -a1 / (2.0 * a2), starts)
+    candidate_multipliers = np.stack((starts, stops, np.clip(turning_points, starts, stops)))
+    return max(float(np.max(a2 * candidate_multipliers**2 + a1 * candidate_multipliers + a0)), 0.0)
 
 
 @dataclass(frozen=True)
@@ -179,13 +179,13 @@ def _find_row_bound(problem: MeanProblem) -> float:
     sizes = histogram.sizes.astype(np.float64)
     _, users_above, _ = histogram.pieces_at_sizes()
     k = int(np.argmax(noise_factor * sizes >= users_above * histogram.excess(sizes, slice(1, None))))
-    low = float(sizes[k - 1]) if k else 0.0
+    start = float(sizes[k - 1]) if k else 0.0
     num_users_above = float(users_above[k - 1]) if k else float(histogram.num_users)
     # No rows are cut at the largest size, so there is such a k. The piece is expanded from its left end, in terms of
     # one sign: R - q T = (excess at the end) - q (T - end).
-    cut_rows = float(histogram.excess(low, np.asarray(k)))
-    falling_slope = num_users_above * cut_rows - noise_factor * low
-    return min(max(low + falling_slope / (num_users_above**2 + noise_factor), low), float(sizes[k]))
+    cut_rows = float(histogram.excess(start, np.asarray(k)))
+    falling_slope = num_users_above * cut_rows - noise_factor * start
+    return min(max(start + falling_slope / (num_users_above**2 + noise_factor), start), float(sizes[k]))
 
 
 def _lower_bound(problem: MeanProblem, row_bound: float, min_row_bound: float) -> float:

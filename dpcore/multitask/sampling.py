@@ -45,8 +45,8 @@ def find_best_uniform_sampling(problem: TaskProblem) -> Allocation:
     pairs. A heuristic that favours the baseline: no proof that no other k is better.
     """
     largest_num_tasks = max(int(problem.graph.tasks_per_user.max()), 1)
-    powers = (2**power for power in range(largest_num_tasks.bit_length()))
-    max_tasks_grid = sorted({*powers, largest_num_tasks})
+    powers_of_two = (2**power for power in range(largest_num_tasks.bit_length()))
+    max_tasks_grid = sorted({*powers_of_two, largest_num_tasks})
     allocations = {max_tasks: allocate_uniform_sampling(problem, max_tasks) for max_tasks in max_tasks_grid}
 
     def compute_total_bound(max_tasks: int) -> float:

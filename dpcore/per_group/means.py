@@ -44,7 +44,9 @@ APPROXIMATE = "the noise is exact, and the random choice has its moments up to t
 
 @dataclass(frozen=True, eq=False)
 class MeanMoments:
-    """Moments of every group's noisy sum and noisy rows, each array of shape (num_entries,), exactly.
+    """Exact moments of every group's kept sum, of values less the range's middle, and kept rows, and their noise.
+
+    Arrays have shape (num_entries,).
 
     Attributes:
         mean_sums: Mean of the sum of values minus the middle of their range.
@@ -69,7 +71,7 @@ class MeanMoments:
 
 
 def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> MeanMoments:
-    """Return the moments of every group's noisy sum and noisy rows under a pair of bounds.
+    """Return the moments of every group's kept sum and kept rows under a pair of bounds, and the noise of both.
 
     Args:
         problem: The question; its statistic is a mean.
@@ -111,23 +113,23 @@ def compute_mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: in
     """Return the mean squared error of every group's mean, shape (num_entries,); undefined for groups without rows."""
     m = compute_mean_moments(problem, max_groups, max_rows)
     lower, upper = problem.parameters.mean_range
-    half_range, true_means = (upper - lower) / 2.0, problem.centred_means
+    half_range, centred_means = (upper - lower) / 2.0, problem.centred_means
     is_split = problem.parameters.splits_means
-    mean_squares = np.zeros(true_means.size)
+    mean_squares = np.zeros(centred_means.size)
     for row_counts, sums, sum_variances, point_weights in _condition_sums(m):
         if problem.parameters.noise.kind is NoiseKind.GAUSSIAN:
             noisy_variances = sum_variances + m.sum_noise_deviation**2
             point_squares = compute_normal_squares(
-                sums, row_counts, noisy_variances, m.rows_noise_deviation, half_range, true_means
+                sums, row_counts, noisy_variances, m.rows_noise_deviation, half_range, centred_means
             )
         else:
             # Half the difference of two entries with noise of scale b has variance b^2; noise of the sum itself 2 b^2.
             noise_scale = m.sum_noise_deviation / math.sqrt(2.0) if is_split else m.sum_noise_deviation
-            sum_deviations, point_squares = np.sqrt(sum_variances), np.zeros(true_means.size)
+            sum_deviations, point_squares = np.sqrt(sum_variances), np.zeros(centred_means.size)
             for normal_node, node_weight in NORMAL_NODES if sum_deviations.any() else ONE_NODE:
                 node_sums = sums + normal_node * sum_deviations
                 point_squares += node_weight * compute_laplace_squares(
-                    node_sums, row_counts, noise_scale, half_range, true_means, is_split=is_split
+                    node_sums, row_counts, noise_scale, half_range, centred_means, is_split=is_split
                 )
         mean_squares += point_weights * point_squares
     return mean_squares
@@ -144,23 +146,23 @@ def _condition_sums(m: MeanMoments) -> Iterator[tuple[FloatArray, FloatArray, Fl
         yield m.mean_rows, m.mean_sums, np.zeros_like(m.mean_sums), np.ones_like(m.mean_sums)
         return
     rows_deviations = np.sqrt(m.rows_variances)
-    rows_units = np.where(rows_deviations > 0.0, rows_deviations, 1.0)
+    rows_scales = np.where(rows_deviations > 0.0, rows_deviations, 1.0)
     # In standard deviations of the rows: the sum's mean given z is its mean + b z + c (z^2 - skew z - 1), its variance
     # v + d z.
-    k3 = m.third_cumulants / rows_units
-    skewness, k, b = k3[0] / rows_units**2, k3[1] / rows_units, m.covariances / rows_units
+    k3 = m.third_cumulants / rows_scales
+    skewness, k, b = k3[0] / rows_scales**2, k3[1] / rows_scales, m.covariances / rows_scales
     c = (k - b * skewness) / 2.0
     v = np.maximum(m.sum_variances - b**2 - 2.0 * c**2, 0.0)
     d = k3[2] - 2.0 * b * k + b**2 * skewness
     yield m.mean_rows, m.mean_sums - c, v, np.full_like(v, 2.0 / 3.0)
-    root = np.sqrt(3.0 + skewness**2 / 4.0)
-    for z in (skewness / 2.0 - root, skewness / 2.0 + root):
+    half_gap = np.sqrt(3.0 + skewness**2 / 4.0)
+    for z in (skewness / 2.0 - half_gap, skewness / 2.0 + half_gap):
         sum_means, sum_variances = m.mean_sums + b * z + 2.0 * c, np.maximum(v + d * z, 0.0)
-        yield m.mean_rows + rows_deviations * z, sum_means, sum_variances, 0.5 / (root * np.abs(z))
+        yield m.mean_rows + rows_deviations * z, sum_means, sum_variances, 0.5 / (half_gap * np.abs(z))
 
 
 def compute_mean_error(problem: PerGroupProblem, max_groups: int, max_rows: int) -> float:
-    """Return the problem's objective under a pair of bounds."""
+    """Return the problem's objective for means under a pair of bounds."""
     return problem.combine_errors(compute_mean_squares(problem, max_groups, max_rows))
 
 
@@ -172,7 +174,7 @@ def compute_errors_of_one_mean(problem: PerGroupProblem) -> FloatArray:
 
 
 def find_useful_size(problem: PerGroupProblem, errors: FloatArray) -> float | None:
-    """Return the smallest number of rows from which groups' own means err less than one mean for all.
+    """Return the smallest number of rows from which groups' own means err less than one mean for all, or None.
 
     Args:
         problem: The question; its statistic is a mean.
@@ -252,11 +254,11 @@ def compute_laplace_squares(
     row_counts: FloatArray,
     scale: float,
     half_range: float,
-    true_means: FloatArray,
+    centred_means: FloatArray,
     *,
     is_split: bool = False,
 ) -> FloatArray:
-    """Return the mean squared error of the ratio with Laplace noise, of the shape of ``sums``.
+    """Return each group's mean squared error of the ratio with Laplace noise; sums and means are centred.
 
     Args:
         sums: Sum of the values minus the middle of their range, before noise, shape (n,).
@@ -264,22 +266,22 @@ def compute_laplace_squares(
         scale: Scale b of the noise on the two entries of each group, or of the sum if it is split; above 0, in the unit
             of values.
         half_range: Half of the range, h.
-        true_means: True mean minus the middle of the range, shape (n,).
+        centred_means: True mean minus the middle of the range, shape (n,).
         is_split: True if sum and rows have independent noise; that of the rows then has the scale b / h.
     """
     g = scale / half_range if is_split else scale / (2.0 * half_range)
     integrate = functools.partial(_integrate_laplace, min_rows=MIN_ROWS / g, is_split=is_split)
-    scaled_arrays = sums / (half_range * g), row_counts / g, true_means / half_range
+    scaled_arrays = sums / (half_range * g), row_counts / g, centred_means / half_range
     return half_range**2 * _integrate_in_blocks(integrate, *scaled_arrays)
 
 
 def _integrate_laplace(
-    x: FloatArray, n: FloatArray, true_means: FloatArray, min_rows: float, is_split: bool
+    x: FloatArray, n: FloatArray, centred_means: FloatArray, min_rows: float, is_split: bool
 ) -> FloatArray:
     """Return the mean squared error over h^2, shape (n,), by a rule over the Laplace noise of the rows.
 
     Half of the range is h, the scale of the noise of the rows is g: ``x`` holds sums over h g, ``n`` rows over g,
-    ``true_means`` means over h, each of shape (n, 1).
+    ``centred_means`` means over h, each of shape (n, 1).
     """
     # Nodes u and v, with their weights; t0 is the noise at which N is least. From 0 to t0 there are two panels, of
     # lengths b and c: the clamp leaves the uniform part between them. At the nodes N has the noise t.
@@ -294,7 +296,7 @@ def _integrate_laplace(
     noise_sizes = np.zeros_like(t) if is_split else np.abs(t)
     divisors = np.maximum(n + t, min_rows)
     # The error times the divisor is D, clamped to [-divisor - x, divisor - x], plus this shift.
-    shifts = x - true_means * divisors
+    shifts = x - centred_means * divisors
     e1, e2 = _integrate_tails(divisors - x, noise_sizes)
     f1, f2 = _integrate_tails(divisors + x, noise_sizes)
     squares = (e2 + f2 + 2.0 * shifts * (e1 - f1) + shifts**2) / divisors**2
@@ -327,9 +329,9 @@ def compute_normal_squares(
     sum_variances: FloatArray,
     rows_noise_deviation: float,
     half_range: float,
-    true_means: FloatArray,
+    centred_means: FloatArray,
 ) -> FloatArray:
-    """Return the mean squared error of the ratio if sum and rows are normal and independent, shape of ``sums``.
+    """Return each group's mean squared error of the ratio if sum and rows are normal; sums and means are centred.
 
     Args:
         sums: Mean of the sum of values less the middle of their range, shape (n,).
@@ -337,19 +339,19 @@ def compute_normal_squares(
         sum_variances: Variance of the noisy sum, above 0, shape (n,).
         rows_noise_deviation: Standard deviation of the noise of the rows, above 0.
         half_range: Half of the range.
-        true_means: True mean minus the middle of the range, shape (n,).
+        centred_means: True mean minus the middle of the range, shape (n,).
     """
     integrate = functools.partial(
         _integrate_normal, rows_noise_deviation=rows_noise_deviation, half_range=half_range
     )
-    return _integrate_in_blocks(integrate, sums, row_counts, sum_variances, true_means)
+    return _integrate_in_blocks(integrate, sums, row_counts, sum_variances, centred_means)
 
 
 def _integrate_normal(
     sums: FloatArray,
     row_counts: FloatArray,
     sum_variances: FloatArray,
-    true_means: FloatArray,
+    centred_means: FloatArray,
     rows_noise_deviation: float,
     half_range: float,
 ) -> FloatArray:
@@ -374,10 +376,10 @@ def _integrate_normal(
     shares_below, shares_above = ndtr(lo), ndtr(-hi)
     f0, f1 = (np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi) for x in (lo, hi))
     # E (clamp - truth)^2: the parts above, below and inside the range.
-    shifts = means - true_means
+    shifts = means - centred_means
     squares = (
-        (half_range - true_means) ** 2 * shares_above
-        + (half_range + true_means) ** 2 * shares_below
+        (half_range - centred_means) ** 2 * shares_above
+        + (half_range + centred_means) ** 2 * shares_below
         + (shifts**2 + deviations**2) * np.maximum(1.0 - shares_below - shares_above, 0.0)
         - 2.0 * shifts * deviations * (f1 - f0)
         - deviations**2 * (hi * f1 - lo * f0)

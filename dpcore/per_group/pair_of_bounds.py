@@ -50,7 +50,7 @@ def round_up(amount: float) -> float:
 
 @dataclass(frozen=True)
 class PairChoice:
-    """The best pair of bounds that a search found.
+    """The best pair of bounds that a search found; 0 and 0 if releasing nothing is better.
 
     Attributes:
         max_groups: L0, groups per user; 0 if it is best to release nothing.

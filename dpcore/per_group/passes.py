@@ -8,8 +8,8 @@ The steps of a pass (`Passes.compute_bounds`):
 
 1. *Columns*: compute for each entry its clipped amount (linear part) and its square (varying part).
 2. *Carry*: sum these over the users with more groups than the last L0. They lose pairs at every L0 of the pass.
-3. *Blocks of sizes*, from the largest down: add running sums. Invariant: row i of the sums covers exactly the users
-   above segment i.
+3. *Blocks of k*, the number of groups of a user, from the largest down: add running sums. Invariant: row i of the
+   sums covers exactly the users above segment i.
 4. *Segments*: evaluate the bound at every L0 of each segment from its row of sums, for all groups together if the
    result is a parabola (`_compute_parabola_bounds`), else group by group (`_compute_explicit_bounds`).
 
@@ -44,7 +44,7 @@ BLOCK = 1 << 16
 
 @dataclass(frozen=True)
 class IntervalMinimum:
-    """The smallest lower bound of the error over an interval of L-infinity, if one is below a limit.
+    """The smallest lower bound of the error over an interval of L-infinity; L0 is 0 if none is below a limit.
 
     Attributes:
         error_bound: The smallest bound; the limit itself if none is below it.
@@ -61,7 +61,7 @@ class IntervalMinimum:
 
 @dataclass(frozen=True)
 class _Sums:
-    """Sums of the columns of a pass over the users above each size, shape (columns, 2, ..., groups).
+    """Sums of the columns of a pass over the users above each k, shape (columns, 2, ..., groups).
 
     The axis of length 2 has two sums, with k the number of groups of a pair's user: ``linear_sums`` has sum x and
     sum x / k of each linear column, and ``square_sums`` has sum v / k and sum v / k^2 of each square column. For
@@ -74,7 +74,7 @@ class _Sums:
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns that a pass sums for C in [low, high]; each has one entry per entry of the pairs.
+    """The columns that a pass sums for C in [low, high], with an entry per entry of the pairs; cut amounts by group.
 
     Attributes:
         amount_interval: The ends of C.
@@ -157,7 +157,7 @@ class Passes:
         has_equal_weights = bool(occupied_weights.min() == occupied_weights.max())
         self.equal_weight = float(occupied_weights[0]) if has_equal_weights else None
         self.is_signed = bool((sorted_pairs.signed_counts < 0.0).any())
-        self.most_groups = int(sorted_pairs.sizes[0])
+        self.most_groups = int(sorted_pairs.k_values[0])
         self.largest_amount = float(sorted_pairs.amounts.max())
         self.part_errors: FloatArray | None = None
 
@@ -197,11 +197,9 @@ class Passes:
         self.num_passes += 1
         sorted_pairs = self.pairs
         # Users of at most `first` groups lose no pairs; those of more than `last` lose pairs at every L0 of the pass.
-        num_pass_sizes, num_merged_sizes = (
-            int(np.sum(sorted_pairs.sizes > l0)) for l0 in (first_l0, last_l0)
-        )
-        next_sizes = np.append(sorted_pairs.sizes, 1)
-        pass_columns = self._build_columns(low, high, int(sorted_pairs.starts[num_pass_sizes]))
+        num_pass_ks, num_merged_ks = (int(np.sum(sorted_pairs.k_values > l0)) for l0 in (first_l0, last_l0))
+        next_ks = np.append(sorted_pairs.k_values, 1)
+        pass_columns = self._build_columns(low, high, int(sorted_pairs.starts[num_pass_ks]))
         error_bounds = np.full(last_l0 - first_l0 + 1, np.inf)
         best_amounts = np.full(error_bounds.shape, high)
         is_explicit = self._is_explicit(pass_columns)
@@ -213,19 +211,19 @@ class Passes:
                 indices = segments.l0_values - first_l0
                 error_bounds[indices], best_amounts[indices] = bound_segments(pass_columns, segments)
 
-        carry = self._compute_merged_sums(pass_columns, num_merged_sizes)
-        block_edges, block_size = [num_merged_sizes], max(1, BLOCK // self.num_groups)
-        while block_edges[-1] < num_pass_sizes:
-            block_edges.append(min(block_edges[-1] + block_size, num_pass_sizes))
-        # The segment at and below `last` needs only the carry; then come the segments between the sizes.
+        carry = self._compute_merged_sums(pass_columns, num_merged_ks)
+        block_edges, block_size = [num_merged_ks], max(1, BLOCK // self.num_groups)
+        while block_edges[-1] < num_pass_ks:
+            block_edges.append(min(block_edges[-1] + block_size, num_pass_ks))
+        # The segment at and below `last` needs only the carry; then come the segments between the k.
         column_sums = _Sums(carry.linear_sums[:, :, None], carry.square_sums[:, :, None])
-        first_l0s = np.array([max(first_l0, int(next_sizes[num_merged_sizes]))])
+        first_l0s = np.array([max(first_l0, int(next_ks[num_merged_ks]))])
         store_bounds(column_sums, first_l0s, np.array([last_l0]))
         for begin, end in pairwise(block_edges):
             column_sums = self._compute_running_sums(pass_columns, begin, end, carry)
             carry = _Sums(column_sums.linear_sums[:, :, -1], column_sums.square_sums[:, :, -1])
-            first_l0s = np.maximum(next_sizes[begin + 1 : end + 1], first_l0)
-            store_bounds(column_sums, first_l0s, sorted_pairs.sizes[begin:end] - 1)
+            first_l0s = np.maximum(next_ks[begin + 1 : end + 1], first_l0)
+            store_bounds(column_sums, first_l0s, sorted_pairs.k_values[begin:end] - 1)
         return error_bounds, best_amounts
 
     def _build_columns(self, low: float, high: float, num_entries: int) -> _Columns:
@@ -271,17 +269,17 @@ class Passes:
         return self._sum_by_group(self.pairs.groups[indices], self.pairs.signed_counts[indices])
 
     def _sum_by_group(self, entry_groups: IntArray, entry_values: FloatArray) -> FloatArray:
-        """Add up weights by group, shape (groups,)."""
+        """Add up the values of entries by group, shape (groups,)."""
         return np.asarray(np.bincount(entry_groups, entry_values, self.num_groups), dtype=np.float64)
 
-    def _compute_merged_sums(self, pass_columns: _Columns, num_sizes: int) -> _Sums:
-        """Return the sums over all users of the given number of largest sizes."""
+    def _compute_merged_sums(self, pass_columns: _Columns, num_ks: int) -> _Sums:
+        """Return the sums over all users with one of the given number of largest k."""
         linear_sums = np.zeros((len(pass_columns.linear_columns), 2, self.num_groups))
         num_square_groups = self.num_groups if self._is_explicit(pass_columns) else 1
         square_sums = np.zeros((len(pass_columns.square_columns), 2, num_square_groups))
-        entry_slice = slice(0, int(self.pairs.starts[num_sizes]))
+        entry_slice = slice(0, int(self.pairs.starts[num_ks]))
         entry_groups = self.pairs.groups[entry_slice]
-        inverses = np.repeat(1.0 / self.pairs.sizes[:num_sizes], np.diff(self.pairs.starts[: num_sizes + 1]))
+        inverses = np.repeat(1.0 / self.pairs.k_values[:num_ks], np.diff(self.pairs.starts[: num_ks + 1]))
         for column_index, column_values in enumerate(pass_columns.linear_columns):
             entry_values = column_values[entry_slice]
             linear_sums[column_index, 0] = self._sum_by_group(entry_groups, entry_values)
@@ -301,13 +299,13 @@ class Passes:
         return self.is_rooted or len(pass_columns.linear_columns) == 4
 
     def _compute_running_sums(self, pass_columns: _Columns, begin: int, end: int, carry: _Sums) -> _Sums:
-        """Return running sums: row i covers the users of the sizes up to index begin + i and of all larger sizes."""
+        """Return running sums: row i covers the users of k at index begin to begin + i, and of all larger k."""
         sorted_pairs, num_rows = self.pairs, end - begin
         entry_slice = slice(int(sorted_pairs.starts[begin]), int(sorted_pairs.starts[end]))
         entry_groups = sorted_pairs.groups[entry_slice]
         row_codes = np.repeat(np.arange(num_rows), np.diff(sorted_pairs.starts[begin : end + 1]))
         cell_codes = entry_groups + row_codes * self.num_groups
-        inverses = 1.0 / sorted_pairs.sizes[begin:end, None]
+        inverses = 1.0 / sorted_pairs.k_values[begin:end, None]
 
         def add_up(codes: IntArray, entry_values: FloatArray, width: int) -> FloatArray:
             """Add up values by row and column code, shape (rows, width)."""
@@ -380,7 +378,7 @@ class Passes:
             )
             return np.asarray(equal_weight * (c0 - f * c1 + f * f * c2))
 
-        # An equal weight of all groups is applied last, so that the tables of sizes and groups need no multiplication.
+        # An equal weight of all groups is applied last, so that the tables of k and groups need no multiplication.
         equal_weight = self.equal_weight or 1.0
         bias_lines = list(zip(segments.base_values, segments.slopes, strict=True))
         if self.equal_weight is None:
@@ -459,7 +457,7 @@ class Passes:
 def compute_parts_by_max_groups(
     problem: PerGroupProblem, max_amount: float, sorted_pairs: SortedPairs | None = None
 ) -> FloatArray:
-    """Return the error at every L0 from 1 to the largest number of groups of a user, with its parts, in one pass.
+    """Return error, sampling part and noise part at every L0 from 1 to the most groups of a user, shape (3, L0).
 
     Args:
         problem: The problem; not a mean.

@@ -259,7 +259,7 @@ class PrivatePairProblem:
                 distances[..., i] = (differences // max_changes[other_mask]).max(axis=-1)
         return distances
 
-    def score_models(self, any_pairs: AnyPairs | None) -> list[int]:
+    def compute_scores(self, any_pairs: AnyPairs | None) -> list[int]:
         """Return the scores of the exponential mechanism: -s, clipped at 2^61, plus public weights, in steps."""
         # This many steps correspond to a factor of e. Clipping a score does not increase its sensitivity.
         steps_per_e = 2.0 * self.sensitivity / self.epsilon
@@ -279,7 +279,7 @@ def _build_grid(largest_bound: int) -> list[int]:
 
 def compute_probabilities(problem: PrivatePairProblem, any_pairs: AnyPairs | None) -> FloatArray:
     """Return the probability of every pair, in closed form, shape (c,); computed from private data."""
-    scores = np.array([float(s) for s in problem.score_models(any_pairs)])
+    scores = np.array([float(s) for s in problem.compute_scores(any_pairs)])
     logits = problem.epsilon / (2.0 * problem.sensitivity) * (scores - scores.max())
     return np.asarray(np.exp(logits) / np.exp(logits).sum())
 
@@ -333,7 +333,7 @@ def choose_pair(
 
     charge_release = None if charge is None else lambda epsilon, _: charge(build_facts(epsilon))
     selection_release = mechanisms.exponential_mechanism(
-        problem.score_models(any_pairs), problem.sensitivity, problem.epsilon, charge_release
+        problem.compute_scores(any_pairs), problem.sensitivity, problem.epsilon, charge_release
     )
     max_groups, whole_amount = (bound_values[selection_release.index] for bound_values in problem.candidates)
     facts = build_facts(selection_release.epsilon)

@@ -54,10 +54,10 @@ NORMS, NORM_RANGE = 24, 1e4
 
 @dataclass(frozen=True, eq=False)
 class SelectedGroups:
-    """The release probability and error of every privately selected group; each of shape (num_entries,).
+    """Every privately selected group's release probability, and the two parts of its mean squared error, which add up.
 
     Attributes:
-        keep_probabilities: Probability that the group is released.
+        keep_probabilities: Probability that the group is released, shape (num_entries,); as all.
         released_squares: Mean squared error given that it is released, times that probability.
         dropped_squares: t^2 times the probability that it is not.
     """
@@ -237,12 +237,12 @@ def best_selected_pair(
     Returns:
         `PairChoice`; in its error dropped groups count as 0.
     """
-    num_before = selection.num_evaluations
+    evaluations_before = selection.num_evaluations
     search = _Search(selection)
 
     def is_over() -> bool:
         """Report the progress, and return True if the evaluations are used up or the search was stopped."""
-        num_done = selection.num_evaluations - num_before
+        num_done = selection.num_evaluations - evaluations_before
         progress(min(num_done / max_evaluations, 1.0))
         return num_done >= max_evaluations or should_stop()
 
@@ -253,7 +253,7 @@ def best_selected_pair(
     lower_bound = min([best_error, *(box_bound for box_bound, _, _ in search.heap), search.closed_bound])
     argument = "in every box, the users kept at one end and the rule at the other bound what is kept"
     certificate = Certificate(best_error, lower_bound, argument)
-    num_done = selection.num_evaluations - num_before
+    num_done = selection.num_evaluations - evaluations_before
     is_settled = certificate.proves(max(tolerance, 1e-12) * (1.0 + 1e-9))
     if not is_settled:
         stop_reason = f"Stopped after {wording.counted(num_done, 'evaluation')}; the certificate has the gap."
@@ -319,7 +319,7 @@ class _Search:
         self._add((1, s.max_groups_per_user), (1.0 if self.is_integer else 0.0, s.largest_amount))
 
     def _add(self, l0_range: tuple[int, int], amount_range: tuple[float, float]) -> None:
-        """Evaluate a box of one pair, or bound a larger box keep it if it may hold a better pair; skip empty ones."""
+        """Evaluate a box of one pair; bound a larger box, and keep it if it may hold a better pair; skip empty ones."""
         if l0_range[0] > l0_range[1] or amount_range[0] > amount_range[1]:
             return
         if l0_range[0] == l0_range[1] and amount_range[0] == amount_range[1]:
@@ -401,8 +401,8 @@ def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) 
                     selected_vector = SelectedVector(max_groups, norm, vector_rule, error, num_evaluations)
 
     most_groups = selection.max_groups_per_user
-    all_norms = np.geomspace(largest_norm / NORM_RANGE, largest_norm, NORMS)
-    evaluate(VectorRule, all_norms, space_evenly(most_groups, 2 * GRID))
+    grid_norms = np.geomspace(largest_norm / NORM_RANGE, largest_norm, NORMS)
+    evaluate(VectorRule, grid_norms, space_evenly(most_groups, 2 * GRID))
     if selected_vector is None:
         return None
     # Between the neighbours of the best norm, at L0 next to the best one.

@@ -54,7 +54,7 @@ def compute_keep_probabilities(
     min_users: int = 1,
     program: Program = Program.PIPELINEDP,
 ) -> FloatArray:
-    """Return the probability that a group is released, by its number of users.
+    """Return the probability that a group is released, by its number of users from 0 to ``max_users``.
 
     Args:
         selection_rule: A rule other than the public list.

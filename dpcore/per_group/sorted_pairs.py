@@ -12,7 +12,7 @@ from dpcore.per_group.problem import PerGroupProblem
 
 @dataclass(frozen=True, eq=False)
 class SortedPairs:
-    """The pairs of a problem in descending order of their user's number of groups.
+    """The pairs of a problem in descending order of k, the number of groups of their user.
 
     Pairs of integer amounts with the same number of groups, group and amount are one entry.
 
@@ -20,14 +20,14 @@ class SortedPairs:
         groups: Group codes, shape (num_entries,).
         amounts: Absolute amount that each pair adds to its group.
         signed_counts: Number of pairs of an entry, with a minus sign if the amount is negative.
-        sizes: The distinct numbers of groups per user, descending, shape (num_sizes,).
-        starts: Index of the first entry of each size, and the number of entries, shape (num_sizes + 1,).
+        k_values: The distinct numbers of groups per user, descending, shape (n,).
+        starts: Index of the first entry of each k, and the number of entries, shape (n + 1,).
     """
 
     groups: IntArray
     amounts: FloatArray
     signed_counts: FloatArray
-    sizes: IntArray
+    k_values: IntArray
     starts: IntArray
 
     @classmethod
@@ -36,13 +36,13 @@ class SortedPairs:
         groups_per_user = problem.pairs.groups_per_user
         max_groups_per_user, num_entries = int(groups_per_user.max()), problem.pairs.num_entries
         largest_amount = float(np.abs(problem.amounts).max())
-        size_keys = np.repeat(max_groups_per_user - groups_per_user, groups_per_user)
+        k_keys = np.repeat(max_groups_per_user - groups_per_user, groups_per_user)
         num_keys = max_groups_per_user * num_entries * (largest_amount + 1.0)
         if problem.parameters.statistic.is_integer and num_keys < 2.0**62:
-            # One integer key per pair is sorted in place, in order of users' sizes, groups and amounts; equal keys
+            # One integer key per pair is sorted in place, by k of the user, descending, group and amount; equal keys
             # become one entry.
             num_amounts = int(largest_amount) + 1
-            entry_keys = size_keys * num_entries + problem.pairs.group_codes
+            entry_keys = k_keys * num_entries + problem.pairs.group_codes
             pair_keys = entry_keys * num_amounts + problem.amounts.astype(np.int64)
             pair_keys.sort()
             entry_starts = np.flatnonzero(np.r_[True, pair_keys[1:] != pair_keys[:-1]])
@@ -50,22 +50,22 @@ class SortedPairs:
             pair_keys = pair_keys[entry_starts]
             amounts = (pair_keys % num_amounts).astype(np.float64)
             pair_keys //= num_amounts
-            entry_sizes, group_codes = max_groups_per_user - pair_keys // num_entries, pair_keys % num_entries
-            return cls._from_sorted(entry_sizes, group_codes, amounts, entry_counts)
-        sorted_indices = np.argsort(size_keys, kind="stable")
+            entry_ks, group_codes = max_groups_per_user - pair_keys // num_entries, pair_keys % num_entries
+            return cls._from_sorted(entry_ks, group_codes, amounts, entry_counts)
+        sorted_indices = np.argsort(k_keys, kind="stable")
         amounts = problem.amounts[sorted_indices]
         signs = np.where(amounts < 0.0, -1.0, 1.0)
-        entry_sizes = max_groups_per_user - size_keys[sorted_indices]
+        entry_ks = max_groups_per_user - k_keys[sorted_indices]
         group_codes = problem.pairs.group_codes[sorted_indices]
-        return cls._from_sorted(entry_sizes, group_codes, np.abs(amounts), signs)
+        return cls._from_sorted(entry_ks, group_codes, np.abs(amounts), signs)
 
     @classmethod
     def _from_sorted(
-        cls, entry_sizes: IntArray, groups: IntArray, amounts: FloatArray, signed_counts: FloatArray
+        cls, entry_ks: IntArray, groups: IntArray, amounts: FloatArray, signed_counts: FloatArray
     ) -> SortedPairs:
-        """Build the object from sorted entries; ``entry_sizes`` is the number of groups of each entry's user."""
-        starts = np.flatnonzero(np.r_[True, entry_sizes[1:] != entry_sizes[:-1]])
-        return cls(groups, amounts, signed_counts, entry_sizes[starts], np.r_[starts, entry_sizes.size])
+        """Build the object from sorted entries; ``entry_ks`` is the number of groups of each entry's user."""
+        starts = np.flatnonzero(np.r_[True, entry_ks[1:] != entry_ks[:-1]])
+        return cls(groups, amounts, signed_counts, entry_ks[starts], np.r_[starts, entry_ks.size])
 
     def select_groups(self, group_codes: IntArray, num_codes: int) -> SortedPairs:
         """Return the entries of the given groups, with new codes from 0 on; ``num_codes`` is the number of old ones."""
@@ -73,6 +73,6 @@ class SortedPairs:
         new_codes[group_codes] = np.arange(group_codes.size)
         entry_groups = new_codes[self.groups]
         selected_mask = entry_groups >= 0
-        entry_sizes = np.repeat(self.sizes, np.diff(self.starts))[selected_mask]
+        entry_ks = np.repeat(self.k_values, np.diff(self.starts))[selected_mask]
         amounts, signed_counts = self.amounts[selected_mask], self.signed_counts[selected_mask]
-        return self._from_sorted(entry_sizes, entry_groups[selected_mask], amounts, signed_counts)
+        return self._from_sorted(entry_ks, entry_groups[selected_mask], amounts, signed_counts)

@@ -213,7 +213,7 @@ class _Cap(_Vectors):
         return kept_amounts
 
     def compute_biases(self, max_norm: float) -> FloatArray:
-        """Return |bias| of every group."""
+        """Return |bias| of every group, shape (num_entries,)."""
         lost_amounts = self.amounts - self._keep_sorted(max_norm)
         return np.bincount(self.groups, lost_amounts, self.problem.pairs.num_entries).astype(np.float64)
 

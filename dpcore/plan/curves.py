@@ -65,7 +65,7 @@ def compute_noise_variance(beta_v: FloatArray, whole_noise: NoiseKind | None) ->
 def _evaluate(
     alpha: FloatArray, beta: FloatArray, v: FloatArray, whole_noise: NoiseKind | None = None
 ) -> FloatArray:
-    """Compute alpha plus the variance of the noise, which is alpha at an infinite v if beta is 0."""
+    """Compute the squared error: alpha plus the variance of the noise, or alpha alone where beta is 0."""
     beta_v = np.multiply(beta, v, out=np.zeros(np.shape(beta)), where=beta > 0.0)
     return np.asarray(alpha + compute_noise_variance(beta_v, whole_noise))
 
@@ -116,7 +116,7 @@ class TotalCurve:
         return np.asarray(np.where(totals > 0.0, slopes, np.inf))
 
     def find_best(self, v: npt.ArrayLike) -> Optimum:
-        """Find the best bounds: the piece by the sign of the slope, and T on it in closed form."""
+        """Find the best bounds in closed form, whole ones if `is_integer`; with whole noise near these."""
         v = np.asarray(v, dtype=np.float64)
         totals, scaled_v = self.amounts.values, self.unit_variance * v
         # Half the slope at T is variance v T - users above * excess: at the first total where it is not negative the
@@ -134,8 +134,8 @@ class TotalCurve:
             # The excess is convex and at least 0, and so is its square: the best whole bound is next to the best real
             # one.
             floors, ceilings = np.floor(bounds), np.ceil(bounds)
-            is_floor_best = self._square_real_error(floors, v) <= self._square_real_error(ceilings, v)
-            bounds = np.where(is_floor_best, floors, ceilings)
+            floor_mask = self._square_real_error(floors, v) <= self._square_real_error(ceilings, v)
+            bounds = np.where(floor_mask, floors, ceilings)
         if self.whole_noise is not None:
             bounds = self._search_around(bounds, v)
         slopes = _find_slope(self.unit_variance * bounds**2, v, self.whole_noise)
@@ -154,7 +154,7 @@ class TotalCurve:
         return np.take_along_axis(candidates, best_indices[..., None], axis=-1)[..., 0]
 
     def find_short_bound(self, bound: float, v: float) -> tuple[float, float]:
-        """Find a best bound in few digits, as the exact one is often one user's total, and its squared error.
+        """Find a best bound in few digits, or the whole bound as it is, and its squared error.
 
         Args:
             bound: The best T at v.
@@ -209,28 +209,28 @@ class BoundCurve:
             second_bounds = np.full(alpha.shape, np.nan)
         # In the order of their noise. A bound with more noise is kept only if it has less error without noise.
         order = np.lexsort((alpha, beta))
-        order = order[alpha[order] < np.minimum.accumulate(np.r_[np.inf, alpha[order][:-1]])]
-        kept_indices = order
+        falling_indices = order[alpha[order] < np.minimum.accumulate(np.r_[np.inf, alpha[order][:-1]])]
+        kept_indices = falling_indices
         while True:
             # v below which the next bound is better. A bound is lowest at some v only if it becomes the better one
             # before the next does: only at corners of the lower hull of (beta, alpha) is that so. A corner is better
             # than any mix of two others, so none is dropped, whatever is dropped at the same time.
-            crossings = -np.diff(alpha[order]) / np.diff(beta[order])
-            is_corner = np.r_[True, crossings[:-1] > crossings[1:], True][: order.size]
-            if is_corner.all():
+            crossings = -np.diff(alpha[kept_indices]) / np.diff(beta[kept_indices])
+            corner_mask = np.r_[True, crossings[:-1] > crossings[1:], True][: kept_indices.size]
+            if corner_mask.all():
                 break
-            order = order[is_corner]
+            kept_indices = kept_indices[corner_mask]
         self._crossings = crossings
         if whole_noise is not None:
             # Under whole noise no bound is best that errs more than the hull by more than `GAIN` at every v. The
             # difference to the hull is convex between its corners' crossings: it is smallest at one of them, or at 0.
             v = np.r_[0.0, crossings]
-            hull_errors = (alpha[order, None] + beta[order, None] * v).min(axis=0)
-            errors = alpha[kept_indices, None] + beta[kept_indices, None] * v
-            order = kept_indices[(errors - hull_errors).min(axis=1) <= GAIN * (1.0 + 1e-9)]
-        self._alpha, self._beta = alpha[order], beta[order]
-        self._bounds = np.asarray(bounds, dtype=np.float64)[order]
-        self._second_bounds = np.asarray(second_bounds, dtype=np.float64)[order]
+            hull_errors = (alpha[kept_indices, None] + beta[kept_indices, None] * v).min(axis=0)
+            errors = alpha[falling_indices, None] + beta[falling_indices, None] * v
+            kept_indices = falling_indices[(errors - hull_errors).min(axis=1) <= GAIN * (1.0 + 1e-9)]
+        self._alpha, self._beta = alpha[kept_indices], beta[kept_indices]
+        self._bounds = np.asarray(bounds, dtype=np.float64)[kept_indices]
+        self._second_bounds = np.asarray(second_bounds, dtype=np.float64)[kept_indices]
 
     @property
     def floor(self) -> float:
@@ -240,17 +240,17 @@ class BoundCurve:
     def find_best(self, v: npt.ArrayLike) -> Optimum:
         """Find the best bounds: corners of the hull, or under whole noise any bound that is near it."""
         v = np.asarray(v, dtype=np.float64)
-        corners = np.searchsorted(-self._crossings, -v, side="left")
+        indices = np.searchsorted(-self._crossings, -v, side="left")
         if self.whole_noise is not None:
             beta_v = self._beta * np.where(np.isfinite(v), v, 1.0)[..., None]
-            corners = np.argmin(self._alpha + compute_noise_variance(beta_v, self.whole_noise), axis=-1)
-        corners = np.where(np.isinf(v), 0, corners)
-        beta = self._beta[corners]
+            indices = np.argmin(self._alpha + compute_noise_variance(beta_v, self.whole_noise), axis=-1)
+        indices = np.where(np.isinf(v), 0, indices)
+        beta = self._beta[indices]
         return Optimum(
-            _evaluate(self._alpha[corners], beta, v, self.whole_noise),
+            _evaluate(self._alpha[indices], beta, v, self.whole_noise),
             _find_slope(beta, v, self.whole_noise),
-            self._bounds[corners],
-            self._second_bounds[corners],
+            self._bounds[indices],
+            self._second_bounds[indices],
         )
 
 
@@ -280,7 +280,7 @@ class RankCurve:
 
     @property
     def floor(self) -> float:
-        """Return the squared error at the smallest v."""
+        """Return the least squared error at the smallest v or a larger one."""
         return float(self._least_errors[0] ** 2)
 
     def _find_position(self, v: FloatArray) -> FloatArray:
@@ -289,7 +289,7 @@ class RankCurve:
         return np.asarray(positions)
 
     def find_best(self, v: npt.ArrayLike) -> Optimum:
-        """Find the best bounds; ``noise_slopes`` are slopes of the error. Beyond the grid its last point counts."""
+        """Find the best bounds, with slopes of the squared error. Beyond the grid its last point counts."""
         v = np.asarray(v, dtype=np.float64)
         positions = self._find_position(v)
         # Errors are read between points by their logarithms, and an error of 0 has none.

@@ -110,10 +110,7 @@ class _Box:
     shares_within_budget: FloatArray
 
     def choose_cut(self, grid: FloatArray) -> tuple[int, int] | None:
-        """Choose (line, index of the grid) to cut at: where two distant shares are equally good at one price.
-
-        None if no line has a point between its ends.
-        """
+        """Choose (line, index of the grid) to cut at: where distant shares are equally good; None if no cut is left."""
         smallest_share = grid[0] / 2.0
         floored_over = np.maximum(self.shares_over_budget, smallest_share)
         floored_within = np.maximum(self.shares_within_budget, smallest_share)
@@ -127,11 +124,8 @@ class _Box:
                 return None
             cut_share = (self.shares_over_budget[line_index] + self.shares_within_budget[line_index]) / 2.0
         grid_index = int(np.searchsorted(grid, cut_share))
-        first_cut, last_cut = (
-            int(self.low_indices[line_index]) + 1,
-            int(self.high_indices[line_index]) - 1,
-        )
-        return line_index, min(max(grid_index, first_cut), last_cut)
+        first_cut, last_cut = self.low_indices[line_index] + 1, self.high_indices[line_index] - 1
+        return line_index, int(min(max(grid_index, first_cut), last_cut))
 
 
 class _Search:
@@ -205,9 +199,9 @@ class _Search:
         costs, shares = cell_costs[line_indices, best_cells], cell_shares[line_indices, best_cells]
         # Below the first point of the grid the only known property is that an error falls with the share: it is at
         # least that of the first point, and a share costs at least nothing. An interval of one point has no cell.
-        can_be_zero, end_points = low_indices < 0, np.maximum(low_indices, 0)
-        end_shares = np.where(can_be_zero, 0.0, self.grid[end_points])
-        end_costs = self.errors[line_indices, end_points] + price * end_shares
+        zero_mask, end_indices = low_indices < 0, np.maximum(low_indices, 0)
+        end_shares = np.where(zero_mask, 0.0, self.grid[end_indices])
+        end_costs = self.errors[line_indices, end_indices] + price * end_shares
         best_costs, best_shares = np.where(end_costs < costs, (end_costs, end_shares), (costs, shares))
         return float(best_costs.sum()) - price, best_shares
 
@@ -249,9 +243,9 @@ class _Search:
         # Boxes by their lower bound; the number settles ties.
         heap: list[tuple[float, int, _Box]] = []
         closed_bound = math.inf
-        new_boxes = [(np.full(len(self.curves), -1), np.full(len(self.curves), GRID_SIZE - 1))]
+        index_pairs = [(np.full(len(self.curves), -1), np.full(len(self.curves), GRID_SIZE - 1))]
         while True:
-            for low_indices, high_indices in new_boxes:
+            for low_indices, high_indices in index_pairs:
                 # The smallest shares of such a box are more than the budget: it holds no split.
                 if float(self.grid[low_indices[low_indices >= 0]].sum()) > 1.0:
                     continue
@@ -269,16 +263,16 @@ class _Search:
                 return min([closed_bound, *(lower_bound for lower_bound, _, _ in heap)])
             # The open box of the smallest bound is cut in two, or closed where it cannot be cut.
             box = heapq.heappop(heap)[2]
-            cut_point = box.choose_cut(self.grid)
-            new_boxes = []
-            if cut_point is None:
+            cut_indices = box.choose_cut(self.grid)
+            index_pairs = []
+            if cut_indices is None:
                 closed_bound = min(closed_bound, box.lower_bound)
                 continue
-            line_index, grid_index = cut_point
+            line_index, grid_index = cut_indices
             # Both halves have the cut as an end, so that no share lies between them.
             left_high, right_low = box.high_indices.copy(), box.low_indices.copy()
             left_high[line_index], right_low[line_index] = grid_index, grid_index
-            new_boxes = [(box.low_indices, left_high), (right_low, box.high_indices)]
+            index_pairs = [(box.low_indices, left_high), (right_low, box.high_indices)]
 
     def exchange_shares(self) -> None:
         """Move parts of shares between lines while that helps, for lines whose errors have no known form.
@@ -290,12 +284,12 @@ class _Search:
         while moved_fraction > 1e-3 and all_lines.size > 1:
             # The cost of each line now, without a part of its share, and with the part of each other line added.
             raised_shares = shares[None, :] + moved_fraction * shares[:, None]
-            candidates = np.vstack([shares, shares * (1.0 - moved_fraction), raised_shares])
-            line_errors = [
+            trial_shares = np.vstack([shares, shares * (1.0 - moved_fraction), raised_shares])
+            line_costs = [
                 weight * curve.find_best(self.budget.divide(line_shares)).squared_errors
-                for line_shares, (weight, curve) in zip(candidates.T, self._weighted_curves, strict=True)
+                for line_shares, (weight, curve) in zip(trial_shares.T, self._weighted_curves, strict=True)
             ]
-            costs = np.column_stack(line_errors)
+            costs = np.column_stack(line_costs)
             with np.errstate(invalid="ignore"):
                 cost_changes = (costs[1] - costs[0])[:, None] + costs[2:] - costs[0]
             cost_changes[all_lines, all_lines] = np.inf
@@ -341,7 +335,7 @@ def find_needed_budgets(curves: Sequence[Curve], target_errors: FloatArray, budg
 
 
 def _find_needed(curve: Curve, target_error: float, power: int) -> float:
-    """Find the amount of the budget that one line needs (epsilon, or mu^2); infinite if none is enough."""
+    """Find the epsilon or mu^2 that one line needs for its target; 0 if it needs none, infinite if none is enough."""
 
     def is_enough(v: FloatArray) -> list[bool]:
         """Return for each v whether the line reaches its target error there."""
@@ -349,12 +343,12 @@ def _find_needed(curve: Curve, target_error: float, power: int) -> float:
 
     # The error never rises with the budget: from the first amount that is enough on, each is.
     amounts = np.geomspace(_SMALLEST_AMOUNT, _LARGEST_AMOUNT, _NUM_AMOUNTS)
-    are_enough = is_enough(amounts ** -float(power))
-    if not are_enough[-1]:
+    enough_flags = is_enough(amounts ** -float(power))
+    if not enough_flags[-1]:
         return math.inf
-    if are_enough[0]:
+    if enough_flags[0]:
         return 0.0 if is_enough(np.array([math.inf]))[0] else _SMALLEST_AMOUNT
-    first_index = are_enough.index(True)
+    first_index = enough_flags.index(True)
     low, high = float(amounts[first_index - 1]), float(amounts[first_index])
     for _ in range(_NUM_HALVINGS):
         midpoint = math.sqrt(low * high)

@@ -214,7 +214,7 @@ EXAMPLE = "rows; sum within 2%; quantile 0.9 within 1% weight 2; rows per group"
 
 
 def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
-    """Parse the lines of a text, separated by semicolons or line breaks.
+    """Parse the lines of a text, separated by semicolons or line breaks; unreadable ones are problems and left out.
 
     Args:
         text: As a person writes it.
@@ -259,7 +259,7 @@ def split_lines(text: str) -> list[tuple[str, str]]:
 
 
 def change_target(text: str, line_index: int, target_text: str) -> str:
-    """Return the text with another target error, such as ``5%`` or ``12 weight 2``, in one line; empty for 5 %."""
+    """Return the text with another target error, such as ``5%`` or ``12 weight 2``, in this line; empty for 5 %."""
     pieces, target_text = _split_text(text), " ".join(target_text.replace(";", " ").lower().split())
     label, _ = _split_line(pieces[line_index])
     keyword = "" if not target_text or target_text.startswith("weight ") else "within "
@@ -274,7 +274,7 @@ def remove_line(text: str, line_index: int) -> str:
 
 
 def _split_line(piece: str) -> tuple[str, str]:
-    """Split a line before its target error or weight."""
+    """Split a line into the statistic, and its target error and weight as written; empty if there are none."""
     label, *rest = re.split(r" (?=(?:within|weight)\b)", piece, maxsplit=1)
     return label, " ".join(rest)
 

@@ -59,7 +59,7 @@ class AllocatedLine:
     Attributes:
         planned_line: What is released, and what it costs.
         num_parts: Its share of the budget, in parts of 2^20; 0 where 0 is published in its place.
-        amount: What it takes of `Budget.total`: epsilon with Laplace noise, rho = mu^2 / 2 with Gaussian noise.
+        spent_budget: What it takes of `Budget.total`: epsilon with Laplace noise, rho = mu^2 / 2 with Gaussian noise.
         v: Square of its noise scale at sensitivity 1; infinite where it is dropped.
         bound: Bound on rows, on a total, on groups; 0 where it is dropped.
         second_bound: Of pairs the bound on the amount in each group; NaN of others.
@@ -68,7 +68,7 @@ class AllocatedLine:
 
     planned_line: table.PlannedLine
     num_parts: int
-    amount: float
+    spent_budget: float
     v: float
     bound: float
     second_bound: float
@@ -112,7 +112,7 @@ def allocate_lines(
     shares: npt.ArrayLike,
     budget: Budget | None = None,
 ) -> tuple[AllocatedLine, ...]:
-    """Allocate integer parts of the budget to every line, under the best bound there.
+    """Allocate integer parts of the budget to every line but those that are dropped, under the best bound there.
 
     A bound on totals is rounded to few digits, as the exact one is often one user's total; its error is that of
     the rounded bound, at most 0.1 % more. Where a curve has not all pairs of bounds of a line per group, these are
@@ -130,30 +130,30 @@ def allocate_lines(
         One per line; their parts add up to at most 2^20.
     """
     budget = budget or parameters.budget
-    amount_per_part = budget.total / NUM_PARTS
+    budget_per_part = budget.total / NUM_PARTS
     no_budget_optima = [planned_line.curve.find_best(_NO_BUDGET) for planned_line in planned_lines]
     # A line that cannot be published as 0, a mean or a quantile, has at least one part.
-    can_be_zero = np.array([optimum.bounds[0] == 0.0 for optimum in no_budget_optima])
+    zero_mask = np.array([optimum.bounds[0] == 0.0 for optimum in no_budget_optima])
     shares = np.array(shares, dtype=np.float64)
-    shares = np.where((shares > 0.0) | can_be_zero, shares, shares.sum() / NUM_PARTS)
+    shares = np.where((shares > 0.0) | zero_mask, shares, shares.sum() / NUM_PARTS)
     part_counts = round_to_parts(shares)
     # Each round drops a line, so that it ends. If all that are left are best published as 0, all are dropped.
     while True:
-        squared_scales = budget.divide(part_counts / NUM_PARTS).tolist()
-        lines_with_scales = zip(planned_lines, squared_scales, strict=True)
-        line_optima = [planned_line.curve.find_best(np.array([v])) for planned_line, v in lines_with_scales]
-        is_dropped = np.array([optimum.bounds[0] == 0.0 for optimum in line_optima]) & (part_counts > 0)
-        if not is_dropped.any() or is_dropped[part_counts > 0].all():
+        line_vs = budget.divide(part_counts / NUM_PARTS)
+        lines_and_vs = zip(planned_lines, line_vs, strict=True)
+        line_optima = [planned_line.curve.find_best(np.array([v])) for planned_line, v in lines_and_vs]
+        dropped_mask = np.array([optimum.bounds[0] == 0.0 for optimum in line_optima]) & (part_counts > 0)
+        if not dropped_mask.any() or dropped_mask[part_counts > 0].all():
             break
-        shares[is_dropped] = 0.0
+        shares[dropped_mask] = 0.0
         part_counts = round_to_parts(np.where(part_counts > 0, shares, 0.0))
-    part_counts = np.where(is_dropped, 0, part_counts)
-    allocated_lines = []
+    part_counts = np.where(dropped_mask, 0, part_counts)
+    lines = []
     for line_index, planned_line in enumerate(planned_lines):
-        num_parts, v = int(part_counts[line_index]), squared_scales[line_index]
+        num_parts, v = int(part_counts[line_index]), float(line_vs[line_index])
         if num_parts == 0:
             error = math.sqrt(no_budget_optima[line_index].squared_errors[0])
-            allocated_lines.append(AllocatedLine(planned_line, 0, 0.0, math.inf, 0.0, math.nan, error))
+            lines.append(AllocatedLine(planned_line, 0, 0.0, math.inf, 0.0, math.nan, error))
             continue
         optimum = line_optima[line_index]
         bound, second_bound = float(optimum.bounds[0]), float(optimum.second_bounds[0])
@@ -162,8 +162,8 @@ def allocate_lines(
             bound, squared_error = planned_line.curve.find_short_bound(bound, v)
             error = math.sqrt(squared_error)
         elif isinstance(planned_line.curve, RankCurve):
-            release_share = (budget.full_v / planned_line.curve.find_release_v(v)) ** (1.0 / budget.power)
-            num_parts = max(1, min(num_parts, math.floor(release_share * NUM_PARTS * (1.0 + 1e-12))))
+            useful_share = (budget.full_v / planned_line.curve.find_release_v(v)) ** (1.0 / budget.power)
+            num_parts = max(1, min(num_parts, math.floor(useful_share * NUM_PARTS * (1.0 + 1e-12))))
             v = float(budget.divide(num_parts / NUM_PARTS))
             bound = float(planned_line.curve.find_best(np.array([v])).bounds[0])
             error = table.compute_rank_error(dataset, parameters, planned_line, v, bound)
@@ -171,9 +171,9 @@ def allocate_lines(
             max_groups, max_amount, squared_error = table.search_pairs_at(planned_line, v)
             if max_groups and math.sqrt(squared_error) < error:
                 bound, second_bound, error = float(max_groups), max_amount, math.sqrt(squared_error)
-        amount = num_parts * amount_per_part
-        allocated_lines.append(AllocatedLine(planned_line, num_parts, amount, v, bound, second_bound, error))
-    return tuple(allocated_lines)
+        spent_budget = num_parts * budget_per_part
+        lines.append(AllocatedLine(planned_line, num_parts, spent_budget, v, bound, second_bound, error))
+    return tuple(lines)
 
 
 def sum_weighted_squares(lines: Sequence[AllocatedLine]) -> float:
@@ -247,8 +247,8 @@ def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLi
     if line.statistic.needs_range:
         bound_options |= {"lower": parameters.lower, "upper": parameters.upper}
     if line.statistic.is_per_group:
-        listed = group_list.find_groups(parameters.groups, parameters.edges)
-        bound_options |= dict(zip(("groups", "edges"), listed, strict=True))
+        groups_and_edges = group_list.find_groups(parameters.groups, parameters.edges)
+        bound_options |= dict(zip(("groups", "edges"), groups_and_edges, strict=True))
     return Choice(quantity, epsilon, **list_data_fields(dataset), **bound_options)
 
 
@@ -305,11 +305,11 @@ class PlanSolution:
     def reaching_epsilons(self) -> tuple[float, ...]:
         """Return the plan's epsilon at which each line, at its share, reaches its target; 0 or infinite if dropped."""
         epsilons = []
-        for line, amount in zip(self.lines, self.needed_amounts.tolist(), strict=True):
+        for line, needed_amount in zip(self.lines, self.needed_amounts.tolist(), strict=True):
             if line.is_dropped:
                 epsilons.append(0.0 if line.is_reached else math.inf)
             else:
-                epsilons.append(self.budget.convert_to_epsilon(amount / line.share))
+                epsilons.append(self.budget.convert_to_epsilon(needed_amount / line.share))
         return tuple(epsilons)
 
     @cached_property

@@ -16,10 +16,12 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours, compute_gaussian_epsilon
 from dpcore.common.programs import Program, find_share_noise
 from dpcore.contributions import FloatArray, log_spaced
+from dpcore.data import binned_values
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution, Dataset
 from dpcore.mean import MeanError, private_counts, public_counts
 from dpcore.mean.parameters import USERS_CLAMPED, Clamp, VarianceSource, assumed_of_users
+from dpcore.mean.private_counts import ReleasedSums
 from dpcore.mean.table_values import ValueSummary
 from dpcore.mean.user_model import MODEL_ASSUMED, UserModel
 from dpcore.per_group.listed_pairs import build_pairs
@@ -130,59 +132,63 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
     half_width: float | None = None
     match statistic:
         case LineStatistic.USERS:
-            value, unit = float(dataset.histogram.num_users), "users"
+            reference_value, unit = float(dataset.histogram.num_users), "users"
             # A user counts once however many rows they have: noise at sensitivity 1 and no bias, or 0 is published.
             curve = curves.BoundCurve(
-                [0.0, value**2], [unit_variance, 0.0], [1.0, 0.0], whole_noise=whole_noise
+                [0.0, reference_value**2], [unit_variance, 0.0], [1.0, 0.0], whole_noise=whole_noise
             )
         case LineStatistic.ROWS:
             row_amounts = Amounts.from_histogram(dataset.histogram)
             curve = curves.TotalCurve(row_amounts, unit_variance, is_integer=True, whole_noise=whole_noise)
-            value, unit = row_amounts.total, "rows"
+            reference_value, unit = row_amounts.total, "rows"
         case LineStatistic.SUM:
-            curve, value = _make_sum_curve(dataset, unit_variance)
+            curve, reference_value = _make_sum_curve(dataset, unit_variance)
         case LineStatistic.MEAN:
-            mean_problem, value, value_summary = build_mean_problem(dataset, parameters)
-            caps, has_all_caps = curves.list_caps(dataset.histogram.max_size, MAX_CAPS)
+            mean_problem, reference_value, value_summary = build_mean_problem(dataset, parameters)
+            bounds, has_all_bounds = curves.list_caps(dataset.histogram.max_size, MAX_CAPS)
             if parameters.clamp is Clamp.USERS:
                 thresholds = np.geomspace(1.0, dataset.histogram.max_size, MAX_THRESHOLDS)
-                caps, has_all_caps = curves.round_bounds(thresholds), False
+                bounds, has_all_bounds = curves.round_bounds(thresholds), False
                 half_width = mean_problem.value_bound / 2.0
-            mean_error = _measure_mean(mean_problem, value_summary, parameters, caps)
+            mean_error = _measure_mean(mean_problem, value_summary, parameters, bounds)
             alpha, beta = split_mean_error(mean_error, budget.mechanism)
             if parameters.program is Program.BIGQUERY:
                 # A query of two sums has three shares, where one of one number has two of twice its scale.
                 beta = beta * (3.0 / 4.0) ** 2
-            curve = curves.BoundCurve(alpha, beta, caps, has_all_bounds=has_all_caps)
+            curve = curves.BoundCurve(alpha, beta, bounds, has_all_bounds=has_all_bounds)
             assumptions = list_mean_assumptions(mean_problem, parameters)
+            assumptions += binned_values.list_assumptions(dataset)
         case LineStatistic.QUANTILE:
             curve, quantile_problem = _make_quantile_curve(dataset, parameters, line)
-            value, unit = math.nan, "share of rows"
+            reference_value, unit = math.nan, "share of rows"
+            assumptions = binned_values.list_assumptions(dataset, is_quantile=True)
         case _:
             curve, problem = _make_group_curve(dataset, parameters, statistic)
-            value = float(np.average(np.abs(problem.totals), weights=problem.pairs.multiplicities))
+            reference_value = float(np.average(np.abs(problem.totals), weights=problem.pairs.multiplicities))
             if not curve.has_all_bounds and problem.pairs.num_pairs <= MAX_SEARCHED_PAIRS:
                 group_problem = problem
             units_by_statistic = {LineStatistic.GROUP_USERS: "users", LineStatistic.GROUP_ROWS: "rows"}
             unit = units_by_statistic.get(statistic, dataset.pairs.value_column if dataset.pairs else "")
     target_error = DEFAULT_TARGET_SHARE if line.target_error is None else line.target_error
     if line.is_relative and statistic is not LineStatistic.QUANTILE:
-        if value == 0.0:
+        if reference_value == 0.0:
             raise refuse(
                 f"{line.label} is 0 on these data, and so is every share of it",
                 remedy=f"Write it in its unit: {line.label} within 10",
             )
-        target_error *= abs(value)
+        target_error *= abs(reference_value)
     check_magnitude(line.label, target_error)
-    problems_by_kind = quantile_problem, group_problem
-    return PlannedLine(line, curve, value, unit, target_error, assumptions, *problems_by_kind, half_width)
+    line_problems = quantile_problem, group_problem
+    return PlannedLine(
+        line, curve, reference_value, unit, target_error, assumptions, *line_problems, half_width
+    )
 
 
 def find_whole_noise(parameters: PlanParameters) -> NoiseKind | None:
     """Find the noise on users and rows if the program draws it in whole numbers, else None."""
     budget = parameters.budget
-    arguments = budget.program, budget.mechanism, budget.epsilon, budget.delta
-    return budget.mechanism if find_share_noise(*arguments, of_counts=True).is_discrete else None
+    noise_arguments = budget.program, budget.mechanism, budget.epsilon, budget.delta
+    return budget.mechanism if find_share_noise(*noise_arguments, of_counts=True).is_discrete else None
 
 
 def check_magnitude(label: str, amount: float) -> None:
@@ -271,13 +277,9 @@ def build_mean_problem(
     # sigma on half of the range, (B h / 2)^2 2 sigma^2 (1 + (2 p - 1)^2) = (B h sigma)^2 (p^2 + (1 - p)^2), the pair's.
     halves_budget = parameters.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
     has_centred_split = halves_budget and parameters.budget.mechanism is NoiseKind.LAPLACE
-    sums = private_counts.ReleasedSums
-    released_sums = sums.CENTRED_SPLIT if has_centred_split else sums.PAIR
-    estimated_mean = (
-        value_summary.clamped_values.mean
-        if problem.table_values is None
-        else value_summary.clamped_values.unclamped_mean
-    )
+    released_sums = ReleasedSums.CENTRED_SPLIT if has_centred_split else ReleasedSums.PAIR
+    clamped_values = value_summary.clamped_values
+    estimated_mean = clamped_values.mean if problem.table_values is None else clamped_values.unclamped_mean
     return replace(problem, released_sums=released_sums), estimated_mean, value_summary
 
 
@@ -304,27 +306,27 @@ def _make_group_curve(
     sorted_pairs = SortedPairs.from_problem(problem)
     absolute_amounts = np.abs(problem.amounts)
     largest_amount = float(absolute_amounts.max())
-    amounts, has_all_amounts = np.array([]), True
+    amount_bounds, has_all_amounts = np.array([]), True
     if largest_amount > 0.0:
         check_magnitude(line_statistic.value, largest_amount)
     if statistic.is_integer:
-        amounts, has_all_amounts = curves.list_caps(int(largest_amount), MAX_AMOUNTS)
+        amount_bounds, has_all_amounts = curves.list_caps(int(largest_amount), MAX_AMOUNTS)
     elif largest_amount > 0.0:
         smallest_amount = max(float(absolute_amounts[absolute_amounts > 0.0].min()), largest_amount * 1e-4)
-        amounts = curves.round_bounds(log_spaced(smallest_amount, largest_amount, MAX_AMOUNTS))
+        amount_bounds = curves.round_bounds(log_spaced(smallest_amount, largest_amount, MAX_AMOUNTS))
         has_all_amounts = False
-    l0_bounds, has_all_groups = curves.list_caps(int(sorted_pairs.sizes[0]), MAX_GROUPS)
+    l0_bounds, has_all_groups = curves.list_caps(int(sorted_pairs.k_values[0]), MAX_GROUPS)
     l0_indices = l0_bounds.astype(np.int64) - 1
     # Rows: alpha, beta, bound on groups, bound on the amount in each. The first candidate publishes 0 for every group.
     candidate_arrays = [np.array([[problem.error_of_nothing**2], [0.0], [0.0], [0.0]])]
-    for amount in amounts.tolist():
-        noise_deviations = group_parameters.pair_noise(l0_bounds, amount)
-        norms = group_parameters.pair_norm(l0_bounds, amount)
-        errors = compute_parts_by_max_groups(problem, amount, sorted_pairs)[0][l0_indices]
+    for amount_bound in amount_bounds.tolist():
+        noise_deviations = group_parameters.pair_noise(l0_bounds, amount_bound)
+        norms = group_parameters.pair_norm(l0_bounds, amount_bound)
+        errors = compute_parts_by_max_groups(problem, amount_bound, sorted_pairs)[0][l0_indices]
         # Squares of bias and of noise add up in the error; a difference below 0 is rounding.
         alpha = np.maximum(errors**2 - noise_deviations**2, 0.0)
         beta = budget.mechanism.unit_variance * norms**2
-        candidate_arrays.append(np.stack([alpha, beta, l0_bounds, np.full(l0_bounds.shape, amount)]))
+        candidate_arrays.append(np.stack([alpha, beta, l0_bounds, np.full(l0_bounds.shape, amount_bound)]))
     alpha, beta, candidate_l0s, candidate_amounts = np.concatenate(candidate_arrays, axis=1)
     whole_noise = find_whole_noise(parameters) if statistic.is_integer else None
     has_all_bounds = has_all_amounts and has_all_groups
@@ -333,7 +335,7 @@ def _make_group_curve(
 
 
 def search_pairs_at(planned_line: PlannedLine, v: float) -> tuple[int, float, float]:
-    """Search all pairs of bounds of a line per group at v, as *Group by* does.
+    """Search all pairs of bounds of a line per group at v; return the best, 0 for publishing 0, and its squared error.
 
     Args:
         planned_line: A line with a group problem.
@@ -376,8 +378,7 @@ def _make_quantile_curve(
         bounds = np.unique(np.round(bounds))
     # Descending in epsilon is ascending in v.
     epsilons = EPSILONS_OF_RANKS[::-1]
-    weight_kind = WeightKind.SMOOTH
-    errors = [compute_errors_over_epsilon(problem, weight_kind, float(h), epsilons) for h in bounds]
+    errors = [compute_errors_over_epsilon(problem, WeightKind.SMOOTH, float(h), epsilons) for h in bounds]
     vs = convert_rank_epsilon(epsilons, parameters.mechanism)
     return curves.RankCurve(vs, np.array(errors), bounds), problem
 

@@ -74,15 +74,15 @@ def divide_budget(total: float, share: float, neighbours: Neighbours, ledger: Le
     remainder, spent = round_down(exact_remainder), float(Fraction(total) - exact_remainder)
     target_epsilon = Decimal(repr(remainder * share)) / selection_uses
     epsilon_shares = EpsilonShares(0.0, 0.0)
-    for decimal in _list_short_decimals(target_epsilon):
-        release_epsilon = float((Decimal(repr(remainder)) - selection_uses * decimal) / release_uses)
-        left_over = Fraction(remainder) - selection_uses * Fraction(float(decimal))
+    for short_epsilon in _list_short_decimals(target_epsilon):
+        release_epsilon = float((Decimal(repr(remainder)) - selection_uses * short_epsilon) / release_uses)
+        left_over = Fraction(remainder) - selection_uses * Fraction(float(short_epsilon))
         # In float64 0.1 and 0.2 add up to more than 0.3, exactly; a smaller pair of short decimals may not.
         if release_uses * Fraction(release_epsilon) <= left_over:
-            epsilon_shares = EpsilonShares(float(decimal), release_epsilon, spent)
+            epsilon_shares = EpsilonShares(float(short_epsilon), release_epsilon, spent)
             break
         if not epsilon_shares.selection_epsilon:
-            epsilon_shares = EpsilonShares(float(decimal), round_down(left_over / release_uses), spent)
+            epsilon_shares = EpsilonShares(float(short_epsilon), round_down(left_over / release_uses), spent)
     if min(epsilon_shares.selection_epsilon, epsilon_shares.release_epsilon) < EPSILON_RANGE[0]:
         raise _refuse_total(total, spent)
     return epsilon_shares
@@ -91,8 +91,8 @@ def divide_budget(total: float, share: float, neighbours: Neighbours, ledger: Le
 def _refuse_total(total: float, spent: float) -> InvalidInput:
     """Build the refusal of a total of which too little is left."""
     total_text, spent_text = format_rounded_up(total), format_rounded_up(spent)
-    text = f"too little is left of ε = {total_text} in all: ε = {spent_text} was spent"
-    return refuse(text, remedy="Enter a larger ε")
+    refusal_text = f"too little is left of ε = {total_text} in all: ε = {spent_text} was spent"
+    return refuse(refusal_text, remedy="Enter a larger ε")
 
 
 def _list_short_decimals(target: Decimal) -> Iterator[Decimal]:
@@ -105,7 +105,7 @@ def _list_short_decimals(target: Decimal) -> Iterator[Decimal]:
 
 
 def find_release_epsilon(total_epsilon: float, ledger: Ledger, neighbours: Neighbours) -> float:
-    """Compute what is left of a total epsilon for a release that adds or removes one user; 0 if nothing is.
+    """Compute what is left of a total epsilon for a release that adds or removes one user, rounded down; 0 if nothing.
 
     ``neighbours`` is the relation of the selection whose result the release uses, which the ledger has.
     """
@@ -140,13 +140,13 @@ def find_remainder(total_epsilon: float, ledger: Ledger, release_uses: int) -> F
 
 
 def round_down(exact_number: Fraction) -> float:
-    """Round down to a decimal of six digits whose float64 is at most this number; numbers of at most 0 become 0."""
+    """Round down to a decimal of six significant digits whose float64 is at most this number; 0 for numbers below 0."""
     if exact_number <= 0:
         return 0.0
-    decimal = Decimal(exact_number.numerator) / Decimal(exact_number.denominator)
-    last_digit = Decimal(1).scaleb(decimal.adjusted() - 5)
+    decimal_number = Decimal(exact_number.numerator) / Decimal(exact_number.denominator)
+    last_digit_unit = Decimal(1).scaleb(decimal_number.adjusted() - 5)
     # A little more first: what is a decimal but for the last digits of float64 is that decimal.
-    rounded_decimal = (decimal * (1 + Decimal("1e-14"))).quantize(last_digit, ROUND_FLOOR)
+    rounded_decimal = (decimal_number * (1 + Decimal("1e-14"))).quantize(last_digit_unit, ROUND_FLOOR)
     while Fraction(float(rounded_decimal)) > exact_number:
-        rounded_decimal -= last_digit
+        rounded_decimal -= last_digit_unit
     return float(rounded_decimal)

@@ -67,16 +67,17 @@ class Prior:
     factor: float
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             problems.between(1, MAX_SIZE, guess=self.guess)
             problems.between(*FACTOR_RANGE, factor=self.factor)
 
     def log_weights(self, candidates: FloatArray) -> FloatArray:
         """Compute the log weight of each candidate, up to a constant: log density plus log share of the log axis."""
-        logs = np.log(candidates)
-        log_widths = np.gradient(logs) if logs.size > 1 else np.ones(1)
-        deviations = (logs - math.log(self.guess)) / math.log(self.factor)
-        return np.asarray(-0.5 * deviations**2 + np.log(log_widths))
+        log_candidates = np.log(candidates)
+        log_widths = np.gradient(log_candidates) if log_candidates.size > 1 else np.ones(1)
+        standardised_logs = (log_candidates - math.log(self.guess)) / math.log(self.factor)
+        return np.asarray(-0.5 * standardised_logs**2 + np.log(log_widths))
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class SmallFirst:
     power: float = 1.5
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             problems.between(1e-6, 4.0, power=self.power)
 
@@ -109,7 +111,7 @@ class SmallFirst:
 
 
 def build_grid(largest: int, is_integer: bool) -> FloatArray:
-    """Build the public grid of candidates: fine up to a limit, then geometric, up to a public maximum.
+    """Build the public grid of candidates: all whole numbers, or eighths, up to a limit, then geometric to ``largest``.
 
     Args:
         largest: Public maximum of rows per user, from 1 to 1e12; from what the quantity is, not from the data.
@@ -123,12 +125,12 @@ def build_grid(largest: int, is_integer: bool) -> FloatArray:
     """
     require.whole(1, MAX_SIZE, largest=largest)
     parts_per_row, fine_limit = (1.0, MAX_WHOLE_CANDIDATE) if is_integer else (8.0, MAX_EIGHTH_CANDIDATE)
-    fine_candidates = np.arange(parts_per_row, min(fine_limit, largest) * parts_per_row + 1.0)
-    coarse_candidates = np.zeros(0)
+    fine_parts = np.arange(parts_per_row, min(fine_limit, largest) * parts_per_row + 1.0)
+    coarse_parts = np.zeros(0)
     if largest > fine_limit:
         num_steps = max(math.ceil(math.log(largest / fine_limit) / math.log(GRID_GROWTH)), 1)
-        coarse_candidates = np.rint(np.geomspace(fine_limit, largest, num_steps + 1) * parts_per_row)
-    return np.unique(np.concatenate((fine_candidates, coarse_candidates))) / parts_per_row
+        coarse_parts = np.rint(np.geomspace(fine_limit, largest, num_steps + 1) * parts_per_row)
+    return np.unique(np.concatenate((fine_parts, coarse_parts))) / parts_per_row
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,7 @@ class ChoiceProblem:
     unit: float = 1.0
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             if not isinstance(self.condition, Condition):
                 problems.add("condition must be one of dpcore.private_choice.scores")
@@ -218,9 +221,9 @@ def compute_distances(
     condition, candidates = problem.condition, problem.candidates
     if not isinstance(condition, RankedSum):
         return np.asarray(condition.distances(histogram, candidates, scales)[:, None])
-    query_sums = scale_sums(condition.compute_sums(histogram, candidates), scales)
-    conditions = (condition.with_draw_margin(float(epsilon)) for epsilon in epsilons)
-    return np.stack([aimed.distances_from_targets(query_sums, candidates) for aimed in conditions], axis=1)
+    scaled_sums = scale_sums(condition.compute_sums(histogram, candidates), scales)
+    aimed_conditions = (condition.with_draw_margin(float(epsilon)) for epsilon in epsilons)
+    return np.stack([c.distances_from_targets(scaled_sums, candidates) for c in aimed_conditions], axis=1)
 
 
 def compute_probabilities(
@@ -340,7 +343,7 @@ class ChoiceRegret:
 def compute_regrets(
     condition: Condition, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0
 ) -> FloatArray:
-    """Compute the regret of every bound, shape (c,); for a quantile of the sizes its rank error."""
+    """Compute the regret of every bound, shape (c,), at ``scale`` times the users; for a quantile the rank error."""
     errors = condition.errors(histogram, bounds, scale)
     if isinstance(condition, SizeQuantile):
         return errors
@@ -375,7 +378,7 @@ def summarise_regret(
             problems.between(*SCALE_RANGE, scale=float(checked_value))
     check_users(histogram, float(scale_values.max()))
     distances = compute_distances(problem, histogram, budgets, [float(k) for k in scale_values])
-    regret_statistics = []
+    statistics_per_scale = []
     for scale_distances, k in zip(distances, scale_values.tolist(), strict=True):
         regrets = compute_regrets(problem.condition, histogram, problem.candidates, k)
         probabilities = softmax(compute_logits(problem, scale_distances, budgets))
@@ -383,14 +386,14 @@ def summarise_regret(
         regret_order = np.argsort(regrets)
         cumulative_chances = np.cumsum(probabilities[:, regret_order], axis=1)
         quantiles = (regrets[regret_order][np.argmax(cumulative_chances >= p, axis=1)] for p in (0.5, 0.95))
-        regret_statistics.append((probabilities @ regrets, *quantiles))
-    return ChoiceRegret(budgets, scale_values, *map(np.array, zip(*regret_statistics, strict=True)))
+        statistics_per_scale.append((probabilities @ regrets, *quantiles))
+    return ChoiceRegret(budgets, scale_values, *map(np.array, zip(*statistics_per_scale, strict=True)))
 
 
 def forecast(
     problem: ChoiceProblem, num_rows: int | None = None, user_counts: Sequence[int] = FORECAST_USER_COUNTS
 ) -> FloatArray:
-    """Compute what a selection costs if nothing is known but roughly how many users there are.
+    """Compute the mean regret of a selection on public samples, the largest of them, for each number of users.
 
     It reads public samples alone, so that it says nothing of private data.
 
@@ -404,12 +407,12 @@ def forecast(
         samples; for a quantile of the rows per user the rank error. Exact, by the probabilities of the exponential
         mechanism. One for each number of users; with ``num_rows`` one, for as many users as it takes.
     """
-    mean_regrets = []
+    regrets_per_sample = []
     for sample_key in FORECAST_SAMPLES:
         histogram = samples.load(sample_key).histogram
         scales = np.asarray(user_counts, dtype=np.float64) / histogram.num_users
         if num_rows is not None:
             # Beyond what samples are scaled to, nothing changes any more.
             scales = np.clip([num_rows / histogram.num_rows], *SCALE_RANGE)
-        mean_regrets.append(summarise_regret(problem, histogram, None, scales).mean_regrets[:, 0])
-    return np.asarray(np.max(mean_regrets, axis=0))
+        regrets_per_sample.append(summarise_regret(problem, histogram, None, scales).mean_regrets[:, 0])
+    return np.asarray(np.max(regrets_per_sample, axis=0))

@@ -60,7 +60,7 @@ def simulate_bounds(
     seed: int = 0,
     post_process: Callable[[IntArray, NoiseShape, IntArray], IntArray] = private_histogram.fit_users,
 ) -> FloatArray:
-    """Simulate DP histograms, and choose on each.
+    """Simulate DP histograms, and return the bounds chosen on them, ascending; NaN at the end for those without users.
 
     Args:
         histogram: Rows per user, private.

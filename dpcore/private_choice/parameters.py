@@ -90,8 +90,7 @@ def find_share(number: NumberKind) -> float:
     """Return the share of a total epsilon that a selection takes."""
     if number is NumberPair.RANGE:
         return RANGE_SHARE
-    sum_numbers = BoundPurpose.SUM, OtherBound.TOTAL, NumberPair.PAIR
-    return SUM_SHARE if number in sum_numbers else MEAN_SHARE
+    return SUM_SHARE if number in (BoundPurpose.SUM, OtherBound.TOTAL, NumberPair.PAIR) else MEAN_SHARE
 
 
 FOR_MEAN, FOR_SUM = ("purpose", OF_MEAN), ("purpose", (BoundPurpose.SUM,))
@@ -231,8 +230,8 @@ class PrivateParameters(Parameters):
         """Divide the total epsilon after these releases; None if no total was entered."""
         if not self.is_total_epsilon:
             return None
-        share, neighbours = find_share(self.purpose), self.relation.neighbours
-        return divide_budget(self.epsilon, share, neighbours, ledger or Ledger())
+        selection_share, neighbours = find_share(self.purpose), self.relation.neighbours
+        return divide_budget(self.epsilon, selection_share, neighbours, ledger or Ledger())
 
     @property
     def trade_off(self) -> float:
@@ -250,8 +249,8 @@ class PrivateParameters(Parameters):
     @property
     def price(self) -> float:
         """Return the mean noise of a sum per unit of its bound, in users: as many users lie above the best bound."""
-        release_noise = find_noise(self.program, self.release_noise, self.epsilon, self.release_delta)
-        return float(release_noise.mean_magnitude(1.0))
+        drawn_noise = find_noise(self.program, self.release_noise, self.epsilon, self.release_delta)
+        return float(drawn_noise.mean_magnitude(1.0))
 
     @property
     def condition(self) -> Condition:
@@ -272,12 +271,12 @@ class PrivateParameters(Parameters):
         if self.purpose is BoundPurpose.QUANTILE:
             return None
         if self.purpose in OF_MEAN:
-            release = ReleaseSetting(Quantity.MEAN, self.epsilon, neighbours, user_share=rho)
-            release = replace(release, variance_share=self.variance_share, targets_table_mean=rho > 0.0)
+            setting = ReleaseSetting(Quantity.MEAN, self.epsilon, neighbours, user_share=rho)
+            setting = replace(setting, variance_share=self.variance_share, targets_table_mean=rho > 0.0)
         else:
-            release = ReleaseSetting(Quantity.COUNT, self.epsilon, neighbours, measure=Measure.BOUND)
-            release = replace(release, margin_users=self.margin)
-        return replace(release, noise=self.release_noise, delta=self.release_delta, program=self.program)
+            setting = ReleaseSetting(Quantity.COUNT, self.epsilon, neighbours, measure=Measure.BOUND)
+            setting = replace(setting, margin_users=self.margin)
+        return replace(setting, noise=self.release_noise, delta=self.release_delta, program=self.program)
 
     @classmethod
     def from_release(cls, setting: ReleaseSetting, **choice_fields: Any) -> PrivateParameters | None:

@@ -51,6 +51,7 @@ class PublicBins:
     growth: float = 1.3
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             is_valid = problems.whole(1, MAX_BINS, exact_up_to=self.exact_up_to)
             is_valid &= problems.whole(1, MAX_SIZE, largest=self.largest)
@@ -65,12 +66,12 @@ class PublicBins:
     @cached_property
     def lower(self) -> IntArray:
         """Return the smallest size of each bin, ascending from 1, shape (k,)."""
-        sizes = list(range(1, int(self.exact_up_to) + 1))
-        next_size = int(self.exact_up_to) + 1
-        while next_size <= self.largest and len(sizes) <= MAX_BINS:
-            sizes.append(next_size)
-            next_size = max(next_size + 1, math.floor(next_size * self.growth))
-        return read_only(np.array(sizes, dtype=np.int64))
+        smallest_sizes = list(range(1, int(self.exact_up_to) + 1))
+        next_smallest_size = int(self.exact_up_to) + 1
+        while next_smallest_size <= self.largest and len(smallest_sizes) <= MAX_BINS:
+            smallest_sizes.append(next_smallest_size)
+            next_smallest_size = max(next_smallest_size + 1, math.floor(next_smallest_size * self.growth))
+        return read_only(np.array(smallest_sizes, dtype=np.int64))
 
     @cached_property
     def upper(self) -> IntArray:
@@ -91,7 +92,7 @@ class PublicBins:
         return read_only(midpoints.astype(np.int64))
 
     def count_users(self, histogram: ContributionHistogram) -> IntArray:
-        """Count the users in each bin, shape (k,), zeros included; as private as the histogram.
+        """Count the users in each bin, shape (k,), larger sizes in the last one; as private as the histogram.
 
         Raises:
             InvalidInput: More users in all than 64 bits count.
@@ -100,9 +101,9 @@ class PublicBins:
             raise refuse("there are more users than 64 bits can count")
         # The last bin has no upper end here: it takes those above ``largest`` too.
         bin_indices = np.searchsorted(self.lower, histogram.sizes, side="right") - 1
-        bin_users = np.zeros(self.lower.size, dtype=np.int64)
-        np.add.at(bin_users, bin_indices, histogram.users)
-        return bin_users
+        users_per_bin = np.zeros(self.lower.size, dtype=np.int64)
+        np.add.at(users_per_bin, bin_indices, histogram.users)
+        return users_per_bin
 
     @property
     def sentence(self) -> str:
@@ -190,7 +191,7 @@ def count_from_tails(tails: FloatArray) -> IntArray:
 
 
 def compute_phantom_limits(num_bins: int, noise_shape: NoiseShape) -> FloatArray:
-    """Compute how large noise alone makes a tail count with a chance of `PHANTOM_CHANCE` at most.
+    """Compute, per tail count, the limit that noise alone exceeds with a chance of `PHANTOM_CHANCE` at most.
 
     The last of ``num_bins`` tail counts has the noise of one bin, the first that of all: shape (bins,).
 
@@ -222,12 +223,12 @@ def fit_falling_tails(tails: FloatArray) -> FloatArray:
 
 
 def _extend_by_power_law(tails: FloatArray, lower: FloatArray, last_bin: int) -> FloatArray:
-    """Compute tail counts beyond ``last_bin``, falling as a power of size that fits the tail before."""
-    fitted_bins = np.flatnonzero(tails[: last_bin + 1] >= FIT_RATIO * tails[last_bin])
-    fit_bin = int(fitted_bins[-1]) if fitted_bins.size else 0
+    """Compute tail counts beyond ``last_bin``, falling as a power (1.5 to 5) of size that fits the tail before."""
+    high_bin_indices = np.flatnonzero(tails[: last_bin + 1] >= FIT_RATIO * tails[last_bin])
+    start_bin = int(high_bin_indices[-1]) if high_bin_indices.size else 0
     exponent = EXPONENTS[0]
-    if fit_bin < last_bin:
-        exponent = np.log(tails[fit_bin] / tails[last_bin]) / np.log(lower[last_bin] / lower[fit_bin])
+    if start_bin < last_bin:
+        exponent = np.log(tails[start_bin] / tails[last_bin]) / np.log(lower[last_bin] / lower[start_bin])
     exponent = min(max(float(exponent), EXPONENTS[0]), EXPONENTS[1])
     return np.asarray(tails[last_bin] * (lower[last_bin] / lower[last_bin + 1 :]) ** exponent)
 
@@ -273,6 +274,7 @@ class PrivateCopyParameters:
     neighbours: Neighbours = Neighbours.ADD_OR_REMOVE_USER
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon_choice=self.epsilon_choice)
             problems.of_kind(PublicBins, bins=self.bins)
@@ -313,8 +315,8 @@ def compute_noise_shape(noise_kind: CopyNoise, scale: float) -> NoiseShape:
     if noise_kind is CopyNoise.GAUSSIAN:
         return NoiseShape(scale**2, 0.0)
     # Beyond 350 the square of sinh leaves float64, and the variance is 0 for every purpose.
-    half_width = 0.5 / scale
-    return NoiseShape(0.5 / math.sinh(half_width) ** 2 if half_width < 350.0 else 0.0, scale)
+    half_inverse_scale = 0.5 / scale
+    return NoiseShape(0.5 / math.sinh(half_inverse_scale) ** 2 if half_inverse_scale < 350.0 else 0.0, scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,16 +392,17 @@ def release_histogram(
         """Return the guarantee of a copy with this epsilon and delta."""
         return ReleaseFacts(epsilon, delta, parameters.neighbours, parameters.noise.value)
 
-    counts = parameters.bins.count_users(histogram)
+    bins, counts = parameters.bins, parameters.bins.count_users(histogram)
     if np.any(counts > MAX_USERS):
         raise InvalidInput([TOO_MANY_MESSAGE])
     charge_noise = None if charge is None else lambda epsilon, delta: charge(build_facts(epsilon, delta))
-    noise = add_noise(counts, parameters, charge_noise)
+    release = add_noise(counts, parameters, charge_noise)
     # Of released counts, public bins and the law of the noise alone: from here on nothing costs privacy.
-    users = fit_users(noise.values, compute_noise_shape(parameters.noise, noise.scale), parameters.bins.lower)
-    facts, copied_histogram = build_facts(noise.epsilon, noise.delta), build_histogram(users, parameters.bins)
+    noise_shape = compute_noise_shape(parameters.noise, release.scale)
+    users = fit_users(release.values, noise_shape, bins.lower)
+    facts, copied_histogram = build_facts(release.epsilon, release.delta), build_histogram(users, bins)
     return PrivateCopy(
-        parameters, facts, read_only(noise.values), read_only(users), copied_histogram, noise.scale
+        parameters, facts, read_only(release.values), read_only(users), copied_histogram, release.scale
     )
 
 

@@ -112,6 +112,7 @@ class RangeProblem:
     clamps_users: bool = False
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon_release)
             problems.between(10.0 * EPSILON_RANGE[0], EPSILON_RANGE[1], selection_epsilon=self.epsilon)
@@ -244,8 +245,8 @@ class RangeProblem:
         slope = self.epsilon_of_end / (2.0 * RESOLUTION)
         return np.asarray(self.compute_log_prior(anchor) - slope * distances)
 
-    def score_models(self, tail_sums: tuple[IntArray, IntArray], anchor: float) -> list[int]:
-        """Compute the scores of an end in steps: minus the distances plus the weights, of `sum_tails`."""
+    def compute_scores(self, tail_sums: tuple[IntArray, IntArray], anchor: float) -> list[int]:
+        """Compute the score of each candidate of an end in steps: minus distance plus weight, from `sum_tails`."""
         distances = interval_distance(*tail_sums, to_steps(Fraction(self.target)))
         return add_prior(distances, self.compute_log_prior(anchor), RESOLUTION, self.epsilon_of_end)
 
@@ -267,12 +268,12 @@ def sum_tails(values: Values | None, ends: FloatArray, cap: int = 1) -> tuple[In
     # (min(h, s) / h) / s = 1 / max(h, s) users.
     row_order = np.lexsort((-values.values, values.user_codes))
     user_codes, ordered_values = values.user_codes[row_order], values.values[row_order]
-    starts = np.flatnonzero(np.r_[True, np.diff(user_codes) != 0])
-    sizes = np.diff(np.r_[starts, user_codes.size])
-    row_sizes = np.repeat(sizes, sizes)
-    row_ranks = np.arange(1, user_codes.size + 1) - np.repeat(starts, sizes)
+    user_starts = np.flatnonzero(np.r_[True, np.diff(user_codes) != 0])
+    sizes = np.diff(np.r_[user_starts, user_codes.size])
+    user_size_per_row = np.repeat(sizes, sizes)
+    row_ranks = np.arange(1, user_codes.size + 1) - np.repeat(user_starts, sizes)
     # A user whose j largest rows lie above adds floor(j 2^20 / max(h, s)): the j-th adds the difference.
-    row_divisors = np.maximum(row_sizes, cap)
+    row_divisors = np.maximum(user_size_per_row, cap)
     added_steps = row_ranks * RESOLUTION // row_divisors - (row_ranks - 1) * RESOLUTION // row_divisors
     num_ends_up_to = np.searchsorted(ends, ordered_values, side="right")
     tails_above = _sum_above(np.searchsorted(ends, ordered_values, side="left"), added_steps, ends.size)
@@ -324,7 +325,7 @@ def list_tails(
 
 def score_ends(problem: RangeProblem, values: Values | None, anchor: float) -> tuple[list[int], ...]:
     """Compute the scores of the draws beside an anchor: (of U,), (of L, of U), or (of the half-width,)."""
-    return tuple(problem.score_models(tails, anchor) for tails in list_tails(problem, values, anchor))
+    return tuple(problem.compute_scores(tails, anchor) for tails in list_tails(problem, values, anchor))
 
 
 def score_centres(problem: RangeProblem, values: Values | None) -> list[int]:
@@ -332,8 +333,8 @@ def score_centres(problem: RangeProblem, values: Values | None) -> list[int]:
 
     A user moves it by at most half a user where they are added or removed, by a whole one where they are replaced.
     """
-    half_users = 0 if values is None else int(np.unique(values.user_codes).size) * (RESOLUTION // 2)
-    distances = interval_distance(*sum_tails(values, problem.centres), half_users)
+    half_users_in_steps = 0 if values is None else int(np.unique(values.user_codes).size) * (RESOLUTION // 2)
+    distances = interval_distance(*sum_tails(values, problem.centres), half_users_in_steps)
     log_prior, sensitivity = problem.centre_log_prior, problem.centre_sensitivity
     return add_prior(distances, log_prior, sensitivity, problem.epsilon_of_centre)
 
@@ -373,7 +374,7 @@ def choose(
     anchor = problem.anchor
     # Beside a known anchor all that can fail comes before the charge. Without one the ends' scores need the centre
     # that is drawn; the charge is for both.
-    draw_scores = None if anchor is None else score_ends(problem, values, anchor)
+    scores_per_draw = None if anchor is None else score_ends(problem, values, anchor)
     if charge is not None:
         charge(facts)
     if anchor is None:
@@ -382,10 +383,12 @@ def choose(
         )
         # Released, and so free to use: the candidates for the half-width may depend on it.
         anchor = float(problem.centres[centre_release.index])
-        draw_scores = score_ends(problem, values, anchor)
-    assert draw_scores is not None
+        scores_per_draw = score_ends(problem, values, anchor)
+    assert scores_per_draw is not None
     widths = problem.list_widths(anchor)
     epsilon = problem.epsilon_of_end
-    indices = [mechanisms.exponential_mechanism(scores, RESOLUTION, epsilon).index for scores in draw_scores]
+    indices = [
+        mechanisms.exponential_mechanism(scores, RESOLUTION, epsilon).index for scores in scores_per_draw
+    ]
     lower = anchor if problem.lower is not None else anchor - float(widths[indices[0]])
     return PrivateRange(lower, anchor + float(widths[indices[-1]]), facts, problem, column)

@@ -92,7 +92,7 @@ class SelectionRequest:
 
     @classmethod
     def from_parameters(cls, parameters: PrivateParameters, ledger: Ledger | None = None) -> SelectionRequest:
-        """Build the request of the direct choice; a total is divided after the ledger."""
+        """Build the request of the direct choice; what the ledger leaves of a total epsilon is divided first."""
         total_epsilon, spent_epsilon = None, 0.0
         if (epsilon_shares := parameters.find_shares(ledger)) is not None:
             total_epsilon, spent_epsilon = parameters.epsilon, epsilon_shares.spent_epsilon
@@ -123,10 +123,10 @@ class SelectionRequest:
         epsilons = self.total_epsilon, self.problem.epsilon, self.release_epsilon
         total_text, draw_text, release_text = map(format_rounded_up, epsilons)
         spent_text = f"{format_rounded_up(self.spent_epsilon)} was spent; " if self.spent_epsilon else ""
-        draw_sentence = f"{spent_text}a draw takes {draw_text}; {release_text} is left for the release"
-        text = f"Of ε = {total_text} in all, {draw_sentence}"
+        division_clause = f"{spent_text}a draw takes {draw_text}; {release_text} is left for the release"
+        budget_text = f"Of ε = {total_text} in all, {division_clause}"
         release_counts_once = self.problem.neighbours is Neighbours.ADD_OR_REMOVE_USER
-        return text if release_counts_once else f"{text}, which counts twice"
+        return budget_text if release_counts_once else f"{budget_text}, which counts twice"
 
 
 def _build_request(
@@ -186,16 +186,16 @@ def request_learner_bound(
     Raises:
         InvalidInput: The privacy term is 0, or a parameter is out of its range.
     """
-    n, privacy = float(num_rows), parameters.privacy
+    n, privacy_term = float(num_rows), parameters.privacy
     failure_probability = parameters.failure_probability
-    unit_privacy_term = float(privacy.compute_error(1.0 / n, parameters.epsilon, failure_probability))
-    if unit_privacy_term == 0.0:
+    privacy_term_at_1 = float(privacy_term.compute_error(1.0 / n, parameters.epsilon, failure_probability))
+    if privacy_term_at_1 == 0.0:
         raise refuse("the privacy term is 0, so that no cap is best", remedy="Enter a constant C above 0")
     vc_log_term = parameters.vc_dimension * math.log(n / failure_probability)
     finite_sample_term = parameters.finite_sample_constant * math.sqrt(vc_log_term / n)
     # Amin et al. 2019, theorem 1, to first order in the rows cut: see `scores`.
-    scale = privacy.power * unit_privacy_term * n / (THEOREM_FACTOR + finite_sample_term / 2.0)
-    condition = RisingPrice(scale, privacy.power - 1.0)
+    scale = privacy_term.power * privacy_term_at_1 * n / (THEOREM_FACTOR + finite_sample_term / 2.0)
+    condition = RisingPrice(scale, privacy_term.power - 1.0)
     return _build_request(
         OtherBound.MODEL, setting, condition, epsilon_choice, largest, num_rows=int(num_rows)
     )
@@ -220,11 +220,11 @@ def request_total_bound(
     # Against rounding: a logarithm just below its whole number would give a unit ten times too small, and a
     # quotient just above its own one unit too many.
     unit_size = 10.0 ** math.floor(math.log10(largest_total / UNITS) + 1e-9)
-    release_noise = find_noise(setting.program, setting.noise, setting.epsilon, setting.delta)
-    largest = math.ceil(largest_total / unit_size * (1.0 - 1e-9))
-    condition = RankedSum(float(release_noise.mean_magnitude(1.0)), margin)
+    drawn_noise = find_noise(setting.program, setting.noise, setting.epsilon, setting.delta)
+    largest_in_units = math.ceil(largest_total / unit_size * (1.0 - 1e-9))
+    condition = RankedSum(float(drawn_noise.mean_magnitude(1.0)), margin)
     unit = float(f"{unit_size:.0e}")
-    return _build_request(OtherBound.TOTAL, setting, condition, epsilon_choice, largest, unit)
+    return _build_request(OtherBound.TOTAL, setting, condition, epsilon_choice, largest_in_units, unit)
 
 
 def count_units(totals: FloatArray, unit_size: float, largest: int) -> ContributionHistogram:

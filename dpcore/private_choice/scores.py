@@ -88,10 +88,10 @@ def check_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
 
 def count_tails(histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
     """Count the users with sizes of at least, and above, each candidate: #{s >= t} and #{s > t}, shape (2, c)."""
-    users_from = np.append(np.cumsum(histogram.users[::-1])[::-1], 0)
+    users_from_size = np.append(np.cumsum(histogram.users[::-1])[::-1], 0)
     # The number of smaller sizes, and of sizes up to the candidate.
     size_positions = [np.searchsorted(histogram.sizes, candidates, side=side) for side in ("left", "right")]
-    return np.asarray(users_from[np.stack(size_positions)])
+    return np.asarray(users_from_size[np.stack(size_positions)])
 
 
 def scale_sums(sums: IntArray, scales: Sequence[float]) -> IntArray:
@@ -224,9 +224,10 @@ class MeanCondition:
     trade_off: float
 
     def __post_init__(self) -> None:
-        low, high = TRADE_OFF_RANGE
-        require.between(0.0, high, trade_off=self.trade_off)
-        if self.trade_off < low:
+        """Raise `InvalidInput` with all problems of the attributes."""
+        least_trade_off, largest_trade_off = TRADE_OFF_RANGE
+        require.between(0.0, largest_trade_off, trade_off=self.trade_off)
+        if self.trade_off < least_trade_off:
             raise refuse(
                 "there is next to no sampling error beside the privacy noise, so the smallest bound is best whatever "
                 "the data",
@@ -295,14 +296,14 @@ class CapMean(MeanCondition):
             k = float(2 * Fraction(cap) / Fraction(self.trade_off)) * RESOLUTION
             # Users of exactly so many rows count as above the cap where it may be too high, and as below where it
             # may be too low: the limits from the left and from the right.
-            num_lighter, num_sizes_upto = np.searchsorted(histogram.sizes, [cap, cap + 1])
+            cap_index, num_sizes_upto = np.searchsorted(histogram.sizes, [cap, cap + 1])
             added_shares = histogram.sizes[:num_sizes_upto] * RESOLUTION // cap
             a = np.concatenate(([0], np.cumsum(histogram.users[:num_sizes_upto] * added_shares)))
-            users_below = cumulated_users[: num_lighter + 1] * RESOLUTION
-            users_above = (cumulated_users[-1] - cumulated_users[[num_lighter, num_sizes_upto]]) * RESOLUTION
+            users_below = cumulated_users[: cap_index + 1] * RESOLUTION
+            users_above = (cumulated_users[-1] - cumulated_users[[cap_index, num_sizes_upto]]) * RESOLUTION
             for i, scale in enumerate(scales):
-                a_below, q, below = a[: num_lighter + 1] * scale, users_above * scale, users_below * scale
-                distance_too_high = distance_if_too_high(a_below, below, added_shares[:num_lighter], q[0], k)
+                a_below, q, m_below = a[: cap_index + 1] * scale, users_above * scale, users_below * scale
+                distance_too_high = distance_if_too_high(a_below, m_below, added_shares[:cap_index], q[0], k)
                 distances[i, j] = max(distance_too_high, distance_if_too_low(a[-1] * scale, q[1], k))
         return np.rint(np.minimum(distances, MAX_DISTANCE)).astype(np.int64)
 
@@ -333,6 +334,7 @@ class RankedSum(SumsOverUsers):
     is_integer = True
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             problems.between(1e-9, 1e12, price=self.price)
             problems.between(0.0, 1e12, margin=self.margin)
@@ -380,6 +382,7 @@ class RisingPrice(SumsOverUsers):
     is_integer = True
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             problems.between(1e-300, 1e300, scale=self.scale)
             problems.between(-0.999, 9.0, power=self.power)
@@ -393,8 +396,8 @@ class RisingPrice(SumsOverUsers):
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
         """Compute the rows cut plus privacy term of each cap over ``scale``, in rows; N stays as it is."""
         rows_cut = Amounts.from_histogram(histogram).excess(bounds)
-        power = self.power + 1.0
-        return np.asarray(rows_cut + self.scale / scale * bounds**power / power)
+        privacy_power = self.power + 1.0
+        return np.asarray(rows_cut + self.scale / scale * bounds**privacy_power / privacy_power)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
         """Find the whole T of least error, in the clear: the slope changes its sign once."""
@@ -420,6 +423,7 @@ class SizeQuantile(SumsOverUsers):
     is_integer = True
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         require.inside(0.0, 1.0, share=self.share)
 
     @property

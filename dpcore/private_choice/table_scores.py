@@ -63,6 +63,7 @@ class TableCondition(MeanCondition, SumsOverUsers):
     user_share: float
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             problems.between(0.0, 1.0, user_share=self.user_share)
             with problems.collecting():
@@ -81,8 +82,8 @@ class TableCondition(MeanCondition, SumsOverUsers):
             # shares are rounded down one by one, before they are added up.
             first_above_index, first_full_index = np.searchsorted(sizes, [h, REACH * h], side="right")
             partial_slice = slice(first_above_index, first_full_index)
-            additions = self._additions(sizes[partial_slice].astype(np.float64), h) / self._max_addition(h)
-            added_steps = np.floor(np.clip(additions, 0.0, 1.0) * RESOLUTION).astype(np.int64)
+            shares = self._additions(sizes[partial_slice].astype(np.float64), h) / self._max_addition(h)
+            added_steps = np.floor(np.clip(shares, 0.0, 1.0) * RESOLUTION).astype(np.int64)
             num_full = int(users[first_full_index:].sum())
             sums[0, j] = np.dot(users[partial_slice], added_steps) + RESOLUTION * num_full
         return sums
@@ -165,11 +166,11 @@ class TableSmooth(TableCondition):
                 + row_variance_weight * (squared_weights - 1.0 / histogram.kept_rows(h))
             )
 
-        numerators, pieces_at_sizes = model.cap_curve.numerators, histogram.pieces_at_sizes()
+        cap_numerators, pieces_at_sizes = model.cap_curve.numerators, histogram.pieces_at_sizes()
         users_above, inverse_sums = pieces_at_sizes.users_above[:-1], pieces_at_sizes.inverse_above[:-1]
-        linear_terms = numerators.linear_terms - row_variance_weight * users_above
-        square_terms = numerators.square_terms + row_variance_weight * inverse_sums
-        smooth_numerators = Numerators(numerators.constant_terms, linear_terms, square_terms)
+        linear_terms = cap_numerators.linear_terms - row_variance_weight * users_above
+        square_terms = cap_numerators.square_terms + row_variance_weight * inverse_sums
+        smooth_numerators = Numerators(cap_numerators.constant_terms, linear_terms, square_terms)
         return BoundCurve(histogram, compute_error, smooth_numerators)
 
 

@@ -44,6 +44,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram, FloatArray
+from dpcore.data.totals_per_user import expand_rows
 from dpcore.dataset import Values
 from dpcore.quantile.base_distribution import Base, CandidateBase
 from dpcore.quantile.distribution import QuantileOutput
@@ -114,7 +115,7 @@ class QuantileProblem:
     """The question: release the q-quantile of all rows with epsilon-DP.
 
     Attributes:
-        values: One value per row, sorted by user.
+        values: One value per row, sorted by user; binned values are expanded to rows.
         quantile: q, strictly between 0 and 1.
         epsilon: Privacy budget, above 0.
         base: The base distribution nu; chosen without looking at the values.
@@ -157,6 +158,7 @@ class QuantileProblem:
                 problems.whole(1, MAX_SUBSAMPLES, subsamples=self.num_subsamples)
             if not hasattr(self.base, "log_mass"):
                 problems.add("base must be a base distribution", "See dpcore.quantile.base_distribution")
+        object.__setattr__(self, "values", expand_rows(self.values))
 
     @cached_property
     def rows(self) -> Rows:

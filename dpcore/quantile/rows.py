@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
-from dpcore.data.totals_per_user import find_user_starts
 from dpcore.dataset import Values
 from dpcore.quantile.base_distribution import Base
 
@@ -138,10 +137,8 @@ class Rows:
 
     def _count_users(self, values: Values) -> tuple[int, IntArray, IntArray]:
         """Set the histogram; return the number of rows, where each user's rows begin, and how many each user has."""
-        starts = find_user_starts(values)
-        rows_per_user = np.diff(np.append(starts, values.values.size))
-        self.histogram = ContributionHistogram.from_counts(rows_per_user)
-        return values.values.size, starts, rows_per_user
+        self.histogram = ContributionHistogram.from_counts(values.rows_per_user)
+        return values.values.size, values.first_entries, values.rows_per_user
 
     def _cut(self, distinct_values: FloatArray, base: Base) -> IntArray:
         """Set the intervals with their base masses; return the number of distinct values at or below each left end."""

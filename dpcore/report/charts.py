@@ -21,7 +21,7 @@ _MODULES_THAT_IMPORT = ("_plotly_utils.basevalidators", "_plotly_utils.utils", "
 
 
 def _import_whole_module(name: str, should_load: bool = True) -> Any:
-    """Import a module as Plotly's own function does, but wholly; return None if it is not installed."""
+    """Import a module as Plotly's own function does, but wholly; None if it is not installed, or not to be loaded."""
     module = _find_module(name, should_load)
     if getattr(getattr(module, "__spec__", None), "_initializing", False):
         return importlib.import_module(name)  # Waits for the thread that imports it.
@@ -68,7 +68,7 @@ pio.templates[TEMPLATE] = go.layout.Template(
 
 
 class Sketch:
-    """A figure under construction, its traces and shapes as data.
+    """A figure under construction: its layout, traces, shapes and annotations as Plotly's properties, by name.
 
     Plotly checks every property of each trace that is added to its own figure, twice, which took 10 of the 14
     ms of drawing that of Mean. Here nothing is checked: the test of this module lets Plotly check the drawing.
@@ -93,8 +93,8 @@ class Sketch:
         # that name none it takes as it is. Streamlit sets its own as that one when it is imported.
         if pio.templates.default != TEMPLATE:
             pio.templates.default = TEMPLATE
-        objects_by_layer = {"shapes": self.shapes, "annotations": self.annotations}
-        layout = self.layout | {name: objects for name, objects in objects_by_layer.items() if objects}
+        lists_by_property = {"shapes": self.shapes, "annotations": self.annotations}
+        layout = self.layout | {name: objects for name, objects in lists_by_property.items() if objects}
         return go.Figure({"data": self.data, "layout": layout}, _validate=False)
 
 
@@ -154,17 +154,17 @@ def add_horizontal_line(fig: Sketch, y_value: float, name: str, dash: str) -> No
     """Draw a horizontal line over the whole width; its name stands in the legend."""
     # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
     line_style = {"color": NEUTRAL_COLOR, "width": 1, "dash": dash}
-    shape_ends = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": y_value, "y1": y_value}
-    fig.shapes.append({"type": "line", **shape_ends, "line": line_style})
+    end_options = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": y_value, "y1": y_value}
+    fig.shapes.append({"type": "line", **end_options, "line": line_style})
     fig.data.append({**EMPTY_TRACE, "name": name, "mode": "lines", "line": line_style, "legendgroup": name})
 
 
 def add_band(fig: Sketch, interval_start: float, interval_end: float, band_name: str) -> None:
     """Shade an interval of the horizontal axis; its name stands in the legend."""
     # Not `add_vrect`, which looks through all axes of the figure and takes as long as three curves.
-    shape_ends = {"x0": interval_start, "x1": interval_end, "yref": "paper", "y0": 0, "y1": 1}
+    end_options = {"x0": interval_start, "x1": interval_end, "yref": "paper", "y0": 0, "y1": 1}
     fill_options = {"fillcolor": BAND_COLOR, "line": {"width": 0}, "layer": "below"}
-    fig.shapes.append({"type": "rect", **shape_ends, **fill_options})
+    fig.shapes.append({"type": "rect", **end_options, **fill_options})
     marker_options = {"color": BAND_COLOR, "size": 14, "symbol": "square", "line": {"width": 0}}
     fig.data.append({**EMPTY_TRACE, "name": band_name, "mode": "markers", "marker": marker_options})
 
@@ -184,7 +184,7 @@ def add_regions(
     hover_text: str,
     hatching_arrays: Sequence[npt.NDArray[Any]],
 ) -> None:
-    """Draw regions with their names.
+    """Draw regions, each with its name inside or, if there is no room, in the legend.
 
     Args:
         fig: The figure that the regions are added to.
@@ -194,14 +194,13 @@ def add_regions(
         hatching_arrays: Arrays like those of the regions, not 0 where cells are hatched; names avoid these if possible.
     """
     x, y = np.asarray(regions.x), np.asarray(regions.y)
-    num_regions = len(region_styles)
-    color_ends = [(i + end, color) for i, (_, color) in enumerate(region_styles) for end in (0, 1)]
-    color_scale = [[end / num_regions, color] for end, color in color_ends]
-    colors = {"colorscale": color_scale, "zmin": -0.5, "zmax": num_regions - 0.5, "opacity": REGION_OPACITY}
+    n = len(region_styles)
+    color_scale = [[i / n, color] for j, (_, color) in enumerate(region_styles) for i in (j, j + 1)]
+    heat_options = {"colorscale": color_scale, "zmin": -0.5, "zmax": n - 0.5, "opacity": REGION_OPACITY}
     hover_values = regions.hover_number[1].astype(np.float32)
     hover_options = {"customdata": hover_values, "hovertemplate": f"{hover_text}<extra></extra>"}
     xyz_arrays = {"x": x, "y": y, "z": regions.region_numbers.astype(np.float32)}
-    fig.data.append({"type": "heatmap", **xyz_arrays, "showscale": False, **colors, **hover_options})
+    fig.data.append({"type": "heatmap", **xyz_arrays, "showscale": False, **heat_options, **hover_options})
     free_mask = ~np.any([array != 0.0 for array in hatching_arrays], axis=0) if hatching_arrays else True
     label_cells: list[Cell] = []
     for region_number, (name, color) in enumerate(region_styles):
@@ -221,7 +220,7 @@ def add_regions(
 
 
 def add_hatching(fig: Sketch, hatching: Hatching) -> None:
-    """Hatch the cells where the values are not 0."""
+    """Hatch the cells where the values are not 0; draw nothing if there is none."""
     mask, (x_values, y_values) = hatching.values != 0.0, map(np.asarray, (hatching.x, hatching.y))
     xs: list[float] = []
     ys: list[float] = []
@@ -241,7 +240,7 @@ def add_hatching(fig: Sketch, hatching: Hatching) -> None:
 
 
 def add_border(fig: Sketch, border: Border, line_style: Mapping[str, Any]) -> None:
-    """Draw a line where the values pass through 0."""
+    """Draw a line where the values pass through 0; nothing if all have one sign."""
     if np.nanmin(border.values) >= 0.0 or np.nanmax(border.values) <= 0.0:
         return
     xyz_arrays = {"x": np.asarray(border.x), "y": np.asarray(border.y), "z": border.values.astype(np.float32)}
@@ -249,7 +248,7 @@ def add_border(fig: Sketch, border: Border, line_style: Mapping[str, Any]) -> No
 
 
 def build_contour_options(name: str, level: float, line_style: Mapping[str, Any]) -> dict[str, Any]:
-    """Build the properties of a trace that draws a line where values on a grid pass a level."""
+    """Build a trace, still without its grid, that draws a line where the values on the grid pass a level."""
     contour_options = {"type": "constraint", "operation": "=", "value": level}
     trace_options = {"line": line_style, "name": name, "showlegend": True, "hoverinfo": "skip"}
     return {"type": "contour", "contours": contour_options, **trace_options}

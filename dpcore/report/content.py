@@ -42,7 +42,7 @@ PRIVATE_SETTING_LABEL = "entered beside private data: public only if it was not 
 
 @dataclass(frozen=True)
 class Line:
-    """One number, or one sentence with numbers, under its name.
+    """One number, or one sentence with numbers, under its name; texts are Markdown.
 
     Attributes:
         name: Its name, Markdown.
@@ -165,7 +165,7 @@ def format_setting(value: Any) -> str:
 
 
 def build_report(answer: Answer, page_title: str, question: str, dataset: Dataset | None = None) -> Report:
-    """Build the report of an answer that no page asked for.
+    """Build the report of an answer outside a page; its settings are those that do not hold their default.
 
     Each setting may have been chosen by looking at private data: nothing here knows that it was not.
 
@@ -176,8 +176,8 @@ def build_report(answer: Answer, page_title: str, question: str, dataset: Datase
         dataset: The data set; None if the settings are all of the input.
     """
     parameters = answer.parameters
-    names = [f.name for f in fields(parameters) if getattr(parameters, f.name) not in (None, f.default)]
-    labels_by_field = {name: name.replace("_", " ") for name in names}
+    field_names = [f.name for f in fields(parameters) if getattr(parameters, f.name) not in (None, f.default)]
+    labels_by_field = {name: name.replace("_", " ") for name in field_names}
     private_setting_names = tuple(labels_by_field) if answer.disclosure is Disclosure.PRIVATE else ()
     return Report(
         page_title=page_title,
@@ -194,7 +194,7 @@ def build_report(answer: Answer, page_title: str, question: str, dataset: Datase
 
 @functools.cache
 def read_versions() -> Mapping[str, str]:
-    """Return the version of Sweet Spot, of Python and of `PACKAGES`, without importing any; once, as it takes 20 ms."""
+    """Return the versions of Sweet Spot, Python and installed `PACKAGES`, by name, without importing any; cached."""
     versions_by_name = {"Sweet Spot": VERSION, "Python": platform.python_version()}
     for package_name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -206,7 +206,7 @@ HEAVIEST_SHARE = "Share of rows held by the heaviest 1 % of users"
 
 
 def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
-    """Summarise a data set. No user is named, and the only single size is the largest."""
+    """Return a report's lines on a data set. No user is named, and the only single size is the largest."""
     summary = dataset.histogram.summary()
     texts_by_name = {"Data": dataset.name, "Where from": dataset.source}
     if dataset.privacy_unit:
@@ -239,7 +239,7 @@ def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
 
 
 def remove_private(report: Report) -> Report:
-    """Remove all that was computed from private data, and say what is missing.
+    """Return the report without what was computed from private data, and with the names of what is missing.
 
     The note does not depend on the data either: it names sections and does not count them.
     """
@@ -249,8 +249,8 @@ def remove_private(report: Report) -> Report:
         return tuple(line for line in lines if line.disclosure is not Disclosure.PRIVATE)
 
     omitted_sections, public_answers = [], []
-    public_lines = remove_private_lines(report.summary_lines)
-    if len(public_lines) < len(report.summary_lines):
+    public_summary = remove_private_lines(report.summary_lines)
+    if len(public_summary) < len(report.summary_lines):
         omitted_sections.append("Summary of the data, their name and where they are from")
     for title, answer in report.answers:
         if answer.disclosure is Disclosure.PRIVATE:
@@ -264,7 +264,7 @@ def remove_private(report: Report) -> Report:
     omitted_sections += [f"Figure: {f.title}" for f in report.figures if f.disclosure is Disclosure.PRIVATE]
     return replace(
         report,
-        summary_lines=public_lines,
+        summary_lines=public_summary,
         setting_lines=remove_private_lines(report.setting_lines),
         answers=tuple(public_answers),
         figures=tuple(f for f in report.figures if f.disclosure is not Disclosure.PRIVATE),
@@ -274,7 +274,7 @@ def remove_private(report: Report) -> Report:
 
 
 def list_public_inputs(texts_by_field: Mapping[str, str]) -> list[str]:
-    """List a line that names the program and its version, and a line per public input."""
+    """List a line with Sweet Spot's version, and a line per public input."""
     input_lines = (f"public input: {name} = {text}" for name, text in texts_by_field.items())
     return [f"Sweet Spot {VERSION}", *input_lines]
 
@@ -390,8 +390,8 @@ def _convert_proof(proof: Proof, provenance: Provenance) -> dict[str, Any]:
 def _convert_figure(plot: Plot) -> dict[str, Any]:
     """Convert a figure to a JSON object: its texts, its label and the numbers that it draws."""
     columns = {name: _to_json_value(np.asarray(values).tolist()) for name, values in plot.columns.items()}
-    texts = {"key": plot.key, "title": plot.title, "takeaway": plot.alt}
-    return {**texts, "label": plot.disclosure.label, "columns": columns}
+    label = plot.disclosure.label
+    return {"key": plot.key, "title": plot.title, "takeaway": plot.alt, "label": label, "columns": columns}
 
 
 def _to_json_value(value: Any) -> Any:

@@ -32,7 +32,7 @@ SUFFIX = " (label)"
 
 
 def label_items(fig: charts.Sketch, plot: Plot, height: float) -> None:
-    """Add a label at each named item and take its entry out of the legend; one that finds no place keeps its entry.
+    """Add a label at each named item and take its entry out of the legend, unless there is no place.
 
     Args:
         fig: The drawing of the items.
@@ -42,14 +42,14 @@ def label_items(fig: charts.Sketch, plot: Plot, height: float) -> None:
     if plot.y.scale is Scale.NAMES:
         return
     area = _Area(plot, height - HEIGHT_AROUND)
-    for note in fig.annotations:  # The names of regions, whose places are logarithms.
-        (x,), (y,) = area.to_pixels([10.0 ** note["x"]], [10.0 ** note["y"]])
-        area.boxes.append((x, y, CHARACTER_WIDTH * len(note["text"]) / 2.0, LINE_HEIGHT))
+    for region_label in fig.annotations:  # The names of regions, whose places are logarithms.
+        (x,), (y,) = area.to_pixels([10.0 ** region_label["x"]], [10.0 ** region_label["y"]])
+        area.boxes.append((x, y, CHARACTER_WIDTH * len(region_label["text"]) / 2.0, LINE_HEIGHT))
     # Those with few possible places come first, and those that are hidden at first come last.
-    order: list[type] = [Mark, Band, Bars, Curve, Border, Cells, Points, Level, Hatching]
-    items = [item for item in plot.items if type(item) in order and not getattr(item, "is_unnamed", False)]
-    for item in sorted(items, key=lambda item: (plot.is_hidden(_name(item)), order.index(type(item)))):
-        name, text = _name(item), write_label(plot, item)
+    types: list[type] = [Mark, Band, Bars, Curve, Border, Cells, Points, Level, Hatching]
+    items = [item for item in plot.items if type(item) in types and not getattr(item, "is_unnamed", False)]
+    for item in sorted(items, key=lambda item: (plot.is_hidden(_get_name(item)), types.index(type(item)))):
+        name, text = _get_name(item), write_label(plot, item)
         place = area.find_place(name, text)
         traces = [trace for trace in fig.data if trace.get("name") == name]
         for trace in traces:
@@ -57,36 +57,27 @@ def label_items(fig: charts.Sketch, plot: Plot, height: float) -> None:
         if place is None or not traces:
             continue
         x, y, side = place
-        style = (
-            {"color": charts.NEUTRAL_COLOR}
-            if isinstance(item, Band)
-            else traces[0].get("line") or traces[0]["marker"]
-        )
+        font: dict[str, Any] = {"size": SIZE}
         # On a map, the colour of text is the most legible one.
-        is_map = isinstance(plot.items[0], Cells | Regions)
-        font = {"size": SIZE} if is_map else {"size": SIZE, "color": style["color"]}
+        if not isinstance(plot.items[0], Cells | Regions):
+            trace_style = traces[0].get("line") or traces[0]["marker"]
+            font["color"] = charts.NEUTRAL_COLOR if isinstance(item, Band) else trace_style["color"]
         spaced_text = f"\u2002{text}\u2002".replace("<br>", "\u2002<br>\u2002")
-        label: dict[str, Any] = {
-            "mode": "text",
-            "text": [spaced_text],
-            "textposition": f"middle {side}",
-            "textfont": font,
-        }
-        label |= {"x": [x], "y": [y], "name": name + SUFFIX, "showlegend": False, "cliponaxis": False}
-        fig.data.append(charts.EMPTY_TRACE | label)
+        text_options = {"text": [spaced_text], "textposition": f"middle {side}", "textfont": font}
+        trace_options = {"name": name + SUFFIX, "mode": "text", "showlegend": False, "cliponaxis": False}
+        fig.data.append({**charts.EMPTY_TRACE, "x": [x], "y": [y], **text_options, **trace_options})
 
 
-def _name(item: Item) -> str:
+def _get_name(item: Item) -> str:
     """Return the name of an item's trace in the legend; empty for none."""
     return (item.named_contour_multiple or ("",))[0] if isinstance(item, Cells) else getattr(item, "name", "")
 
 
 def write_label(plot: Plot, item: Item) -> str:
-    """Write the label of an item: its own label or its name; that of a mark has its value in a line of its own."""
+    """Write an item's label in lines: its own label, or its name and, for a mark on an axis of numbers, its value."""
     own_label = getattr(item, "label", "")
-    text = "<br>".join(
-        charts.wrap_evenly(own_label or _name(item) or " ", MAX_CHARACTERS + 10 * isinstance(item, Level))
-    )
+    line_width = MAX_CHARACTERS + 10 * isinstance(item, Level)
+    text = "<br>".join(charts.wrap_evenly(own_label or _get_name(item) or " ", line_width))
     if isinstance(item, Mark) and not own_label and plot.x.scale is not Scale.NAMES:
         text += f"<br><b>{(wording.percent if plot.x.scale is Scale.PERCENT else wording.number)(item.x)}</b>"
     return text
@@ -95,7 +86,13 @@ def write_label(plot: Plot, item: Item) -> str:
 class _Area:
     """The area of a plot in pixels, from its lower left corner, with the points of its items by their names.
 
-    ``anchors`` are the points at which an item may have its label; a label costs as many ``points`` as it lies on.
+    Attributes:
+        plot: The plot.
+        height: Height of the area in pixels.
+        category_names: Names on an axis of names, in the order of their first use.
+        boxes: Labels so far: the middle of each, in x and y, and half of its width and height.
+        anchors: Points at which an item may have its label, by its name, shape (n, 2).
+        points: Points of an item that cost a label that lies on one of them, likewise; also those of the handle.
     """
 
     def __init__(self, plot: Plot, height: float) -> None:
@@ -109,26 +106,22 @@ class _Area:
         for item in plot.items:
             if not isinstance(item, Regions):
                 points = np.column_stack(self._list_points(item))
-                is_inside = np.all((points >= 0.0) & (points <= (WIDTH, height)), axis=1)
-                self.anchors[_name(item)] = points[is_inside]
-                self.points[_name(item)] = np.vstack(
-                    [points[is_inside], self._list_obstacles(item, points[is_inside])]
-                )
+                points = points[np.all((points >= 0.0) & (points <= (WIDTH, height)), axis=1)]
+                self.anchors[_get_name(item)] = points
+                self.points[_get_name(item)] = np.vstack([points, self._list_obstacles(item, points)])
         if (handle := plot.handle) is not None:
-            second, start = handle.second_bound, handle.initial_value
-            is_map = second is not None and np.size(second.bounds) > 1
-            error = np.interp(
-                start, np.asarray(handle.bounds), np.ravel(handle.errors)[: np.size(handle.bounds)]
-            )
-            y = second.initial_value if second is not None and is_map else error
-            self.points[" handle"] = _surround(np.column_stack(self.to_pixels([start], [y])), 34.0, 22.0)
+            x, second_bound, bounds = handle.initial_value, handle.second_bound, np.asarray(handle.bounds)
+            y = np.interp(x, bounds, np.ravel(handle.errors)[: bounds.size])
+            if second_bound is not None and np.size(second_bound.bounds) > 1:  # A map.
+                y = second_bound.initial_value
+            self.points[" handle"] = _surround(np.column_stack(self.to_pixels([x], [y])), 34.0, 22.0)
 
     def to_pixels(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return where points lie; NaN where a log axis has no place for them."""
+        """Return the x and y of points in pixels from the area's corner; NaN where a log axis has no place for them."""
         return self._scale(self.plot.x, x, WIDTH), self._scale(self.plot.y, y, self.height)
 
     def _scale(self, axis: Axis, values: npt.ArrayLike, length: float) -> FloatArray:
-        """Return where values lie along an axis."""
+        """Return where values or names lie along an axis, in pixels as ``length`` is; NaN as for `to_pixels`."""
         if axis.scale is Scale.NAMES:
             indices = [self.category_names.index(str(value)) for value in np.asarray(values)]
             return (np.array(indices) + 0.5) * length / len(self.category_names)
@@ -138,58 +131,56 @@ class _Area:
         return np.asarray((numbers - ends[0]) / (ends[1] - ends[0]) * length)
 
     def _list_points(self, item: Item) -> tuple[FloatArray, FloatArray]:
-        """Return the points of an item, those of a line every `STEP` pixels."""
-        across, upwards = np.arange(0.0, WIDTH, STEP), np.arange(0.0, self.height, STEP)
+        """Return the x and y of an item's points in pixels, of lines one every `STEP`; some are outside or NaN."""
+        grid_x, grid_y = np.arange(0.0, WIDTH, STEP), np.arange(0.0, self.height, STEP)
         match item:
             case Level(is_vertical=True):
-                return np.full(upwards.size, self._scale(self.plot.x, item.value, WIDTH)), upwards
+                return np.full(grid_y.size, self._scale(self.plot.x, item.value, WIDTH)), grid_y
             case Level():
-                return across, np.full(across.size, self._scale(self.plot.y, item.value, self.height))
+                return grid_x, np.full(grid_x.size, self._scale(self.plot.y, item.value, self.height))
             case Band():
-                ends = self._scale(self.plot.x, [item.low, item.high], WIDTH)
-                return np.full(upwards.size, np.clip(ends, 0.0, WIDTH).mean()), upwards
+                band_ends = self._scale(self.plot.x, [item.low, item.high], WIDTH)
+                return np.full(grid_y.size, np.clip(band_ends, 0.0, WIDTH).mean()), grid_y
             case Mark():
                 return self.to_pixels([item.x], [item.y])
             case Cells() | Border() | Hatching():
-                values = item.values
+                low_mask = item.values <= 0.0
                 if isinstance(item, Cells):
-                    values = values / item.lightest_value - (item.named_contour_multiple or ("", 0.0))[1]
-                is_low = values <= 0.0
-                is_border = (is_low[1:, 1:] != is_low[:-1, 1:]) | (is_low[1:, 1:] != is_low[1:, :-1])
-                rows, columns = np.nonzero(~is_low[1:, 1:] if isinstance(item, Hatching) else is_border)
-                every = max(rows.size // 150, 1)
-                return self.to_pixels(
-                    np.asarray(item.x)[1:][columns[::every]], np.asarray(item.y)[1:][rows[::every]]
-                )
+                    contour_multiple = (item.named_contour_multiple or ("", 0.0))[1]
+                    low_mask = item.values / item.lightest_value - contour_multiple <= 0.0
+                cell_mask = (low_mask[1:, 1:] != low_mask[:-1, 1:]) | (low_mask[1:, 1:] != low_mask[1:, :-1])
+                cell_mask = ~low_mask[1:, 1:] if isinstance(item, Hatching) else cell_mask
+                i, j = (v[:: max(v.size // 150, 1)] for v in np.nonzero(cell_mask))
+                return self.to_pixels(np.asarray(item.x)[1:][j], np.asarray(item.y)[1:][i])
             case Curve() if self.plot.x.scale is not Scale.NAMES:
                 x, y = self.to_pixels(item.x, item.y)
-                is_finite = np.isfinite(x) & np.isfinite(y)
-                x, y = x[is_finite], np.clip(y[is_finite], -1e4, 1e4)
+                finite_mask = np.isfinite(x) & np.isfinite(y)
+                x, y = x[finite_mask], np.clip(y[finite_mask], -1e4, 1e4)
                 lengths = np.append(0.0, np.cumsum(np.hypot(np.diff(x), np.diff(y))))[: x.size]
-                places = np.arange(0.0, lengths[-1] + STEP, STEP) if x.size else lengths
-                return (np.interp(places, lengths, x), np.interp(places, lengths, y)) if x.size else (x, y)
+                steps = np.arange(0.0, lengths[-1] + STEP, STEP) if x.size else lengths
+                return (np.interp(steps, lengths, x), np.interp(steps, lengths, y)) if x.size else (x, y)
             case Curve() | Points() | Bars():
                 return self.to_pixels(item.x, item.y)
         return np.empty(0), np.empty(0)
 
     def _list_obstacles(self, item: Item, points: FloatArray) -> FloatArray:
-        """Return further points that labels avoid: around a mark, inside bars, and along whiskers."""
+        """Return further points that labels avoid, shape (n, 2): around a mark, inside bars, and along whiskers."""
         if isinstance(item, Mark):
             return _surround(points, 8.0, 8.0)
         if not isinstance(item, Bars | Points) or not points.size:
             return points
-        ends = [np.full(np.size(item.y), item.base_value)] if isinstance(item, Bars) else []
-        ends += [np.asarray(end) for end in (item.y, item.low_ends, item.high_ends) if end is not None]
+        end_values = [np.full(np.size(item.y), item.base_value)] if isinstance(item, Bars) else []
+        end_values += [np.asarray(end) for end in (item.y, item.low_ends, item.high_ends) if end is not None]
         x, _ = self.to_pixels(item.x, item.y)
-        heights = np.nan_to_num([self._scale(self.plot.y, end, self.height) for end in ends])
+        heights = np.nan_to_num([self._scale(self.plot.y, end, self.height) for end in end_values])
         half_width = 0.35 * WIDTH / x.size if isinstance(item, Bars) else 4.0
-        inside = np.linspace(heights.min(axis=0), heights.max(axis=0), 30)
+        height_rows = np.linspace(heights.min(axis=0), heights.max(axis=0), 30)
         return np.vstack(
-            [np.column_stack([x + shift, row]) for shift in (-half_width, half_width) for row in inside]
+            [np.column_stack([x + shift, row]) for shift in (-half_width, half_width) for row in height_rows]
         )
 
     def find_place(self, name: str, text: str) -> tuple[float | str, float | str, str] | None:
-        """Return the coordinates and the side of an item's label, which later ones avoid; None if there is no place."""
+        """Return x and y, values or names, and the side of a label, and keep its box; None if there is no place."""
         all_anchors, lines = self.anchors[name], text.replace("<b>", "").replace("</b>", "").split("<br>")
         if not all_anchors.size:
             return None
@@ -202,15 +193,15 @@ class _Area:
         )
         x = anchors[indices.astype(int), 0] + sides * (half_width + PADDING)
         y = anchors[indices.astype(int), 1] + shifts
-        is_bad = (x < half_width) | (x + half_width > WIDTH + RIGHT_MARGIN)
-        is_bad |= (y < half_height) | (y + half_height > self.height - TOP_MARGIN)
-        for other_x, other_y, other_width, other_height in self.boxes:
-            is_bad |= (abs(x - other_x) < half_width + other_width + 4.0) & (
-                abs(y - other_y) < half_height + other_height
+        bad_mask = (x < half_width) | (x + half_width > WIDTH + RIGHT_MARGIN)
+        bad_mask |= (y < half_height) | (y + half_height > self.height - TOP_MARGIN)
+        for box_x, box_y, box_width, box_height in self.boxes:
+            bad_mask |= (abs(x - box_x) < half_width + box_width + 4.0) & (
+                abs(y - box_y) < half_height + box_height
             )
-        if is_bad.all():
+        if bad_mask.all():
             return None
-        x, y, indices, sides, shifts = (v[~is_bad] for v in (x, y, indices, sides, shifts))
+        x, y, indices, sides, shifts = (v[~bad_mask] for v in (x, y, indices, sides, shifts))
         costs = abs(shifts) + 10.0 * abs(sides) + 10.0 * (shifts > 0.0)
         clearances = np.full(x.size, MAX_CLEARANCE)
         for other_name, points in self.points.items():
@@ -222,10 +213,10 @@ class _Area:
                 if other_name != name and not is_hidden:
                     clearances = np.minimum(clearances, gaps)
         costs -= CLEARANCE_GAIN * np.maximum(clearances, 0.0)
-        best = int(np.argmin(costs))
-        self.boxes.append((x[best], y[best], half_width, half_height))
-        anchor_x, side = float(anchors[int(indices[best]), 0]), ("center", "right", "left")[int(sides[best])]
-        return self._read(self.plot.x, anchor_x / WIDTH), self._read(self.plot.y, y[best] / self.height), side
+        i = int(np.argmin(costs))
+        self.boxes.append((x[i], y[i], half_width, half_height))
+        anchor_x, side = float(anchors[int(indices[i]), 0]), ("center", "right", "left")[int(sides[i])]
+        return self._read(self.plot.x, anchor_x / WIDTH), self._read(self.plot.y, y[i] / self.height), side
 
     def _read(self, axis: Axis, share: float) -> float | str:
         """Return the value at a share of the length of an axis, or the name there."""
@@ -236,7 +227,7 @@ class _Area:
 
 
 def _surround(points: FloatArray, half_width: float, half_height: float) -> FloatArray:
-    """Return a grid of points around each point."""
+    """Return the points of a 5 × 5 grid around each point, shape (25 n, 2), as far as the half width and height."""
     shifts = np.stack(np.meshgrid(np.linspace(-1, 1, 5), np.linspace(-1, 1, 5)), axis=-1).reshape(-1, 2)
     grid: FloatArray = (points[:, None] + shifts * (half_width, half_height)).reshape(-1, 2)
     return grid

@@ -45,13 +45,13 @@ def render_inline(markdown: str) -> str:
 def to_plain_text(markdown: str) -> str:
     """Convert Markdown to text: without marks and backslashes, formulae as LaTeX between dollar signs."""
     text_with_markers, formulae = _replace_formulae(markdown)
-    paragraphs = [token for token in _load_markdown().parse(text_with_markers) if token.type == "inline"]
-    plain_text = "\n".join("".join(map(_read_token_text, token.children or ())) for token in paragraphs)
+    inline_tokens = [token for token in _load_markdown().parse(text_with_markers) if token.type == "inline"]
+    plain_text = "\n".join("".join(map(_read_token_text, token.children or ())) for token in inline_tokens)
     return _MARKER.sub(lambda match: formulae[int(match[1])][0], plain_text)
 
 
 def to_mathml(latex: str, is_display: bool) -> str:
-    """Convert LaTeX to MathML; a formula that cannot be converted stays as it is, as code."""
+    """Convert LaTeX to MathML, in a span if displayed; a formula that cannot be converted stays as it is, as code."""
     from latex2mathml.converter import convert
 
     # The library knows `split`, which looks the same, and draws a single letter in \\mathrm slanted.

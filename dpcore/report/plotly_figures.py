@@ -52,18 +52,16 @@ def draw(plot: Plot) -> go.Figure:
     """Draw a plot, with its note and its lower plot, as a Plotly figure; equal plots give equal figures."""
     fig = _draw_items(plot, 1.0 if plot.lower_plot is None else 1.0 - plot.lower_height_share)
     if plot.note:
-        note_position = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.62}
-        fig.annotations.append({"text": plot.note, "showarrow": False, **note_position, "font": {"size": 14}})
+        note_options = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.62}
+        fig.annotations.append({"text": plot.note, "showarrow": False, **note_options, "font": {"size": 14}})
     if plot.lower_plot is not None:
-        lower_share, lower_fig = (
-            plot.lower_height_share,
-            _draw_items(plot.lower_plot, plot.lower_height_share),
-        )
-        lower_axis = {"domain": [0.0, lower_share], "nticks": 4, "automargin": True, "zeroline": False}
+        lower_share = plot.lower_height_share
+        lower_fig = _draw_items(plot.lower_plot, lower_share)
+        lower_options = {"domain": [0.0, lower_share], "nticks": 4, "automargin": True, "zeroline": False}
         fig.layout |= {
             "xaxis": {**_build_axis(plot.x), "anchor": "y2"},
             "yaxis": {**_build_axis(plot.y), "domain": [lower_share + 0.09, 1.0]},
-            "yaxis2": {**_build_axis(plot.lower_plot.y), **lower_axis},
+            "yaxis2": {**_build_axis(plot.lower_plot.y), **lower_options},
         }
         traces_by_name = {trace["name"]: trace for trace in fig.data if "name" in trace}
         for trace in lower_fig.data:
@@ -80,7 +78,7 @@ def draw(plot: Plot) -> go.Figure:
 
 
 def _draw_items(plot: Plot, height_share: float = 1.0) -> charts.Sketch:
-    """Draw the items of one plot on its axes, without its note and its lower plot."""
+    """Draw the items of one plot with axes, labels and toggles, but without its note and its lower plot."""
     height = HANDLE_HEIGHT if plot.handle is not None else charts.MAIN_HEIGHT if plot.is_main else HEIGHT
     height = plot.height or height
     fig = charts.Sketch(_build_axis(plot.x), _build_axis(plot.y), height)
@@ -112,16 +110,15 @@ def _draw_items(plot: Plot, height_share: float = 1.0) -> charts.Sketch:
             case Level(is_vertical=True):
                 line_style = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 1.5}
                 hover_text = f"{item.name}<br>{plot.x.label}: %{{x:{plot.x.number_format}}}"
-                level_xs = [item.value, item.value]
-                options: dict[str, Any] = {"line": line_style, "opacity": 1.0, "mode": "lines"}
-                fig.data.append(build_trace(item.name, level_xs, plot.y.limits, hover_text, **options))
+                trace = build_trace(item.name, [item.value] * 2, plot.y.limits, hover_text)
+                fig.data.append({**trace, "line": line_style, "opacity": 1.0, "mode": "lines"})
             case Level():
                 charts.add_horizontal_line(fig, item.value, item.name, item.dash)
-    num_curves = sum(1 + isinstance(item, Cells) for item in plot.items if not isinstance(item, Band))
-    if num_curves > 1:
+    num_entries = sum(1 + isinstance(item, Cells) for item in plot.items if not isinstance(item, Band))
+    if num_entries > 1:
         labels.label_items(fig, plot, height * height_share)
     _add_toggles(fig, plot)
-    fig.layout["showlegend"] = num_curves > 1 and any(trace.get("showlegend", True) for trace in fig.data)
+    fig.layout["showlegend"] = num_entries > 1 and any(trace.get("showlegend", True) for trace in fig.data)
     return fig
 
 
@@ -132,8 +129,8 @@ def _add_toggles(fig: charts.Sketch, plot: Plot) -> None:
         for trace in fig.data:
             if trace.get("name", "").removesuffix(labels.SUFFIX) in toggle.item_names:
                 trace |= {**options, "showlegend": False}
-        line = {"mode": "lines", "line": {"color": charts.NEUTRAL_COLOR}}
-        fig.data.append({**charts.EMPTY_TRACE, **line, "name": toggle.name, "meta": "toggle", **options})
+        entry_trace = {**charts.EMPTY_TRACE, "mode": "lines", "line": {"color": charts.NEUTRAL_COLOR}}
+        fig.data.append({**entry_trace, "name": toggle.name, "meta": "toggle", **options})
 
 
 def draw_on_white(plot: Plot) -> go.Figure:
@@ -141,15 +138,9 @@ def draw_on_white(plot: Plot) -> go.Figure:
     fig = draw(plot)
     if plot.disclosure is not Disclosure.PUBLIC:
         charts.add_label(fig, plot.disclosure.label)
-    title = {
-        "text": plot.title,
-        "x": 0,
-        "y": 1,
-        "yref": "container",
-        "yanchor": "top",
-        "pad": {"t": 8, "l": 10},
-    }
-    fig.update_layout(template=load_white_template(), title=title | {"font": {"size": charts.LABEL_SIZE}})
+    place_options = {"x": 0, "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 8, "l": 10}}
+    title_options = {"text": plot.title, "font": {"size": charts.LABEL_SIZE}, **place_options}
+    fig.update_layout(template=load_white_template(), title=title_options)
     top_margin = (fig.layout.margin.t or charts.BUTTONS_HEIGHT) + charts.LABEL_LINE_HEIGHT
     return fig.update_layout(margin={"t": top_margin}, height=fig.layout.height + charts.LABEL_LINE_HEIGHT)
 
@@ -190,8 +181,8 @@ def _to_json_value(value: Any) -> Any:
         value = value.astype(np.result_type(np.min_scalar_type(value.min()), np.min_scalar_type(value.max())))
     if value.dtype not in TYPED_ARRAY_NAMES or not value.size:
         return _to_json_value(value.tolist())
-    text = base64.b64encode(value.tobytes()).decode("ascii")
-    typed_array = {"dtype": TYPED_ARRAY_NAMES[value.dtype], "bdata": text}
+    base64_text = base64.b64encode(value.tobytes()).decode("ascii")
+    typed_array = {"dtype": TYPED_ARRAY_NAMES[value.dtype], "bdata": base64_text}
     return typed_array | ({"shape": ", ".join(map(str, value.shape))} if value.ndim > 1 else {})
 
 
@@ -230,15 +221,15 @@ def build_log_axis(title: str, limits: tuple[float, float]) -> dict[str, object]
     margin_decades = AXIS_MARGIN * num_decades
     # Plotly's own ticks read 2, 5, 2, 5 without the power; whole decades with separators read better.
     # On a range like 5 to 10, D2 leaves labels at the two ends only, on which Plotly places the title wrongly.
-    dtick = 1 if num_decades > 2.5 else "D2" if num_decades > 0.5 else "D1"
-    tick_options = {"exponentformat": "power"} if dtick == 1 else {"tickformat": ".0e"}
+    tick_step = 1 if num_decades > 2.5 else "D2" if num_decades > 0.5 else "D1"
+    tick_options = {"exponentformat": "power"} if tick_step == 1 else {"tickformat": ".0e"}
     if high <= 1e7 and low >= 1e-4:
         tick_options = {"tickformat": NUMBER}
     return {
         "title": {"text": title},
         "type": "log",
         "range": [math.log10(low) - margin_decades, math.log10(high) + margin_decades],
-        "dtick": dtick,
+        "dtick": tick_step,
         **tick_options,
     }
 
@@ -246,8 +237,8 @@ def build_log_axis(title: str, limits: tuple[float, float]) -> dict[str, object]
 def build_linear_axis(title: str, limits: tuple[float, float], is_percent: bool = False) -> dict[str, object]:
     """Build Plotly's properties of a linear axis with fixed limits, in per cent or as numbers; no margin."""
     # On a short axis, several ticks would read the same without a decimal.
-    format_text = NUMBER if not is_percent else ".0%" if limits[1] - limits[0] >= 0.05 else ".1%"
-    return {"title": {"text": title}, "range": list(limits), "tickformat": format_text}
+    number_format = NUMBER if not is_percent else ".0%" if limits[1] - limits[0] >= 0.05 else ".1%"
+    return {"title": {"text": title}, "range": list(limits), "tickformat": number_format}
 
 
 def build_trace(name: str, x: npt.ArrayLike, y: npt.ArrayLike, hover: str, **options: Any) -> dict[str, Any]:
@@ -309,12 +300,13 @@ def _build_error_bars(series: Series, centers: npt.NDArray[Any], axis_letter: st
     low_ends, high_ends = (np.asarray(ends, dtype=np.float64) for ends in (series.low_ends, series.high_ends))
     # Each has its own colour: Streamlit's theme draws all others in one.
     color = charts.NEUTRAL_COLOR if isinstance(series, Bars) else LINE_STYLES[series.style]["color"]
-    lengths = {"array": high_ends - centers, "symmetric": False, "arrayminus": centers - low_ends}
-    return {f"error_{axis_letter}": {"type": "data", **lengths, "thickness": 1.2, "width": 4, "color": color}}
+    options = {"type": "data", "symmetric": False, "thickness": 1.2, "width": 4, "color": color}
+    end_options = {"array": high_ends - centers, "arrayminus": centers - low_ends}
+    return {f"error_{axis_letter}": {**options, **end_options}}
 
 
 def _build_bars(plot: Plot, bars: Bars) -> dict[str, Any]:
-    """Build the trace of bars, horizontal ones if the names stand on the vertical axis."""
+    """Build the trace of bars with their error bars, horizontal ones if the names stand on the vertical axis."""
     is_horizontal = plot.y.scale is Scale.NAMES
     bar_names, bar_ends = map(np.asarray, (bars.y, bars.x) if is_horizontal else (bars.x, bars.y))
     axis_letter, axis = ("x", plot.x) if is_horizontal else ("y", plot.y)
@@ -322,8 +314,8 @@ def _build_bars(plot: Plot, bars: Bars) -> dict[str, Any]:
     number_format = axis.number_format
     length_text, end_text = f"%{{{axis_letter}:{number_format}}}", f"%{{customdata[0]:{number_format}}}"
     hover_text = write_hover(plot, bars.name).replace(length_text, end_text)
-    for position, (hover_label, _) in enumerate(bars.hover_numbers, 1):
-        hover_text += f"<br>{hover_label}: %{{customdata[{position}]:.3~g}}"
+    for number_index, (hover_label, _) in enumerate(bars.hover_numbers, 1):
+        hover_text += f"<br>{hover_label}: %{{customdata[{number_index}]:.3~g}}"
     return dict(
         type="bar",
         **{axis_letter: bar_ends - bars.base_value, "y" if is_horizontal else "x": bar_names},
@@ -351,19 +343,19 @@ def _add_regions(fig: charts.Sketch, plot: Plot, regions: Regions) -> None:
     hover_label, _ = regions.hover_number
     hover_text = f"{write_hover(plot, '').removeprefix('<br>')}<br>{hover_label}: %{{customdata:.3~g}}"
     region_styles = [(name, LINE_STYLES[style]["color"]) for name, style in regions.region_styles]
-    hatchings = [item.values for item in plot.items if isinstance(item, Hatching)]
-    charts.add_regions(fig, regions, region_styles, hover_text, hatchings)
+    hatching_arrays = [item.values for item in plot.items if isinstance(item, Hatching)]
+    charts.add_regions(fig, regions, region_styles, hover_text, hatching_arrays)
 
 
 def _build_cells(plot: Plot, cells: Cells) -> list[dict[str, Any]]:
-    """Build the trace of cells, coloured by their ratio to the lightest value, and that of their contour, if any."""
-    x, y = (np.asarray(values, dtype=np.float64) for values in (cells.x, cells.y))
+    """Build the heatmap of cells, coloured by their ratio to the lightest value, and that of their contour, if any."""
+    x, y = (np.asarray(v, dtype=np.float64) for v in (cells.x, cells.y))
     ratios = cells.values / max(cells.lightest_value, np.finfo(np.float64).tiny)
     color_bar = {"title": {"text": "error ÷ best error", "side": "right"}, "thickness": 12, "len": 0.9}
     tick_texts = [*map("{:g}".format, CELL_TICKS[:-1]), "≥ 4"]
     hover_text = f"{write_hover(plot, cells.name)}<br>{cells.name}: %{{customdata:,.3~g}}<extra></extra>"
     # Readable without colours: it goes from light to dark.
-    trace = go.Heatmap(
+    heatmap = go.Heatmap(
         x=x,
         y=y,
         z=np.log10(np.clip(ratios, 1.0, CELL_TICKS[-1])),
@@ -375,7 +367,7 @@ def _build_cells(plot: Plot, cells: Cells) -> list[dict[str, Any]]:
         hovertemplate=hover_text.removeprefix(f"{cells.name}<br>"),
         name=cells.name,
     )
-    traces = [trace.to_plotly_json()]
+    traces = [heatmap.to_plotly_json()]
     if cells.named_contour_multiple is not None:
         line_style = {"color": LINE_STYLES[Style.SMOOTH]["color"], "width": 2, "dash": "dash"}
         contour_options = charts.build_contour_options(*cells.named_contour_multiple, line_style)

@@ -26,7 +26,7 @@ PRINTED = "as the program prints it"
 
 @dataclass(frozen=True)
 class ReleaseSheet:
-    """What to state with released numbers.
+    """What to state with released numbers: statistics as (name, standard error, bound), guarantee, methods and code.
 
     Attributes:
         title: The title of the page that chose the bound.
@@ -55,30 +55,29 @@ class ReleaseSheet:
         ]
         rows = [("Statistic", "Released", "± (noise)", "Bound"), *rows]
         lines = ["| " + " | ".join(map(_escape, row)) + " |" for row in rows]
-        facts = [f"| {name} | {_escape(text)} |" for name, text in self.facts.items()]
-        note = "± is the standard error of the noise, bias not included."
-        return "\n".join(
-            (lines[0], "|-|-|-|-|", *lines[1:], "", note, "", "| Guarantee | Statement |", "|-|-|", *facts)
-        )
+        fact_lines = [f"| {name} | {_escape(text)} |" for name, text in self.facts.items()]
+        note_sentence = "± is the standard error of the noise, bias not included."
+        lines = [lines[0], "|-|-|-|-|", *lines[1:], "", note_sentence, ""]
+        return "\n".join((*lines, "| Guarantee | Statement |", "|-|-|", *fact_lines))
 
     def write_markdown(self, released_texts: Mapping[str, str]) -> str:
         """Write the whole sheet as Markdown; the argument is that of `write_tables`."""
-        parts = [f"# Release sheet: {self.title}", self.write_tables(released_texts), "## Methods"]
-        parts.append(_escape(self.methods.text))
+        section_texts = [f"# Release sheet: {self.title}", self.write_tables(released_texts), "## Methods"]
+        section_texts.append(_escape(self.methods.text))
         if self.code is not None:
-            parts.append(f"## Code\n\n```{self.code.language}\n{self.code.text.rstrip()}\n```")
-        return "\n\n".join((*parts, f"## Citation\n\n```\n{self.methods.bibtex.rstrip()}\n```\n"))
+            section_texts.append(f"## Code\n\n```{self.code.language}\n{self.code.text.rstrip()}\n```")
+        return "\n\n".join((*section_texts, f"## Citation\n\n```\n{self.methods.bibtex.rstrip()}\n```\n"))
 
     def write_html(self, released_texts: Mapping[str, str]) -> str:
         """Write the whole sheet as one HTML file that loads nothing; the argument is that of `write_tables`."""
         from dpcore.report.report_html import POLICY, read_file  # It loads Plotly.
 
-        style = read_file("report.css").replace("FOOT", "Made with Sweet Spot")
+        css_text = read_file("report.css").replace("FOOT", "Made with Sweet Spot")
         return (
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Release sheet</title>'
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<style>{style} th {{ width: 22%; }}</style></head><body><main class='methods'>"
+            f"<style>{css_text} th {{ width: 22%; }}</style></head><body><main class='methods'>"
             f"{render_block(self.write_markdown(released_texts))}</main></body></html>\n"
         )
 
@@ -109,24 +108,22 @@ def build_sheet(
     )
     bound_facts = [card.disclosure] if isinstance(card.disclosure, ReleaseFacts) else []
     range_facts = [form.range_facts] if isinstance(form, Choice) and form.range_facts is not None else []
-    spent = [
-        *ledger.releases,
-        *(facts for facts in (*bound_facts, *range_facts) if facts not in ledger.releases),
-    ]
-    total = Ledger((*spent, ReleaseFacts(epsilon, delta, neighbours, "this release"))).total
-    assert total is not None
+    new_facts = [facts for facts in (*bound_facts, *range_facts) if facts not in ledger.releases]
+    spent_facts = [*ledger.releases, *new_facts]
+    total_facts = Ledger((*spent_facts, ReleaseFacts(epsilon, delta, neighbours, "this release"))).total
+    assert total_facts is not None
     source_text = "from public data"
     if is_private:
         source_text = f"from the private data: {NOT_STATED}. Choose it with DP, or without these data"
     elif bound_facts:
         source_text = f"with DP ({bound_facts[0].guarantee}; {bound_facts[0].mechanism})"
-    this_text = f" ({format_rounded_up(epsilon)} for this release)" if spent else ""
+    release_text = f" ({format_rounded_up(epsilon)} for this release)" if spent_facts else ""
     facts_by_name = {
-        "ε in all": f"{format_rounded_up(total.epsilon)}{this_text}",
-        "δ in all": format_rounded_up(total.delta),
-        "Relation": total.neighbours.value,
+        "ε in all": f"{format_rounded_up(total_facts.epsilon)}{release_text}",
+        "δ in all": format_rounded_up(total_facts.delta),
+        "Relation": total_facts.neighbours.value,
         "Unit of protection": "a user's values"
-        if total.neighbours is Neighbours.REPLACE_VALUES
+        if total_facts.neighbours is Neighbours.REPLACE_VALUES
         else "a user with all their rows",
         "Bound chosen": source_text,
     }
@@ -136,8 +133,8 @@ def build_sheet(
     if card.disclosure is not Disclosure.PUBLIC:
         form = _remove_names(form)
     library = (card.code and card.code.library) or Program.OPENDP
-    programs = ((program, write(form, program)) for program in (library, *LIBRARIES))
-    library, code = next(((program, code) for program, code in programs if code.text), (library, None))
+    program_codes = ((program, write(form, program)) for program in (library, *LIBRARIES))
+    library, code = next(((program, code) for program, code in program_codes if code.text), (library, None))
     statistics = _describe_statistics(form, library)
     bounds_text = "; ".join(f"{name}: {bound_text}" for name, _, bound_text in statistics)
     has_own_bound = card.disclosure == answer.disclosure
@@ -157,7 +154,7 @@ def _escape(text: str) -> str:
 
 
 def _list_names(answer: Answer) -> list[str]:
-    """List what an answer releases, as it was entered."""
+    """List the names of what an answer releases: lines of a plan or quantiles, as entered, or its statistic."""
     if answer.setting is None:
         return [line.label for line in answer.parameters.parsed_lines]
     if answer.setting.statistic is Quantity.QUANTILE:
@@ -166,15 +163,15 @@ def _list_names(answer: Answer) -> list[str]:
 
 
 def _name_quantile(q: float) -> str:
-    """Name a quantile."""
+    """Return the name of a quantile, from its share of rows."""
     return f"quantile {wording.digits(q)}"
 
 
 def _describe_statistics(form: Choice | Several, library: Program) -> tuple[tuple[str, str, str], ...]:
     """Describe each statistic of a form: its name, the standard error of the library's noise, and its bound."""
     if isinstance(form, Several):
-        dropped = [(name, "0", "none: 0 is published") for name in form.zero_names]
-        return (*(_describe_statistic(release, library, form) for release in form.releases), *dropped)
+        zero_statistics = [(name, "0", "none: 0 is published") for name in form.zero_names]
+        return (*(_describe_statistic(release, library, form) for release in form.releases), *zero_statistics)
     if form.quantity is Quantity.QUANTILE:
         return tuple((_name_quantile(q), "none", form.bound_text) for q in form.quantiles)
     return (_describe_statistic(ReleaseShare(form.quantity.value, form, 1), library),)
@@ -183,10 +180,10 @@ def _describe_statistics(form: Choice | Several, library: Program) -> tuple[tupl
 def _describe_statistic(
     release: ReleaseShare, library: Program, several: Several | None = None
 ) -> tuple[str, str, str]:
-    """Describe one release, alone or one of several."""
+    """Return the name, the standard error of the noise and the bound of a release, alone or one of several, texts."""
     shared_noise = None if several is None else several.find_noise(release, library)
-    noise = find_release_noise(protect_replaced_user(release.choice, library), library, shared_noise)
-    noise_text = "none" if noise is None else wording.number(noise.deviation, 4)
+    release_noise = find_release_noise(protect_replaced_user(release.choice, library), library, shared_noise)
+    noise_text = "none" if release_noise is None else wording.number(release_noise.deviation, 4)
     if release.choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS):
         noise_text = PRINTED
     return release.name, noise_text, release.choice.bound_text
@@ -202,5 +199,5 @@ def _remove_names(form: Choice | Several) -> Choice | Several:
 
 def _hide_columns(choice: Choice) -> Choice:
     """Return a choice with placeholders for the names of file and columns."""
-    columns: dict[str, Any] = {"privacy_unit": ("user_id",), "value_column": "value", "group_column": "group"}
-    return replace(choice, file="events.csv", layout=None, has_known_columns=False, **columns)
+    names: dict[str, Any] = {"privacy_unit": ("user_id",), "value_column": "value", "group_column": "group"}
+    return replace(choice, file="events.csv", layout=None, has_known_columns=False, **names)

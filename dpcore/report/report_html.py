@@ -61,9 +61,9 @@ def _load_template() -> jinja2.Template:
     return jinja_environment.from_string(re.sub(r"\n +", "", read_file("report.html")))
 
 
-def read_file(name: str) -> str:
+def read_file(file_name: str) -> str:
     """Read a text file of this folder."""
-    return (Path(__file__).parent / name).read_text(encoding="utf-8")
+    return (Path(__file__).parent / file_name).read_text(encoding="utf-8")
 
 
 # Classes of labels. Their colours stay on paper: they repeat what their words say.

@@ -38,7 +38,7 @@ NUMBERS_PER_LINE = 12
 
 @dataclass
 class Code:
-    """Python code under construction, with the names that it imports.
+    """Python code under construction, with what it imports as (module, name).
 
     Attributes:
         imports: (module, name) of everything used.
@@ -195,9 +195,9 @@ def write_script(
         "How sure it is, and what is assumed": _PROOFS_CODE,
         FIGURES_TITLE: _FIGURES_CODE,
     }
-    heads = {"title": page_title, "made": created.strftime("%Y-%m-%d"), "label": _write_label(source)}
+    header_texts = {"title": page_title, "made": created.strftime("%Y-%m-%d"), "label": _write_label(source)}
     cell_texts = [f"# %% {title}\n{cell_code.strip()}" for title, cell_code in code_by_cell_title.items()]
-    return "\n\n\n".join([_HEADER_TEMPLATE.format(version=VERSION, **heads), *cell_texts]) + "\n"
+    return "\n\n\n".join([_HEADER_TEMPLATE.format(version=VERSION, **header_texts), *cell_texts]) + "\n"
 
 
 _CALL_COMMENT = """
@@ -247,6 +247,13 @@ def write_dataset_cell(code: Code, source: Source, public_only: bool) -> str:
     if source.needs_rows and dataset.privacy_unit:
         return _write_events_cell(code, source, public_only)
     disclosure_code = code.write(dataset.disclosure)
+    if source.needs_rows and dataset.values is not None and dataset.values.bins is not None:
+        code.import_name("read_summary", "dpcore.counting.files")
+        file_name = "values.json" if public_only and dataset.is_private else dataset.name
+        file_check_code = _write_file_check(
+            code, file_name, "Put the file of binned values into this folder."
+        )
+        return f"{file_check_code}\ndata = read_summary([FILE], provenance={disclosure_code})"
     holds_sizes = dataset.disclosure is Disclosure.PUBLIC and dataset.histogram.sizes.size <= MAX_INLINE_SIZES
     if holds_sizes or dataset.release is not None:
         code.import_name("Dataset", "dpcore.dataset")
@@ -262,11 +269,11 @@ def write_dataset_cell(code: Code, source: Source, public_only: bool) -> str:
     file_name = "histogram-PRIVATE-do-not-publish.csv" if is_private else "histogram.csv"
     roles_code = code.write(Roles(TableKind.HISTOGRAM, size="size", users="users"))
     remedy_sentence = "Download it on the page Data, button Histogram (CSV), into this folder."
-    file_check_code = _check_file(code, file_name, remedy_sentence)
+    file_check_code = _write_file_check(code, file_name, remedy_sentence)
     return f"{file_check_code}\ndata = {_write_count_call(code, '[FILE]', roles_code, disclosure_code)}"
 
 
-def _check_file(code: Code, file_name: str, remedy_sentence: str) -> str:
+def _write_file_check(code: Code, file_name: str, remedy_sentence: str) -> str:
     """Write the lines that name a file and say in a sentence what to do if it is missing."""
     code.import_name("Path", "pathlib")
     return (
@@ -299,7 +306,7 @@ def write_table_cell(
     file_name = "your-table.csv" if public_only and dataset.is_private else dataset.name
     return (
         "# The table that was loaded on the page.\n"
-        f"{_check_file(code, file_name, 'Put the table that was loaded on the page into this folder.')}\n"
+        f"{_write_file_check(code, file_name, 'Put the table that was loaded on the page into this folder.')}\n"
         "table = read_table(FILE.read_bytes(), FILE.name)\n"
         f"design = {'guess_design(table)' if design is None else code.write(design)}\n"
         f"data = build_dataset(table, design, {code.write(dataset.disclosure)})"
@@ -320,27 +327,26 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
         further_user=tuple(further_user_columns),
         contribution=dataset.contribution,
     )
-    file_names, column_names, reading = [dataset.name], tuple[str, ...](), dict[str, str]()
-    if dataset.layout is not None:
-        column_names, reading = dataset.layout.files[0].names, _list_reading_options(dataset.layout)
-        file_names = [file_layout.name for file_layout in dataset.layout.files]
-        is_one_user = dataset.layout.missing_is_a_user
+    file_names, column_names, reading_options = [dataset.name], tuple[str, ...](), dict[str, str]()
+    if (layout := dataset.layout) is not None:
+        column_names, reading_options = layout.files[0].names, _list_reading_options(layout)
+        file_names = [file_layout.name for file_layout in layout.files]
         roles = replace(
             roles,
-            missing_users=MissingUsers.ONE_USER if is_one_user else MissingUsers.LEAVE_OUT,
+            missing_users=MissingUsers.ONE_USER if layout.missing_is_a_user else MissingUsers.LEAVE_OUT,
             drops_missing=dataset.drops_missing,
-            missing_constant=dataset.layout.missing_constant,
-            value=roles.value or dataset.layout.dropped_column or None,
+            missing_constant=layout.missing_constant,
+            value=roles.value or layout.dropped_column or None,
         )
     if public_only and dataset.is_private:
         file_names = ["your-file.csv"]
     code.import_name("Path", "pathlib")
-    code_texts = code.write(roles), code.write(dataset.disclosure)
+    argument_codes = code.write(roles), code.write(dataset.disclosure)
     return (
         "# What was loaded in Data: the answer needs its rows.\n"
         f"FILES = {file_names!r}\nfor name in FILES:\n    if not Path(name).exists():\n"
         '        raise SystemExit(f"The file {name} is missing. Put what was loaded in Data into this folder.")\n'
-        f"data = {_write_count_call(code, 'FILES', *code_texts, column_names, reading)}"
+        f"data = {_write_count_call(code, 'FILES', *argument_codes, column_names, reading_options)}"
     )
 
 
@@ -350,14 +356,14 @@ def _write_count_call(
     roles_code: str,
     disclosure_code: str,
     column_names: Sequence[str] = (),
-    reading: Mapping[str, str] | None = None,
+    reading_options: Mapping[str, str] | None = None,
 ) -> str:
     """Write the call that opens files and counts them; the arguments are code."""
     code.import_name("count", "dpcore.counting")
     code.import_name("open_files", "dpcore.counting")
     # Names are given where the files hold none.
     names_code = f".with_names({code.write(list(column_names))})" if column_names else ""
-    reading_code = "".join(f", {name}={text!r}" for name, text in (reading or {}).items())
+    reading_code = "".join(f", {name}={text!r}" for name, text in (reading_options or {}).items())
     return (
         f"count(open_files({files_code}{reading_code}){names_code}, {roles_code}, {disclosure_code}).dataset"
     )
@@ -393,9 +399,9 @@ def write_settings(call: Call, command_name: str, dataset: Dataset, column_argum
         column_arguments: The arguments of the call that say how data are read.
     """
     call_name, settings = call
-    used_columns = {key: column for key, column in list_columns(dataset).items() if key in column_arguments}
-    setting_items = {**used_columns, **settings}.items()
-    setting_lines = [f"{key} = {_to_toml(value)}" for key, value in setting_items if value is not None]
+    data_settings = {key: value for key, value in list_columns(dataset).items() if key in column_arguments}
+    all_settings = {**data_settings, **settings}
+    setting_lines = [f"{key} = {_to_toml(value)}" for key, value in all_settings.items() if value is not None]
     return "\n".join([_SETTINGS_HEADER.format(name=call_name, command=command_name), *setting_lines, ""])
 
 
@@ -407,7 +413,7 @@ _SETTINGS_HEADER = """\
 
 
 def list_columns(dataset: Dataset) -> dict[str, Any]:
-    """List the columns that data were read from, and public if they are, by argument of a call."""
+    """List the columns and options that data were read by, and public if they are, by argument of a call."""
     pairs_or_tasks = dataset.pairs or dataset.tasks
     columns_by_argument: dict[str, tuple[str, ...]] = {
         "user": dataset.privacy_unit,
@@ -416,20 +422,20 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
     }
     if not dataset.privacy_unit:  # Counts, or a histogram: they come without columns of rows.
         columns_by_argument = {}
-    column_settings: dict[str, Any] = {
-        key: columns[0] if len(columns) == 1 else list(columns)
-        for key, columns in columns_by_argument.items()
+    data_settings: dict[str, Any] = {
+        argument: columns[0] if len(columns) == 1 else list(columns)
+        for argument, columns in columns_by_argument.items()
         if any(columns)
     }
-    if dataset.layout is not None and dataset.layout.has_missing_rule and "value" in column_settings:
-        column_settings["missing"] = DROP if dataset.drops_missing else dataset.layout.missing_constant
+    if dataset.layout is not None and dataset.layout.has_missing_rule and "value" in data_settings:
+        data_settings["missing"] = DROP if dataset.drops_missing else dataset.layout.missing_constant
     if dataset.layout is not None:
-        column_settings |= _list_reading_options(dataset.layout)
-    return column_settings | ({"disclosure": "public"} if dataset.provenance is Disclosure.PUBLIC else {})
+        data_settings |= _list_reading_options(dataset.layout)
+    return data_settings | ({"disclosure": "public"} if dataset.provenance is Disclosure.PUBLIC else {})
 
 
 def _list_reading_options(layout: TableLayout) -> dict[str, str]:
-    """Return the sheet of workbooks and the separator that a person named, as arguments of `open_files`."""
+    """Return the sheet of workbooks and the separator that a person named, as arguments of `open_files`; or none."""
     first_file = layout.files[0]
     separator = first_file.separator if first_file.has_stated_separator else ""
     options = {"sheet": first_file.sheet, "separator": {" +": "blank", "\t": "tab"}.get(separator, separator)}
@@ -443,7 +449,7 @@ def can_read_again(dataset: Dataset) -> bool:
 
 
 def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the settings that such a file holds, whoever wrote it; the call checks what they mean.
+    """Read the settings of a call from a TOML file, whoever wrote it; the call checks what they mean.
 
     Raises:
         InvalidInput: It cannot be read, or is no TOML.

@@ -26,7 +26,7 @@ from dpcore.common.parameters import (
 )
 from dpcore.common.programs import Program
 from dpcore.contributions import MAX_SIZE, FloatArray
-from dpcore.data.totals_per_user import SIGNED_REMEDY, Amounts, sum_per_user
+from dpcore.data.totals_per_user import SIGNED_REMEDY, Amounts
 from dpcore.dataset import Dataset
 from dpcore.total import nonnegative, strategies
 from dpcore.total.nonnegative import TotalProblem
@@ -175,7 +175,7 @@ def compute_user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
         return UserTotals(None, refusal_sentence=refusal_sentence)
     column_name = dataset.values.column
     with np.errstate(over="ignore", invalid="ignore"):
-        sums = sum_per_user(dataset.values)
+        sums = dataset.values.sum_per_user(dataset.values.values)
     if not np.isfinite(float(np.abs(sums).sum())):
         refusal_sentence = "The totals are too large to add up."
         return UserTotals(None, None, column_name, refusal_sentence)

@@ -52,7 +52,7 @@ class Strategy:
 
     @property
     def name(self) -> str:
-        """Return the strategy's name in a legend."""
+        """Return the name in a legend: ``best bound``, ``median``, or ``99 % quantile``."""
         if self.share is None:
             return "best bound"
         return "median" if self.share == 0.5 else f"{wording.entered(100.0 * self.share)} % quantile"
@@ -163,15 +163,15 @@ def simulate_strategies(
     mean_errors, standard_errors = np.full(bounds.shape, np.nan), np.full(bounds.shape, np.nan)
     generator = np.random.default_rng(seed)
     draw_noise = generator.laplace if problem.mechanism is NoiseKind.LAPLACE else generator.normal
-    for num_done, position in enumerate(np.ndindex(bounds.shape)):
+    for num_done, index_pair in enumerate(np.ndindex(bounds.shape)):
         if should_stop():
             break
         # Less the sum itself: noise, and what the bound cuts away.
-        noise = draw_noise(0.0, noise_scales[position], size=num_runs)
-        run_deviations = noise - problem.amounts.excess(bounds[position])
+        noise_draws = draw_noise(0.0, noise_scales[index_pair], size=num_runs)
+        run_deviations = noise_draws - problem.amounts.excess(bounds[index_pair])
         run_errors = np.abs(run_deviations) / problem.amounts.total
-        mean_errors[position] = run_errors.mean()
-        standard_errors[position] = run_errors.std(ddof=1) / np.sqrt(num_runs)
+        mean_errors[index_pair] = run_errors.mean()
+        standard_errors[index_pair] = run_errors.std(ddof=1) / np.sqrt(num_runs)
         progress((num_done + 1) / bounds.size)
     is_cancelled = bool(np.isnan(mean_errors).any())
     return StrategyPoints(e, tuple(strategies), mean_errors, standard_errors, int(num_runs), is_cancelled)

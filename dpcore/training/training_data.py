@@ -151,7 +151,7 @@ def find_unlisted_levels(design: Design) -> list[InputProblem]:
             remedy="Write the public list, the reference level first, or leave the column out",
         )
         for feature in design.features
-        if feature.encoding is FeatureKind.CATEGORIES and not feature.levels
+        if feature.encoding is FeatureKind.CATEGORIES and not feature.further_levels
     ]
 
 

@@ -70,17 +70,17 @@ def _show_training(parameters: OwnersParameters) -> None:
     if is_started:
         jobs.start(JOB_KEY, training_key, functools.partial(run_study, study, records), is_heavy=True)
     is_running = jobs.watch(JOB_KEY, "Training")
-    last_run = jobs.find_partial_result(JOB_KEY) if is_running else jobs.find_result(JOB_KEY)
+    keyed_result = jobs.find_partial_result(JOB_KEY) if is_running else jobs.find_result(JOB_KEY)
     # Of other records they would stand under the wrong label.
-    if last_run is None or last_run[0][:2] != training_key[:2] or last_run[1].share_done == 0.0:
+    if keyed_result is None or keyed_result[0][:2] != training_key[:2] or keyed_result[1].share_done == 0.0:
         if not is_running:
             st.caption("Nothing was trained yet.")
         return
-    if last_run[0] != training_key:
+    if keyed_result[0] != training_key:
         if is_running:
             return
         st.caption(":material/history: These are for earlier settings; train again.")
-    _show_results(last_run[1], is_running, provenance, has_paper=not account)
+    _show_results(keyed_result[1], is_running, provenance, has_paper=not account)
 
 
 def _show_results(result: StudyResult, is_running: bool, provenance: Provenance, has_paper: bool) -> None:
@@ -130,23 +130,23 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
 
 
 def show_files(answer: Answer) -> None:
-    """Offer the whole answer, and the choice as a file."""
+    """Offer report, methods, script and choice as files; the report holds the results of the last training, if any."""
     assert answer.write_choice is not None
-    source, card = report_content.build_session_source(), None
+    source, study_card = report_content.build_session_source(), None
     latest_training = jobs.find_result(JOB_KEY)
     if latest_training is not None and latest_training[1].share_done > 0.0:
         (record_source, _, _, disclosure), study_result = latest_training
-        card = TrainingCard(study_result, disclosure, record_source is not RecordSource.UPLOAD)
+        study_card = TrainingCard(study_result, disclosure, record_source is not RecordSource.UPLOAD)
     report_content.draw(
         "owners",
-        answer.disclosure if card is None or not card.is_private else card.disclosure,
-        lambda: build_report(answer, source, card),
+        answer.disclosure if study_card is None or not study_card.is_private else study_card.disclosure,
+        lambda: build_report(answer, source, study_card),
         answer.methods,
         f"**Choice** holds every bound and crossing. Label: *{answer.disclosure.label}*.",
         [("Choice (JSON)", "owners_choice.json", answer.write_choice)],
         answer.disclosure,
     )
-    if card is not None:
+    if study_card is not None:
         st.caption(
-            f"The report holds the accuracies of the last training. Their label: *{card.disclosure.label}*."
+            f"The report holds the accuracies of the last training. Their label: *{study_card.disclosure.label}*."
         )

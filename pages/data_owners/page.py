@@ -48,7 +48,7 @@ class OwnersPage(Page):
         return {"Accuracy": lambda: contents.show(answer.parameters)}
 
     def show_files(self, answer: Answer, dataset: Dataset, label: str) -> None:
-        """Offer the answer, with what was trained."""
+        """Offer the files of the answer; the report holds the results of the last training, too."""
         contents.show_files(answer)
 
 

@@ -18,7 +18,7 @@ QUESTION = Question(
     " Simulation: nothing is released.",
     sentence="Data owners could train a model together: should they?",
     release_phrase="A model trained across several data owners",
-    own_file_name="loaded",
+    file_entry_name="loaded",
     parameters=OwnersParameters,
     other_origins=table_upload.ENTRIES
     | FieldOrigin.PUBLIC.each("tabs", "paper_figure")
@@ -29,7 +29,7 @@ QUESTION = Question(
 def find_disclosure(
     parameters: OwnersParameters, dataset: Dataset, own_dataset: Dataset | None = None
 ) -> Provenance:
-    """Return the label of the answer.
+    """Return the label of the answer: that of the data, or private for changed fields beside private data.
 
     Owners that are entered beside private data may have been read off them: what such a field does not hold from the
     start is as private as they are. A DP histogram empties these fields (see `dpcore.common.parameters.FieldOrigin`).
@@ -42,8 +42,8 @@ def find_disclosure(
     if parameters.source is OwnersSource.DATA:
         return dataset.provenance
     is_entered = any(
-        getattr(parameters, name) not in (None, QUESTION.get_initial_value(name))
-        for name, field in QUESTION.fields.items()
+        getattr(parameters, field_name) not in (None, QUESTION.get_initial_value(field_name))
+        for field_name, field in QUESTION.fields.items()
         if field.origin is not FieldOrigin.PUBLIC
     )
     is_private = dataset.is_private or (own_dataset is not None and own_dataset.is_private)

@@ -47,7 +47,7 @@ UPLOAD = TableUpload(
     QUESTION,
     uploader_label="A table with one row per record: a numeric label of 2 to 20 classes, features, and a column that "
     "says whose it is (CSV)",
-    label="Label: the class that is predicted",
+    label_prompt="Label: the class that is predicted",
     public_help="Accuracies are computed without noise: of private data they are private.",
     build=_build,
     build_entry=_build_entry,

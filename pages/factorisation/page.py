@@ -73,9 +73,9 @@ class FactorisationPage(Page):
             fields.draw(QUESTION, "train_epsilons")
             fields.draw_row(QUESTION, "repeats", "train_seed", shares=(1, 1))
 
-        def ask_range(unused: Collection[str]) -> bool:
+        def ask_range(unused_names: Collection[str]) -> bool:
             """Ask for the range and return True, if it is used and an end is missing."""
-            if RANGE[0] in unused:
+            if RANGE[0] in unused_names:
                 return False
             session.explain_cleared(end_name_by_key)
             if not list_missing_ends():
@@ -118,7 +118,7 @@ class FactorisationPage(Page):
         return bool(problems.entries)
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
-        """Offer the training below the card."""
+        """Show, below the card, the section that trains recommenders on the ratings."""
         with slots.answer:
             Renderer(QUESTION, answer, session.dataset()).show(show_training)
 
@@ -130,14 +130,14 @@ class FactorisationPage(Page):
         return replace(source, needs_rows=False, write_data_cell=write_data_cell)
 
     def summarise(self, answer: Answer, data: Any) -> tuple[Line, ...]:
-        """Summarise the ratings for the report."""
+        """Return lines of the report that summarise the ratings, those of the data or the generated ones."""
         dataset = data if answer.parameters.source is RatingSource.DATA else None
         return words.summarise_ratings(answer.solution, dataset)
 
     def list_report_fields(self, answer: Answer) -> Sequence[str]:
         """List the fields for the report, without those that do not apply and those of tabs."""
-        unused = {*answer.parameters.unused_names, *NOT_ANSWERED}
-        return [name for name in QUESTION.fields if name not in unused]
+        omitted_names = {*answer.parameters.unused_names, *NOT_ANSWERED}
+        return [field_name for field_name in QUESTION.fields if field_name not in omitted_names]
 
 
 FactorisationPage(QUESTION, solve_beside_page, build_answer, has_axis_controls=False).show()

@@ -26,9 +26,9 @@ def build_with_range(dataset: Dataset, parameters: GapParameters, solution: GapS
     return build_answer(dataset, parameters, solution, value_range)
 
 
-def explain_cleared_variance(unused: Collection[str]) -> bool:
+def explain_cleared_variance(unused_names: Collection[str]) -> bool:
     """Say why the variance is empty, if a release emptied it; return False, as no field was drawn."""
-    if "value_variance" not in unused:
+    if "value_variance" not in unused_names:
         session.explain_cleared({QUESTION.key("value_variance"): "σ²"})
     return False
 

@@ -19,15 +19,15 @@ def solve(dataset: Dataset, parameters: LearningParameters) -> LearningCap:
 
 def write_answer(dataset: Dataset, parameters: LearningParameters) -> str:
     """Write the best cap if users differ as is set, and if they are alike."""
-    current_cap = solve(dataset, parameters)
-    first_cap = solve(dataset, replace(parameters, loss_variance=_BEGIN.loss_variance))
-    cap_change = current_cap.max_contributions - first_cap.max_contributions
+    current_choice = solve(dataset, parameters)
+    first_choice = solve(dataset, replace(parameters, loss_variance=_BEGIN.loss_variance))
+    cap_change = current_choice.max_contributions - first_choice.max_contributions
     change_text = "It rises" if cap_change > 0 else "It falls" if cap_change < 0 else "It stays"
-    rows_text = wording.counted(current_cap.max_contributions, "row")
+    rows_text = wording.counted(current_choice.max_contributions, "row")
     return (
-        f"**{change_text}**, from {wording.number(first_cap.max_contributions)} to {rows_text}: if users differ, a "
-        f"better mix of them is worth noise of {wording.number(current_cap.privacy)} instead of "
-        f"{wording.number(first_cap.privacy)}."
+        f"**{change_text}**, from {wording.number(first_choice.max_contributions)} to {rows_text}: if users differ, a "
+        f"better mix of them is worth noise of {wording.number(current_choice.privacy)} instead of "
+        f"{wording.number(first_choice.privacy)}."
     )
 
 

@@ -26,7 +26,7 @@ class MeanPage(Page):
     """The page."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> MeanParameters | None:
-        """Draw the inputs that go with the values at hand."""
+        """Draw the inputs that go with the values at hand, and return the parameters; None if these are refused."""
         state, session_key = st.session_state, QUESTION.key
 
         def is_read_off_table(name: str) -> bool:
@@ -35,14 +35,15 @@ class MeanPage(Page):
             reads_values = state[session_key("variance_source")] is VarianceSource.FROM_VALUES
             return name in ("likeness", "user_share") and is_of_table and reads_values
 
-        def ask_range(unused: Collection[str]) -> bool:
+        def ask_range(unused_names: Collection[str]) -> bool:
             """Ask for L and U and return True if they are missing; if not, say which fields a release has emptied."""
-            end_names = {session_key("lower"): "L", session_key("upper"): "U"}
-            if question_page.ask_for_range(dataset, end_names):
+            end_name_by_key = {session_key("lower"): "L", session_key("upper"): "U"}
+            if question_page.ask_for_range(dataset, end_name_by_key):
                 return True
             if dataset.release is not None:
-                variance_name = {} if "value_variance" in unused else {session_key("value_variance"): "σ²"}
-                session.explain_cleared(end_names | variance_name)
+                if "value_variance" not in unused_names:
+                    end_name_by_key[session_key("value_variance")] = "σ²"
+                session.explain_cleared(end_name_by_key)
             return False
 
         parameters: MeanParameters | None = question_page.read_inputs(
@@ -62,7 +63,7 @@ class MeanPage(Page):
         return parameters
 
     def choose_formula_file(self, answer: Answer) -> str:
-        """Return the file on the error on this table, on users who differ, or on independent rows."""
+        """Return the formula file's name: for this table, users who differ, private counts, or independent rows."""
         solution = answer.solution
         if solution.problem.table_values is not None:
             return "formula_table"

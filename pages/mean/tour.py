@@ -16,7 +16,7 @@ from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def compute_saving(dataset: Dataset, parameters: MeanParameters) -> tuple[str, str]:
+def write_saving(dataset: Dataset, parameters: MeanParameters) -> tuple[str, str]:
     """Write two percentages: how much less error smooth weights have than the best cap, and the rows it leaves out."""
     problem = parameters.problem(dataset.histogram)
     cap_choice, smooth_choice = mean.best_cap(problem), mean.best_smooth(problem)
@@ -28,7 +28,7 @@ def compute_saving(dataset: Dataset, parameters: MeanParameters) -> tuple[str, s
 def write_answer(dataset: Dataset, parameters: MeanParameters) -> str:
     """Write what smooth weights save at the epsilon that is set, and at the first one."""
     (saving_text, cut_text), (first_saving_text, first_cut_text) = (
-        compute_saving(dataset, replace(parameters, epsilon=epsilon))
+        write_saving(dataset, replace(parameters, epsilon=epsilon))
         for epsilon in (parameters.epsilon, _BEGIN.epsilon)
     )
     epsilon_text = wording.entered(parameters.epsilon)

@@ -77,9 +77,9 @@ class MultitaskPage(Page):
         """
         best_exponent = answer.solution.comparison.recommendation[0]
         if best_exponent != answer.parameters.exponent and answer.disclosure is not Disclosure.PRIVATE:
-            label = f"Use μ = {wording.entered(best_exponent)}"
+            button_label = f"Use μ = {wording.entered(best_exponent)}"
             with slots.answer:
-                fields.button(label, "tasks_use_best", "check", use_exponent, best_exponent)
+                fields.button(button_label, "tasks_use_best", "check", use_exponent, best_exponent)
 
     def list_report_fields(self, answer: Answer) -> list[str]:
         """Return the fields that the answer depends on."""
@@ -92,7 +92,7 @@ class MultitaskPage(Page):
         return replace(source, write_data_cell=write_generated_cell) if is_generated else source
 
     def summarise(self, answer: Answer, dataset: Dataset) -> tuple[Line, ...]:
-        """Summarise users and tasks."""
+        """Return lines of the report that summarise users and tasks, those of the data or the generated ones."""
         return summarise_tasks(answer.solution, None if answer.parameters.generator else dataset)
 
 

@@ -29,8 +29,8 @@ def open_page(title: str, tab: str) -> None:
 
 
 def list_labels(destinations: Sequence[Destination | None]) -> list[str | None]:
-    """Return the label of the button to each destination; None for none."""
-    return [None if place is None else ", ".join(filter(None, place)) for place in destinations]
+    """Return the label of the button to each destination, ``page, tab``; None where there is no destination."""
+    return [None if d is None else ", ".join(filter(None, d)) for d in destinations]
 
 
 def _open_clicked_page(key: str, destinations: tuple[Destination | None, ...]) -> None:
@@ -59,14 +59,14 @@ def show_items(paper: Paper, figures_with_runs: Sequence[tuple[PaperFigure, Figu
     """Show for each numbered item of the paper where it stands, and for figures how near ours is."""
     st.markdown(paper.introduction.replace("\n", " "))
     # An item that has several figures gets the first.
-    own_pairs = [pair for pair in figures_with_runs if pair[0].paper_name == paper.title]
-    pairs_by_name = {re.split(" [(]|, ", pair[0].item_name)[0]: pair for pair in reversed(own_pairs)}
-    first_pairs = [next(filter(None, map(pairs_by_name.get, i.items.split(", "))), None) for i in paper.items]
+    paper_figures = [f for f in figures_with_runs if f[0].paper_name == paper.title]
+    figure_by_item = {re.split(" [(]|, ", f[0].item_name)[0]: f for f in reversed(paper_figures)}
+    figures = [next(filter(None, map(figure_by_item.get, i.items.split(", "))), None) for i in paper.items]
     columns = {
         "Item": [item.items for item in paper.items],
         "What it says": [_remove_markup(item.says) for item in paper.items],
         "Open": [],
-        **_list_comparisons(first_pairs),
+        **_list_comparisons(figures),
         "State": [item.state for item in paper.items],
         "What differs": [_remove_markup(item.differs) for item in paper.items],
         "Page, tab": [_remove_markup(item.places) for item in paper.items],
@@ -93,16 +93,16 @@ def _show_table(
     )
 
 
-def _list_comparisons(entries: Sequence[tuple[PaperFigure, FigureRuns] | None]) -> dict[str, list[Any]]:
-    """Return three columns: the largest difference, and small pictures of the last line, ours and theirs."""
-    cells_by_figure: list[tuple[Any, ...]] = []
-    for figure, runs in (entry or (None, None) for entry in entries):
+def _list_comparisons(figures: Sequence[tuple[PaperFigure, FigureRuns] | None]) -> dict[str, list[Any]]:
+    """Return three columns: the largest difference, and lists of the last line's numbers, ours and theirs."""
+    figure_rows: list[tuple[Any, ...]] = []
+    for figure, runs in (f or (None, None) for f in figures):
         if figure is None or runs is None:
-            cells_by_figure.append((None, None, None))
+            figure_rows.append((None, None, None))
         else:
             value_lists = (runs.summary.means[-1], figure.lines[-1].paper_values)
-            cells_by_figure.append((_write_difference(figure, runs), *map(_drop_missing, value_lists)))
-    columns = map(list, zip(*cells_by_figure, strict=True))
+            figure_rows.append((_write_difference(figure, runs), *map(_drop_missing, value_lists)))
+    columns = map(list, zip(*figure_rows, strict=True))
     return dict(zip(("Largest difference", "Ours", "Theirs"), columns, strict=True))
 
 

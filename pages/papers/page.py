@@ -27,13 +27,13 @@ def draw_body(slots: layout.PageSlots) -> None:
     st.session_state.setdefault(figure_key, FIRST_FIGURE)
     with slots.line:
         figure = find_figure(fields.pick("Figure", NAMES, figure_key, width=560))
-    runs = sections.find_newest_runs(figure)
+    figure_runs = sections.find_newest_runs(figure)
     with slots.figure:
-        figures.draw(build_plot(figure, runs))
+        figures.draw(build_plot(figure, figure_runs))
     with slots.answer:
-        show_answer(figure, runs)
+        show_answer(figure, figure_runs)
     with slots.bottom:
-        sections.describe_paper_figure(figure, runs)
+        sections.describe_paper_figure(figure, figure_runs)
         show_lists()
 
 
@@ -43,8 +43,8 @@ def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
         st.markdown(f"## {figure.item_name}, {figure.paper_name}")
         difference = figure.compute_largest_difference(runs)
         if difference is not None and figure.stated_range is None:
-            label, text = "Largest difference, ours to theirs", wording.percent(difference)
-            cards.draw_number(label, text, "", f"{difference:.3g}", "papers")
+            number_label, difference_text = "Largest difference, ours to theirs", wording.percent(difference)
+            cards.draw_number(number_label, difference_text, "", f"{difference:.3g}", "papers")
             st.markdown(f"{figure.difference_note.partition('. ')[0]}.")
         else:
             st.markdown(describe_difference(figure, runs))
@@ -69,8 +69,8 @@ def show_lists() -> None:
     st.markdown("### Every item of a paper")
     paper_key = QUESTION.key("paper")
     st.session_state.setdefault(paper_key, next(iter(PAPERS)))
-    title = fields.choice("Paper", {title: title for title in PAPERS}, paper_key)
-    contents.show_items(PAPERS[title], figures_with_runs)
+    paper_title = fields.choice("Paper", {paper_title: paper_title for paper_title in PAPERS}, paper_key)
+    contents.show_items(PAPERS[paper_title], figures_with_runs)
 
 
 layout.show(QUESTION, draw_body, has_budget=False)

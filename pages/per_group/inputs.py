@@ -34,18 +34,18 @@ def list_statistics(dataset: Dataset) -> list[Statistic]:
 
 def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters | None:
     """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
-    shares_dataset = dataset is session.dataset()
+    is_session_dataset = dataset is session.dataset()
     state, make_key = st.session_state, QUESTION.key
     options: dict[str, list[Any]] = {"statistic": list_statistics(dataset), "objective": list(Objective)}
     is_mean = state.get(make_key("statistic")) is Statistic.MEAN and Statistic.MEAN in options["statistic"]
     if is_mean:
         options["objective"] = [objective for objective in Objective if not objective.is_relative]
-    unused_fields = question_page.start_fields(QUESTION, options, shares_dataset)
-    range_keys = {make_key("lower"): "L", make_key("upper"): "U"}
+    unused_fields = question_page.start_fields(QUESTION, options, is_session_dataset)
+    end_name_by_key = {make_key("lower"): "L", make_key("upper"): "U"}
     # A link of another statistic has no range, and leaves the fields empty.
     if (
         is_mean
-        and all(state[range_key] is None for range_key in range_keys)
+        and all(state[range_key] is None for range_key in end_name_by_key)
         and state.get(make_key("proposed"))
     ):
         state[make_key("lower")], state[make_key("upper")] = state[make_key("proposed")]
@@ -54,8 +54,8 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
         (state[make_key(name)] or "").strip() for name in ("groups", "edges")
     ):
         unused_fields.append("num_groups")  # The list says how many they are.
-    asks_number = dataset.is_private and not is_mean and "num_groups" not in unused_fields
-    line_fields = ("lower", "upper") if is_mean else ("num_groups",) if asks_number else ("program",)
+    asks_num_groups = dataset.is_private and not is_mean and "num_groups" not in unused_fields
+    line_fields = ("lower", "upper") if is_mean else ("num_groups",) if asks_num_groups else ("program",)
 
     def draw_fields(*names: str) -> None:
         """Draw the fields of these names, but for unused ones."""
@@ -75,16 +75,16 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
         draw_fields(*(name for name in other_names if name not in line_fields))
     with slots.notes:
         if "floor" not in unused_fields:
-            is_large = state[make_key("objective")] is Objective.LARGE_GROUPS
-            start_text = "Groups are large from" if is_large else "Errors are divided by at least"
+            is_for_large_groups = state[make_key("objective")] is Objective.LARGE_GROUPS
+            start_text = "Groups are large from" if is_for_large_groups else "Errors are divided by at least"
             floor_text = "…" if state[make_key("floor")] is None else wording.number(state[make_key("floor")])
             st.caption(f"{start_text} {floor_text} (*More settings*).")
         if dataset.pairs is not None and dataset.pairs.rows is None:
             st.caption("These data have no rows per group: only users can be counted.")
         if is_mean:
-            if question_page.ask_for_range(dataset, range_keys):
+            if question_page.ask_for_range(dataset, end_name_by_key):
                 return None
-            session.explain_cleared(range_keys)
+            session.explain_cleared(end_name_by_key)
         parameters: PerGroupParameters | None = fields.build(
             QUESTION, unused_names=unused_fields, optional_names=QUESTION.list_fields(Place.OWN)
         )

@@ -21,7 +21,7 @@ class PerGroupPage(Page):
     """The page."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> PerGroupParameters | None:
-        """Draw the inputs that go with the statistic."""
+        """Draw the inputs that go with the statistic, and return the parameters; None if they are refused."""
         return inputs.read_inputs(dataset, slots)
 
     def draw_refused(self, slots: layout.PageSlots, dataset: Dataset, parameters: PerGroupParameters) -> None:
@@ -57,8 +57,8 @@ class PerGroupPage(Page):
         assert answer.write_choice is not None
         buttons = [("Choice (JSON)", "per_group_choice.json", answer.write_choice)]
         cards.file_buttons(buttons, dataset.provenance)
-        sizes = answer.solution.problem.pair_sizes
-        counts_text = f"{sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups"
+        pair_sizes = answer.solution.problem.pair_sizes
+        counts_text = f"{pair_sizes.pairs.size:,} sizes and {pair_sizes.task_rows.size:,} groups"
         st.caption(f"{counts_text} are too many for a file and a script.")
 
 

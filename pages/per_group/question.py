@@ -12,12 +12,12 @@ from pages.shared.data import group_list
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the range of public values, for a mean; a range that the user entered stays.
+    """Return, by field, the range of public values, for a mean; a range that the user entered stays.
 
     For private values the page asks for the range. For a release nothing is proposed.
     """
-    limits = None if dataset.pairs is None else dataset.pairs.value_range
-    return propose_range(dataset, current, ("lower", "upper"), limits=limits)
+    value_range = None if dataset.pairs is None else dataset.pairs.value_range
+    return propose_range(dataset, current, ("lower", "upper"), limits=value_range)
 
 
 QUESTION = Question(

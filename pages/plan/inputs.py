@@ -51,7 +51,7 @@ def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
 
 
 def write_settings(dataset: Dataset, answer: Answer) -> str:
-    """Return the settings as a file for the command."""
+    """Write the settings as a TOML file for the command, with the columns of the data."""
     call = questions.call_with(QUESTION.name, answer.parameters)
     assert call is not None
     name, settings = call

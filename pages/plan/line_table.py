@@ -29,11 +29,11 @@ _KEY = "plan_table"
 def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
     """Draw the table, or what an empty plan can hold, and the buttons that add; without a solution targets alone."""
     lines_text = st.session_state[QUESTION.key("lines")] or ""
-    line_texts = plan_parameters.split_lines(lines_text)
-    if line_texts:
-        rows = words.tabulate_plan(solution) if solution is not None else [{}] * len(line_texts)
-        labels = [{"label": label, "target": target} for label, target in line_texts]
-        data = [label | row for label, row in zip(labels, rows, strict=True)]
+    labels_and_targets = plan_parameters.split_lines(lines_text)
+    if labels_and_targets:
+        results = words.tabulate_plan(solution) if solution is not None else [{}] * len(labels_and_targets)
+        label_cells = [{"label": line_label, "target": target} for line_label, target in labels_and_targets]
+        data = [cells | result for cells, result in zip(label_cells, results, strict=True)]
         _mount_table(key=_KEY, data=data, height="content", on_edited_change=apply_edit)
         if solution is not None and (missed_text := words.describe_all_missed(solution)):
             st.markdown(missed_text)
@@ -51,20 +51,20 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
 def list_offered(dataset: Dataset) -> list[str]:
     """List the statistics that a plan on these data can hold; of quantiles the median."""
     has_sums = dataset.values is not None or (dataset.totals is not None and bool(dataset.totals.column))
-    has_pairs, statistics = dataset.pairs is not None, LineStatistic
-    is_offered = {
+    has_pairs = dataset.pairs is not None
+    is_offered_by_name = {
         "users": True,
         "rows": True,
         "sum": has_sums,
         "mean": dataset.values is not None,
         "median": dataset.values is not None,
-        statistics.GROUP_USERS.value: has_pairs,
-        statistics.GROUP_ROWS.value: has_pairs,
-        statistics.GROUP_SUMS.value: dataset.pairs is not None and dataset.pairs.sums is not None,
+        LineStatistic.GROUP_USERS.value: has_pairs,
+        LineStatistic.GROUP_ROWS.value: has_pairs,
+        LineStatistic.GROUP_SUMS.value: dataset.pairs is not None and dataset.pairs.sums is not None,
     }
     return [
-        name
-        for name, is_possible in is_offered.items()
+        statistic_name
+        for statistic_name, is_possible in is_offered_by_name.items()
         if is_possible and dataset.contribution is Contribution.ROWS
     ]
 
@@ -73,16 +73,16 @@ def _draw_buttons(line_texts: Sequence[str], has_values: bool) -> None:
     """Draw a button per line that can be added, and a form for any quantile if there are values."""
     with st.container(horizontal=True, key="plan_add"):
         for line_text in line_texts:
-            key, label = f"plan_add_{line_text.replace(' ', '_')}", f"Add {line_text}"
-            fields.button(label, key, "add", add_lines, [line_text])
+            button_key, button_label = f"plan_add_{line_text.replace(' ', '_')}", f"Add {line_text}"
+            fields.button(button_label, button_key, "add", add_lines, [line_text])
         if has_values:
             with st.popover("Add a quantile", icon=":material/add:", key="plan_quantile_form"):
                 q = st.number_input(
                     "Quantile, between 0 and 1", value=0.9, key="plan_quantile", format="%g", step=0.05
                 )
                 if 0.0 < q < 1.0:
-                    add = partial(add_lines, [Line(LineStatistic.QUANTILE, q).text])
-                    fields.button(f"Add quantile {wording.digits(q)}", "plan_add_quantile", "add", add)
+                    add_line = partial(add_lines, [Line(LineStatistic.QUANTILE, q).text])
+                    fields.button(f"Add quantile {wording.digits(q)}", "plan_add_quantile", "add", add_line)
                 else:
                     st.caption(":material/error: A quantile lies between 0 and 1.")
 
@@ -100,7 +100,7 @@ def apply_edit() -> None:
     """Put what was edited in the table into the plan's text; called before the page runs."""
     edit, lines_key = st.session_state[_KEY].edited, QUESTION.key("lines")
     lines_text = st.session_state[lines_key] or ""
-    labels = [label for label, _ in plan_parameters.split_lines(lines_text)]
+    labels = [line_label for line_label, _ in plan_parameters.split_lines(lines_text)]
     # The browser is not believed, and a press may be about a table that has changed since.
     index = edit.get("line") if isinstance(edit, dict) else None
     if type(index) is not int or not 0 <= index < len(labels) or labels[index] != edit.get("label"):

@@ -47,18 +47,18 @@ def describe_differences(card: Answer) -> tuple[str, ...]:
 
 
 def draw(card: Answer, key: str) -> None:
-    """Draw the button, or a link to the plan if it has the lines; nothing if the card releases no line.
+    """Draw the button that adds the card's lines, or a link to the plan that has them; without lines, why or nothing.
 
     Args:
         card: The answer that the card shows.
         key: Of the card.
     """
-    new_lines = list_lines(card)
-    if not new_lines:
+    line_texts = list_lines(card)
+    if not line_texts:
         if card.setting is not None and card.setting.statistic in REFUSALS:
             st.caption(REFUSALS[card.setting.statistic])
         return
-    if not list_missing_lines(st.session_state.get(QUESTION.key("lines")) or "", new_lines):
+    if not list_missing_lines(st.session_state.get(QUESTION.key("lines")) or "", line_texts):
         st.page_link(QUESTION.path, label="Added to the plan: open Budget plan", icon=":material/check:")
         return
     advice = "Plan divides one budget among several numbers, with this range and noise."
@@ -69,5 +69,5 @@ def draw(card: Answer, key: str) -> None:
         type="tertiary",
         help=" ".join((advice, *describe_differences(card))),
         on_click=line_table.add_lines,
-        args=(new_lines,),
+        args=(line_texts,),
     )

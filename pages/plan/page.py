@@ -27,7 +27,7 @@ class PlanPage(Page):
     """The page."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | None:
-        """Draw what the lines need; if something is refused, the table without numbers."""
+        """Draw what the lines need, and return the parameters; if refused, draw the bare table and return None."""
         parameters = inputs.read_inputs(slots)
         if parameters is None:
             self.draw_refused(slots, dataset, None)
@@ -47,12 +47,12 @@ class PlanPage(Page):
             line_table.draw(dataset)
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
-        """Draw the table; the figure stands in a tab."""
+        """Draw the table, and return the plot of errors, which stands in a tab."""
         line_table.draw(session.dataset(), answer.solution)
         return answer.plots["plan-errors"]()
 
     def draw_behind(self, answer: Answer) -> None:
-        """Draw what stands behind the plan; the numbers of its lines are in the table."""
+        """Draw what stands behind the plan, with its first two numbers; those of its lines are in the table."""
         cards.draw_behind(replace(answer, numbers=answer.numbers[:2]))
 
     def reads_rows(self, answer: Answer) -> bool:

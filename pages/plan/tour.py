@@ -10,7 +10,7 @@ from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def answer(dataset: Dataset, parameters: PlanParameters) -> str:
+def write_answer(dataset: Dataset, parameters: PlanParameters) -> str:
     """Write how many numbers meet their target at the epsilon that is set, and which needs most budget."""
     solution = solve(dataset, parameters)
     line_label = solution.lines[solution.most_expensive_index].label
@@ -29,5 +29,5 @@ STEP = Step(
     is_enough=lambda epsilon: epsilon >= 3.0,
     question_sentence="Five numbers share one ε, each with a target of 5 %. Which eats most of it?",
     instruction="Move ε from 1 up to 10: which number misses its target longest?",
-    write_answer=answer,
+    write_answer=write_answer,
 )

@@ -52,13 +52,13 @@ def list_choices() -> Choices:
 
 
 def list_numbers() -> tuple[tuple[BoundPurpose, PrivateChoice], ...]:
-    """Return the private selections of one number for the question of this page, oldest first."""
+    """Return (purpose, selection) of each number drawn for a `BoundPurpose`, oldest first: no pairs, no ranges."""
     choices = list_choices()
     return tuple((n, s) for n, s in choices if isinstance(n, BoundPurpose) and isinstance(s, PrivateChoice))
 
 
 def select(request: SelectionRequest) -> None:
-    """Select from the original data, note what it costs, and keep the selection; pages clamp to a selected range."""
+    """Select from the original data, note the cost, keep the selection or refusal; pages clamp to a selected range."""
     st.session_state[QUESTION.key("drew")] = True
     original = session.get_original().dataset
     try:
@@ -81,7 +81,7 @@ def _count_dropped(digest: str, _dataset: Dataset) -> dict[str, int]:
 
 
 def describe_dropped(request: SelectionRequest) -> str:
-    """Describe, for the owner of the data alone, the cells that a selection drops or counts as 0; empty for none."""
+    """Describe, for the owner alone, cells that a selection drops or counts as 0, and the data's notes; or empty."""
     original = session.get_original().dataset
     if not original.is_private:
         return ""
@@ -126,14 +126,14 @@ def use_original() -> None:
 
 def is_open(key: str) -> bool:
     """Return True if the private choice of this button is open, for these data."""
-    step = key, session.get_original().dataset.histogram.digest
-    return bool(st.session_state.get(QUESTION.key("pending")) == step)
+    key_and_digest = key, session.get_original().dataset.histogram.digest
+    return bool(st.session_state.get(QUESTION.key("pending")) == key_and_digest)
 
 
 def open_step(label: str, key: str, **options: Any) -> bool:
     """Draw the button that opens a private choice on these data; return True while the choice is open."""
-    opening = {QUESTION.key("pending"): (key, session.get_original().dataset.histogram.digest)}
-    fields.button(label, key, "casino", st.session_state.update, opening, **options)
+    pending_entry = {QUESTION.key("pending"): (key, session.get_original().dataset.histogram.digest)}
+    fields.button(label, key, "casino", st.session_state.update, pending_entry, **options)
     return is_open(key)
 
 
@@ -182,27 +182,27 @@ def describe_remainder(facts: ReleaseFacts, request: SelectionRequest) -> str:
     """Write what a draw leaves of the total for the release, or what draws and release add up to without a total."""
     if request.total_epsilon is not None:
         return f"{request.describe_budget()}."
-    total_cost = session.get_ledger().add(facts).add(request.release_facts).total
-    assert total_cost is not None
+    total_facts = session.get_ledger().add(facts).add(request.release_facts).total
+    assert total_facts is not None
     release_text = format_cost(request.release_epsilon, request.release_delta)
-    return f"A release at {release_text} makes it **{format_cost(total_cost.epsilon, total_cost.delta)}** in all."
+    return f"A release at {release_text} makes it **{format_cost(total_facts.epsilon, total_facts.delta)}** in all."
 
 
 def describe_spending(facts: ReleaseFacts) -> str:
     """Write what a release with this guarantee would spend, and the sum with everything before."""
     cost_text, ledger = format_cost(facts.epsilon, facts.delta), session.get_ledger()
-    total_cost = ledger.add(facts).total
-    assert total_cost is not None
+    total_facts = ledger.add(facts).total
+    assert total_facts is not None
     if not ledger.releases:
         return f"**Spends {cost_text}**, the first on these data in this window ({facts.neighbours.short})."
     return (
         f"**Spends {cost_text}.** With what was spent before in this window, "
-        f"**{format_cost(total_cost.epsilon, total_cost.delta)}** in {len(ledger.releases) + 1} releases "
-        f"({total_cost.neighbours.short})."
+        f"**{format_cost(total_facts.epsilon, total_facts.delta)}** in {len(ledger.releases) + 1} releases "
+        f"({total_facts.neighbours.short})."
     )
 
 
 def find_range_facts(lower: float | None, upper: float | None) -> ReleaseFacts | None:
     """Return the guarantee of the latest private selection of this very range; None if it was entered."""
-    ranges = [selection for _, selection in list_choices() if isinstance(selection, PrivateRange)]
-    return next((r.facts for r in reversed(ranges) if (r.lower, r.upper) == (lower, upper)), None)
+    range_selections = [selection for _, selection in list_choices() if isinstance(selection, PrivateRange)]
+    return next((r.facts for r in reversed(range_selections) if (r.lower, r.upper) == (lower, upper)), None)

@@ -84,7 +84,7 @@ class BoundSelection:
 
     @property
     def cost_text(self) -> str:
-        """Write what the selection usually costs, from public figures: these data are not looked at before."""
+        """Write what the selection usually costs, from public figures, not from these data; empty without a request."""
         if self.request is None:
             return ""
         problem, num_rows = self.request.problem, self.request.public_rows
@@ -130,8 +130,8 @@ class BoundSelection:
         if self.missing is not None and not self.missing.setting_names:
             st.markdown(f":small[{self.missing.sentence}]")
             return
-        label = "Choose with DP…" if self.card is None else "Choose again with DP…"
-        is_open = actions.open_step(label, key, type=button_type, help=STEP_HELP)
+        button_label = "Choose with DP…" if self.card is None else "Choose again with DP…"
+        is_open = actions.open_step(button_label, key, type=button_type, help=STEP_HELP)
         actions.show_refused()
         request = self.request
         if request is not None and request.total_epsilon is not None and self.card is None:
@@ -164,8 +164,8 @@ def read_settings() -> SelectionSettings:
     epsilon = QUESTION.get_initial_value("selection_epsilon")
     epsilon = st.session_state.get(QUESTION.key("selection_epsilon"), epsilon)  # None is refused.
     largest, margin = int(read("largest")), read("margin")
-    pair_numbers, ledger = (read("pair_unit"), read("pair_largest")), session.get_ledger()
-    return SelectionSettings(epsilon, largest, margin, *pair_numbers, is_total_epsilon(), ledger)
+    unit_and_largest, ledger = (read("pair_unit"), read("pair_largest")), session.get_ledger()
+    return SelectionSettings(epsilon, largest, margin, *unit_and_largest, is_total_epsilon(), ledger)
 
 
 def is_total_epsilon() -> bool:
@@ -181,9 +181,9 @@ def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any
     Raises:
         InvalidInput: Too little is left of the total.
     """
-    is_of_data = question.chooses_bound or question is catalogue.PLANNING
+    releases_session_data = question.chooses_bound or question is catalogue.PLANNING
     is_total = is_total_epsilon() and session.get_original().dataset.is_private
-    if not (is_of_data and is_total and dataset is session.dataset()):
+    if not (releases_session_data and is_total and dataset is session.dataset()):
         return parameters, ""
     ledger = session.get_ledger()
     module: Any = importlib.import_module(f"dpcore.{question.name}.answer")
@@ -191,12 +191,12 @@ def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any
         card = without_numbers(parameters, dataset.provenance, module.build_setting(dataset, parameters))
         request = _build_request(card, dataset)
         if isinstance(request, SelectionRequest):
-            latest = _find_selection(card, request, dataset)
-            return replace(parameters, epsilon=(request if latest is None else latest[1]).release_epsilon), ""
+            _, answered_request = _find_selection(card, request, dataset) or (None, request)
+            return replace(parameters, epsilon=answered_request.release_epsilon), ""
     release_epsilon = require_release_epsilon(parameters.epsilon, ledger)
     total_text, release_text = format_rounded_up(parameters.epsilon), format_rounded_up(release_epsilon)
-    sentence = f"Of ε = {total_text} in all, ε = {release_text} is left for the release."
-    return replace(parameters, epsilon=release_epsilon), sentence
+    total_sentence = f"Of ε = {total_text} in all, ε = {release_text} is left for the release."
+    return replace(parameters, epsilon=release_epsilon), total_sentence
 
 
 def _restore_total(card: Answer) -> Answer:
@@ -218,33 +218,33 @@ def _build_request(card: Answer, dataset: Dataset) -> SelectionRequest | Missing
 
 def build_selection(card: Answer) -> BoundSelection | None:
     """Build the selection of a card's bound on the data in use; None if they are public or no bound can be drawn."""
-    dataset, run = session.dataset(), page_run.CURRENT_RUN.get()
+    dataset, current_run = session.dataset(), page_run.CURRENT_RUN.get()
     if not dataset.is_private:
         return None
-    total_card = _restore_total(card)
+    card_with_total = _restore_total(card)
     public_fields: Fields = NO_FIELDS
     if isinstance(card.parameters, PerGroupParameters):
         if dataset.pairs is None and dataset.pair_sizes is None:
             return None  # The card is of invented data.
         if card.parameters.statistic is Statistic.SUM:
             public_fields = QUESTION, ("pair_unit", "pair_largest")
-    elif run is not None and (field_name := PUBLIC_NUMBERS.get(type(card.parameters))):
-        public_fields = run.question, (field_name,)
+    elif current_run is not None and (field_name := PUBLIC_NUMBERS.get(type(card.parameters))):
+        public_fields = current_run.question, (field_name,)
     try:
-        request = selections.build_request(total_card, dataset, read_settings())
+        request = selections.build_request(card_with_total, dataset, read_settings())
         if request is None or isinstance(request, MissingInput):
             return None if request is None else _ask_for_missing(card, request, public_fields)
         check_users(dataset.histogram)
     except InvalidInput as refusal:
-        sentence = " ".join(problem.sentence for problem in refusal.problems)
-        missing_input = MissingInput(sentence, ("selection_epsilon", *public_fields[1]))
+        refusal_sentences = " ".join(problem.sentence for problem in refusal.problems)
+        missing_input = MissingInput(refusal_sentences, ("selection_epsilon", *public_fields[1]))
         return _ask_for_missing(card, missing_input, public_fields)
     actions.rerun_after_draw()
-    latest = _find_selection(total_card, request, dataset)
-    released_card = None if latest is None else _build_card(card, *latest, dataset)
+    latest_with_request = _find_selection(card_with_total, request, dataset)
+    released_card = None if latest_with_request is None else _build_card(card, *latest_with_request, dataset)
     public_fields = NO_FIELDS if isinstance(request.number, BoundPurpose) else public_fields
-    aim = _describe_aim(card, request)
-    return BoundSelection(request, released_card, None, aim, public_fields)
+    aim_sentence = _describe_aim(card, request)
+    return BoundSelection(request, released_card, None, aim_sentence, public_fields)
 
 
 def _find_selection(
@@ -308,10 +308,10 @@ def _describe_aim(card: Answer, request: SelectionRequest) -> str:
         return f"{aim_text}It counts a total below 0 as 0, and so does its program."
     if isinstance(number, OtherBound):
         return "The draw aims at the bound that is best from counts." if release_setting.uses_values else ""
-    differing_fields = card.setting.list_differences(release_setting)
-    if {"user_share", "targets_table_mean"} & set(differing_fields):
+    differing_names = card.setting.list_differences(release_setting)
+    if {"user_share", "targets_table_mean"} & set(differing_names):
         return "The draw takes rows as independent."
-    return LEAST_ERROR_AIM if "measure" in differing_fields else ""
+    return LEAST_ERROR_AIM if "measure" in differing_names else ""
 
 
 def _build_card(card: Answer, drawn: words.Selection, request: SelectionRequest, dataset: Dataset) -> Answer:
@@ -321,7 +321,7 @@ def _build_card(card: Answer, drawn: words.Selection, request: SelectionRequest,
     released_card = selections.build_answer(card, drawn, request, dataset, value_range, range_facts)
     subject_text = "pair" if request.number is NumberPair.PAIR else "bound"
     field_names = "headline", "numbers", "disclosure", "code", "bound"
-    changes: dict[str, Any] = {name: getattr(released_card, name) for name in field_names}
+    changes: dict[str, Any] = {field_name: getattr(released_card, field_name) for field_name in field_names}
     detail = f"{released_card.detail} This {subject_text} may be published, but not the figure: it shows private data."
     return replace(
         card, **changes, detail=detail, error_parts=(), near_optimal="", relative_error=None, alternative=None
@@ -330,22 +330,24 @@ def _build_card(card: Answer, drawn: words.Selection, request: SelectionRequest,
 
 def with_range(card: Answer) -> Answer:
     """Return the card with the cost of its range in programs and detail if the range was drawn; else unchanged."""
-    release = card.setting
-    facts = None if release is None else actions.find_range_facts(release.lower, release.upper)
-    if facts is None or release is None or not session.dataset().is_private:
+    card_setting = card.setting
+    facts = None if card_setting is None else actions.find_range_facts(card_setting.lower, card_setting.upper)
+    if facts is None or card_setting is None or not session.dataset().is_private:
         return card
     code_choice = card.code
     if code_choice is not None:
         forms = code_choice.forms
-        drawn_forms = ((n, replace(f, range_facts=facts) if isinstance(f, Choice) else f) for n, f in forms)
-        code_choice = CodeChoice(tuple(drawn_forms))
+        new_forms = ((n, replace(f, range_facts=facts) if isinstance(f, Choice) else f) for n, f in forms)
+        code_choice = CodeChoice(tuple(new_forms))
     # If the bound was selected, too, the card has said what all of it is.
     if isinstance(card.disclosure, ReleaseFacts):
         return replace(card, code=code_choice)
-    sentence = f"With the draw of the range, ε = {format_rounded_up(facts.epsilon + release.epsilon)} in all."
+    cost_sentence = (
+        f"With the draw of the range, ε = {format_rounded_up(facts.epsilon + card_setting.epsilon)} in all."
+    )
     if is_total_epsilon():
-        sentence = f"The draw of the range took ε = {format_rounded_up(facts.epsilon)}."
-    return replace(card, detail=f"{card.detail} {sentence}".strip(), code=code_choice)
+        cost_sentence = f"The draw of the range took ε = {format_rounded_up(facts.epsilon)}."
+    return replace(card, detail=f"{card.detail} {cost_sentence}".strip(), code=code_choice)
 
 
 def offer_range(dataset: Dataset) -> None:
@@ -372,9 +374,9 @@ def _show_range_dialog() -> None:
     request = SelectionRequest(NumberPair.RANGE, problem, epsilon, total_epsilon=total_epsilon)
     st.markdown(words.describe_range_cost(problem))
     label = f"Draw {'L and U' if problem.lower is None else 'U'} (ε = {format_rounded_up(problem.epsilon)})"
-    key, draw = "private_range_draw", actions.select
-    if actions.open_step(label, key, is_main=True) and actions.confirm(
-        key, draw, request, request, request.facts
+    button_key = "private_range_draw"
+    if actions.open_step(label, button_key, is_main=True) and actions.confirm(
+        button_key, actions.select, request, request, request.facts
     ):
         page_run.note_dialog_closed()
         st.rerun()
@@ -388,7 +390,7 @@ def _read_range_problem() -> RangeProblem | None:
     """
     session_state, get_key = st.session_state, QUESTION.key
     # A bound on rows that was selected before is paid for. The field holds a float.
-    selected_caps = [drawn.value for number, drawn in actions.list_numbers() if number is BoundPurpose.CAP]
+    selected_caps = [s.value for number, s in actions.list_numbers() if number is BoundPurpose.CAP]
     row_bound = int(session_state.get(get_key("range_bound")) or [1, *selected_caps][-1])
     is_total = is_total_epsilon()
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -407,9 +409,9 @@ def _read_range_problem() -> RangeProblem | None:
     relation: Relation = session_state.get(get_key("relation")) or QUESTION.get_initial_value("relation")
     if release_epsilon is not None and is_total:
         neighbours = relation.neighbours
-        share, ledger = find_share(NumberPair.RANGE), session.get_ledger()
-        shares = divide_budget(float(release_epsilon), share, neighbours, ledger)
-        epsilon, release_epsilon = shares.selection_epsilon, shares.release_epsilon
+        range_share, ledger = find_share(NumberPair.RANGE), session.get_ledger()
+        epsilon_shares = divide_budget(float(release_epsilon), range_share, neighbours, ledger)
+        epsilon, release_epsilon = epsilon_shares.selection_epsilon, epsilon_shares.release_epsilon
     if release_epsilon is None or epsilon is None or None in (unit, largest, anchor):
         return None
     if any(get_key(name) in session_state.get(keys.ASIDE, {}) for name in QUESTION.list_fields(TAB)):

@@ -32,15 +32,15 @@ PURPOSE_TEXT = (
 
 
 def draw(dataset: Dataset) -> None:
-    """Show the step that releases a DP histogram, the one in use, and what was chosen with DP so far."""
+    """Show the step that releases a DP histogram, the one in use, and choices so far; of a released file a note."""
     actions.rerun_after_draw()
     original = session.get_original().dataset
     if original.release is not None:
         st.info(FROM_FILE_TEXT, icon=":material/verified_user:")
         return
     is_empty = st.session_state.get(QUESTION.key("empty_copy")) == original.histogram.digest
-    is_in_use = dataset.release is not None
-    is_expanded = is_in_use or is_empty or actions.is_open(KEY)
+    is_copy_in_use = dataset.release is not None
+    is_expanded = is_copy_in_use or is_empty or actions.is_open(KEY)
     with st.expander(
         "DP histogram of rows per user", is_expanded, icon=":material/shield_lock:", key="dp_histogram"
     ):
@@ -51,12 +51,12 @@ def draw(dataset: Dataset) -> None:
                 f"{private_histogram.NOTHING_LEFT_MESSAGE}. The draw is spent.", icon=":material/warning:"
             )
         parameters = _read_parameters()
-        label = f"Release {'another' if is_in_use else 'it'}…"
-        if parameters is not None and actions.open_step(label, KEY, is_main=not is_in_use):
-            cost, delta = parameters.epsilon_choice, parameters.delta or 0.0
-            facts = ReleaseFacts(cost, delta, parameters.neighbours, parameters.noise.value)
+        button_label = f"Release {'another' if is_copy_in_use else 'it'}…"
+        if parameters is not None and actions.open_step(button_label, KEY, is_main=not is_copy_in_use):
+            epsilon, delta = parameters.epsilon_choice, parameters.delta or 0.0
+            facts = ReleaseFacts(epsilon, delta, parameters.neighbours, parameters.noise.value)
             actions.confirm(KEY, actions.draw_copy, parameters, None, facts)
-        if is_in_use:
+        if is_copy_in_use:
             _show_histogram(dataset, original)
     if actions.list_choices():
         _show_choices()
@@ -72,9 +72,9 @@ def _read_parameters() -> PrivateCopyParameters | None:
             delta = fields.draw(QUESTION, "delta") if mechanism is CopyNoise.GAUSSIAN else None
     values_by_field = {"epsilon": 1.0, "selection_epsilon": epsilon, "largest": largest}
     values_by_field |= {"relation": relation, "mechanism": mechanism, "delta": delta}
-    labels = {"selection_epsilon": "ε of the histogram", "largest": QUESTION.subjects["largest"]}
-    labels |= {"delta": "δ"} if mechanism is CopyNoise.GAUSSIAN else {}
-    parameters, problems = fields.build_parameters(PrivateParameters, values_by_field, labels)
+    labels_by_field = {"selection_epsilon": "ε of the histogram", "largest": QUESTION.subjects["largest"]}
+    labels_by_field |= {"delta": "δ"} if mechanism is CopyNoise.GAUSSIAN else {}
+    parameters, problems = fields.build_parameters(PrivateParameters, values_by_field, labels_by_field)
     if parameters is None:
         fields.show_problems(problems)
         return None

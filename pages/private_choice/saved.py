@@ -72,9 +72,9 @@ _OPTIONAL |= {"column": _CODEC.make_reader(str)}
 def _list_paths(selection_type: type[Any]) -> dict[str, str]:
     """Return the dotted path of each attribute that a file holds of such a selection, by its name in the file."""
     return {
-        _FILE_NAMES_BY_PATH.get(owner + name, name): owner + name
-        for owner, names in _ATTRIBUTES[selection_type].items()
-        for name in names
+        _FILE_NAMES_BY_PATH.get(owner_prefix + attribute_name, attribute_name): owner_prefix + attribute_name
+        for owner_prefix, attribute_names in _ATTRIBUTES[selection_type].items()
+        for attribute_name in attribute_names
     }
 
 
@@ -84,9 +84,9 @@ def to_json(choices_by_digest: Mapping[str, Choices]) -> dict[str, Any]:
     All of it is public or released.
     """
     return {
-        digest: [_convert_selection(*entry) for entry in entries[-MAX_ENTRIES:]]
-        for digest, entries in choices_by_digest.items()
-        if entries
+        digest: [_convert_selection(*number_and_selection) for number_and_selection in choices[-MAX_ENTRIES:]]
+        for digest, choices in choices_by_digest.items()
+        if choices
     }
 
 
@@ -102,8 +102,8 @@ def _convert_selection(number: NumberKind, selection: Selection) -> dict[str, An
             values_by_name["small_first"] = prior.power
         if selection.column:
             values_by_name |= {"unit": selection.problem.unit, "column": selection.column}
-    json_values = {name: _CODEC.write(value) for name, value in values_by_name.items()}
-    return {"number": number.value, **json_values, **_CODEC.write(selection.facts)}
+    json_by_name = {name: _CODEC.write(value) for name, value in values_by_name.items()}
+    return {"number": number.value, **json_by_name, **_CODEC.write(selection.facts)}
 
 
 def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choices]:
@@ -118,25 +118,25 @@ def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choi
         if JsonValue(digest, entries_node.location, entries_node.problems).get_text(MAX_DIGEST) is None:
             continue
         paid_facts = list(accounts.get(digest, Ledger()).releases)
-        selections = []
+        numbers_and_selections = []
         for selection_node in entries_node.get_entries(MAX_ENTRIES) or ():
             number_and_selection = _read_entry(selection_node)
             if number_and_selection is None:
                 continue
             if number_and_selection[1].facts in paid_facts:
                 paid_facts.remove(number_and_selection[1].facts)
-                selections.append(number_and_selection)
+                numbers_and_selections.append(number_and_selection)
             else:
                 selection_node.refuse("what this number cost does not stand on the account of its data")
-        choices_by_digest[digest] = tuple(selections)
+        choices_by_digest[digest] = tuple(numbers_and_selections)
     return choices_by_digest
 
 
 def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
     """Read a selection with its number; None, with the problems noted, if no private selection can have given it."""
-    number = node.value.get("number") if isinstance(node.value, dict) else None
-    selection_type = _TYPES.get(number, PrivateChoice) if isinstance(number, str) else PrivateChoice
-    readers: dict[str, Reader] = {"number": lambda number: number.choose(_NUMBERS_BY_VALUE)}
+    raw_number = node.value.get("number") if isinstance(node.value, dict) else None
+    selection_type = _TYPES.get(raw_number, PrivateChoice) if isinstance(raw_number, str) else PrivateChoice
+    readers: dict[str, Reader] = {"number": lambda node: node.choose(_NUMBERS_BY_VALUE)}
     for name, path in _list_paths(selection_type).items():
         attribute_type: Any = selection_type
         for attribute in path.split("."):
@@ -158,34 +158,34 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
         if len(node.problems.entries) == num_problems:
             node.refuse("this cannot be drawn for its question")
         return None
-    is_pure = facts.delta == 0.0 and facts.mechanism == MECHANISM
-    if not (is_pure and 0.0 < facts.epsilon <= selection.problem.epsilon):
+    is_exponential_draw = facts.delta == 0.0 and facts.mechanism == MECHANISM
+    if not (is_exponential_draw and 0.0 < facts.epsilon <= selection.problem.epsilon):
         node.refuse("this is not what drawing it guarantees")
         return None
     return members["number"], selection
 
 
 def _build_selection(
-    choice_type: type[Any], members: dict[str, Any], facts: ReleaseFacts
+    selection_type: type[Any], members: dict[str, Any], facts: ReleaseFacts
 ) -> Selection | None:
     """Build a selection from the members of its JSON; None if no draw for its problem can give it."""
-    if choice_type is PrivateChoice:
+    if selection_type is PrivateChoice:
         return _build_choice(members, facts)
-    fields_by_owner = {
-        owner: {
-            name: members[key]
-            for name in names
-            if (key := _FILE_NAMES_BY_PATH.get(owner + name, name)) in members
+    fields_by_prefix = {
+        owner_prefix: {
+            name: members[file_name]
+            for name in attribute_names
+            if (file_name := _FILE_NAMES_BY_PATH.get(owner_prefix + name, name)) in members
         }
-        for owner, names in _ATTRIBUTES[choice_type].items()
+        for owner_prefix, attribute_names in _ATTRIBUTES[selection_type].items()
     }
-    if choice_type is PrivateRange:
-        problem = RangeProblem(neighbours=facts.neighbours, **fields_by_owner["problem."])
-        private_range = PrivateRange(facts=facts, problem=problem, **fields_by_owner[""])
+    if selection_type is PrivateRange:
+        problem = RangeProblem(neighbours=facts.neighbours, **fields_by_prefix["problem."])
+        private_range = PrivateRange(facts=facts, problem=problem, **fields_by_prefix[""])
         return private_range if problem.may_draw(private_range.lower, private_range.upper) else None
-    parameters = PerGroupParameters(neighbours=facts.neighbours, **fields_by_owner["problem.parameters."])
-    pair_problem = PrivatePairProblem(parameters, **fields_by_owner["problem."])
-    pair = PrivatePair(facts=facts, problem=pair_problem, **fields_by_owner[""])
+    parameters = PerGroupParameters(neighbours=facts.neighbours, **fields_by_prefix["problem.parameters."])
+    pair_problem = PrivatePairProblem(parameters, **fields_by_prefix["problem."])
+    pair = PrivatePair(facts=facts, problem=pair_problem, **fields_by_prefix[""])
     grid_pairs = zip(*pair_problem.candidates, strict=True)
     candidate_pairs = {(int(g), float(c * pair_problem.unit)) for g, c in grid_pairs}
     return pair if (pair.max_groups, pair.max_amount) in candidate_pairs else None
@@ -219,12 +219,12 @@ def _build_choice(members: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice
 def merge(choices: Mapping[str, Choices], further_choices: Mapping[str, Choices]) -> dict[str, Choices]:
     """Return the selections of both, by digest; one that both have stands there as often as in the one with more."""
     merged_by_digest = dict(choices)
-    for digest, entries in further_choices.items():
-        unmatched_entries = list(merged_by_digest.get(digest, ()))
-        for entry in entries:
-            if entry in unmatched_entries:
-                unmatched_entries.remove(entry)
+    for digest, further_selections in further_choices.items():
+        unmatched_selections = list(merged_by_digest.get(digest, ()))
+        for number_and_selection in further_selections:
+            if number_and_selection in unmatched_selections:
+                unmatched_selections.remove(number_and_selection)
             else:
-                merged_by_digest[digest] = (*merged_by_digest.get(digest, ()), entry)
+                merged_by_digest[digest] = (*merged_by_digest.get(digest, ()), number_and_selection)
         merged_by_digest.setdefault(digest, ())
     return merged_by_digest

@@ -60,8 +60,8 @@ class QuantilePage(Page):
         def ask_range(unused_names: Collection[str]) -> bool:
             """Ask for the range of the base if private values need it, and return True if it is missing."""
             base_kind = state[QUESTION.key("base")]
-            end_names = {QUESTION.key(name): text for name, text in END_NAMES[base_kind].items()}
-            return dataset.values is not None and question_page.ask_for_range(dataset, end_names)
+            end_name_by_key = {QUESTION.key(name): text for name, text in END_NAMES[base_kind].items()}
+            return dataset.values is not None and question_page.ask_for_range(dataset, end_name_by_key)
 
         parameters: QuantileParameters | None = question_page.read_inputs(
             QUESTION, slots, is_hidden=is_unused, ask_first=ask_range, shares_settings=uses_session_data
@@ -71,9 +71,11 @@ class QuantilePage(Page):
             with slots.notes:
                 outside_counts = count_outside(dataset.digest, *parameters.answer_range, dataset.values)
                 if outside_counts.exceeds_warning:
-                    text = "of the values lie outside the base distribution, so no answer can be among them."
+                    warning = (
+                        "of the values lie outside the base distribution, so no answer can be among them."
+                    )
                     remedy = f"Set {RANGE_FIELDS[parameters.base]} {RANGE_SOURCE}"
-                    st.warning(f"{outside_counts.percent_text} {text} {remedy}", icon=":material/warning:")
+                    st.warning(f"{outside_counts.percent_text} {warning} {remedy}", icon=":material/warning:")
                     if dataset.is_private:
                         cards.label(dataset.provenance)
         return parameters
@@ -89,8 +91,10 @@ class QuantilePage(Page):
 @cached(max_entries=8)
 def count_outside(digest: str, lower: float, upper: float, _values: Values) -> OutsideCounts:
     """Return the number of values outside [lower, upper]."""
-    values = _values.values
-    return OutsideCounts(int((values < lower).sum()), int((values > upper).sum()), values.size)
+    num_below, num_above = (
+        int(_values.weigh(mask).sum()) for mask in (_values.values < lower, _values.values > upper)
+    )
+    return OutsideCounts(num_below, num_above, _values.num_rows)
 
 
 def _fill_empty_fields(dataset: Dataset) -> None:
@@ -103,21 +107,20 @@ def _fill_empty_fields(dataset: Dataset) -> None:
     low, high = state[session_key("low")], state[session_key("high")]
     if low is None and high is None and dataset.values is not None and not dataset.is_private:
         # The data that the page shows may be a demonstration, of which `propose` knows nothing.
-        values = dataset.values.values
-        low, high = question.round_out(float(values.min()), float(values.max()))
+        low, high = question.round_out(*dataset.values.limits)
         state[session_key("low")], state[session_key("high")] = state[session_key("proposed")] = low, high
     if low is None or high is None or not low < high:
         return
     center = (low + high) / 2.0
-    fitting_values = {
+    values_by_field = {
         "center": center,
         "spread": (high - low) / 4.0,
         "edges": ", ".join(map(wording.digits, (low, center, high))),
         "masses": QUESTION.get_initial_value("masses"),
     }
-    for name in question_page.list_unused_fields(QUESTION):
-        if state[session_key(name)] is None:
-            state[session_key(name)] = fitting_values[name]
+    for field_name in question_page.list_unused_fields(QUESTION):
+        if state[session_key(field_name)] is None:
+            state[session_key(field_name)] = values_by_field[field_name]
 
 
 QuantilePage(

@@ -18,11 +18,11 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     protected, too: a bound read off the values leaks. A choice for other data is proposed anew.
     """
     source_settings: dict[str, Any] = {}
-    for name, value in choose_defaults(dataset).items():
-        if dataset.is_private or current[name] == (
-            current[f"{name}_proposed"] or QUESTION.get_initial_value(name)
+    for field_name, value in choose_defaults(dataset).items():
+        if dataset.is_private or current[field_name] == (
+            current[f"{field_name}_proposed"] or QUESTION.get_initial_value(field_name)
         ):
-            source_settings |= {name: value, f"{name}_proposed": value}
+            source_settings |= {field_name: value, f"{field_name}_proposed": value}
     return source_settings | propose_range(dataset, current, ("low", "high"))
 
 

@@ -21,7 +21,7 @@ QUESTION = Question(
     sentence="I release a linear model of private labels: how should the rows of heavy users be weighted?",
     release_phrase="A linear regression (private labels)",
     has_own_data=True,
-    own_file_name="loaded",
+    file_entry_name="loaded",
     parameters=RegressionParameters,
     other_origins=table_upload.ENTRIES
     | FieldOrigin.OWN_DATA.each("proposed", "error", "tabs", "paper_figure")

@@ -40,7 +40,7 @@ class RegressionData:
 UPLOAD = TableUpload(
     QUESTION,
     uploader_label="A table with a row per observation, a label, features, and the user (CSV)",
-    label="Label: what is predicted (private)",
+    label_prompt="Label: what is predicted (private)",
     public_help="This is about the labels: features and owners are taken as public in any case.",
     build=problem.build_dataset,
     build_entry=RegressionData,

@@ -19,11 +19,11 @@ from pages.shared.session import session
 def draw_body(slots: layout.PageSlots) -> None:
     """Draw the sheet of a release that a page has shown, or the way to these pages."""
     releases, ledger = st.session_state.get(keys.SHOWN_RELEASES, {}), session.get_ledger()
-    sheets = {}
+    possible_sheets = {}
     for name, (answer, card, card_key) in reversed(releases.items()):
         form_index = st.session_state.get(keys.CODE_FORM + card_key) or 0
-        sheets[name] = build_sheet(catalogue.QUESTIONS[name].title, answer, card, ledger, form_index)
-    sheets_by_name = {name: sheet for name, sheet in sheets.items() if sheet is not None}
+        possible_sheets[name] = build_sheet(catalogue.QUESTIONS[name].title, answer, card, ledger, form_index)
+    sheets_by_name = {name: sheet for name, sheet in possible_sheets.items() if sheet is not None}
     if not sheets_by_name:
         with slots.notes:
             st.markdown("**Nothing to state yet.** Open the page of the number that you release:")
@@ -32,10 +32,12 @@ def draw_body(slots: layout.PageSlots) -> None:
                     st.page_link(question.path, label=question.title, icon=question.icon)
         return
     newest_name = next(iter(sheets_by_name))
-    titles = {name: sheet.title for name, sheet in sheets_by_name.items()}
+    title_by_name = {name: sheet.title for name, sheet in sheets_by_name.items()}
     with slots.line:
         key = f"{QUESTION.key('release_')}{newest_name}"
-        name = newest_name if len(titles) == 1 else fields.pick("Release", titles, key, width=220)
+        name = (
+            newest_name if len(title_by_name) == 1 else fields.pick("Release", title_by_name, key, width=220)
+        )
     sheet = sheets_by_name[name]
     with slots.answer, st.container(key="release_sheet_card"):
         released_texts = _ask_for_numbers(name, sheet)
@@ -45,28 +47,28 @@ def draw_body(slots: layout.PageSlots) -> None:
         )
     with slots.figure, st.container(key="release_sheet_tables"):
         st.markdown(sheet.write_tables(released_texts))
-    tabs = {"Methods": partial(st.code, sheet.methods.text, language=None, wrap_lines=True)}
+    draw_by_tab_name = {"Methods": partial(st.code, sheet.methods.text, language=None, wrap_lines=True)}
     if sheet.code is not None:
-        tabs["Code"] = partial(
+        draw_by_tab_name["Code"] = partial(
             st.code, sheet.code.text, language=sheet.code.language, height=code_panel.HEIGHT
         )
-    tabs["Citation"] = partial(st.code, sheet.methods.bibtex, language=None)
+    draw_by_tab_name["Citation"] = partial(st.code, sheet.methods.bibtex, language=None)
     with slots.bottom:
-        for tab_name, draw in tabs.items():
+        for tab_name, draw in draw_by_tab_name.items():
             expander = st.expander(tab_name, key=f"release_sheet_{tab_name.lower()}", on_change="rerun")
             if expander.open:
                 with expander:
                     draw()
 
 
-def _ask_for_numbers(name: str, sheet: ReleaseSheet) -> dict[str, str]:
-    """Draw empty fields for the released numbers, and for the errors that a program prints; return their texts."""
+def _ask_for_numbers(question_name: str, sheet: ReleaseSheet) -> dict[str, str]:
+    """Draw fields for released numbers and errors that a program prints; return their texts by statistic."""
     texts = {}
     for statistic, noise_text, _ in sheet.statistics:
         for label in (statistic, f"± {statistic}")[: 1 + (noise_text == PRINTED)]:
-            key = f"{QUESTION.key('number_')}{name}_{label}"
+            field_key = f"{QUESTION.key('number_')}{question_name}_{label}"
             field_label = f"Released {label}" if label == statistic else f"{label}, as printed"
-            texts[label] = st.text_input(field_label, key=key, max_chars=200, persist_state="session")
+            texts[label] = st.text_input(field_label, key=field_key, max_chars=200, persist_state="session")
     return texts
 
 

@@ -53,8 +53,8 @@ def ask_questions() -> None:
     state, release_key = st.session_state, QUESTION.key("release")
     with st.container(horizontal=True, vertical_alignment="bottom", key="start_way"):
         options: dict[str, Any] = {"persist_state": "session"}
-        key, kind_key = QUESTION.key("several"), QUESTION.key("kind")
-        st.segmented_control("1. Several rows per user?", list(ADVICE), key=key, help=USER_HELP, **options)
+        q1_key, kind_key = QUESTION.key("several"), QUESTION.key("kind")
+        st.segmented_control("1. Several rows per user?", list(ADVICE), key=q1_key, help=USER_HELP, **options)
         release_kind = st.segmented_control("2. You release", list(PAGE_GROUPS), key=kind_key, **options)
         phrases = list_release_phrases(release_kind)
         if state.get(release_key) not in phrases:
@@ -75,5 +75,5 @@ def show_advice(dataset: Dataset) -> None:
         lacks_columns = not page.has_own_data and not page.can_answer(dataset)
         note = " The data in use lack what it needs, so it shows invented data." if lacks_columns else ""
         sentences.append(f"**{page.title}:** {page.sentence}{note}")
-    if text := "\n\n".join(filter(None, sentences)):
-        st.info(text, icon=":material/signpost:")
+    if advice_text := "\n\n".join(filter(None, sentences)):
+        st.info(advice_text, icon=":material/signpost:")

@@ -24,8 +24,8 @@ def draw_body(slots: layout.PageSlots) -> None:
             contents.ask_questions()
     fields.start(QUESTION)
     with slots.line:
-        users = fields.draw(QUESTION, "users")
-    dataset = start_parameters.choose_dataset(session.dataset(), users)
+        user_preset = fields.draw(QUESTION, "users")
+    dataset = start_parameters.choose_dataset(session.dataset(), user_preset)
     # A bound belongs to the users that are shown: of others it would be read wrongly, or off private data.
     if st.session_state.get(QUESTION.key("of"), dataset.digest) != dataset.digest:
         st.session_state[QUESTION.key("bound")] = None
@@ -42,7 +42,7 @@ def draw_body(slots: layout.PageSlots) -> None:
 
 
 def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset) -> None:
-    """Show the figure and the answer."""
+    """Show the figure and the answer, and the bounds of other pages unless the users are invented."""
     # A bound that is dragged along a curve of private data may be read off it: no public input, and in no link.
     public_parameters = replace(parameters, bound=None) if dataset.is_private else parameters
     st.session_state[keys.PAGE_PARAMETERS] = public_parameters

@@ -32,7 +32,7 @@ REPORTED_FIELDS = (
 
 
 def compute_totals(dataset: Dataset) -> UserTotals:
-    """Return the contributions of all users, rows or values as chosen."""
+    """Return what all users add, rows or values as the field of the session says; cached."""
     summed = st.session_state[QUESTION.key("summed")]
     user_totals: UserTotals = cache.compute(Cached(compute_user_totals, (dataset, summed)))
     return user_totals
@@ -47,7 +47,7 @@ class TotalPage(Page):
     """The page."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> TotalParameters | None:
-        """Draw the inputs; totals of both signs are clipped to [L, U]."""
+        """Draw the inputs, with L and U if some total is negative, and return the parameters; None if refused."""
 
         def is_hidden(name: str) -> bool:
             """Return True for the ends of a range if no total is negative."""
@@ -56,7 +56,7 @@ class TotalPage(Page):
         return question_page.read_inputs(QUESTION, slots, is_hidden=is_hidden)
 
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: TotalParameters) -> bool:
-        """Say why there is nothing to add up; a bound can still be chosen with DP."""
+        """Say why there is nothing to add up and return True, else False; for private values offer to draw a bound."""
         user_totals = compute_totals(dataset)
         if not (reason := explain_refusal(user_totals)):
             return False
@@ -66,8 +66,7 @@ class TotalPage(Page):
                 session.draw_data_link("Upload values")
         if user_totals.column_name and dataset.is_private:
             with slots.answer:
-                refused_answer = build_refused_answer(dataset, parameters)
-                cards.draw_answer(refused_answer, "total_card")
+                cards.draw_answer(build_refused_answer(dataset, parameters), "total_card")
         return True
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
@@ -84,7 +83,7 @@ class TotalPage(Page):
         return f"**Choice** holds the question, the bound and its errors. Label: *{answer.disclosure.label}*."
 
     def list_report_fields(self, answer: Answer) -> tuple[str, ...]:
-        """Leave out what only the simulation asks for."""
+        """Return the names of the fields for the report, without what only the simulation asks for."""
         return REPORTED_FIELDS if is_signed(answer) else (*REPORTED_FIELDS, "own_share")
 
     def reads_rows(self, answer: Answer) -> bool:
@@ -99,8 +98,9 @@ class TotalPage(Page):
         """Offer the page for sums per group, unless some user's total is negative."""
         if not is_signed(answer):
             with slots.bottom:
-                page_file, label = catalogue.find_page("Group by").path, "Group by"
-                st.page_link(page_file, label=label, icon=":material/table_rows:")
+                st.page_link(
+                    catalogue.find_page("Group by").path, label="Group by", icon=":material/table_rows:"
+                )
 
 
 TotalPage(QUESTION, solve_beside_page, build_answer).show()

@@ -21,7 +21,7 @@ def solve(dataset: Dataset, parameters: TotalParameters) -> total.TotalChoice:
     return total.best_bound(parameters.build_problem(amounts))
 
 
-def answer(dataset: Dataset, parameters: TotalParameters) -> str:
+def write_answer(dataset: Dataset, parameters: TotalParameters) -> str:
     """Write the best bound at the epsilon that is set and at the first one, and how many users are above it."""
     current_choice = solve(dataset, parameters)
     first_choice = solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon))
@@ -43,5 +43,5 @@ STEP = Step(
     is_enough=lambda epsilon: epsilon <= 0.3,
     question_sentence="At ε = 1 the best bound cuts nobody. How many users at ε = 0.1?",
     instruction="Move ε down to 0.1",
-    write_answer=answer,
+    write_answer=write_answer,
 )

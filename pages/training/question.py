@@ -22,7 +22,7 @@ QUESTION = Question(
     sentence="I train a private classifier: by which method, and how much may one user bring?",
     release_phrase="A private classifier",
     has_own_data=True,
-    own_file_name="loaded",
+    file_entry_name="loaded",
     parameters=TrainingParameters,
     other_origins=table_upload.ENTRIES
     | FieldOrigin.OWN_DATA.each(

@@ -43,7 +43,7 @@ def _build_entry(dataset: Dataset, account: str, design: Design | None) -> Train
 UPLOAD = TableUpload(
     QUESTION,
     uploader_label="A table with a row per observation, a label, features, and the user (CSV)",
-    label="Label: what is predicted",
+    label_prompt="Label: what is predicted",
     public_help="Rows of private data are protected as a whole: features, labels and users.",
     build=training_data.build_dataset,
     build_entry=_build_entry,

@@ -96,8 +96,8 @@ def choose_rule() -> None:
     state.setdefault(build_key("rule"), Rule.REFUSE)
     state.setdefault(build_key("constant"), 0.0)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        texts = {rule: rule.value for rule in Rule}
-        fields.pick("Values that are missing or no number", texts, build_key("rule"), RULE_HELP, 300)
+        texts_by_rule = {rule: rule.value for rule in Rule}
+        fields.pick("Values that are missing or no number", texts_by_rule, build_key("rule"), RULE_HELP, 300)
         if state[build_key("rule")] is Rule.REPLACE:
             fields.number("The public number", build_key("constant"))
     if state[build_key("rule")] is Rule.REPLACE and state.get(build_key("constant")) is None:
@@ -157,13 +157,13 @@ def choose_roles(source: counting.Source) -> Roles:
     st.markdown(":small[**2.** Which column is what?]")
     with st.grid(3):
         for role in ROLES_BY_KIND[table_kind]:
-            texts = {column: column for column in source.columns}
+            column_texts = {column: column for column in source.columns}
             if role in ("value", "task") or (role == "user" and table_kind is not TableKind.PAIRS):
                 is_needed = role == "user" and table_kind is TableKind.EVENTS
-                texts = {NO_COLUMN: "Choose a column" if is_needed else NO_COLUMN, **texts}
-            if st.session_state.get(_role_key(role)) not in texts:
-                st.session_state[_role_key(role)] = next(iter(texts))
-            fields.pick(ROLE_LABELS[role], texts, _role_key(role))
+                column_texts = {NO_COLUMN: "Choose a column" if is_needed else NO_COLUMN, **column_texts}
+            if st.session_state.get(_role_key(role)) not in column_texts:
+                st.session_state[_role_key(role)] = next(iter(column_texts))
+            fields.pick(ROLE_LABELS[role], column_texts, _role_key(role))
     if table_kind is TableKind.EVENTS:
         _ask_who(source)
         with st.expander("More about users, groups and rows"):
@@ -196,7 +196,7 @@ def choose_disclosure(question_text: str, disclosures: Sequence[Disclosure]) -> 
 
 
 def _rename() -> None:
-    """Apply the entered column names to a file without a header."""
+    """Apply the entered names to the columns of a file without a header, and propose roles anew; nothing if refused."""
     state = st.session_state
     source: counting.Source | None = state.get(build_key("table"))
     names_text: str | None = state.get(build_key("names"))
@@ -218,8 +218,8 @@ def _find_second_person(source: counting.Source) -> str | None:
     """Return another column that may name people besides the chosen one; None if there is none."""
     used_columns = {st.session_state.get(_role_key(role)) for role in ("value", "task")}
     used_columns |= set(st.session_state.get(build_key("further"), ()))
-    columns = [column for column in source.columns if column not in used_columns]
-    return find_other_person(columns, str(st.session_state.get(_role_key("user"))))
+    free_columns = [column for column in source.columns if column not in used_columns]
+    return find_other_person(free_columns, str(st.session_state.get(_role_key("user"))))
 
 
 def _list_paired_columns(source: counting.Source) -> list[str]:
@@ -237,8 +237,8 @@ def _ask_who(source: counting.Source) -> None:
         )
         return
     if second_column := _find_second_person(source):
-        label = f"Is the pair with {wording.plain(second_column, 60)} the person?"
-        fields.radio(label, {p: p.value for p in People}, build_key("people"), is_horizontal=True)
+        question_text = f"Is the pair with {wording.plain(second_column, 60)} the person?"
+        fields.radio(question_text, {p: p.value for p in People}, build_key("people"), is_horizontal=True)
     user_columns = list(_read_roles(TableKind.EVENTS, source).privacy_unit)
     if is_each_a_person(source):
         fields.show_problems([describe_two_people([*user_columns, second_column or ""])])
@@ -290,8 +290,8 @@ def _show_further_columns(
 def _read_roles(table_kind: TableKind, source: counting.Source) -> Roles:
     """Return the roles that the widgets hold."""
     state = st.session_state
-    columns = {role: state[_role_key(role)] for role in ROLES_BY_KIND[table_kind]}
-    members: dict[str, Any] = {role: None if c == NO_COLUMN else c for role, c in columns.items()}
+    column_by_role = {role: state[_role_key(role)] for role in ROLES_BY_KIND[table_kind]}
+    members: dict[str, Any] = {role: None if c == NO_COLUMN else c for role, c in column_by_role.items()}
     if table_kind is TableKind.EVENTS:
         members["further_user"] = (*_list_paired_columns(source), *state.get(build_key("further"), ()))
         if members["task"] is not None:

@@ -13,7 +13,8 @@ from dpcore.common.text_fields import to_fields
 from dpcore.common.wording import plain
 from dpcore.data import samples
 from dpcore.data.column_roles import Roles, TableKind
-from dpcore.dataset import Dataset
+from dpcore.data.value_bins import ValueBins
+from dpcore.dataset import Contribution, Dataset
 from pages.shared.base import cache, catalogue
 from pages.shared.base.question import Facet, Question
 from pages.shared.data import uploads
@@ -45,8 +46,7 @@ def _load_sample() -> None:
 
 def show_generators() -> None:
     """Draw the choice of a generator, its parameters, and the button that generates the data."""
-    generators = samples.GENERATORS.items()
-    titles_by_key = {generator_key: generator.title for generator_key, generator in generators}
+    titles_by_key = {key: generator.title for key, generator in samples.GENERATORS.items()}
     generator_key: str = fields.pick("Kind of distribution", titles_by_key, QUESTION.key("generator"))
     with st.grid(4):
         for field_name, field in declared_fields(samples.GENERATORS[generator_key]).items():
@@ -66,8 +66,8 @@ def _build_field_key(generator_key: str, field_name: str) -> str:
 def _generate(generator_key: str) -> None:
     """Generate data from the entered parameters, or store their problems."""
     session_state, generator_type = st.session_state, samples.GENERATORS[generator_key]
-    declarations = declared_fields(generator_type).items()
-    labels_by_field = {field_name: f"“{field.label}”" for field_name, field in declarations}
+    declared_items = declared_fields(generator_type).items()
+    labels_by_field = {field_name: f"“{field.label}”" for field_name, field in declared_items}
     session_keys = {field_name: _build_field_key(generator_key, field_name) for field_name in labels_by_field}
     if any(session_key not in session_state for session_key in session_keys.values()):
         return  # A late press: the page shows another generator by now.
@@ -88,11 +88,11 @@ _DEFAULT_ROLES = Roles(TableKind.EVENTS, user="user_id")
 
 def show_recipes(roles: Roles | None) -> None:
     """Show the recipe for the columns chosen above, or for a default user column if there is no file."""
-    title = "Count in your own database or on a cluster"
-    with st.expander(title, icon=":material/dns:", key=QUESTION.key("engine_open")):
-        st.markdown("Run this where your data are; only the histogram comes back, and you open it here.")
+    expander_title = "Count in your own database or on a cluster"
+    with st.expander(expander_title, icon=":material/dns:", key=QUESTION.key("engine_open")):
+        st.markdown("Run this where your data are; only counts come back, and you open them here.")
         with st.grid(2):
-            titles_by_key = {name: engine.title for name, engine in counting.ENGINES.items()}
+            titles_by_key = {key: engine.title for key, engine in counting.ENGINES.items()}
             engine_key: str = fields.pick("Engine", titles_by_key, QUESTION.key("engine"))
             st.session_state.setdefault(QUESTION.key("engine_table"), DEFAULT_TABLE)
             table_name = st.text_input("Table", key=QUESTION.key("engine_table"), persist_state="session")
@@ -100,22 +100,47 @@ def show_recipes(roles: Roles | None) -> None:
         if roles is None or roles.kind is not TableKind.EVENTS or not roles.user:
             roles = _DEFAULT_ROLES
             st.caption("Replace user_id by the name of your column.")
-        shell_code, python_code, sql_code = _write_recipe(engine_key, roles, table_name or DEFAULT_TABLE)
+        recipe_arguments = engine_key, roles, table_name or DEFAULT_TABLE, _choose_bins(roles)
+        shell_code, python_code, sql_code = _write_recipe(*recipe_arguments)
         st.caption(f"Credentials come from {engine.credentials_text}.")
         command_tab, python_tab, sql_tab = st.tabs(["Shell", "Python", "SQL that runs"])
         command_tab.code(shell_code, language="bash", wrap_lines=True)
         install_command = f"pip install 'ibis-framework[{engine.key}]'"
-        folder_text = f"Run it in the folder of Sweet Spot, after {install_command}."
-        command_tab.caption(f"{folder_text} Upload histogram.csv here.")
+        instruction_text = f"Run it in the folder of Sweet Spot, after {install_command}."
+        command_tab.caption(f"{instruction_text} Upload the file that it writes here.")
         python_tab.code(python_code, language="python")
         sql_tab.code(sql_code, language="sql")
         sql_tab.caption("Columns are taken for text, and the value for a number.")
 
 
+def _choose_bins(roles: Roles) -> ValueBins | None:
+    """Draw the fields of public bins for values by user, and return the bins; None if no or wrong ones are entered."""
+    if roles.value is None or roles.task is not None or roles.contribution is not Contribution.ROWS:
+        return None
+    st.caption(
+        "For means and quantiles, enter bins that you know without looking at the data. Else leave them empty."
+    )
+    labels_by_name = {"lower": "Lowest edge", "upper": "Highest edge", "bins": "Number of bins"}
+    with st.grid(3):
+        numbers = [
+            fields.number(label, QUESTION.key(f"engine_{name}"), is_integer=name == "bins")
+            for name, label in labels_by_name.items()
+        ]
+    if any(number is None for number in numbers):
+        return None
+    try:
+        return ValueBins(*numbers)  # type: ignore[arg-type]
+    except InvalidInput as refused:
+        fields.show_problems(refused.problems)
+        return None
+
+
 @cache.cached(max_entries=4)
-def _write_recipe(engine_key: str, roles: Roles, table_name: str) -> tuple[str, str, str]:
+def _write_recipe(
+    engine_key: str, roles: Roles, table_name: str, value_bins: ValueBins | None
+) -> tuple[str, str, str]:
     """Return shell code, Python code and SQL that count a table in an engine, cached: every run draws them."""
-    return counting.write_recipe(counting.ENGINES[engine_key], roles, table_name)
+    return counting.write_recipe(counting.ENGINES[engine_key], roles, table_name, value_bins)
 
 
 UPLOADER = uploads.Uploader(QUESTION, "session_")
@@ -132,8 +157,8 @@ def show_session_upload() -> None:
     if isinstance(content_or_problems, session_file.FileContent):
         _show_opened_session(content_or_problems)
     elif content_or_problems is not None:
-        lines_text = "\n".join(f"- {plain(problem.sentence, 400)}" for problem in content_or_problems)
-        st.error(f"{lines_text}\n\nNothing was changed.", icon=":material/error:")
+        bullets_text = "\n".join(f"- {plain(problem.sentence, 400)}" for problem in content_or_problems)
+        st.error(f"{bullets_text}\n\nNothing was changed.", icon=":material/error:")
 
 
 def _open_file(files: list[UploadedFile]) -> None:
@@ -156,8 +181,8 @@ def _show_opened_session(file_content: session_file.FileContent) -> None:
     saved_text = f"The session of {plain(file_content.saved_at_text)} is open."
     st.success(f"{saved_text} {in_use_text}", icon=":material/check:")
     if file_content.omission_sentences:
-        lines_text = "\n".join(f"- {plain(sentence, 400)}" for sentence in file_content.omission_sentences)
-        st.info(f"The file does not hold:\n{lines_text}", icon=":material/info:")
+        bullets_text = "\n".join(f"- {plain(sentence, 400)}" for sentence in file_content.omission_sentences)
+        st.info(f"The file does not hold:\n{bullets_text}", icon=":material/info:")
         for known_file in file_content.content.known_files:
             if session.dataset().name != known_file.name:
                 st.caption(f"Bring {plain(known_file.name)} again, and its columns are read as they were.")

@@ -19,9 +19,9 @@ from dpcore.common.progress import Progress, ShouldStop
 from dpcore.counting.files import (
     HELD_BYTES,
     expand_patterns,
-    find_distributions,
+    find_summaries,
     name_file,
-    read_distribution,
+    read_summary,
 )
 from dpcore.counting.reduce import MISSING_REMEDY
 from dpcore.data.column_roles import Roles
@@ -43,13 +43,15 @@ WAIT_SECONDS = 3.0
 _CUT_OFF = f"{jobs.CUT_OFF} The data in use stay as they were."
 
 
+Paths = Sequence[str | counting.MemoryFile]
+"""Paths of files on this computer, or files in memory."""
 _LOOK_JOB = QUESTION.key("look_job")
 
 
 def is_waiting() -> bool:
     """Return True if a file is being read or counted, or waits for *Use these data*."""
     entry_names = ("upload_table", "upload_pairs", "look_job", "upload_job")
-    return any(st.session_state.get(QUESTION.key(name)) is not None for name in entry_names)
+    return any(st.session_state.get(QUESTION.key(entry_name)) is not None for entry_name in entry_names)
 
 
 def show_panel() -> None:
@@ -69,14 +71,14 @@ def show_panel() -> None:
     if not is_waiting():
         _show_problems()
     source: counting.Source | None = st.session_state.get(columns.build_key("table"))
-    distribution: Dataset | None = st.session_state.get(columns.build_key("pairs"))
+    summary: Dataset | None = st.session_state.get(columns.build_key("pairs"))
     roles: Roles | None = None
-    if distribution is not None:
-        _choose_distribution(distribution)
+    if summary is not None:
+        _choose_summary(summary)
     if source is not None:
         if source.head.sheets:
-            key, options = columns.build_key("sheet"), source.head.sheets
-            st.selectbox("Sheet", options, key=key, on_change=_change_sheet, persist_state="session")
+            sheet_key, sheets = columns.build_key("sheet"), source.head.sheets
+            st.selectbox("Sheet", sheets, key=sheet_key, on_change=_change_sheet, persist_state="session")
         roles = columns.choose_roles(source)
         if uploads.use_or_discard("use_upload", "discard_upload", _discard):
             _use_source(source, roles)
@@ -99,7 +101,7 @@ def _show_uploader() -> None:
     """Show the uploader, and on a person's own computer the field for paths."""
     UPLOADER.show(
         "A table of contributions, of counts per user or of a histogram, up to 200 MB",
-        "CSV, JSON Lines, Parquet or Excel, or a distribution of pairs from `sweet-spot count`. Several files with "
+        "CSV, JSON Lines, Parquet or Excel, or a file that `sweet-spot count` wrote. Several files with "
         "the same columns are one table. They are read on this computer, reduced to counts, and dropped.",
         _read_uploads,
         takes_several=True,
@@ -164,13 +166,11 @@ def _read_paths() -> None:
     _open_files(paths, [name_file(Path(path)) or path for path in paths], None)
 
 
-def _open_files(
-    paths: Sequence[str | counting.MemoryFile], names: Sequence[str], workspace: counting.Workspace | None
-) -> None:
-    """Open files as work beside the page, or read them as a distribution of pairs."""
+def _open_files(paths: Paths, file_names: Sequence[str], workspace: counting.Workspace | None) -> None:
+    """Open files as work beside the page, or read one that holds summaries."""
     _discard()
     st.session_state[columns.build_key("sheet")] = None
-    _look_at_files(paths, names, workspace)
+    _look_at_files(paths, file_names, workspace)
 
 
 def _change_sheet() -> None:
@@ -179,19 +179,17 @@ def _change_sheet() -> None:
         _look_at_files(*files)
 
 
-def _look_at_files(
-    paths: Sequence[str | counting.MemoryFile], names: Sequence[str], workspace: counting.Workspace | None
-) -> None:
-    """Open files with the chosen sheet and separator, as `_open_files`."""
+def _look_at_files(paths: Paths, file_names: Sequence[str], workspace: counting.Workspace | None) -> None:
+    """Open files beside the page, with the chosen sheet and separator, or read a distribution of pairs at once."""
     st.session_state[columns.build_key("stopped")] = ""
-    reading: dict[str, Any] = {
+    reading_options: dict[str, Any] = {
         name: str(st.session_state.get(columns.build_key(name)) or "") for name in ("sheet", "separator")
     }
-    if find_distributions(paths):
+    if find_summaries(paths):
         try:
-            st.session_state[columns.build_key("pairs")] = read_distribution(paths, names)
+            st.session_state[columns.build_key("pairs")] = read_summary(paths, file_names)
         except (InvalidInput, OSError) as refused:
-            UPLOADER.refuse(describe_error(refused), names)
+            UPLOADER.refuse(describe_error(refused), file_names)
         finally:
             if workspace is not None:
                 workspace.close()
@@ -201,7 +199,7 @@ def _look_at_files(
         """Open the files and guess roles; None if stopped. The workspace is closed on any failure."""
         try:
             source = counting.open_files(
-                paths, names, owned_folder=workspace, should_stop=should_stop, **reading
+                paths, file_names, owned_folder=workspace, should_stop=should_stop, **reading_options
             )
             return source, source.roles
         except BaseException as error:
@@ -211,14 +209,14 @@ def _look_at_files(
                 return None
             raise
 
-    st.session_state[columns.build_key("files")] = paths, names, workspace
+    st.session_state[columns.build_key("files")] = paths, file_names, workspace
     # Nearly every file is read within this time; a workbook of a million rows is not, and then Stop is there.
-    jobs.start(_LOOK_JOB, tuple(names), work, WAIT_SECONDS)
+    jobs.start(_LOOK_JOB, tuple(file_names), work, WAIT_SECONDS)
     _use_opened_files()
 
 
 def _use_opened_files() -> None:
-    """Show the columns of files that were opened, or why that failed."""
+    """Store the opened files and propose their roles, or store why that failed; do nothing while it runs."""
     session_state = st.session_state
     job: jobs.Job | None = session_state.get(_LOOK_JOB)
     if job is None or job.is_running:
@@ -234,9 +232,9 @@ def _use_opened_files() -> None:
         return
     source, roles = job.result
     if source.head.sheets:
-        state_key = columns.build_key("sheet")
-        session_state[state_key] = (
-            session_state.get(state_key) or source.head.layouts[0].sheet or source.head.sheets[0]
+        sheet_key = columns.build_key("sheet")
+        session_state[sheet_key] = (
+            session_state.get(sheet_key) or source.head.layouts[0].sheet or source.head.sheets[0]
         )
     else:
         session_state[columns.build_key("files")] = None
@@ -252,7 +250,7 @@ def _use_opened_files() -> None:
 
 
 def _discard() -> None:
-    """Close and forget the file that waits."""
+    """Close and forget the files that wait, with their problems."""
     source: counting.Source | None = st.session_state.get(columns.build_key("table"))
     if source is not None:
         source.close()
@@ -262,16 +260,21 @@ def _discard() -> None:
     UPLOADER.refuse(())
 
 
-def _choose_distribution(dataset: Dataset) -> None:
-    """Show a distribution of pairs, the choice of its label, and the buttons."""
-    pair_sizes = dataset.pair_sizes
-    assert pair_sizes is not None
-    pairs_text = wording.counted(int(pair_sizes.pairs.sum()), "pair")
-    users_text = wording.counted(dataset.histogram.num_users, "user")
-    groups_text = wording.counted(pair_sizes.task_rows.size, "group")
-    groups_text += f" of {wording.plain(pair_sizes.label)}"
-    st.markdown(f"**{wording.plain(dataset.name)}**: {pairs_text} of {users_text} and {groups_text}.")
-    st.caption("*Group by* answers from these numbers. Nothing can check that they are true.")
+def _choose_summary(dataset: Dataset) -> None:
+    """Show a distribution of pairs or binned values, the choice of their label, and the buttons."""
+    users_text, pair_sizes = wording.counted(dataset.histogram.num_users, "user"), dataset.pair_sizes
+    if pair_sizes is not None:
+        pairs_text = wording.counted(int(pair_sizes.pairs.sum()), "pair")
+        groups_text = wording.counted(pair_sizes.task_rows.size, "group")
+        summary_text = f"{pairs_text} of {users_text} and {groups_text} of {wording.plain(pair_sizes.label)}"
+        page_text = "*Group by* answers"
+    else:
+        assert dataset.values is not None
+        assert dataset.values.bins is not None
+        summary_text = f"{wording.plain(dataset.values.column)} of {users_text} in {dataset.values.bins.text}"
+        page_text = "*Mean* and *Quantile* answer"
+    st.markdown(f"**{wording.plain(dataset.name)}**: {summary_text}.")
+    st.caption(f"{page_text} from these numbers. Nothing can check that they are true.")
     disclosure = columns.choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
     if uploads.use_or_discard("use_distribution", "discard_distribution", _discard):
         _use_dataset(replace(dataset, disclosure=disclosure))
@@ -315,8 +318,7 @@ def _use_source(source: counting.Source, roles: Roles) -> None:
 def _refuse_count(problems: Sequence[InputProblem]) -> None:
     """Store why files were not counted, and whether missing values were among the reasons."""
     UPLOADER.refuse(problems)
-    saw_missing = any(problem.remedy == MISSING_REMEDY for problem in problems)
-    st.session_state[columns.build_key("saw_missing")] = saw_missing
+    st.session_state[columns.build_key("saw_missing")] = any(p.remedy == MISSING_REMEDY for p in problems)
 
 
 def _use_finished_jobs() -> None:
@@ -325,10 +327,10 @@ def _use_finished_jobs() -> None:
     if input_problems := jobs.list_failures(columns.build_key("job")):
         _refuse_count(input_problems)
         st.session_state[columns.build_key("job")] = None
-    elif (finished_job := jobs.find_result(columns.build_key("job"))) is not None:
+    elif (request_and_result := jobs.find_result(columns.build_key("job"))) is not None:
         job: jobs.Job = st.session_state[columns.build_key("job")]
         st.session_state[columns.build_key("job")] = None
-        _use_counted(finished_job[1])
+        _use_counted(request_and_result[1])
         if job.was_cut_off:
             st.session_state[columns.build_key("stopped")] = _CUT_OFF
 

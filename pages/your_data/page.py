@@ -32,8 +32,9 @@ def draw_body(slots: layout.PageSlots) -> None:
     """Draw the choice of data, the main figure, and where the data lead."""
     with slots.line:
         st.session_state.setdefault(QUESTION.key("data_source"), "Sample")
-        source_names = {name: name for name in SOURCES}
-        source_name = fields.choice("Where from", source_names, QUESTION.key("data_source"))
+        source_name = fields.choice(
+            "Where from", {name: name for name in SOURCES}, QUESTION.key("data_source")
+        )
     with slots.line if source_name == "Sample" else slots.notes:
         SOURCES[source_name]()
     dataset = session.dataset()
@@ -90,8 +91,8 @@ def show_heaviest(dataset: Dataset) -> None:
     sizes = dataset.histogram.heaviest_sizes(10)
     shares = sizes / dataset.histogram.num_rows
     with st.expander("The heaviest users", icon=":material/leaderboard:"):
-        together_text = f"The {sizes.size} heaviest users hold" if sizes.size > 1 else "One user holds"
-        st.markdown(f"{together_text} {wording.percent(float(shares.sum()))} of all contributions.")
+        holders_text = f"The {sizes.size} heaviest users hold" if sizes.size > 1 else "One user holds"
+        st.markdown(f"{holders_text} {wording.percent(float(shares.sum()))} of all contributions.")
         cells_by_column = {
             CONTRIBUTION_NAMES[dataset.contribution]: map(wording.number, sizes.tolist()),
             "Share of all": map(wording.percent, shares.tolist()),

@@ -12,7 +12,7 @@ UPLOAD_NAMES = (
 """What the upload of a table keeps in the session."""
 OTHER_NAMES = (
     *("look_job", "session_file_", "session_round", "session_opened"),
-    *("engine", "engine_table", "engine_open"),
+    *("engine", "engine_table", "engine_open", "engine_lower", "engine_upper", "engine_bins"),
 )
 SAMPLE_NAMES = ("data_source", "sample", "generator", "generator_field_", "generator_problems")
 

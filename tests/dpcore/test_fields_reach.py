@@ -419,7 +419,7 @@ def list_texts(call: str, settings: dict[str, Any]) -> dict[str, str]:
 def test_a_field_changes_program_methods_and_json_or_the_table_says_why_not(call: str) -> None:
     question = questions.QUESTIONS[call]
     if call != "sum_bound":  # it has the fields of a count, and a range
-        names = {field: setting for setting, field in question.fields_by_setting.items()}
+        names = {field: setting for setting, field in question.field_names_by_setting.items()}
         fields = {names.get(field, field) for field in declared_fields(questions.parameters_of(call))}
         of_a_sum = set(VARIATIONS["sum_bound"]) if call == "count_bound" else set()
         varied = set(VARIATIONS[call]) | of_a_sum | {field for name, field in NOT_VARIED if name == call}

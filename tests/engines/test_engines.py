@@ -20,7 +20,9 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import facets
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
+from dpcore.data.value_bins import ValueBins
 from dpcore.dataset import Contribution
+from dpcore.mean.table_values import clamp
 
 ROOT = Path(__file__).resolve().parents[2]
 NUM_ROWS = 30_000
@@ -177,6 +179,83 @@ def test_pairs_come_back_where_they_were_allowed_and_else_their_distribution(tab
         return sorted(sorted(user) for user in users if user)
 
     assert shape(there) == shape(here)
+
+
+NASTY = pa.table(
+    {
+        "customer": pa.array(
+            ["a", "a", " a ", "a", "a", "b", "b", "b", "", "  ", None, "c", "c", "d", "d", "e", "e", "e", "f"],
+            pa.string(),
+        ),
+        "amount": pa.array(
+            [1.0, 2.5, 2.75, -3.0, float("nan"), float("inf"), 10.0, -float("inf"), 4.0, 5.0, 6.0, 1e308, 1e308,
+             9.999, None, 0.1, 0.1, 0.1, -1.5],
+            pa.float64(),
+        ),
+    }
+)  # fmt: skip
+
+
+@pytest.fixture(scope="session", params=["postgres", "spark"])
+def nasty(request, tmp_path_factory):
+    """Values that are none, or so large that their sum is, in an engine; and the same rows as a file."""
+    path = tmp_path_factory.mktemp("nasty") / "nasty.parquet"
+    pq.write_table(NASTY, path)
+    address, name = request.getfixturevalue(request.param)[0], str(path)
+    if request.param == "postgres":
+        import psycopg
+
+        name = "logs.nasty"
+        with psycopg.connect(dbname="postgres", autocommit=True) as connection:
+            connection.execute("CREATE TABLE logs.nasty (customer text, amount double precision)")
+            with connection.cursor().copy("COPY logs.nasty FROM STDIN") as copy:
+                for row in zip(*(column.to_pylist() for column in NASTY.columns), strict=True):
+                    copy.write_row(row)
+    backend = counting.connect(address)
+    yield counting.open_table(backend, name), path
+    backend.disconnect()
+
+
+@pytest.mark.parametrize("missing_users", MissingUsers)
+@pytest.mark.parametrize("missing", ["drop", 3.5, None])
+def test_values_by_user_are_those_of_the_rows_whatever_they_are(nasty, missing, missing_users):
+    table, path = nasty
+    roles = Roles.of_events(["customer"], "amount", [], missing_users=missing_users, missing=missing)
+    bins = ValueBins(0.0, 10.0, 10)
+
+    def count_there():
+        return counting.count_table(table, roles, Disclosure.PRIVATE, name="nasty", value_bins=bins).dataset
+
+    if missing is None:
+        with pytest.raises(InvalidInput, match="not a finite number"):
+            count_there()
+        return
+    there = count_there()
+    here = counting.count(counting.open_files([path]), roles, Disclosure.PRIVATE).dataset
+    assert there.histogram == here.histogram
+    assert there.drops_missing == here.drops_missing == (missing == "drop")
+    for lower, upper in ((0.0, 10.0), (2.0, 3.0), (0.0, 5.0)):
+        users = []
+        for dataset in (there, here):
+            of_users = clamp(dataset.values, lower, upper)
+            array = np.stack([of_users.sizes, of_users.user_means, of_users.within_variances])
+            users.append(array[:, np.lexsort(array[::-1].round(9))])
+            assert of_users.variance == pytest.approx(clamp(here.values, lower, upper).variance, rel=1e-12)
+        np.testing.assert_allclose(*users, rtol=1e-12, atol=1e-12)
+    assert there.values.values.max() == 1e290
+
+
+def test_values_by_user_of_many_rows_are_those_that_duckdb_counts(table, parquet):
+    roles, bins = replace(ROLES, task=None), ValueBins(0.0, 2_500.0, 40)
+    engine = counting.connect("duckdb:")
+    there, here = (
+        counting.count_table(each, roles, Disclosure.PRIVATE, name="events", value_bins=bins).dataset
+        for each in (table, counting.open_table(engine, str(parquet)))
+    )
+    assert there.histogram == here.histogram
+    assert there.values.num_rows_each.tolist() == here.values.num_rows_each.tolist()
+    np.testing.assert_allclose(there.values.values, here.values.values, rtol=1e-12)
+    np.testing.assert_allclose(there.values.deviations, here.values.deviations, rtol=1e-9, atol=1e-9)
 
 
 def test_the_truth_is_that_of_a_counter(table, events):

@@ -69,8 +69,8 @@ def plot_noise(solution: ExamplesSolution, provenance: Provenance) -> Plot:
 def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     """Plot the share of examples kept, and the sampling rate, over G; both ways of sampling have the same."""
     candidates = solution.comparison.candidates_by_sampling[Sampling.EXAMPLES]
-    names = ("bound", "kept_share", "rate")
-    bound_column, share_column, rate_column = (_make_column(candidates, name) for name in names)
+    attribute_names = ("bound", "kept_share", "rate")
+    bound_column, share_column, rate_column = (_make_column(candidates, name) for name in attribute_names)
     return Plot(
         "examples-kept",
         "Examples kept, and sampling rate",

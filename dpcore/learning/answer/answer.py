@@ -96,9 +96,7 @@ def build_answer(
         near_optimal=words.describe_near_optimal(final_solution),
         parameters=parameters,
         solution=final_solution,
-        plots={
-            "learning-bound": lambda: plot_bound(final_solution, dataset, parameters),
-        },
+        plots={"learning-bound": lambda: plot_bound(final_solution, dataset, parameters)},
         make_methods=lambda: words.write_methods(final_solution, dataset, parameters),
         files={
             "learning_curves.csv": lambda: write_columns(

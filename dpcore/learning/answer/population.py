@@ -78,8 +78,8 @@ def solve(parameters: LearningParameters) -> PopulationSolution:
         }
     choices_by_epsilon = {}
     for epsilon in (parameters.epsilon, PAPER_EPSILON):
-        problems = [replace(limit_problem, epsilon=epsilon, participation=law) for law in FAMILY_LAWS]
-        choices_by_epsilon[epsilon] = tuple(map(population.find_best_fraction, problems))
+        law_problems = [replace(limit_problem, epsilon=epsilon, participation=law) for law in FAMILY_LAWS]
+        choices_by_epsilon[epsilon] = tuple(map(population.find_best_fraction, law_problems))
     expected_capped = float(population.compute_statistics(sample_problem, best_choice.fraction).users_capped)
     return PopulationSolution(parameters, curve_columns, best_choice, expected_capped, choices_by_epsilon)
 
@@ -88,8 +88,8 @@ def list_mass_columns(alpha: float) -> dict[str, FloatArray]:
     """List the mass of uncapped users over tau_0, for the chosen alpha and each of `FAMILY_ALPHAS`, as columns."""
     power_law = PowerLaw(alpha)
     # The heaviest users' shares, where the mass jumps, are among the points.
-    heavy_users = np.arange(1.0, 31.0)
-    jump_fractions = np.concatenate([law.probability(heavy_users) for law in (power_law, *FAMILY_LAWS)])
+    user_numbers = np.arange(1.0, 31.0)
+    jump_fractions = np.concatenate([law.probability(user_numbers) for law in (power_law, *FAMILY_LAWS)])
     is_on_axis = (FRACTION_LIMITS[0] < jump_fractions) & (jump_fractions < 1.0)
     tau_0 = log_spaced(*FRACTION_LIMITS, 240, extra_points=jump_fractions[is_on_axis].tolist())
     return {
@@ -158,8 +158,8 @@ def list_cost_columns(
     cost: population.CostOfPrivacy, parameters: LearningParameters
 ) -> dict[str, FloatArray]:
     """List the smallest bias plus privacy noise at each n, with its parts, its tau_0 and its floor, as columns."""
-    num_rows = np.array(cost.rows_per_sample, dtype=np.float64)
-    vc_log_terms = parameters.vc_dimension * np.log(num_rows / parameters.failure_probability)
+    row_counts = np.array(cost.rows_per_sample, dtype=np.float64)
+    vc_log_terms = parameters.vc_dimension * np.log(row_counts / parameters.failure_probability)
     attributes_by_column = {
         "smallest_sum": "total",
         "bias_twice": "twice_bias",
@@ -169,13 +169,13 @@ def list_cost_columns(
         "users_capped": "users_capped",
     }
     return {
-        "num_rows": num_rows,
+        "num_rows": row_counts,
         **{
             name: np.array([getattr(choice, attribute) for choice in cost.best_choices], dtype=np.float64)
             for name, attribute in attributes_by_column.items()
         },
-        "floor": np.full(num_rows.shape, cost.limit_choice.total),
-        "finite_sample_without_a_cap": parameters.finite_sample_constant * np.sqrt(vc_log_terms / num_rows),
+        "floor": np.full(row_counts.shape, cost.limit_choice.total),
+        "finite_sample_without_a_cap": parameters.finite_sample_constant * np.sqrt(vc_log_terms / row_counts),
     }
 
 

@@ -154,10 +154,10 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
     """Plot the excess risk, its parts and twice the paper's bounds on the bias over the cap, and mark the best cap."""
     best_choice, columns, histogram = solution.best_choice, solution.curve_columns, solution.problem.histogram
     cap, own_bound = best_choice.max_contributions, parameters.own_bound
-    caps, parts = columns["cap_rows"], {name: columns[column] for name, column in PART_COLUMNS.items()}
+    caps, part_columns = columns["cap_rows"], {name: columns[column] for name, column in PART_COLUMNS.items()}
     items: list[Item] = [
         Curve("Excess risk, all three", caps, columns["bound"], Style.TOTAL),
-        *(Curve(name, caps, part_column, PART_STYLES[name]) for name, part_column in parts.items()),
+        *(Curve(name, caps, part_column, PART_STYLES[name]) for name, part_column in part_columns.items()),
         *(
             Curve(name, caps, columns[f"twice_{term.value}"], Style.BIAS, dash=dash, width=1.5)
             for term, (name, dash) in PAPER_BOUNDS.items()
@@ -180,7 +180,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
         own_bound or cap,
         "own_bound",
         is_integer=True,
-        error_parts=parts,
+        error_parts=part_columns,
         parts_add_up=True,
         user_bars=(sample_users(histogram.sizes, histogram.users, "rows"),),
     )
@@ -195,7 +195,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
         columns,
         is_main=True,
         handle=handle,
-        toggles=(Toggle("Parts of the bound", tuple(parts)),),
+        toggles=(Toggle("Parts of the bound", tuple(part_columns)),),
     )
 
 
@@ -211,15 +211,15 @@ def _build_axes(solution: LearningSolution, cap_unit: CapUnit) -> tuple[Axis, Ax
     largest_cap = n if solution.problem.bias.needs_only_the_fraction else min(n, 2.0 * max_size)
     cap_limits = (1.0, max(largest_cap, 2.0))
     smallest_risk = max(math.sqrt(math.log(20.0 * n) / n), 1e-9) / 2.0
-    powers = range(-math.floor(math.log10(n)), 1) if cap_unit is CapUnit.FRACTION else ()
+    tick_powers = range(-math.floor(math.log10(n)), 1) if cap_unit is CapUnit.FRACTION else ()
     mantissas = (1, 2, 5) if cap_limits[1] < 100.0 else (1,)
     cap_axis = Axis(
         "bound",
         ROWS_UNIT,
         cap_limits,
-        title="τ₀, the bound as a share of all rows" if powers else "",
+        title="τ₀, the bound as a share of all rows" if tick_powers else "",
         named_ticks=tuple(
-            (n * s * 10.0**p, f"{s * 10.0**p:g}") for p in powers for s in mantissas if s * 10.0**p <= 1
+            (n * s * 10.0**p, f"{s * 10.0**p:g}") for p in tick_powers for s in mantissas if s * 10.0**p <= 1
         ),
         # A cap of the person's own may lie where nobody has as many rows.
         limits_range=(cap_limits[0], max(cap_limits[1], n)),
@@ -247,11 +247,11 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
         )
         for (part_name, part_value), key in zip(parts.items(), PART_COLUMNS.values(), strict=True)
     ]
-    tau_0, bound_help = best_choice.fraction, NUMBER_HELPS["bound"]
+    fraction, bound_help = best_choice.fraction, NUMBER_HELPS["bound"]
     return (
         Number("Best bound", wording.counted(cap, "row"), "per user", NUMBER_HELPS[key], cap, ROWS_UNIT, key),
         Number("Excess risk, at most", wording.number(total), share_note, bound_help, total, key="bound"),
-        Number("τ₀", wording.number(tau_0), "of all rows", value=tau_0, key="tau_0"),
+        Number("τ₀", wording.number(fraction), "of all rows", value=fraction, key="tau_0"),
         *part_numbers,
     )
 
@@ -315,16 +315,16 @@ def write_detail(solution: LearningSolution, dataset: Dataset) -> str:
 def find_least_epsilon(solution: LearningSolution) -> float:
     """Find the ε from which on some plotted cap has an excess risk below 1, rounded up; infinite if there is none."""
     problem, columns = solution.problem, solution.curve_columns
-    slack = 1.0 - columns["bias_twice"] - columns["finite_sample"]
+    allowed_noise = 1.0 - columns["bias_twice"] - columns["finite_sample"]
     # The noise falls as ε to the power of F.
-    epsilons = problem.epsilon * (columns["privacy_noise"] / slack)[slack > 0.0] ** (
+    epsilons = problem.epsilon * (columns["privacy_noise"] / allowed_noise)[allowed_noise > 0.0] ** (
         1.0 / problem.privacy.power
     )
     least_epsilon = float(epsilons.min(initial=math.inf))
     if not 0.0 < least_epsilon < EPSILON_RANGE[1]:
         return math.inf
-    unit = 10.0 ** (math.floor(math.log10(least_epsilon)) - 1)
-    return math.ceil(least_epsilon * (1.0 + 1e-9) / unit) * unit
+    rounding_unit = 10.0 ** (math.floor(math.log10(least_epsilon)) - 1)
+    return math.ceil(least_epsilon * (1.0 + 1e-9) / rounding_unit) * rounding_unit
 
 
 def describe_near_optimal(solution: LearningSolution) -> str:
@@ -362,8 +362,8 @@ def list_bias_bound_rows(
     if own_bound is not None:
         fractions_by_column["Twice, at your own bound"] = solution.convert_to_fraction(own_bound)
     biases_by_column = {
-        column_name: optimal_cap.compute_bias_terms(solution.problem, tau_0)
-        for column_name, tau_0 in fractions_by_column.items()
+        column_name: optimal_cap.compute_bias_terms(solution.problem, fraction)
+        for column_name, fraction in fractions_by_column.items()
     }
 
     def format_twice(bias: FloatArray) -> str:
@@ -375,7 +375,7 @@ def list_bias_bound_rows(
             "Way": term.way_numerals,
             "Bound": term.title,
             "Needs": term.needs_text,
-            **{column_name: format_twice(biases[term]) for column_name, biases in biases_by_column.items()},
+            **{column: format_twice(biases[term]) for column, biases in biases_by_column.items()},
             "Best bound under it": wording.counted(round(best_choice.cap), "row"),
             "Its excess risk": wording.number(best_choice.total),
             "Formula": f"${term.formula}$",

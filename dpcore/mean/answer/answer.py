@@ -31,6 +31,7 @@ from dpcore.code.forms import (
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import choose_library
+from dpcore.data import binned_values
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.mean.answer import plots, users
@@ -198,10 +199,11 @@ def build_answer(
     )
     if users_solution is not None:
         answer = _clamp_users(answer, mean_solution, users_solution, dataset)
-    bound_number, error_number, *numbers = answer.numbers
-    relative_error = measure_relative_error(dataset, mean_solution, error_number.value or 0.0, parameters)
-    error_number = replace(error_number, note=f"({relative_error.text})")
-    answer = replace(answer, relative_error=relative_error, numbers=(bound_number, error_number, *numbers))
+    answer = replace(answer, assumptions=(*answer.assumptions, *binned_values.list_assumptions(dataset)))
+    numbers = list(answer.numbers)
+    relative_error = measure_relative_error(dataset, mean_solution, numbers[1].value or 0.0, parameters)
+    numbers[1] = replace(numbers[1], note=f"({relative_error.text})")  # The error of the best bound.
+    answer = replace(answer, relative_error=relative_error, numbers=tuple(numbers))
     return add_choice(
         answer,
         dataset,
@@ -390,15 +392,12 @@ def write_user_weights_csv(
         users_solution: The bound h and the limit T.
         provenance: Whether the data are public, private or a release; the file names it.
     """
-    sizes, threshold, limit = (
-        problem.histogram.sizes,
-        users_solution.threshold,
-        users_solution.deviation_limit,
-    )
+    sizes, threshold = problem.histogram.sizes, users_solution.threshold
+    deviation_limits = np.full(sizes.shape, users_solution.deviation_limit)
     user_weights = mean.growth(problem, threshold).scaled_weights(threshold, sizes.astype(np.float64))
     columns = {"size": sizes, "users": problem.histogram.users, "user_weight": user_weights}
-    columns |= {"row_weight": user_weights / sizes, "largest_deviation": np.full(sizes.shape, limit)}
-    return write_columns({**columns, "largest_distance": limit / user_weights}, provenance)
+    columns |= {"row_weight": user_weights / sizes, "largest_deviation": deviation_limits}
+    return write_columns({**columns, "largest_distance": deviation_limits / user_weights}, provenance)
 
 
 # --- What a person takes away -----------------------------------------------------------------------------------------

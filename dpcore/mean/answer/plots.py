@@ -215,12 +215,12 @@ def has_range_choice(dataset: Dataset) -> bool:
     """Return True if there are values, not all the same, whose squares are numbers."""
     if dataset.values is None:
         return False
-    low, high = float(dataset.values.values.min()), float(dataset.values.values.max())
-    return low < high and max(-low, high) <= MAX_VALUE
+    min_value, max_value = float(dataset.values.values.min()), float(dataset.values.values.max())
+    return min_value < max_value and max(-min_value, max_value) <= MAX_VALUE
 
 
 def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanParameters) -> Ranges:
-    """Return the best ranges at the bound of the best smooth weights, for data that `has_range_choice` accepts."""
+    """Return the range in use and the best ones at the best smooth weights' bound, for data with `has_range_choice`."""
     assert dataset.values is not None
     noise_kind = solution.problem.noise.kind
     problem = ValueRangeProblem(dataset.values, parameters.epsilon, solution.problem.relative_noise)
@@ -229,8 +229,9 @@ def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanPara
     if float(dataset.values.values.max()) > parameters.lower:
         best_range_at_lower = value_range.best_range(problem, weighted_rows.threshold, parameters.lower)
     # The noise is in proportion to the largest weight of a user.
-    relative_magnitude = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)
-    low, high = weighted_rows.range_at_quantile(min(weighted_rows.noise * relative_magnitude, 0.5), None)
+    magnitude_per_std = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)
+    tail_weight = min(weighted_rows.noise * magnitude_per_std, 0.5)
+    centred_low, centred_high = weighted_rows.range_at_quantile(tail_weight, None)
 
     best_range = value_range.best_range(problem, weighted_rows.threshold)
     current_ends = (parameters.lower, parameters.upper)
@@ -244,8 +245,8 @@ def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanPara
         best_range,
         best_range_at_lower,
         solution.has_private_counts,
-        problem.unit_deviation * relative_magnitude,
-        (low + problem.mean, high + problem.mean),
+        problem.unit_deviation * magnitude_per_std,
+        (centred_low + problem.mean, centred_high + problem.mean),
         users_problem,
         current_users_range,
     )
@@ -266,26 +267,26 @@ def is_usable(problem: ValueRangeProblem, range_choice: RangeChoice) -> bool:
 def round_outward(range_choice: RangeChoice) -> tuple[float, float]:
     """Return the range with ends rounded outward, to a hundredth of its width or somewhat more."""
     step = 10.0 ** math.floor(math.log10(range_choice.upper - range_choice.lower) - 2.0)
-    low, high = math.floor(range_choice.lower / step) * step, math.ceil(range_choice.upper / step) * step
+    lower, upper = math.floor(range_choice.lower / step) * step, math.ceil(range_choice.upper / step) * step
     # A multiple of 0.01 has digits behind the second only by rounding.
     num_digits = max(-math.floor(math.log10(step)), 0)
-    return round(low, num_digits), round(high, num_digits)
+    return round(lower, num_digits), round(upper, num_digits)
 
 
 def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
-    """Plot the error over U at the L in use."""
+    """Plot the error over U at the L in use, with a mark at the best U if a release can use that range."""
     problem, best_range = ranges.weighted_rows.problem, ranges.best_range_at_lower
     lower, upper, row_values = ranges.current_range.lower, ranges.current_range.upper, problem.values.values
-    largest = max(float(row_values.max()), upper, lower + 1e-9 * max(abs(lower), 1.0))
-    smallest = min(max(lower, float(np.median(row_values))), largest)
-    ends = _choose_ends(lower, smallest, largest, upper, *([] if best_range is None else [best_range.upper]))
+    max_end = max(float(row_values.max()), upper, lower + 1e-9 * max(abs(lower), 1.0))
+    min_end = min(max(lower, float(np.median(row_values))), max_end)
+    ends = _choose_ends(lower, min_end, max_end, upper, *([] if best_range is None else [best_range.upper]))
     if best_range is not None and not is_usable(problem, best_range):
         best_range = None
     return _plot_range_end("upper", ends, (lower, ends), ranges, dataset, best_range)
 
 
 def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
-    """Plot the error over L at the U in use."""
+    """Plot the error over L at the U in use; no best L is marked."""
     row_values = ranges.weighted_rows.problem.values.values
     lower, upper = ranges.current_range.lower, ranges.current_range.upper
     # The same seen from above: distances from U.
@@ -296,10 +297,10 @@ def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
     return _plot_range_end("lower", ends, (ends, upper), ranges, dataset, None)
 
 
-def _choose_ends(fixed_end: float, smallest: float, largest: float, *more_ends: float) -> FloatArray:
+def _choose_ends(fixed_end: float, min_end: float, max_end: float, *more_ends: float) -> FloatArray:
     """Choose ends to plot, their distances from the fixed one log-spaced, with the current and the best one."""
-    largest_distance = largest - fixed_end
-    smallest_distance = max(smallest - fixed_end, _SPAN * largest_distance)
+    largest_distance = max_end - fixed_end
+    smallest_distance = max(min_end - fixed_end, _SPAN * largest_distance)
     ends = np.append(fixed_end + np.geomspace(smallest_distance, largest_distance, POINTS), more_ends)
     return np.unique(ends[ends > fixed_end])
 
@@ -312,7 +313,7 @@ def _plot_range_end(
     dataset: Dataset,
     marked_range: RangeChoice | None,
 ) -> Plot:
-    """Plot the error over one end of the range, of clamped rows with its parts, and of clamped users if there is one.
+    """Plot the error over one end of the range, of clamped rows with its parts, and that of clamped users if known.
 
     Args:
         side: The end that varies: upper or lower.
@@ -344,9 +345,9 @@ def _plot_range_end(
         threshold = ranges.current_users_range.threshold
         columns["users_error"] = users.compute_errors(ranges.users_problem, threshold, *plotted_ranges)
         items.append(Curve("Together, users clamped", ends, columns["users_error"], Style.SMOOTH))
-    low, high = float(ends[0]), float(ends[-1])
-    axis_limits = low, high if high > low else low + max(abs(low), 1.0)
-    axis_scale = Scale.LOG if low > 0.0 and high > 20.0 * low else Scale.LINEAR
+    first_end, last_end = float(ends[0]), float(ends[-1])
+    axis_limits = first_end, last_end if last_end > first_end else first_end + max(abs(first_end), 1.0)
+    axis_scale = Scale.LOG if first_end > 0.0 and last_end > 20.0 * first_end else Scale.LINEAR
     return Plot(
         f"mean-range-{side}",
         f"Error over {end_name}",

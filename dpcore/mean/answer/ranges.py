@@ -8,6 +8,7 @@ from functools import partial
 from dpcore.answer import section
 from dpcore.answer.answer import Answer
 from dpcore.common import wording
+from dpcore.data import binned_values
 from dpcore.dataset import Dataset
 from dpcore.mean import threshold_search, value_range
 from dpcore.mean.answer import plots, users
@@ -23,6 +24,8 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
         return
     leak_phrase = ", **a private look** that no ε covers." if dataset.is_private else "."
     yield f"**A range that you know is the first choice.** The ranges below are computed from the values{leak_phrase}"
+    for assumption in binned_values.list_assumptions(dataset):
+        yield section.Note(f"{assumption}.")
     ranges = yield section.Cached(
         plots.choose_ranges, (dataset, answer.solution, answer.parameters), num_kept=4
     )

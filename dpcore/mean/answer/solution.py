@@ -109,8 +109,8 @@ class MeanSolution:
     @cached_property
     def near_optimal(self) -> tuple[int, int]:
         """Return the interval (smallest, largest) of caps around the best cap whose error is within 5 % of the best."""
-        low, high = interval_around(self.stretches, self.cap_choice.max_contributions)
-        return int(low), int(high)
+        smallest_cap, largest_cap = interval_around(self.stretches, self.cap_choice.max_contributions)
+        return int(smallest_cap), int(largest_cap)
 
     @cached_property
     def is_about_table(self) -> bool:
@@ -166,7 +166,8 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
     cap_choice, smooth_choice = mean.best_cap(problem), mean.best_smooth(problem)
     best_bounds = [cap_choice.max_contributions, smooth_choice.threshold]
     bounds = np.unique(np.concatenate((axes.choose_curve_bounds(histogram), best_bounds)))
-    split_release, worst_case, is_entered = None, None, parameters.variance_source is VarianceSource.ENTERED
+    split_release, worst_case = None, None
+    has_entered_variance = parameters.variance_source is VarianceSource.ENTERED
     if isinstance(problem, PrivateCountsProblem):
         split_problem = replace(problem, released_sums=ReleasedSums.SPLIT)
         split_release = SplitRelease(mean.best_cap(split_problem), mean.capped_error(split_problem, bounds))
@@ -188,7 +189,7 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
         split_release=split_release,
         value_summary=value_summary,
         worst_case=worst_case,
-        users_solution=solve_users(problem, smooth_choice, bounds, value_summary, is_entered),
+        users_solution=solve_users(problem, smooth_choice, bounds, value_summary, has_entered_variance),
     )
 
 
@@ -272,10 +273,10 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     if solution.worst_case is None:
         return numbers
     error = solution.worst_case.cap_error_bound
-    help_text = "Of the best bound, for any values in [L, U]. No forecast."
+    worst_case_help = "Of the best bound, for any values in [L, U]. No forecast."
     bound_note = "at most, linearised" if solution.has_private_counts else "at most"
     error_text = wording.number(error)
-    return *numbers, Number("Error whatever the values", error_text, bound_note, help_text, error, UNIT)
+    return *numbers, Number("Error whatever the values", error_text, bound_note, worst_case_help, error, UNIT)
 
 
 def list_error_parts(solution: MeanSolution) -> tuple[ErrorPart, ...]:
@@ -346,12 +347,12 @@ def warn_of_leaks(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
         return [standard.warn_of_leak("this bound was")]
     rows_text = wording.counted(_find_safer_cap(solution, parameters), "row")
     if not reads_values:
-        sentences, worst_case_text = [standard.ASSUMES_PUBLIC_COUNTS], ""
+        sentences, worst_case_phrase = [standard.ASSUMES_PUBLIC_COUNTS], ""
     else:
-        sentences, worst_case_text = [VALUES_LEAK], "σ² of the worst case and "
+        sentences, worst_case_phrase = [VALUES_LEAK], "σ² of the worst case and "
         if not solution.has_private_counts:
             sentences.append(COUNTS_PUBLIC)
-    return [*sentences, f"With {worst_case_text}private counts the best bound is **{rows_text}**."]
+    return [*sentences, f"With {worst_case_phrase}private counts the best bound is **{rows_text}**."]
 
 
 def _find_safer_cap(solution: MeanSolution, parameters: MeanParameters) -> int:
@@ -400,7 +401,7 @@ def _describe_target(solution: MeanSolution, parameters: MeanParameters) -> list
 
 def describe_near_optimal(solution: MeanSolution) -> str:
     """Describe the bounds whose error is within 5 % of the best; only how many intervals, if there are too many."""
-    low, high = solution.near_optimal
+    min_cap, max_cap = solution.near_optimal
     objective_text = f"the least {solution.error_name}"
     if len(solution.stretches) > MAX_LISTED_INTERVALS:
         intervals_text = f"{len(solution.stretches)} stretches of bounds"
@@ -411,10 +412,10 @@ def describe_near_optimal(solution: MeanSolution) -> str:
         ]
         intervals_text = f"{', '.join(interval_texts)} rows"
     else:
-        smaller_text = "smaller bounds" if low > 1 else ""
-        worse_text = "all other bounds" if high < solution.problem.histogram.max_size else smaller_text
+        smaller_phrase = "smaller bounds" if min_cap > 1 else ""
+        worse_phrase = "all other bounds" if max_cap < solution.problem.histogram.max_size else smaller_phrase
         return standard.write_range(
-            low, high, "row", objective=objective_text, worse_choices_phrase=worse_text
+            min_cap, max_cap, "row", objective=objective_text, worse_choices_phrase=worse_phrase
         )
     return f"{intervals_text}, within 5{wording.PERCENT} of {objective_text}."
 
@@ -424,14 +425,14 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     histogram, error_name, format_number = solution.problem.histogram, solution.error_name, wording.number
     cap, best_error = solution.cap_choice.max_contributions, solution.cap_choice.standard_error
     lost_share = 1.0 - float(histogram.kept_rows(cap)) / histogram.num_rows
-    affected_share = 1.0 - float(histogram.pieces(cap).rows_at_or_below) / histogram.num_rows
+    held_share = 1.0 - float(histogram.pieces(cap).rows_at_or_below) / histogram.num_rows
     num_affected = histogram.users_above(cap)
     affected_text = standard.describe_affected(num_affected, histogram.num_users, lost_share)
     holds_text = wording.agreeing(num_affected, "This user holds", "These users hold")
     compute_errors = solution.standard_errors
     fact_texts = {
         "Half or double": standard.compare_half_and_double(cap, compute_errors, format_number, error_name),
-        "Who is affected by the bound": f"{affected_text} {holds_text} {wording.percent(affected_share)} of all rows.",
+        "Who is affected by the bound": f"{affected_text} {holds_text} {wording.percent(held_share)} of all rows.",
     }
     if solution.value_summary is not None and parameters.reads_values:
         fact_texts["How users differ"] = describe_user_share(solution.value_summary)

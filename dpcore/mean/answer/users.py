@@ -155,24 +155,22 @@ def propose_clamp(solution: UsersSolution, rows_choice: mean.SmoothChoice, clamp
         }
     other_clamp = Clamp.USERS if clamp is Clamp.ROWS else Clamp.ROWS
     other_error, error = errors_by_clamp[other_clamp], errors_by_clamp[clamp]
-    clamp_name = USERS_FIELD if other_clamp is Clamp.USERS else ROWS_FIELD
+    other_name = USERS_FIELD if other_clamp is Clamp.USERS else ROWS_FIELD
     is_better = added_errors_by_clamp[other_clamp] < added_errors_by_clamp[clamp] * (1.0 - 1e-9)
-    advice_sentence = f" Choose {clamp_name} under *Clamp*." if is_better else ""
+    advice_sentence = f" Choose {other_name} under *Clamp*." if is_better else ""
     cancelling_sentence = ""
     if (other_error < error * (1.0 - 1e-9)) != is_better:
         rows_text, users_text = map(wording.number, added_errors_by_clamp.values())
         added_phrase = f"added up, the errors are {rows_text} (rows), {users_text} (users)."
         cancelling_sentence = f" Biases cancel on this table: {added_phrase}"
     error_text = f"error {wording.number(other_error)}, {wording.change(other_error, error)}"
-    return f"{clamp_name} clamped: {error_text}.{cancelling_sentence}{advice_sentence}"
+    return f"{other_name} clamped: {error_text}.{cancelling_sentence}{advice_sentence}"
 
 
 def write_headline(solution: UsersSolution) -> str:
     """Write the instruction to weigh users by the bound and to limit their deviation."""
-    rows_text, limit_text = (
-        wording.counted(solution.threshold, "row"),
-        wording.number(solution.deviation_limit),
-    )
+    rows_text = wording.counted(solution.threshold, "row")
+    limit_text = wording.number(solution.deviation_limit)
     return f"Weigh a user as at most {rows_text}, and limit their total deviation to ± {limit_text}."
 
 
@@ -190,8 +188,8 @@ def write_user_detail(
     if solution.user_deviations is not None:
         sentences.append("Error about **the mean of these rows**, smooth weights both.")
     if (user_model := solution.user_model) is not None:
-        largest_error = user_model.error(solution.threshold, has_any_distribution=True)
-        worst_error = math.sqrt(float(largest_error.variance))
+        worst_variance = user_model.error(solution.threshold, has_any_distribution=True).variance
+        worst_error = math.sqrt(float(worst_variance))
         sentences.append(
             "**Assumed: the mean is (L + U)/2**, and users' means are normal around it. A mean one standard deviation "
             "of users away costs what clamping users gains. Both errors count what is cut as if it never cancelled. "
@@ -208,17 +206,17 @@ def write_user_detail(
 
 
 def build_user_numbers(solution: UsersSolution, error_key: str, num_users: int) -> tuple[Number, ...]:
-    """Build the bound, its error, the limit, and the error if rows are clamped.
+    """Build the bound, its error, the deviation limit, and the error if rows are clamped.
 
     Args:
         solution: The best smooth weights if users are clamped.
         error_key: Name of the error in programs.
         num_users: Number of all users.
     """
-    threshold, error, limit = solution.threshold, solution.standard_error, solution.deviation_limit
+    threshold, error, deviation_limit = solution.threshold, solution.standard_error, solution.deviation_limit
     rows_error = solution.rows_error
     threshold_text, error_text, limit_text, rows_error_text = map(
-        wording.number, (threshold, error, limit, rows_error)
+        wording.number, (threshold, error, deviation_limit, rows_error)
     )
     noise_share = float(solution.mean_error.privacy_variance) / float(solution.mean_error.variance)
     threshold_unit = wording.agreeing(threshold, "row per user", "rows per user")
@@ -234,7 +232,7 @@ def build_user_numbers(solution: UsersSolution, error_key: str, num_users: int) 
     rows_note = wording.change(rows_error, error)
     rows_help = "Of the best smooth weights, each row clamped to [L, U]."
     threshold_args = threshold_text, threshold_unit, threshold_help, threshold, ROWS_UNIT, "threshold"
-    limit_args = f"± {limit_text}", cut_note, limit_help, limit, limit_unit, "deviation_limit"
+    limit_args = f"± {limit_text}", cut_note, limit_help, deviation_limit, limit_unit, "deviation_limit"
     return (
         Number("Bound of the weights", *threshold_args),
         Number(error_label, error_text, error_note, error_help, error, UNIT, error_key),
@@ -451,10 +449,10 @@ def find_best_choice(
     problem: ClampedUsersProblem, *, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> RangeChoice:
     """Find the best range and bound for users together, by `dpcore.mean.clamped_users.best_joint`."""
-    deviation_limit = best_joint(problem, progress=progress, should_stop=should_stop)
-    half_width = deviation_limit.width / 2.0
-    ends = deviation_limit.centre - half_width, deviation_limit.centre + half_width
-    return describe_choice(problem, deviation_limit.threshold, *ends, deviation_limit.certificate)
+    limit_choice = best_joint(problem, progress=progress, should_stop=should_stop)
+    half_width = limit_choice.width / 2.0
+    ends = limit_choice.centre - half_width, limit_choice.centre + half_width
+    return describe_choice(problem, limit_choice.threshold, *ends, limit_choice.certificate)
 
 
 def is_usable(problem: ClampedUsersProblem, range_choice: RangeChoice) -> bool:

@@ -229,7 +229,7 @@ class Optima:
 
     @property
     def by_name(self) -> dict[str, Allocation]:
-        """Return both by what they optimise."""
+        """Return both optima by name: ``problem (9)``, one weight per task, and ``free weights``, per user and task."""
         return {"problem (9)": self.task_optimum, "free weights": self.user_task_optimum}
 
     def choose(self, fit: BudgetFit) -> Allocation:
@@ -278,7 +278,7 @@ class MultitaskSolution:
 
     @property
     def tasks(self) -> Tasks:
-        """Return users and tasks."""
+        """Return the users and tasks of the comparison."""
         return self.comparison.tasks
 
 
@@ -297,18 +297,18 @@ def solve(dataset: Dataset | None, parameters: MultitaskParameters) -> Multitask
 
 def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solver:
     """Compute and compare weights, with the exact optima if a person has searched for them."""
-    generator, loss, rule = parameters.generator, parameters.loss, parameters.rule
-    graph_arguments = (generator, parameters.graph_seed, None if generator else dataset)
+    task_generator, loss, rule = parameters.generator, parameters.loss, parameters.rule
+    graph_arguments = (task_generator, parameters.graph_seed, None if task_generator else dataset)
     tasks = yield Cached(load_tasks, graph_arguments, num_kept=2)
     exponent_curve = yield Cached(compute_curve, (tasks, loss, rule.with_exponent(0.0)), num_kept=8)
     best_sampling = yield Cached(find_best_sampling, (tasks, loss), num_kept=4)
     comparison = yield Cached(
         compare_weights, (tasks, rule, parameters.max_tasks, exponent_curve, best_sampling), num_kept=4
     )
-    budgets = yield Cached(task_problem.compare_budgets, (parameters.target,), num_kept=32)
-    optima_search: SearchResult = yield search_optima(tasks, loss)
-    current_optima = optima_search.value if optima_search.stage is Stage.FINAL else None
-    return SearchResult(MultitaskSolution(parameters, comparison, budgets, current_optima))
+    budget_comparison = yield Cached(task_problem.compare_budgets, (parameters.target,), num_kept=32)
+    optima_result: SearchResult = yield search_optima(tasks, loss)
+    current_optima = optima_result.value if optima_result.stage is Stage.FINAL else None
+    return SearchResult(MultitaskSolution(parameters, comparison, budget_comparison, current_optima))
 
 
 NOT_COMPARED = (

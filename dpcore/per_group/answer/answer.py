@@ -144,14 +144,14 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
         bounding_sentences = _describe_bound(solution)
         objective_phrase = f"the {error_name}, averaged over the noise and the choice of groups"
         rule_sentence = f"The bound minimises {objective_phrase}."
-    found_phrase = "" if pair_choice.is_settled and pair_choice.certificate is not None else " was found that"
+    doubt_phrase = "" if pair_choice.is_settled and pair_choice.certificate is not None else " was found that"
     no_release_sentence = (
-        f"At ε = {wording.entered(p.epsilon)} no bound{found_phrase} has a smaller {error_name} than releasing "
+        f"At ε = {wording.entered(p.epsilon)} no bound{doubt_phrase} has a smaller {error_name} than releasing "
         "nothing, and nothing was released."
     )
     delta = round_up_to_float(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
-    release_text = f"The {STATISTIC_PHRASES[p.statistic]} every group was released"
-    guarantee_sentence = write_guarantee(release_text, p.epsilon, p.neighbours, delta)
+    release_phrase = f"The {STATISTIC_PHRASES[p.statistic]} every group was released"
+    guarantee_sentence = write_guarantee(release_phrase, p.epsilon, p.neighbours, delta)
     list_phrase, num_listed = "list of groups is", len(p.listed_groups[0])
     if num_listed:
         list_phrase = f"list of the {wording.counted(num_listed, 'group')} is"
@@ -159,12 +159,13 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     groups_sentence = f"The {list_phrase} public, and the budget is for all groups together."
     if p.selection.is_private:
         assert p.selection_delta is not None
-        users_text = f" Groups of fewer than {p.min_users} users were never released." if p.min_users else ""
         groups_sentence = (
             f"Groups were selected by {RULE_PHRASES[p.selection]}, which spent "
             f"ε = {wording.entered(p.selection_epsilon)} and δ = {wording.entered(p.selection_delta)} of that "
-            f"budget.{users_text}"
+            "budget."
         )
+        if p.min_users:
+            groups_sentence += f" Groups of fewer than {p.min_users} users were never released."
     return Methods(
         guarantee_text=f"{guarantee_sentence} {groups_sentence}",
         procedure=bounding_sentences,
@@ -292,18 +293,18 @@ def build_answer(
 def _list_plots(solution: PerGroupSolution, provenance: Provenance) -> dict[str, Callable[[], Plot]]:
     """List the functions that make the plots besides the main figure, by the plot's name."""
     selection_solution = solution.selection_solution
-    plots_by_name = dict[str, Callable[[], Plot]]()
-    plots_by_name["per-group-sizes"] = lambda: plots.plot_groups(solution, provenance)
+    plotters_by_name = dict[str, Callable[[], Plot]]()
+    plotters_by_name["per-group-sizes"] = lambda: plots.plot_groups(solution, provenance)
     if solution.vector_choices:
-        plots_by_name["per-group-norm"] = lambda: plots.plot_norm_errors(solution, provenance)
+        plotters_by_name["per-group-norm"] = lambda: plots.plot_norm_errors(solution, provenance)
     if selection_solution is not None and (solution.pair or selection_solution.selected_vector):
-        plots_by_name["per-group-survival"] = lambda: plots.plot_survival(solution, provenance)
+        plotters_by_name["per-group-survival"] = lambda: plots.plot_survival(solution, provenance)
     if selection_solution is not None and selection_solution.curves_by_bounds:
-        plots_by_name |= {
+        plotters_by_name |= {
             "per-group-kept-over-epsilon": lambda: plots.plot_over_epsilon(solution, provenance)[0],
             "per-group-error-over-epsilon": lambda: plots.plot_over_epsilon(solution, provenance)[1],
         }
-    return plots_by_name
+    return plotters_by_name
 
 
 def _list_details(solution: AnySolution) -> dict[str, object]:
@@ -336,8 +337,8 @@ def _list_details(solution: AnySolution) -> dict[str, object]:
         }
     if (selection_solution := solution.selection_solution) is not None:
         groups_by_bounds = selection_solution.groups_by_bounds
-        num_released = groups_by_bounds["pair"].num_expected_groups if "pair" in groups_by_bounds else 0.0
-        details["groups_released_on_average"] = num_released
+        num_expected = groups_by_bounds["pair"].num_expected_groups if "pair" in groups_by_bounds else 0.0
+        details["groups_released_on_average"] = num_expected
         if (selected_vector := selection_solution.selected_vector) is not None:
             details["scaled_users"] = {
                 "rule": selected_vector.vector_rule.value,

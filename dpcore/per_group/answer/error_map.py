@@ -21,7 +21,7 @@ LARGE = 2_000_000
 
 @dataclass(frozen=True)
 class Pair:
-    """A pair of bounds with its error.
+    """A pair of bounds, L0 and L-infinity, with its error by the problem's objective.
 
     Attributes:
         max_groups: L0.
@@ -36,7 +36,7 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class ErrorMap:
-    """The error over both bounds.
+    """The error over both bounds, and the parts of it that add up to it, if known.
 
     Attributes:
         group_bounds: L0, ascending, shape (columns,).
@@ -101,9 +101,9 @@ def map_by_rows(
         if rows_by_amount and should_stop():
             break
         rows_by_amount[amount] = compute_row(amount)
-    shown_amounts = sorted(rows_by_amount)
-    map_values = np.stack([rows_by_amount[amount] for amount in shown_amounts], axis=1)
-    return ErrorMap(group_bounds, np.array(shown_amounts), *map_values)
+    computed_amounts = sorted(rows_by_amount)
+    map_values = np.stack([rows_by_amount[amount] for amount in computed_amounts], axis=1)
+    return ErrorMap(group_bounds, np.array(computed_amounts), *map_values)
 
 
 NUM_EPSILONS = 13
@@ -150,13 +150,13 @@ def evaluate_selection(
     epsilons = np.geomspace(epsilon / 10.0, epsilon * 10.0, NUM_EPSILONS)
     epsilons = epsilons[(epsilons >= 10.0 * EPSILON_RANGE[0]) & (epsilons <= EPSILON_RANGE[1])]
     groups_by_bounds: dict[str, SelectedGroups] = {}
-    group_lists_by_bounds: dict[str, list[SelectedGroups]] = {}
+    groups_over_epsilon: dict[str, list[SelectedGroups]] = {}
     for bounds_name, compared_pair in (("pair", pair), ("tuner", tuner_pair)):
         if compared_pair is not None:
             l0_and_linf = compared_pair.max_groups, compared_pair.max_amount
             groups_by_bounds[bounds_name] = selection.evaluate_groups(*l0_and_linf)
             if compared_pair is pair and not should_stop():
-                group_lists_by_bounds[bounds_name] = selection.evaluate_at(epsilons, *l0_and_linf)
+                groups_over_epsilon[bounds_name] = selection.evaluate_at(epsilons, *l0_and_linf)
     if selected_vector is not None:
         max_norm, max_groups = selected_vector.max_norm, selected_vector.max_groups
         cut_amounts = sum_cut_amounts(problem, selected_vector.vector_rule, max_norm)
@@ -167,10 +167,10 @@ def evaluate_selection(
 
         groups_by_bounds["scaled"] = bound_vectors(epsilon)
         if not should_stop():
-            group_lists_by_bounds["scaled"] = [bound_vectors(other_epsilon) for other_epsilon in epsilons]
+            groups_over_epsilon["scaled"] = [bound_vectors(other_epsilon) for other_epsilon in epsilons]
     curves_by_bounds = {}
-    for bounds_name, epsilon_outcomes in group_lists_by_bounds.items():
-        curve_points = [(x.num_expected_groups, *split_error(problem, x)) for x in epsilon_outcomes]
+    for bounds_name, all_selected_groups in groups_over_epsilon.items():
+        curve_points = [(x.num_expected_groups, *split_error(problem, x)) for x in all_selected_groups]
         curves_by_bounds[bounds_name] = (epsilons, *np.array(curve_points).T)
     users_per_group = np.bincount(problem.pairs.group_codes, minlength=problem.pairs.num_entries)
     return SelectionSolution(users_per_group, selected_vector, groups_by_bounds, curves_by_bounds)

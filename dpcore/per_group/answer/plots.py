@@ -248,11 +248,11 @@ def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tup
         key, y = f"per-group-{key_part}-over-epsilon", linear_axis(*axis_options, number_format=",.3~g")
         return Plot(key, title, alt, x, y, items, provenance, columns, height=340)
 
-    group_axis = "groups released on average", (0.0, float(solution.num_groups))
-    error_axis = "part of the error", (0.0, max_error), _name_error_unit(solution.parameters)
+    group_axis_options = "groups released on average", (0.0, float(solution.num_groups))
+    error_axis_options = "part of the error", (0.0, max_error), _name_error_unit(solution.parameters)
     return (
-        build_plot("kept", "Groups released over ε", group_items, *group_axis),
-        build_plot("error", "Parts of the error over ε", error_items, *error_axis),
+        build_plot("kept", "Groups released over ε", group_items, *group_axis_options),
+        build_plot("error", "Parts of the error over ε", error_items, *error_axis_options),
     )
 
 

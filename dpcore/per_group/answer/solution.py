@@ -191,7 +191,7 @@ class PerGroupSolution(PairSolution):
 
     @cached_property
     def useful_mean_size(self) -> float | None:
-        """Return the number of rows from which on groups' own means err less than one mean for all.
+        """Return the number of rows from which on groups' own means err less than one mean for all, or None.
 
         None if that is so for no number of rows, if no pair is released, and for statistics other than means.
         """
@@ -258,8 +258,8 @@ def against_epsilon(dataset: Dataset, parameters: PerGroupParameters) -> BoundCo
         pair_choice = best_mean_pair(problem) if is_mean else best_pair(problem)
         return float(pair_choice.max_groups), pair_choice.error
 
-    labels = "Groups per user of the best pair", "Error of the best pair"
-    return BoundComparison(*labels, solve_at, is_slow=True)
+    axis_labels = "Groups per user of the best pair", "Error of the best pair"
+    return BoundComparison(*axis_labels, solve_at, is_slow=True)
 
 
 def check_data(dataset: Dataset, parameters: PerGroupParameters) -> bool:
@@ -345,7 +345,7 @@ def solve(
         group_bounds = group_bounds[:1] if pair is None else np.array([float(pair.max_groups)])
 
     def compute_row(amount: float) -> FloatArray:
-        """Return the map's row at an L-infinity: errors, sampling parts and noise parts, shape (3, columns).
+        """Return the map's row at an L-infinity: errors, and sampling and noise parts if known; (1 or 3, columns).
 
         For means and for privately selected groups the errors alone, shape (1, columns).
         """
@@ -373,9 +373,9 @@ def solve(
 def _find_near_optimal(problem: PerGroupProblem, pair: Pair, sorted_pairs: SortedPairs) -> tuple[int, int]:
     """Return the interval of near-optimal L0 around the pair, without other near-optimal intervals."""
     errors = compute_parts_by_max_groups(problem, pair.max_amount, sorted_pairs)[0]
-    worse_max_groups = 1 + np.flatnonzero(errors > NEAR_OPTIMAL * pair.error)
-    num_worse_below = np.searchsorted(worse_max_groups, pair.max_groups)
-    edges = np.r_[0, worse_max_groups, errors.size + 1]
+    worse_l0s = 1 + np.flatnonzero(errors > NEAR_OPTIMAL * pair.error)
+    num_worse_below = np.searchsorted(worse_l0s, pair.max_groups)
+    edges = np.r_[0, worse_l0s, errors.size + 1]
     return int(edges[num_worse_below]) + 1, int(edges[num_worse_below + 1]) - 1
 
 

@@ -286,8 +286,8 @@ def describe_near_optimal(solution: PerGroupSolution) -> str:
     parameters = solution.parameters
     counts_users = parameters.statistic is Statistic.USERS
     amount_text = "" if counts_users else format_amount(parameters, solution.pair.max_amount)
-    group_range = solution.near_optimal_groups
-    return standard.write_range(*group_range, "group", objective="", other_bound_phrase=amount_text)
+    l0_range = solution.near_optimal_groups
+    return standard.write_range(*l0_range, "group", objective="", other_bound_phrase=amount_text)
 
 
 def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
@@ -326,7 +326,7 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
             " and are clamped, which no error counts",
         )
     if solution.is_mean:
-        facts_by_name[noise_error.ASSUMPTION_LABEL] = _describe_users(solution)
+        facts_by_name[noise_error.ASSUMPTION_LABEL] = _compare_standard_errors(solution)
     pairs_by_label = {"PipelineDP's rule": solution.tuner_pair, "Your own pair": solution.own_pair}
     for pair_label, compared_pair in pairs_by_label.items():
         if compared_pair is not None:
@@ -482,7 +482,7 @@ def describe_groups(solution: PerGroupSolution) -> list[str]:
     return sentences
 
 
-def _describe_users(solution: PerGroupSolution) -> str:
+def _compare_standard_errors(solution: PerGroupSolution) -> str:
     """Compare the standard error of means, as estimates for a population, with that of independent rows."""
     problem, pair_rows = solution.problem, solution.problem.pairs.rows.astype(np.float64)
     group_rows, row_squares = problem.sum_by_group(pair_rows), problem.sum_by_group(pair_rows**2)

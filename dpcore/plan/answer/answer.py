@@ -52,7 +52,7 @@ def _sample_epsilons(solution: PlanSolution, limits: tuple[float, float]) -> tup
 
 
 def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
-    """Plot error over target error of each line over the epsilon of the whole plan."""
+    """Plot error over target error of the lines with the largest shares over the epsilon of the whole plan."""
     plan_epsilon, lines = solution.budget.epsilon, solution.lines
     limits = (min(EPSILONS[0], plan_epsilon / 2.0), max(EPSILONS[1], plan_epsilon * 2.0))
     epsilons, v = _sample_epsilons(solution, limits)
@@ -66,14 +66,14 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
         columns[f"{line.label}: at an equal share"] = equal_ratios
     lines_with_ratios = list(zip(lines, plan_ratio_arrays, equal_ratio_arrays, strict=True))
     lines_with_ratios.sort(key=lambda line_with_ratios: -line_with_ratios[0].num_parts)
-    visible_lines = list(zip(LINE_STYLES, lines_with_ratios, strict=False))
+    styled_lines = list(zip(LINE_STYLES, lines_with_ratios, strict=False))
     dotted_options: dict[str, Any] = {"dash": "dot", "opacity": 0.7, "is_unnamed": True}
     items: list[Item] = [
         Curve(f"{line.label}, equal share", epsilons, equal_ratios, style, width=1.5, **dotted_options)
-        for style, (line, _, equal_ratios) in visible_lines
+        for style, (line, _, equal_ratios) in styled_lines
         if len(lines) > 1
     ]
-    for style, (line, plan_ratios, _) in visible_lines:
+    for style, (line, plan_ratios, _) in styled_lines:
         items += [
             Curve(line.label, epsilons, plan_ratios, style, dash="solid", width=2.5),
             Mark(f"{line.label}, this plan", plan_epsilon, line.error_ratio, style, is_unnamed=True),
@@ -102,7 +102,7 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
 
 
 def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
-    """Plot the share of each line in the plan, in an equal split, and in what all target errors need."""
+    """Plot the share of each line in the plan, in an equal split, and in what all targets need if that is possible."""
     labels = [line.label for line in solution.lines]
     shares = np.array([line.share for line in solution.lines])
     equal_shares = np.array([line.share for line in solution.equal_split_lines])
@@ -213,7 +213,7 @@ def _list_details(solution: PlanSolution, certificate: Certificate | None) -> di
             {
                 "release": line.label,
                 "parts_of_2_20": line.num_parts,
-                "budget": line.amount,
+                "budget": line.spent_budget,
                 "noise_scale_at_sensitivity_1": finite_or_none(math.sqrt(line.v)),
                 "bound": line.bound,
                 "second_bound": finite_or_none(line.second_bound),
@@ -241,7 +241,7 @@ def _tabulate(solution: PlanSolution) -> pd.DataFrame:
     """Tabulate the plan, a row per line."""
     import pandas as pd
 
-    field_names = ("share", "amount", "bound", "second_bound", "error")
+    field_names = ("share", "spent_budget", "bound", "second_bound", "error")
     columns = {name: [getattr(line, name) for line in solution.lines] for name in field_names}
     planned_lines = [line.planned_line for line in solution.lines]
     return pd.DataFrame(
@@ -252,4 +252,4 @@ def _tabulate(solution: PlanSolution) -> pd.DataFrame:
             "reached_at": solution.reaching_epsilons,
         },
         index=pd.Index([line.label for line in solution.lines], name="release"),
-    ).rename(columns={"amount": "budget"})
+    ).rename(columns={"spent_budget": "budget"})

@@ -54,21 +54,21 @@ def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
 
 
 def describe_all_missed(solution: PlanSolution) -> str:
-    """Write what would do for the missed targets, those that need most first; empty if all targets are met."""
-    missed = _list_missed(solution)
-    sentences = [_describe_missed(line, epsilon) for line, epsilon in missed[:MAX_LINES_IN_TEXT]]
-    if (num_hidden := len(missed) - MAX_LINES_IN_TEXT) > 0:
+    """Write what would do for the three missed targets that need most, and how many more there are; empty for none."""
+    missed_lines = _list_missed(solution)
+    sentences = [_describe_missed(line, epsilon) for line, epsilon in missed_lines[:MAX_LINES_IN_TEXT]]
+    if (num_hidden := len(missed_lines) - MAX_LINES_IN_TEXT) > 0:
         sentences.append(f"{wording.counted(num_hidden, 'further target')}: see the table.")
     return " ".join(sentences)
 
 
 def _list_missed(solution: PlanSolution) -> list[tuple[AllocatedLine, float]]:
     """List the lines that miss their targets with the plan's epsilon that would do; the most expensive first."""
-    by_need = sorted(
+    needs_and_lines = sorted(
         zip(solution.needed_amounts.tolist(), solution.lines, solution.reaching_epsilons, strict=True),
         key=lambda need_and_line: -need_and_line[0],
     )
-    return [(line, epsilon) for _, line, epsilon in by_need if not line.is_reached]
+    return [(line, epsilon) for _, line, epsilon in needs_and_lines if not line.is_reached]
 
 
 def _describe_missed(line: AllocatedLine, epsilon: float) -> str:
@@ -93,10 +93,10 @@ def _describe_most_expensive(solution: PlanSolution) -> str:
 def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
     """Build the least epsilon for all target errors, the size of the errors, and each line."""
     sufficient_epsilon, is_reachable = solution.sufficient_epsilon, math.isfinite(solution.sufficient_epsilon)
-    size, equal_split_error = map(solution.summarise_errors, (solution.lines, solution.equal_split_lines))
-    error_name, help_text = "Largest error", "The largest error over target error."
+    error, equal_split_error = map(solution.summarise_errors, (solution.lines, solution.equal_split_lines))
+    error_label, help_text = "Largest error", "The largest error over target error."
     if solution.parameters.objective is Objective.SUM:
-        error_name, help_text = "Errors", "Root of the weighted mean square of error over target error."
+        error_label, help_text = "Errors", "Root of the weighted mean square of error over target error."
     size_note = f"times the target (equal split {wording.number(equal_split_error)})"
     return (
         Number(
@@ -106,7 +106,7 @@ def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
             unit="ε",
             key="enough",
         ),
-        Number(error_name, wording.number(size), size_note, help_text, size, "target errors", "size"),
+        Number(error_label, wording.number(error), size_note, help_text, error, "target errors", "size"),
         *(
             Number(
                 wording.capital(line.label),
@@ -208,11 +208,11 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
                 f"its error is {wording.number(noiseless_error)}; the target is {wording.number(line.target_error)}."
             )
     budget, parameters = solution.budget, solution.parameters
-    accountant = budget.program if budget.is_exact or budget.program is Program.TUMULT else Program.OPENDP
+    noise_program = budget.program if budget.is_exact or budget.program is Program.TUMULT else Program.OPENDP
     has_counts = any(line.planned_line.unit in ("users", "rows") for line in solution.lines)
     is_mean_by_line = [line.statistic is LineStatistic.MEAN for line in solution.lines]
     facts["Noise"] = describe_program(
-        accountant,
+        noise_program,
         parameters.mechanism,
         budget.epsilon,
         budget.delta,

@@ -25,7 +25,7 @@ FLOOR = 1e-5
 
 
 def plot_over_epsilon(solution: PrivateSolution) -> Plot:
-    """Plot the cost of the direct choice over its budget."""
+    """Plot median and 95th percentile of the direct choice's cost, at least `FLOOR`, over its epsilon."""
     parameters, epsilon_axis = solution.parameters, Axis("ε of the choice", "", EPSILONS)
     regret = comparison.regret_over_epsilon(parameters, solution.dataset.histogram)
     epsilon_column = Column("selection_epsilon", regret.epsilons)
@@ -91,7 +91,7 @@ def build_methods(
 def _describe_draw(
     number_name: str, private_choice: PrivateChoice, rule: str, ledger: Ledger, total_epsilon: float | None
 ) -> Methods:
-    """Write the methods section of a number that was drawn, with its rule and what was spent."""
+    """Write the methods section of a drawn number: its rule, the total epsilon if any, and what all draws spent."""
     facts, spending_sentences = private_choice.facts, ""
     if total_epsilon is not None:
         spending_sentences = (

@@ -48,14 +48,11 @@ def build_range_answer(selection: PrivateRange, request: SelectionRequest, datas
 
 
 def _build_code(selection: PrivateRange, dataset: Dataset, epsilon: float) -> CodeChoice | None:
-    """Build the program of a mean with the range and the public bound on rows of its problem."""
+    """Build the program of a mean under smooth weights, with the range and the public bound on rows of its problem."""
     problem, facts = selection.problem, selection.facts
-    fields = forms.list_data_fields(dataset) | {
-        "neighbours": facts.neighbours,
-        "range_facts": facts,
-    }
+    release_fields = forms.list_data_fields(dataset) | {"neighbours": facts.neighbours, "range_facts": facts}
     # The bound was entered.
-    fields |= {"disclosure": Disclosure.PUBLIC, "lower": selection.lower, "upper": selection.upper}
+    release_fields |= {"disclosure": Disclosure.PUBLIC, "lower": selection.lower, "upper": selection.upper}
     smooth_fields = {"threshold": float(problem.max_contributions), "clamps_users": problem.clamps_users}
-    name = forms.name_smooth_form(problem.max_contributions)
-    return forms.build_forms(epsilon, fields, [(name, Quantity.MEAN, smooth_fields)])
+    form_name = forms.name_smooth_form(problem.max_contributions)
+    return forms.build_forms(epsilon, release_fields, [(form_name, Quantity.MEAN, smooth_fields)])

@@ -23,7 +23,7 @@ from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.group_list import code_cells
-from dpcore.data.totals_per_user import UserAmounts, get_user_amounts, has_totals
+from dpcore.data.totals_per_user import UserAmounts, expand_rows, get_user_amounts, has_totals
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
@@ -122,6 +122,7 @@ class SelectionSettings:
     ledger: Ledger | None = None
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, **{"epsilon of the draw": self.epsilon})
             problems.whole(1, MAX_SIZE, largest=self.largest)
@@ -168,7 +169,7 @@ def build_request(
 def _build_request(
     card: Answer, dataset: Dataset, settings: SelectionSettings
 ) -> SelectionRequest | MissingInput | None:
-    """Build the request with the epsilons of the card and of the settings, without dividing a total."""
+    """Build the request as `build_request`, with the epsilons of card and settings as they are."""
     card_parameters, release_setting = card.parameters, card.setting
     epsilon, largest = settings.epsilon, settings.largest
     if isinstance(card_parameters, PrivateParameters):
@@ -265,7 +266,7 @@ def select(
     if isinstance(problem, RangeProblem):
         if dataset.values is None:
             raise refuse("the data have no values to choose a range from")
-        return private_range.choose(problem, dataset.values, charge)
+        return private_range.choose(problem, expand_rows(dataset.values), charge)
     user_amounts = get_user_amounts(dataset) if user_amounts is None else user_amounts
     column_name = find_column(request, dataset)
     if isinstance(problem, PrivatePairProblem):
@@ -279,7 +280,7 @@ def select(
 
 
 def _build_pairs(problem: PrivatePairProblem, user_amounts: UserAmounts) -> UserGroupPairs | PairSizes | None:
-    """Build pairs of the groups of the public list; without codes of users return the pair sizes.
+    """Build pairs of the listed groups, or None without any; without codes of users return the pair sizes.
 
     Without names on the list, codes of groups are made up, as only their number matters.
     """
@@ -289,7 +290,7 @@ def _build_pairs(problem: PrivatePairProblem, user_amounts: UserAmounts) -> User
     user_codes = user_amounts.pair_user_codes
     if user_codes is None or user_amounts.pair_rows is None or not user_codes.size:
         return user_amounts.pair_sizes
-    group_sums = user_amounts.pair_sums if needs_sums else None
+    pair_sums = user_amounts.pair_sums if needs_sums else None
     list_names, edges = problem.parameters.listed_groups
     if list_names:
         if user_amounts.pair_group_codes is None or not user_amounts.group_names:
@@ -298,14 +299,14 @@ def _build_pairs(problem: PrivatePairProblem, user_amounts: UserAmounts) -> User
         listed_codes = code_cells(user_amounts.group_names, list_names, edges)
         if not (listed_codes >= 0).any():
             return None
-        amounts = user_amounts.pair_rows, len(listed_codes), group_sums
-        return UserGroupPairs(user_codes, user_amounts.pair_group_codes, *amounts).regroup(
+        rows_groups_sums = user_amounts.pair_rows, len(listed_codes), pair_sums
+        return UserGroupPairs(user_codes, user_amounts.pair_group_codes, *rows_groups_sums).regroup(
             listed_codes, len(list_names)
         )
     starts = np.flatnonzero(np.r_[True, np.diff(user_codes) != 0])
     group_codes = np.arange(user_codes.size) - np.repeat(starts, np.diff(np.r_[starts, user_codes.size]))
     return UserGroupPairs(
-        user_codes, group_codes, user_amounts.pair_rows, int(group_codes.max()) + 1, group_sums
+        user_codes, group_codes, user_amounts.pair_rows, int(group_codes.max()) + 1, pair_sums
     )
 
 
@@ -321,7 +322,7 @@ def count_dropped(request: SelectionRequest, counts_by_name: Mapping[str, int]) 
         dropped_names += ["cells without a number", "amounts below 0"]
     elif request.number is OtherBound.TOTAL:
         dropped_names += ["cells without a number", "totals below 0"]
-    dropped_counts = {name: counts_by_name.get(name, 0) for name in dropped_names}
+    dropped_counts = {dropped_name: counts_by_name.get(dropped_name, 0) for dropped_name in dropped_names}
     if isinstance(problem, PrivatePairProblem):
         num_groups = counts_by_name.get("groups", 0)
         dropped_counts["groups beyond the list"] = max(num_groups - problem.num_groups, 0)
@@ -363,16 +364,16 @@ def build_answer(
         release, which has numbers that were read off private values.
     """
     if isinstance(selection, PrivatePair):
-        headline, card_number = write_pair_texts(selection)
+        headline, answer_number = write_pair_texts(selection)
     else:
         assert isinstance(selection, PrivateChoice)
-        headline, card_number = write_number_texts(selection, request.number, dataset)
-    code_arguments = request.number, dataset, request.release_epsilon, request.release_delta
+        headline, answer_number = write_number_texts(selection, request.number, dataset)
+    leading_arguments = request.number, dataset, request.release_epsilon, request.release_delta
     value_range = value_range or find_value_range(card, request.number)
     return Answer(
         headline=headline,
         detail=describe_spending(selection.facts, request, range_facts),
-        numbers=(card_number,),
+        numbers=(answer_number,),
         assumptions=(
             f"Neighbouring data sets differ thus: {selection.facts.neighbours.value}",
             "The settings of the draw are public: none was read off these data",
@@ -380,7 +381,7 @@ def build_answer(
         ),
         disclosure=selection.facts,
         parameters=card.parameters,
-        code=build_code(selection, *code_arguments, value_range, range_facts, card.code),
+        code=build_code(selection, *leading_arguments, value_range, range_facts, card.code),
         write_choice=lambda: write_json(selection, request.number, request),
         bound=selection if isinstance(selection, PrivatePair) else None,
     )
@@ -434,19 +435,15 @@ def build_code(
             return None
         card_choice = card_code.forms[0][1]
         assert isinstance(card_choice, Choice)
-        drawn_release = replace(card_choice, epsilon=epsilon, disclosure=facts, **bound_fields)
-        return CodeChoice(((form_name, drawn_release),))
+        choice_with_bound = replace(card_choice, epsilon=epsilon, disclosure=facts, **bound_fields)
+        return CodeChoice(((form_name, choice_with_bound),))
     base_fields = forms.list_data_fields(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
     if delta is not None:
         base_fields |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
     quantity = Quantity.MODEL if number is OtherBound.MODEL else Quantity.COUNT
     if number in OF_MEAN:
         quantity = Quantity.MEAN
-        bound_fields |= {
-            "lower": value_range[0],
-            "upper": value_range[1],
-            "range_facts": range_facts,
-        }
+        bound_fields |= {"lower": value_range[0], "upper": value_range[1], "range_facts": range_facts}
     elif quantity is Quantity.COUNT and (
         column_name := selection.column or forms.find_summed_column(dataset)
     ):

@@ -91,12 +91,12 @@ PAIR_AIM_TEXT = (
 
 
 def describe_pair_cost(problem: PrivatePairProblem) -> str:
-    """Write how far a draw of a pair usually errs, from public figures alone."""
-    share, groups_text = expected_of_pair(problem), wording.counted(problem.num_groups, "group")
-    if share is None:
+    """Write how far a draw of a pair usually errs, or that it is of little use, from public figures alone."""
+    excess, groups_text = expected_of_pair(problem), wording.counted(problem.num_groups, "group")
+    if excess is None:
         return f"With {groups_text}, a draw is little better than a guess: enter known bounds, or a larger ε."
     return (
-        f"With {groups_text}, a draw usually errs within about {wording.percent(share, 1)} of the best pair. Where a "
+        f"With {groups_text}, a draw usually errs within about {wording.percent(excess, 1)} of the best pair. Where a "
         "few users hold everything it can be as bad as releasing nothing."
     )
 
@@ -242,8 +242,8 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
         facts["Over the maximum"] = (
             f"{wording.counted(num_users_above, 'user')}. Raise it only for reasons outside these data."
         )
-    deltas_by_subject = {"a histogram": parameters.delta, "the release": parameters.release_delta}.items()
-    delta_texts = [f", with δ = {format_rounded_up(d)} for {name}" for name, d in deltas_by_subject if d]
+    named_deltas = {"a histogram": parameters.delta, "the release": parameters.release_delta}.items()
+    delta_texts = [f", with δ = {format_rounded_up(d)} for {use}" for use, d in named_deltas if d]
     facts["In all"] = (
         f"ε = {format_rounded_up(parameters.epsilon + parameters.selection_epsilon)} with the release"
         f"{''.join(delta_texts)}, where both are for neighbours that {parameters.relation.neighbours.short}."

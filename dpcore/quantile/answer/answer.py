@@ -36,6 +36,7 @@ from dpcore.common.programs import Program
 from dpcore.common.progress import Progress, ShouldStop, Stage, never, silent
 from dpcore.common.strict_json import finite_or_none
 from dpcore.contributions import ContributionHistogram
+from dpcore.data import binned_values
 from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound
 from dpcore.quantile.answer import plots, words
@@ -312,7 +313,10 @@ def build_answer(
         numbers=numbers,
         # A random row is a quarter of all rows off, half of this base, and so the first that is not useful.
         relative_error=RelativeError(float(numbers[1].value or 0.0) / 0.5, "half of all rows"),
-        assumptions=list_assumptions(parameters.neighbours, parameters.program),
+        assumptions=(
+            *list_assumptions(parameters.neighbours, parameters.program),
+            *binned_values.list_assumptions(dataset, is_quantile=True),
+        ),
         disclosure=dataset.provenance,
         facts=words.build_facts(solution),
         proofs=words.list_proofs(solution),

@@ -14,6 +14,7 @@ from dpcore.code.forms import CodeChoice, Form, build_forms, list_data_fields, n
 from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Disclosure, format_rounded_up
 from dpcore.common.programs import Program
+from dpcore.data import binned_values
 from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound
 from dpcore.quantile.answer import solution as core
@@ -275,8 +276,9 @@ RANGE_NAMES = {
 def describe_inputs(dataset: Dataset, solution: QuantileSolution) -> str:
     """Write which values and which part of epsilon the answer uses, and how many values lie outside its range."""
     assert dataset.values is not None
-    values, parameters = dataset.values.values, solution.parameters
+    values, parameters = solution.problem.values.values, solution.parameters
     sentences = [f"Column {wording.plain(dataset.values.column)}: {wording.counted(values.size, 'value')}."]
+    sentences += [f"{text}." for text in binned_values.list_assumptions(dataset, is_quantile=True)]
     if len(parameters.quantile_levels) > 1:
         sentences.append(
             f"{wording.counted(len(parameters.quantile_levels), 'quantile')}: "

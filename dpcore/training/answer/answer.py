@@ -90,8 +90,8 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
         learning_rate=mechanism.learning_rate,
         first_averaged_step=mechanism.average.find_first_step(mechanism.steps),
         radius=mechanism.radius,
-        gradient_noise=0.0,
-        weight_noise=0.0,
+        gradient_noise_std=0.0,
+        weight_noise_std=0.0,
         sampling_rate=mechanism.sampled,
     )
     shared_settings = list_data_fields(data.dataset) | {
@@ -114,7 +114,9 @@ def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) ->
     """Return the program's training with the noise, and by the rule also the steps, of a method."""
     if mechanism.pace is Pace.ENTERED and cell.method is Method.SMOOTH:
         plan = account.plan_noise(mechanism, cell.bound)
-        return replace(training, gradient_noise=plan.gradient_noise_std, weight_noise=plan.weight_noise_std)
+        return replace(
+            training, gradient_noise_std=plan.gradient_noise_std, weight_noise_std=plan.weight_noise_std
+        )
     bound_follows, mechanism = cell.method is Method.FOLLOWED, apply_rule(mechanism)
     rule_plan = account.plan_rule_noise(mechanism, bound_follows)
     faded_variance = compute_faded_variance(rule_plan.direction_noise_std)
@@ -123,8 +125,8 @@ def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) ->
         bounding_method=FORMS[cell.method][0],
         clip=cell.clip,
         unit_noise=rule_plan.unit_noise,
-        count_noise=rule_plan.count_noise_std,
-        num_users_noise=rule_plan.num_users_noise_std,
+        count_noise_std=rule_plan.count_noise_std,
+        num_users_noise_std=rule_plan.num_users_noise_std,
         momentum=descent_rule.MOMENTUM,
         travel_limit=(1.0 - descent_rule.MOMENTUM) * descent_rule.NOISE_NORM / mechanism.steps,
         stable_limit=descent_rule.STABLE_SHARE / mechanism.loss.smoothness * stable_step_share,
@@ -135,7 +137,7 @@ def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) ->
         growth_factor=descent_rule.GROWTH,
         max_growth=descent_rule.MAX_GROWTH,
         first_bound_divisor=descent.START_DIVISOR,
-        target_clipped_users=descent.CLIPPED_USERS,
+        clipped_users_over_noise=descent.CLIPPED_USERS,
         bound_rate=descent.BOUND_RATE,
         max_log_change=descent.MAX_LOG_CHANGE,
         bound_range=descent.BOUND_RANGE,
@@ -144,7 +146,7 @@ def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) ->
         training,
         num_steps=mechanism.steps,
         first_averaged_step=1,
-        gradient_noise=rule_plan.direction_noise_std,
+        gradient_noise_std=rule_plan.direction_noise_std,
         sampling_rate=1.0,
         rule=rule,
     )

@@ -40,10 +40,10 @@ def read_questions(order: Iterable[str]) -> tuple[Question, ...]:
     Raises:
         ValueError: One calls itself otherwise than its folder.
     """
-    questions = tuple(importlib.import_module(f"pages.{name}.question").QUESTION for name in order)
-    for name, question in zip(order, questions, strict=True):
-        if question.name != name:
-            raise ValueError(f"the question in folder {name} calls itself {question.name}")
+    questions = tuple(importlib.import_module(f"pages.{folder}.question").QUESTION for folder in order)
+    for folder, question in zip(order, questions, strict=True):
+        if question.name != folder:
+            raise ValueError(f"the question in folder {folder} calls itself {question.name}")
     return questions
 
 

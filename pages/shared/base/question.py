@@ -62,7 +62,7 @@ def propose_range(
     initial_ends: tuple[float | None, float | None] = (None, None),
     limits: tuple[float, float] | None = None,
 ) -> dict[str, Any]:
-    """Return new values of the two fields of a range and of ``proposed``; empty if the fields stay as they are.
+    """Return new values of the two fields of a range, None for private data, and of ``proposed``; empty if all stay.
 
     Public values propose their rounded range, and answers of yes and no propose 0 to 1; a range that the user entered
     stays.
@@ -82,7 +82,7 @@ def propose_range(
     if dataset.release is not None or current_ends not in untouched_ranges:
         return {}
     if limits is None and dataset.values is not None:
-        limits = float(dataset.values.values.min()), float(dataset.values.values.max())
+        limits = dataset.values.limits
     new_ends = (None, None) if dataset.is_private else initial_ends if limits is None else round_out(*limits)
     new_ends = DEFAULT_VALUE_BOUNDS if dataset.has_shares else new_ends
     return {field_names[0]: new_ends[0], field_names[1]: new_ends[1], "proposed": new_ends}
@@ -118,7 +118,7 @@ class Question:
         answers_from: Facets of the data that it answers from: one of them suffices, and no facet means any data. *Data*
             leads to it if the data have one.
         has_own_data: True if the page brings data of its own and leaves the session's alone.
-        own_file_name: Name in the session of a file of the page's own while that is in use; empty for none.
+        file_entry_name: Name in the session of a file of the page's own while that is in use; empty for none.
         parameters: Class of the page's parameters object, which declares the fields; None if it has none.
         other_origins: The origin of each other value that the page keeps in the session, by name: tabs, runs, jobs.
         propose_values: Returns values of fields for new data, by name, given the data and the present values.
@@ -144,7 +144,7 @@ class Question:
     release_phrase: str = ""
     answers_from: tuple[Facet, ...] = ()
     has_own_data: bool = False
-    own_file_name: str = ""
+    file_entry_name: str = ""
     parameters: type[Parameters] | None = None
     other_origins: Mapping[str, FieldOrigin] = field(default_factory=dict)
     propose_values: Callable[[Dataset, Mapping[str, Any]], Mapping[str, Any]] | None = None
@@ -187,8 +187,8 @@ class Question:
 
     @functools.cached_property
     def file_key(self) -> str:
-        """Return the session key of the page's own file, ``own_file_name``; empty for none."""
-        return self.key(self.own_file_name) if self.own_file_name else ""
+        """Return the session key of the page's own file, ``file_entry_name``; empty for none."""
+        return self.key(self.file_entry_name) if self.file_entry_name else ""
 
     @functools.cached_property
     def path(self) -> str:

@@ -250,7 +250,7 @@ def draw_answer(card: Answer, key: str, is_final: bool = True) -> None:
         if further_texts := list(filter(None, (remark, near_optimal_text, alternative_text))):
             st.markdown("\n\n".join(further_texts))
         if card.alternative is not None and card.code is not None:
-            button_arguments = _open_code, card, key, card.alternative.form_name
+            button_arguments = _open_code, card, key, card.alternative.form_prefix
             fields.button("Get its code", f"{key}_alternative", "code", *button_arguments, type="tertiary")
 
 
@@ -258,13 +258,13 @@ def _open_code(card: Answer, key: str, form_name: str = "") -> None:
     """Have the dialog opened with the first program whose name begins with ``form_name``; if none does, the first."""
     assert card.code is not None
     form_names = [name for name, _ in card.code.forms]
-    index = next((i for i, name in enumerate(form_names) if name.startswith(form_name)), 0)
-    st.session_state[keys.CODE_FORM + key] = index
+    form_index = next((i for i, name in enumerate(form_names) if name.startswith(form_name)), 0)
+    st.session_state[keys.CODE_FORM + key] = form_index
     page_run.request_dialog(_code_dialog, card.code, card.disclosure, key)
 
 
 def _draw_words(card: Answer, key: str, is_final: bool) -> None:
-    """Draw instruction, number, verdict and badge.
+    """Draw the headline, the first number with its error, and the chips: *Preliminary* or the verdict, and disclosure.
 
     Nothing is said twice: a number that the instruction holds has no label.
     """
@@ -290,7 +290,7 @@ def _draw_words(card: Answer, key: str, is_final: bool) -> None:
 
 
 def get_private_selection(card: Answer) -> Any | None:
-    """Return the ``BoundSelection`` of a card in this run, from a cache; None if its bound cannot be selected."""
+    """Return the ``BoundSelection`` of a card, cached in this run; None for public data or a bound that has none."""
     run, selection_module = page_run.CURRENT_RUN.get(), import_selection_module()
     if run is None or not run.is_private or selection_module is None:
         return None
@@ -340,11 +340,11 @@ def _code_dialog(code_choice: CodeChoice, disclosure: Provenance, key: str) -> N
 
 
 def draw_behind(card: Answer) -> None:
-    """Draw the tab behind the answer: how sure it is, its assumptions, and the cost of other choices."""
+    """Draw what is behind an answer: its numbers if there are several, facts, proofs and assumptions."""
     if len(card.numbers) > 1:
         draw_numbers([(n.label, n.text, n.note, n.help) for n in card.numbers], "behind")
     left_column, right_column = st.columns(2, gap="large")
-    fact_lines = [f"- **{name}:** {sentence}" for name, sentence in card.facts.items()]
+    fact_lines = [f"- **{heading}:** {sentence}" for heading, sentence in card.facts.items()]
     if card.proofs:
         fact_lines.append("\n**How sure**\n")
         fact_lines += [f"- **{claim}:** {reason} {proof.sentence}" for claim, proof, reason in card.proofs]
@@ -438,5 +438,5 @@ def file_button(
 def file_buttons(files: Iterable[tuple[str, str, Callable[[], str | bytes]]], disclosure: Provenance) -> None:
     """Draw buttons beside each other that download files: label, name and content of each."""
     with st.container(horizontal=True):
-        for label, name, make_content in files:
-            file_button(label, name, disclosure, make_content)
+        for label, base_name, make_content in files:
+            file_button(label, base_name, disclosure, make_content)

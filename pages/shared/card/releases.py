@@ -56,7 +56,7 @@ def list_lines(
     subject_text: str,
     describe: Callable[[Any], tuple[Any, Any, str, ReleaseFacts]],
 ) -> tuple[Line, ...]:
-    """List the latest release, and all that was spent, as lines of a report.
+    """List as lines of a report the numbers of the latest release, and all that was spent; no lines if nothing was.
 
     Args:
         releases: The releases, oldest first.
@@ -67,11 +67,11 @@ def list_lines(
     spent_lines = list_spent_lines(ledger, write_lost_sentence(ledger, len(releases), subject_text))
     if not releases:
         return spent_lines
-    names, values, note, facts = describe(releases[-1])
+    number_names, values, note, facts = describe(releases[-1])
     options: dict[str, Any] = {"note": note, "label": facts.label}
     lines = (
         Line(escape_markdown(name), wording.number(x, 4), Disclosure.DP_RELEASE, number=x, **options)
-        for name, x in zip(names, map(float, values), strict=True)
+        for name, x in zip(number_names, map(float, values), strict=True)
     )
     return (*lines, *spent_lines)
 
@@ -154,7 +154,7 @@ class Releases:
         if is_outdated:
             st.info("The settings have changed since this release.", icon=":material/history:")
 
-    def file_button(self, label: str, make_text: Callable[[], str], name: str) -> None:
+    def file_button(self, label: str, make_text: Callable[[], str], name_ending: str) -> None:
         """Draw a button that downloads all releases as a CSV file."""
-        key, file_name = f"{self.question.name}_released_file", f"{self.question.url_path}-{name}.csv"
+        key, file_name = f"{self.question.name}_released_file", f"{self.question.url_path}-{name_ending}.csv"
         cards.file_button(label, file_name, Disclosure.PUBLIC, make_text, key=key)

@@ -81,7 +81,7 @@ class TableUpload:
     Attributes:
         question: The page's question; ``loaded`` under it holds what ``build_entry`` makes.
         uploader_label: What the table must hold, on the uploader.
-        label: Label of the widget that chooses the column to predict.
+        label_prompt: Label of the widget that chooses the column to predict.
         public_help: Help on the choice whether the data are public.
         build: Makes the data from table, design and disclosure; raises `InvalidInput`.
         build_entry: Makes the object that the page keeps from the data, the account of the file's content, and the
@@ -96,7 +96,7 @@ class TableUpload:
 
     question: Question
     uploader_label: str
-    label: str
+    label_prompt: str
     public_help: str
     build: Callable[[tables.Table, Design, Disclosure], Dataset]
     build_entry: Callable[[Dataset, str, Design | None], Any]
@@ -144,15 +144,16 @@ class TableUpload:
         """Read a file and guess the roles of its columns, or store why it cannot be read."""
         state, file = st.session_state, files[0]
         self._discard_file()
-        content = file.getvalue()
+        file_bytes = file.getvalue()
         try:
-            table = counting.read_table(content, file.name)
+            table = counting.read_table(file_bytes, file.name)
             if len(table.columns) < 2:
                 raise refuse("one column is not enough: a label and a user are needed")
         except Exception as error:  # Whatever it is, the page stays usable.
             self.uploader.refuse(describe_error(error), [file.name])
         else:
-            state[self.question.key("table")] = _OpenFile(table, hashlib.sha256(content).hexdigest(), {}, {})
+            account = hashlib.sha256(file_bytes).hexdigest()
+            state[self.question.key("table")] = _OpenFile(table, account, {}, {})
             design = design_matrix.guess_design(table, self.allows_classes)
             category_columns = [f.column for f in design.features if f.encoding is FeatureKind.CATEGORIES]
             guesses_by_role: dict[str, Any] = {"label": design.label, "user": guess_roles(table).user}
@@ -168,7 +169,7 @@ class TableUpload:
         table, columns = open_file.table, open_file.table.columns
         uploads.show_file(table.name, wording.counted(len(table.frame), "row"), len(columns), table)
         with st.grid(3):
-            self._ask(st.selectbox, self.label, "label", columns)
+            self._ask(st.selectbox, self.label_prompt, "label", columns)
             self._show_classes(open_file)
             placeholder = "Choose a column"
             self._ask(st.selectbox, "User: whose row it is", "user", columns, None, placeholder=placeholder)
@@ -222,20 +223,20 @@ class TableUpload:
         help = "A column with k levels becomes k − 1 features of 0 and 1. The others are read as numbers."
         self._ask(st.multiselect, "Of these, as categories (one-hot)", "categories", features, help=help)
         for column in state[key]:
-            name = wording.plain(column, 30)
+            column_text = wording.plain(column, 30)
             if self._lists_levels():
                 help = (
                     "Public: what the column can be, not what these rows hold, as a release names every level. The "
                     "first is the reference; unlisted levels count as it."
                 )
-                label = f"Levels of {name}, one in each line"
+                label = f"Levels of {column_text}, one in each line"
                 self._ask(st.text_area, label, "levels", column=column, help=help)
             elif levels := open_file.list_levels(column)[: design_matrix.MAX_LEVELS + 1]:
                 reference_key = self.role_key("reference", column)
                 if state.get(reference_key) not in levels:
                     state[reference_key] = levels[0]
                 help = "It gets no feature: the others' coefficients are differences from it."
-                label = f"Reference level of {name}"
+                label = f"Reference level of {column_text}"
                 self._ask(st.selectbox, label, "reference", levels, column=column, help=help)
         self._ask(st.toggle, "Intercept", "intercept", help="A feature that is 1 in every row.")
 

@@ -100,9 +100,9 @@ class Uploader:
 PREVIEW_ROWS = 3
 
 
-def show_file(name: str, size_text: str, num_columns: int, table: Table) -> None:
+def show_file(file_name: str, size_text: str, num_columns: int, table: Table) -> None:
     """Show what was read: name, size, notes, and the first rows."""
-    st.markdown(f"**{wording.plain(name)}**: {size_text}, {wording.counted(num_columns, 'column')}")
+    st.markdown(f"**{wording.plain(file_name)}**: {size_text}, {wording.counted(num_columns, 'column')}")
     for note in table.notes:
         st.caption(wording.plain(note, 300))
     # The table can be downloaded from the page, so no cell may be a formula.
@@ -133,7 +133,7 @@ def list_task_names(dataset: Dataset, noun: str = "item") -> tuple[str, ...]:
 
 
 def show_upload(question: Question, dataset: Dataset, items_noun: str = "items") -> None:
-    """Show the upload of the list and how many items it names; nothing if the data in use have no item names.
+    """Show the upload of a public list of names, and how many items it names; nothing on a demo or without names.
 
     Args:
         question: The page's question, with `ENTRIES`.

@@ -120,12 +120,12 @@ class Job:
             self._done_event.wait(seconds)
 
     def wait_for_first(self, seconds: float) -> None:
-        """Wait until it has a partial result, is done, or stands behind heavy work, for so many seconds at most."""
+        """Wait until the work has a partial result, is done or stands behind heavy work, for ``seconds`` at most."""
         with cache.PAGE_RUNS.wait():
             self._first_event.wait(seconds)
 
     def run(self, work: Work) -> None:
-        """Do the work in this thread.
+        """Do the work in this thread once it has its turn; store its result, or why it failed.
 
         Work that is stopped while it waits is still called, so that it can return a result; dropped work is not.
         """
@@ -238,7 +238,7 @@ def find_result(key: str) -> tuple[Any, Any] | None:
 
 
 def find_partial_result(key: str) -> tuple[Any, Any] | None:
-    """Return (request, partial result) of the work that runs under this key; None if it has reported none."""
+    """Return (request, partial result) of the work that runs under this key; None if none runs or has reported one."""
     jobs = [job for job in list_running(key) if job.partial_result is not None]
     return (jobs[0].request, jobs[0].partial_result) if jobs else None
 
@@ -384,12 +384,12 @@ class Run:
 
     @property
     def _preceding_run(self) -> Run | None:
-        """Return the run of the search that this one begins with; None without one."""
+        """Return the run of the search whose result this one begins with; None without one."""
         search = self.search.preceding_search
         return None if search is None else replace(self, search=search)
 
     def _work(self) -> Callable[..., Any]:
-        """Return the work, which keeps its result if it is complete; to be called in the thread of the page."""
+        """Return the work as a function, which keeps its complete result; to be called in the thread of the page."""
         search, request, known_answers, preceding_run = (
             self.search,
             self.request,
@@ -443,7 +443,7 @@ class Run:
         return has_final_value and not self.search.is_complete(search_result.value)
 
     def get_result(self) -> SearchResult:
-        """Return what there is: the result, a first answer, or the result for earlier settings on the same data."""
+        """Return the result, else a partial or first one, else that for earlier settings on these data, or no value."""
         earlier_key, settings = f"{self.key}_earlier", self.search.settings
         earlier_triple = st.session_state.get(earlier_key)
         is_complete, final_pair = self.search.is_complete, find_result(self.key)

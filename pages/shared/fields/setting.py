@@ -54,7 +54,7 @@ def synchronise(question: Question) -> None:
 
     It is to be called before any widget of the page.
     """
-    values_by_piece, last_values = (dict(_read_mapping(ENTRIES_KEY)), dict(_read_mapping(LAST_VALUES_KEY)))
+    entries_by_piece, last_values = dict(_read_mapping(ENTRIES_KEY)), dict(_read_mapping(LAST_VALUES_KEY))
     for piece, key in _list_keys(question).items():
         value = st.session_state.get(key)
         if last_values.get(key) == _CLEARED and value is None:
@@ -63,11 +63,11 @@ def synchronise(question: Question) -> None:
             if value is None:  # It stays empty here; the other pages keep what they have.
                 value = _CLEARED
             else:
-                values_by_piece[piece] = value
-        elif piece in values_by_piece and _is_offered(question, piece, values_by_piece[piece]):
-            value = st.session_state[key] = values_by_piece[piece]
+                entries_by_piece[piece] = value
+        elif piece in entries_by_piece and _is_offered(question, piece, entries_by_piece[piece]):
+            value = st.session_state[key] = entries_by_piece[piece]
         last_values[key] = value
-    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = values_by_piece, last_values
+    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = entries_by_piece, last_values
 
 
 def enter(values_by_piece: Mapping[str, Any]) -> None:

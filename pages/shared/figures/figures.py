@@ -116,14 +116,14 @@ def pin_answer(question_name: str) -> None:
     new_pin = None if build_pin is None else build_pin()
     if new_pin is None or new_pin.question != question_name:
         return
-    name = new_pin.name
-    namesake = next((pin for pin in list_pins(question_name) if pin.name == name), None)
+    new_name = new_pin.name
+    namesake = next((pin for pin in list_pins(question_name) if pin.name == new_name), None)
     if namesake is not None:  # Its name gets the first setting that differs, or a number.
         settings = dict(namesake.settings)
         suffixes = (f", {label} {text}" for label, text in new_pin.settings if settings.get(label) != text)
-        name = find_free_name(question_name, name + next(suffixes, ""))
-    store_pins((*list_all_pins(), replace(new_pin, name=name)))
-    st.session_state[f"{question_name}_pin_new"] = name
+        new_name = find_free_name(question_name, new_name + next(suffixes, ""))
+    store_pins((*list_all_pins(), replace(new_pin, name=new_name)))
+    st.session_state[f"{question_name}_pin_new"] = new_name
 
 
 def find_free_name(question_name: str, preferred_name: str) -> str:
@@ -177,10 +177,10 @@ def show_table(
         options: Further arguments of `st.dataframe`.
     """
     column_config = {}
-    for name, format_or_pair in (formats_by_column or {}).items():
+    for column, format_or_pair in (formats_by_column or {}).items():
         pattern, help = (format_or_pair, None) if isinstance(format_or_pair, str) else format_or_pair
-        column_title = (titles_by_column or {}).get(name)
-        column_config[name] = st.column_config.NumberColumn(column_title, format=pattern, help=help)
+        column_title = (titles_by_column or {}).get(column)
+        column_config[column] = st.column_config.NumberColumn(column_title, format=pattern, help=help)
     options |= {"hide_index": True, "alt": alt, "placeholder": MISSING}
     st.dataframe(columns_or_frame, key=key, column_config=column_config or None, **options)
 
@@ -192,7 +192,7 @@ def draw(
     button_place: DeltaGenerator | None = None,
     figure_place: DeltaGenerator | None = None,
 ) -> None:
-    """Draw a plot with a button for its data below.
+    """Draw a plot with a button for its data below; the first one of a page with parameters can be pinned.
 
     Args:
         plot: The plot.

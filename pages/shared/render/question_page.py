@@ -36,7 +36,7 @@ from pages.shared.session import session
 
 
 def ask_for_range(dataset: Dataset, end_names: Mapping[str, str], noun: str = "value") -> bool:
-    """Ask for the range of private values and return True if an end is empty; else return False.
+    """Ask for a range, and return True, if an end is empty and values are private or a release did not empty it.
 
     A range read off private values would leak, and one that nobody chose would clamp them silently and stand in
     programs. A release may have emptied the fields: `session.explain_cleared` then says why.
@@ -47,8 +47,8 @@ def ask_for_range(dataset: Dataset, end_names: Mapping[str, str], noun: str = "v
         noun: The word for a value in the sentence.
     """
     empty_names = [name for key, name in end_names.items() if st.session_state.get(key) is None]
-    is_cleared_release = dataset.release is not None and not any(session.is_cleared(key) for key in end_names)
-    if not empty_names or not (dataset.is_private or is_cleared_release):
+    asks_for_release = dataset.release is not None and not any(session.is_cleared(key) for key in end_names)
+    if not empty_names or not (dataset.is_private or asks_for_release):
         return False
     st.info(
         f"**What range can a {noun} have?** Enter {' and '.join(empty_names)}, {RANGE_SOURCE} Never read a range off "
@@ -123,7 +123,7 @@ def read_inputs(
 def start_fields(
     question: Question, options: Mapping[str, Sequence[Any]] | None = None, shares_settings: bool = True
 ) -> list[str]:
-    """Set the initial values of fields; return the names of those that do not apply with the present choices.
+    """Fill new fields, unused empty ones and those whose option is not offered; return the names of unused fields.
 
     Fields that a link of another choice left empty are filled, and so are sliders, which cannot be empty. A value
     that may have been read off values stays empty: a default would look like a choice that somebody made. The arguments
@@ -136,8 +136,8 @@ def start_fields(
             st.session_state[key] = choices[0]
     unused_names = list_unused_fields(question)
     for name, field in question.fields.items():
-        is_filled = (name in unused_names or field.slider) and field.origin is not FieldOrigin.VALUES
-        if is_filled and st.session_state[question.widgets[name]] is None:
+        must_be_filled = (name in unused_names or field.slider) and field.origin is not FieldOrigin.VALUES
+        if must_be_filled and st.session_state[question.widgets[name]] is None:
             st.session_state[question.widgets[name]] = field.initial
     return unused_names
 
@@ -149,12 +149,12 @@ def list_unused_fields(question: Question) -> list[str]:
 
 
 def _keep_release(question: Question, answer: Answer, card: Answer, card_key: str) -> None:
-    """Keep what a page releases for the page that states it, as the newest."""
+    """Keep what a page releases, as the newest, if it is of the group of the page that states releases."""
     assert catalogue.STATING is not None
     if question.group == catalogue.STATING.group:
-        releases = st.session_state.get(keys.SHOWN_RELEASES, {})
-        others = {name: release for name, release in releases.items() if name != question.name}
-        st.session_state[keys.SHOWN_RELEASES] = {**others, question.name: (answer, card, card_key)}
+        releases_by_page = dict(st.session_state.get(keys.SHOWN_RELEASES, {}))
+        releases_by_page.pop(question.name, None)
+        st.session_state[keys.SHOWN_RELEASES] = {**releases_by_page, question.name: (answer, card, card_key)}
 
 
 PROGRESS_HEIGHT, STATE_HEIGHT = 44, 56
@@ -213,21 +213,23 @@ class Page:
 
     def read_inputs(self, slots: layout.PageSlots, data: Any) -> Any | None:
         """Draw the inputs; return the parameters, or None if they are refused."""
-        text = self.glossary
-        return read_inputs(self.question, slots, draw_more=lambda: st.caption(text) if text else None)
+        glossary = self.glossary
+        return read_inputs(self.question, slots, draw_more=lambda: st.caption(glossary) if glossary else None)
 
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: Any) -> bool:
         """Draw the reason and return True if these data have no answer to the question; else return False."""
         return False
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
-        """Draw the main figure, and return it as it is drawn."""
-        main_plot, selection = next(iter(answer.plots.values()))(), cards.get_private_selection(answer)
-        if selection is not None and selection.card is not None:
-            main_plot = selected_bound.mark_selected_bound(main_plot, *selection.plot_position)
+        """Draw the main figure, with the privately selected bound if there is one, and return it as it is drawn."""
+        main_plot = next(iter(answer.plots.values()))()
+        bound_selection = cards.get_private_selection(answer)
+        if bound_selection is not None and bound_selection.card is not None:
+            x, y = bound_selection.plot_position
+            main_plot = selected_bound.mark_selected_bound(main_plot, x, y)
             run = page_run.CURRENT_RUN.get()
             assert run is not None
-            run.selected_excess = selected_bound.find_selected_excess(main_plot, selection.plot_position[1])
+            run.selected_excess = selected_bound.find_selected_excess(main_plot, y)
         if self.has_axis_controls:
             return screen_sections.show_plot(main_plot, label=label, get_field_key=self.question.key)
         figures.draw(main_plot, label, get_field_key=self.question.key)
@@ -307,13 +309,13 @@ class Page:
 
     def show(self) -> None:
         """Draw the page."""
-        in_use = session.dataset()
+        dataset = session.dataset()
 
         def draw(slots: layout.PageSlots) -> None:
             """Draw the page's content into its containers, on the data in use, invented ones, or its own."""
             if not self.question.has_own_data:
-                is_demonstration = self.needs is not None and self.needs.is_missing(in_use)
-                self._draw_body(slots, in_use, session.load_demonstration() if is_demonstration else in_use)
+                is_demonstration = self.needs is not None and self.needs.is_missing(dataset)
+                self._draw_body(slots, dataset, session.load_demonstration() if is_demonstration else dataset)
                 return
             fields.start(self.question)
             with slots.notes:
@@ -323,14 +325,15 @@ class Page:
 
         layout.show(self.question, draw)
 
-    def _draw_body(self, slots: layout.PageSlots, in_use: Any, data: Any) -> None:
-        """Draw inputs, answer, figure and tabs for these data; stop where inputs are refused or no answer is there."""
-        run, is_demonstration, question = page_run.CURRENT_RUN.get(), data is not in_use, self.question
+    def _draw_body(self, slots: layout.PageSlots, dataset_in_use: Any, data: Any) -> None:
+        """Draw inputs, figure, answer and tabs for these data; only the first if refused or without an answer."""
+        run, question = page_run.CURRENT_RUN.get(), self.question
+        is_demonstration = data is not dataset_in_use
         assert run is not None
         run.own_data = data if question.has_own_data else None
         needs = self.needs if is_demonstration else None
         if needs is not None and needs.needed_phrase:
-            missing_sentence = session.explain_missing(in_use, needs.needed_phrase, "This page")
+            missing_sentence = session.explain_missing(dataset_in_use, needs.needed_phrase, "This page")
             slots.notes.markdown(f":small[{missing_sentence}]")
         parameters = self.read_inputs(slots, data)
         if parameters is None:
@@ -382,27 +385,24 @@ class Page:
 
         def show_behind() -> None:
             """Draw the tab behind the answer, with the offer of a plan and the answer's own section."""
-            card, planning = run.shown_card or answer, catalogue.PLANNING
+            card, plan_page = run.shown_card or answer, catalogue.PLANNING
             if isinstance(card.disclosure, ReleaseFacts) and answer.disclosure != card.disclosure:
                 st.markdown(
                     "**This tab is about the bound read off the private data**, not about the one that was drawn. Do "
                     "not publish it."
                 )
             self.draw_behind(answer)
-            if planning is not None and question is not planning and question.group == planning.group:
-                importlib.import_module(f"pages.{planning.name}.on_card").draw(answer, key)
+            if plan_page is not None and question is not plan_page and question.group == plan_page.group:
+                importlib.import_module(f"pages.{plan_page.name}.on_card").draw(answer, key)
             if behind_section is not None:
                 renderer.show(behind_section)
 
         def show_files() -> None:
             """Draw the tab of downloads, with the answer's own section."""
-            if catalogue.STATING is not None and question.name in st.session_state.get(
-                keys.SHOWN_RELEASES, {}
-            ):
-                sheet = catalogue.STATING
-                st.page_link(
-                    sheet.path, label="Release sheet: what to state with the number", icon=sheet.icon
-                )
+            sheet_page = catalogue.STATING
+            if sheet_page is not None and question.name in st.session_state.get(keys.SHOWN_RELEASES, {}):
+                label = "Release sheet: what to state with the number"
+                st.page_link(sheet_page.path, label=label, icon=sheet_page.icon)
             self.show_files(answer, data, demo_label)
             if downloads_section is not None:
                 renderer.show(downloads_section)
@@ -422,11 +422,11 @@ class Page:
             if is_final and not is_demonstration and catalogue.STATING is not None:
                 _keep_release(question, answer, run.shown_card or answer, key)
             # Right below the card: what a bound of the person's own costs.
-            if own_fields := question.list_fields(Place.OWN):
-                fields.draw_row(question, *own_fields)
-                for name, sentence in answer.facts.items():
-                    if name.startswith("Your "):
-                        st.caption(f"{name}: {sentence}")
+            if own_names := question.list_fields(Place.OWN):
+                fields.draw_row(question, *own_names)
+                for heading, sentence in answer.facts.items():
+                    if heading.startswith("Your "):
+                        st.caption(f"{heading}: {sentence}")
         with slots.bottom:
             layout.draw_tabs(tabs, question.key(tabs_name))
         with slots.answer:
@@ -438,20 +438,20 @@ class Page:
         self.draw_last(slots, answer)
 
     def show_files(self, answer: Answer, data: Any, demo_label: str) -> None:
-        """Offer the answer, and its files."""
+        """Draw the downloads: the whole answer, sentences for a methods section, and the answer's files."""
         question, variant = self.question, self.name_variant(answer)
         stem = "_".join(filter(None, (self.stem or question.name, variant)))
-        source, releases = self.build_source(answer, data), self.list_releases(answer, data)
-        summary, formula = self.summarise(answer, data), self.choose_formula_file(answer)
+        source, release_lines = self.build_source(answer, data), self.list_releases(answer, data)
+        summary, formula_file = self.summarise(answer, data), self.choose_formula_file(answer)
         labels_by_field = question.get_labels(*self.list_report_fields(answer))
-        files = [(self.write_file_label(name), name, make) for name, make in answer.files.items()]
+        files = [(self.write_file_label(name), name, writer) for name, writer in answer.files.items()]
         if answer.write_choice is not None:
             files.append(("Choice (JSON)", f"{stem}_choice.json", answer.write_choice))
         report_content.draw(
             stem,
             answer.disclosure,
             lambda: report_content.build_page_report(
-                question, answer, source, formula, labels_by_field, demo_label, summary, releases
+                question, answer, source, formula_file, labels_by_field, demo_label, summary, release_lines
             ),
             answer.methods,
             self.describe_files(answer),

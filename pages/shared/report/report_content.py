@@ -56,13 +56,13 @@ def build_page_report(
         plots.append(replace(plot_counts(source.dataset), key="distribution"))
     is_private = source.shown_disclosure is Disclosure.PRIVATE
     private_names = list_private_settings(question, parameters) if is_private else ()
-    setting_names = question.get_labels() if labels_by_field is None else labels_by_field
+    setting_labels = question.get_labels() if labels_by_field is None else labels_by_field
     return Report(
         page_title=question.title,
         question=question.sentence,
         answers=(("", answer),),
         figures=tuple(replace(plot, alt=f"{label}. {plot.alt}") if label else plot for plot in plots),
-        setting_lines=content.list_settings(parameters, setting_names, private_names),
+        setting_lines=content.list_settings(parameters, setting_labels, private_names),
         summary_lines=content.summarise_dataset(source.dataset) if summary is None else summary,
         disclosure=source.shown_disclosure,
         formulae_markdown=question.read_formula(formula_file),
@@ -136,12 +136,12 @@ KILOBYTES = 35
 def build_session_source(needs_rows: bool = False, disclosure: Provenance | None = None) -> Source:
     """Return the source of a script on the session's data; arguments as in `Source`."""
     session_data = session.get_loaded()
-    name = session_data.origin.name
+    origin_name = session_data.origin.name
     generator = None
-    if name in samples.GENERATORS:
-        generator = from_fields(samples.GENERATORS[name], session_data.origin.generator_texts)
-    sample = name if name in samples.SAMPLES else ""
-    return Source(session_data.dataset, sample, generator, needs_rows=needs_rows, disclosure=disclosure)
+    if origin_name in samples.GENERATORS:
+        generator = from_fields(samples.GENERATORS[origin_name], session_data.origin.generator_texts)
+    sample_name = origin_name if origin_name in samples.SAMPLES else ""
+    return Source(session_data.dataset, sample_name, generator, needs_rows=needs_rows, disclosure=disclosure)
 
 
 def build_source(dataset: Dataset) -> Source:
@@ -194,9 +194,9 @@ def draw(
             f"Less than {KILOBYTES} kB. **What you entered is in all three:** empty first what you chose by looking "
             "at these data.",
         }
-        column_containers = st.columns(2, gap="large")
-        for column, (public_only, text) in zip(column_containers, texts_by_public_only.items(), strict=True):
-            with column:
+        containers = st.columns(2, gap="large")
+        for container, (public_only, text) in zip(containers, texts_by_public_only.items(), strict=True):
+            with container:
                 st.markdown(text)
                 _draw_buttons(stem, disclosure, build_report, public_only)
     _show_methods(methods, stem)

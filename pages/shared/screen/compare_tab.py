@@ -29,12 +29,12 @@ from pages.shared.screen.sections import Renderer
 from pages.shared.session import session
 
 
-def import_answer_module(name: str) -> Any:
+def import_answer_module(question_name: str) -> Any:
     """Return the module that answers a question, from the core or beside its page; None if there is none."""
-    packages = (f"dpcore.{name}", f"pages.{name}")
+    packages = (f"dpcore.{question_name}", f"pages.{question_name}")
     # Asked of the folder first: `find_spec` raises where that is not there.
-    modules = (f"{name}.answer" for name in packages if find_spec(name) and find_spec(f"{name}.answer"))
-    return next(map(importlib.import_module, modules), None)
+    module_names = (f"{p}.answer" for p in packages if find_spec(p) and find_spec(f"{p}.answer"))
+    return next(map(importlib.import_module, module_names), None)
 
 
 NONE_YET = "Nothing is pinned yet. *Pin this*, under the main figure, keeps its answer."
@@ -58,10 +58,10 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
         return None
     question = run.question
     is_on_session_data = not question.has_own_data and question.can_answer(dataset)
-    name = f"{question.title}: data of its own" if question.has_own_data else "Demonstration"
+    data_name = f"{question.title}: data of its own" if question.has_own_data else "Demonstration"
     if is_on_session_data:
-        name = dataset.name
-    labels_and_texts = [*((number.label, number.text) for number in card.numbers), ("", ""), ("", "")]
+        data_name = dataset.name
+    bound_texts, error_texts = [*((n.label, n.text) for n in card.numbers), ("", ""), ("", "")][:2]
     epsilon, rows_lost = parameters.epsilon, None
     choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
     cap = choice.max_rows if isinstance(choice, Choice) and choice.quantity not in PER_GROUP else None
@@ -69,11 +69,11 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
         rows_lost = float(dataset.histogram.excess(cap)) / dataset.histogram.num_rows
     return Pin(
         question=question.name,
-        name=f"{name if len(name) <= 28 else name[:27] + '…'}, ε = {wording.entered(epsilon)}",
-        data=name,
+        name=f"{data_name if len(data_name) <= 28 else data_name[:27] + '…'}, ε = {wording.entered(epsilon)}",
+        data=data_name,
         epsilon=epsilon,
-        bound=labels_and_texts[0],
-        error=labels_and_texts[1],
+        bound=bound_texts,
+        error=error_texts,
         rows_lost=rows_lost,
         half_or_double=card.facts.get(HALF_OR_DOUBLE, ""),
         settings=tuple(_list_settings(question, parameters)),
@@ -82,7 +82,7 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
 
 
 def _list_settings(question: Question, parameters: Any) -> list[tuple[str, str]]:
-    """Return label and value of each field that is not at its initial value."""
+    """Return label and value, as texts, of each field that is neither None nor at its initial value."""
     changed_settings = []
     for name, field in question.fields.items():
         value = getattr(parameters, name)
@@ -116,8 +116,8 @@ def show_pins(question: Question) -> None:
         with st.popover("Copy", icon=":material/content_copy:", key=f"{question.name}_pins_copy"):
             st.markdown("The table for a spreadsheet.")
             st.code(frame.to_csv(index=False, sep="\t"), language=None)
-        name = f"{question.name}_pins"
-        cards.file_button("Pins (CSV)", f"{name}.csv", disclosure, lambda: write_csv(listed_pins))
+        file_name = f"{question.name}_pins.csv"
+        cards.file_button("Pins (CSV)", file_name, disclosure, lambda: write_csv(listed_pins))
     cards.label(disclosure)
 
 
@@ -130,31 +130,33 @@ def write_csv(listed_pins: tuple[Pin, ...]) -> str:
 
 def _edit_pins(question: Question, listed_pins: tuple[Pin, ...]) -> None:
     """Draw the fields that rename a pin, and the buttons that remove pins."""
-    names = [pin.name for pin in listed_pins]
+    pin_names = [pin.name for pin in listed_pins]
     selected_key = f"{question.name}_pin_chosen"
-    if st.session_state.get(selected_key) not in names:
-        st.session_state[selected_key] = names[-1]
-    selected_name = st.selectbox("Pin", names, key=selected_key, width=260)
+    if st.session_state.get(selected_key) not in pin_names:
+        st.session_state[selected_key] = pin_names[-1]
+    selected_name = st.selectbox("Pin", pin_names, key=selected_key, width=260)
     name_key = f"{question.name}_pin_name"
     # What was typed into it before, `_rename` has taken: callbacks come before the run.
     st.session_state[name_key] = selected_name
-    arguments = question.name, selected_name, name_key
-    st.text_input("New name", key=name_key, max_chars=60, on_change=_rename, args=arguments, width=260)
+    rename_arguments = question.name, selected_name, name_key
+    st.text_input("New name", key=name_key, max_chars=60, on_change=_rename, args=rename_arguments, width=260)
     fields.button("Remove", f"{question.name}_pin_remove", "delete", _remove, question.name, selected_name)
     key = f"{question.name}_pins_remove"
     fields.button("Remove all", key, "delete_sweep", _remove, question.name, "", type="tertiary")
 
 
 def _rename(question_name: str, selected_name: str, key: str) -> None:
-    """Give the selected pin the name in the field, made unique."""
+    """Give the selected pin the name in the field, made unique; nothing if that is empty or the same."""
     new_name = str(st.session_state.get(key) or "").strip()
     if new_name and new_name != selected_name:
-        name = figures.find_free_name(question_name, new_name)
+        free_name = figures.find_free_name(question_name, new_name)
         figures.store_pins(
-            replace(pin, name=name) if (pin.question, pin.name) == (question_name, selected_name) else pin
+            replace(pin, name=free_name)
+            if (pin.question, pin.name) == (question_name, selected_name)
+            else pin
             for pin in figures.list_all_pins()
         )
-        st.session_state[f"{question_name}_pin_chosen"] = name
+        st.session_state[f"{question_name}_pin_chosen"] = free_name
 
 
 def _remove(question_name: str, pin_name: str) -> None:
@@ -176,7 +178,7 @@ def show_below(run: page_run.PageRun) -> None:
 
 
 def show(run: page_run.PageRun) -> None:
-    """Show the pins of the page's question, and its comparison over ε."""
+    """Show the pins of the page's question, and its comparison over ε if it has one and there are parameters."""
     question, data = run.question, run.own_data
     show_pins(question)
     parameters, module = st.session_state.get(keys.PAGE_PARAMETERS), import_answer_module(question.name)

@@ -72,7 +72,7 @@ def show(
     has_budget: bool = True,
     runs_alone: bool = True,
 ) -> None:
-    """Draw a question's page.
+    """Draw a question's page around its content, as a fragment if it runs alone; then the dialog that was requested.
 
     Args:
         question: The question.
@@ -153,10 +153,10 @@ def _draw_epsilon(page_name: str) -> None:
     # Only where it differs: every assignment is sent to the browser, and one that comes late undoes a key press.
     elif state.get(keys.EPSILON_SLIDER) != step:
         state[keys.EPSILON_SLIDER] = step
-    control = st.container(
+    container = st.container(
         horizontal=True, vertical_alignment="bottom", gap="small", width="content", key="epsilon_control"
     )
-    control.select_slider(
+    container.select_slider(
         "Privacy budget ε",
         EPSILON_STEPS,
         # The default as well: only the first run of a page sends what the session holds, and what it says is dropped
@@ -168,12 +168,12 @@ def _draw_epsilon(page_name: str) -> None:
         help="Smaller values mean more privacy and more noise. Each release spends it. From 0.000001 to 1000.",
         width=fields.scale_width(190),
     )
-    with control:
+    with container:
         fields.number("ε, exactly", keys.EPSILON, width=110, has_label=False)
 
 
 def _apply_slider() -> None:
-    """Set epsilon to the slider's value."""
+    """Set epsilon to the slider's value; leave it if the slider is no longer drawn."""
     # A late press of the page before finds no slider.
     if (step := st.session_state.get(keys.EPSILON_SLIDER)) is not None:
         st.session_state[keys.EPSILON] = step
@@ -232,10 +232,10 @@ Content = Callable[[], object] | Mapping[str, Callable[[], object]]
 
 
 def draw_tabs(contents: Mapping[str, Content], key: str) -> None:
-    """Draw tabs under the session key ``key``; only the open one is drawn, so the others cost nothing.
+    """Draw tabs under the session key ``key``, *Compare* among them if the page has parameters; draw only the open one.
 
-    *Compare* is added before the last two. Whoever puts the name of a tab into the session, such as a tour or a link,
-    need not know in which other tab it lies.
+    *Compare* is added before the last two. Tabs that are closed cost nothing. Whoever puts the name of a tab into the
+    session, such as a tour or a link, need not know in which other tab it lies.
     """
     if (run := page_run.CURRENT_RUN.get()) is not None and run.question.parameters is not None:
         run.has_tabs = True

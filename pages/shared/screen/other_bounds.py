@@ -19,7 +19,7 @@ from pages.shared.session import session
 
 
 def draw(question: Question, card: Answer) -> None:
-    """Draw a line with the bounds of other quick pages, each a link; nothing without such a bound.
+    """Draw a line with the bounds of other quick pages, each a link; nothing without one, or below a released bound.
 
     Under a bound that was chosen with DP there is none: these are computed from the private data themselves.
     """
@@ -27,30 +27,30 @@ def draw(question: Question, card: Answer) -> None:
     if dataset.is_private and isinstance(card.disclosure, ReleaseFacts):
         return
     # A page with the same bound, such as Sum and count on Home, says nothing new.
-    card_text = card.numbers[0].text if card.numbers else ""
-    bounds = [(other, text) for other, text in _list_bounds(question, dataset) if text != card_text]
-    if not bounds:
+    card_bound = card.numbers[0].text if card.numbers else ""
+    pages_and_texts = [(other, text) for other, text in _list_bounds(question, dataset) if text != card_bound]
+    if not pages_and_texts:
         return
     warning = " (do not publish)" if dataset.is_private else ""
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key=f"{question.name}_others"
     ):
         st.caption(f"Each release has its own best bound{warning}:", width="content")
-        for other, bound_text in bounds:
+        for other, bound_text in pages_and_texts:
             st.page_link(other.path, label=f"{other.title}: {bound_text}", width="content")
 
 
 def _list_bounds(question: Question, dataset: Dataset) -> Iterator[tuple[Question, str]]:
-    """Yield the other quick pages with their best bounds; a page whose settings are refused is left out."""
+    """Yield the other quick pages, each with its best bound as text; a page whose settings are refused is left out."""
     for other in catalogue.PAGES:
         if not other.is_quick or other is question:
             continue
-        core = importlib.import_module(f"dpcore.{other.name}.answer.answer")
+        answer_module = importlib.import_module(f"dpcore.{other.name}.answer.answer")
         try:
             parameters = _read_parameters(other)
-            solver = core.solve_beside_page(dataset, parameters)
+            solver = answer_module.solve_beside_page(dataset, parameters)
             solution = jobs.solve(solver, other, dataset, session.is_same_for_all())[0].value
-            yield other, core.build_answer(dataset, parameters, solution).numbers[0].text
+            yield other, answer_module.build_answer(dataset, parameters, solution).numbers[0].text
         except InvalidInput:
             continue
 
@@ -69,9 +69,9 @@ def _read_parameters(question: Question) -> object:
         values_by_name[name] = setting.read_value(question, name) if is_set else field.initial
     unused_names = list_unused(question.declarations, values_by_name, question.get_initial_value)
     used_values = {name: value for name, value in values_by_name.items() if name not in unused_names}
-    labels = {name: field.name for name, field in question.declarations.items() if field.is_required}
+    required_labels = {name: field.name for name, field in question.declarations.items() if field.is_required}
     parameters, problems = fields.build_parameters(
-        question.parameters, used_values, labels, subjects=question.subjects
+        question.parameters, used_values, required_labels, subjects=question.subjects
     )
     if parameters is None:
         raise InvalidInput(problems)

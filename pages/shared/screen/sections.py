@@ -40,7 +40,7 @@ def show_plot(
     get_field_key: Callable[[str], str] | None = None,
     keeps_y: bool = False,
 ) -> Plot:
-    """Draw a plot with a button for its data and controls for the ends of its axes, and return it as it is drawn.
+    """Draw a plot with a button for its data, and controls for the ends of log axes; return it as it is drawn.
 
     Args:
         plot: The plot; its logarithmic axes have controls.
@@ -57,9 +57,9 @@ def show_plot(
         return plot
     button_text = "Axis ranges" if len(movable_axes) > 1 else "Axis range"
     with place_controls(f"{key}_ranges", button_text) as (chart, controls):
-        limits = {name: choose_limits(axis, f"{key}_{name}") for name, axis in movable_axes.items()}
-    if any(ends != movable_axes[name].limits for name, ends in limits.items()):
-        plot = plot.with_limits(**limits)
+        limits_by_axis = {name: choose_limits(axis, f"{key}_{name}") for name, axis in movable_axes.items()}
+    if any(ends != movable_axes[name].limits for name, ends in limits_by_axis.items()):
+        plot = plot.with_limits(**limits_by_axis)
     figures.draw(plot, label, get_field_key, controls, chart)
     if hidden_marks := plot.hidden_marks:
         names = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in hidden_marks)
@@ -80,8 +80,8 @@ def choose_limits(axis: Axis, key: str) -> tuple[float, float]:
     low, high = axis.limits
     lowest, highest = axis.limits_range or (low / ROOM, high * ROOM)
     stops = list_stops(min(lowest, low), max(highest, high))
-    first_stop = max(rung for rung in stops if rung <= low * (1 + 1e-9))
-    last_stop = min(rung for rung in stops if rung >= high * (1 - 1e-9))
+    first_stop = max(stop for stop in stops if stop <= low * (1 + 1e-9))
+    last_stop = min(stop for stop in stops if stop >= high * (1 - 1e-9))
     # The default goes in by value: only from its being a pair does the slider know that it has two handles.
     default_ends = (first_stop, last_stop if last_stop > first_stop else stops[stops.index(first_stop) + 1])
     state = st.session_state
@@ -97,8 +97,8 @@ def choose_limits(axis: Axis, key: str) -> tuple[float, float]:
     state[saved_key] = (low, high) if (low, high) != default_ends else None
     if low < high:
         return low, high
-    index = stops.index(low)
-    return (low, stops[index + 1]) if index + 1 < len(stops) else (stops[index - 1], low)
+    low_index = stops.index(low)
+    return (low, stops[low_index + 1]) if low_index + 1 < len(stops) else (stops[low_index - 1], low)
 
 
 ROOM = 100.0
@@ -108,34 +108,34 @@ STEPS = (1.0, 2.0, 5.0)
 
 def list_stops(low: float, high: float) -> tuple[float, ...]:
     """Return 1, 2 and 5 times powers of ten from at most ``low`` to at least ``high``, both above 0."""
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    stops = [step * 10.0**power for power in powers for step in STEPS]
-    start = max((i for i, stop in enumerate(stops) if stop <= low * (1 + 1e-9)), default=0)
-    end = min((i for i, stop in enumerate(stops) if stop >= high * (1 - 1e-9)), default=len(stops) - 1)
-    return tuple(float(f"{stop:.0e}") for stop in stops[start : end + 1])
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    stops = [factor * 10.0**exponent for exponent in exponents for factor in STEPS]
+    first_index = max((i for i, stop in enumerate(stops) if stop <= low * (1 + 1e-9)), default=0)
+    last_index = min((i for i, stop in enumerate(stops) if stop >= high * (1 - 1e-9)), default=len(stops) - 1)
+    return tuple(float(f"{stop:.0e}") for stop in stops[first_index : last_index + 1])
 
 
 @contextlib.contextmanager
-def place_controls(key: str, name: str) -> Iterator[tuple[DeltaGenerator, DeltaGenerator]]:
+def place_controls(key: str, button_text: str) -> Iterator[tuple[DeltaGenerator, DeltaGenerator]]:
     """Make a place for a figure and one for what stands below it; a popover there holds what is drawn within.
 
     Args:
         key: The key of the popover, unique on the page.
-        name: The text on its button.
+        button_text: The text on its button.
 
     Yields:
         The place of the figure, and the place below it.
     """
     chart = st.container()
     controls = st.container(horizontal=True, vertical_alignment="center")
-    with controls.popover(name, icon=":material/straighten:", key=key):
+    with controls.popover(button_text, icon=":material/straighten:", key=key):
         yield chart, controls
 
 
 def find_newest_runs(figure: PaperFigure) -> FigureRuns:
     """Return the runs that were computed in this session, or else those that come with the app."""
-    finished_job = jobs.find_result(_build_paper_job_key(figure.key))
-    return figure.stored_runs if finished_job is None or finished_job[1] is None else finished_job[1]
+    _, runs = jobs.find_result(_build_paper_job_key(figure.key)) or (None, None)
+    return figure.stored_runs if runs is None else runs
 
 
 def show_paper_figure(paper_figures: Sequence[PaperFigure], state_key: str = "") -> None:
@@ -171,15 +171,15 @@ def draw_compute_button(figure: PaperFigure) -> None:
     job_key = _build_paper_job_key(figure.key)
     if jobs.watch(job_key, f"Computing {figure.item_name[0].lower()}{figure.item_name[1:]}"):
         return
-    finished_job = jobs.find_result(job_key)
-    if finished_job is not None and finished_job[1] is None:
+    request_and_runs = jobs.find_result(job_key)
+    if request_and_runs is not None and request_and_runs[1] is None:
         st.caption(":material/stop_circle: Stopped: what is shown was there before.")
     runs_text = wording.counted(len(figure.x_values) * (1 if figure.ignores_seed else figure.num_runs), "run")
     help = f"{runs_text} beside the page; they replace what is shown in this window."
     button_key = f"compute_{figure.key.replace('-', '_')}"
 
     def compute(progress: Callable[..., None], should_stop: Callable[[], bool]) -> FigureRuns | None:
-        """Run the figure; None if it was stopped."""
+        """Compute the figure's runs anew; None if it was stopped."""
         return figure.compute(progress=progress, should_stop=should_stop)
 
     start_job = functools.partial(jobs.start, job_key, figure.key, compute, is_heavy=True)
@@ -194,11 +194,11 @@ def _build_paper_job_key(key: str) -> str:
 def list_contents(renderer: Renderer, sections: Mapping[str, Any], tabs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of each tab by its name: those that the page draws itself, and the answer's sections."""
 
-    def build_content(name: str, entry: Any) -> Any:
+    def build_content(name: str, section_or_group: Any) -> Any:
         """Build the content of a tab: a function that draws a section, or inner tabs by name."""
-        if isinstance(entry, Mapping):
-            return list_contents(renderer, entry, {}) | tabs.get(name, {})
-        return lambda: renderer.show(entry)
+        if isinstance(section_or_group, Mapping):
+            return list_contents(renderer, section_or_group, {}) | tabs.get(name, {})
+        return lambda: renderer.show(section_or_group)
 
     return {**tabs, **{name: build_content(name, entry) for name, entry in sections.items()}}
 
@@ -226,7 +226,7 @@ class Renderer:
     is_shared: bool = False
 
     def show(self, content: section.Section) -> None:
-        """Draw a section."""
+        """Draw a section; the problems of an input that it refuses stand below what it has drawn."""
         try:
             section.walk(content(self.answer, self.data), self._draw)
         except InvalidInput as error:
@@ -300,7 +300,7 @@ class Renderer:
 
     def _draw_window(self, part: section.Window) -> tuple[float, float]:
         """Draw a plot over the interval of a slider; return the interval."""
-        with place_controls(part.key, part.button_text) as (chart, button_slot):
+        with place_controls(part.key, part.button_text) as (chart, controls):
             low, high = st.slider(
                 part.label,
                 *part.widest_interval,
@@ -310,13 +310,13 @@ class Renderer:
                 key=f"{part.key}_{st.session_state[keys.DATA_VERSION]}_{part.widest_interval}",
             )
         limits = (low, high) if low < high else part.initial_interval
-        figures.draw(part.draw(limits), self.label, button_place=button_slot, figure_place=chart)
+        figures.draw(part.draw(limits), self.label, button_place=controls, figure_place=chart)
         return limits
 
     def _draw_figures(self, part: section.Figures) -> None:
         """Draw plots beside each other, with controls of their axes if the part asks for them."""
-        limits = {axis: getattr(self.main_plot, axis).limits for axis in part.axes_with_main_limits}
-        plots = [plot.with_limits(**limits) for plot in part.plots]
+        limits_by_axis = {axis: getattr(self.main_plot, axis).limits for axis in part.axes_with_main_limits}
+        plots = [plot.with_limits(**limits_by_axis) for plot in part.plots]
         axis_names = part.controlled_axes
         if len(plots) == 1 and axis_names:
             show_plot(plots[0], "x" not in axis_names, self.label, keeps_y="y" not in axis_names)
@@ -351,14 +351,14 @@ class Renderer:
     def _draw_file(self, part: section.File) -> None:
         """Draw the button that downloads a file."""
         disclosure, content = part.disclosure or self.answer.disclosure, part.columns_or_writer
-        is_table = isinstance(content, Mapping)
+        has_columns = isinstance(content, Mapping)
         if isinstance(content, Mapping):
             # Now: the file is made at a press of its button.
             notes = figures.list_inputs(figures.read_parameters())
             content = functools.partial(report_content.write_columns, content, disclosure, notes)
         key = part.name.replace(".", "_")
         cards.file_button(
-            part.label, part.name, disclosure, content, key=key, is_quiet=is_table, help=part.help
+            part.label, part.name, disclosure, content, key=key, is_quiet=has_columns, help=part.help
         )
 
     def _draw_search(self, part: section.Search) -> Any:

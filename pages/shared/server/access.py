@@ -95,8 +95,8 @@ def build_content_policy(page_texts: Iterable[str]) -> str:
     Args:
         page_texts: The HTML pages with scripts in their text, which are named by their digests.
     """
-    texts = [text.encode() for page in page_texts for text in _INLINE_SCRIPT.findall(page)]
-    digests = [base64.b64encode(hashlib.sha256(text).digest()).decode() for text in texts]
+    script_texts = [text.encode() for page_text in page_texts for text in _INLINE_SCRIPT.findall(page_text)]
+    digests = [base64.b64encode(hashlib.sha256(text).digest()).decode() for text in script_texts]
     return "; ".join(
         (
             "default-src 'self'",
@@ -127,13 +127,13 @@ def find_refusal(scope: Scope, public_origins: frozenset[str], is_demo: bool) ->
     if len(hosts) != 1:
         return WRONG_HOST
     scheme = {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])
-    own_origins = {origin for origin in public_origins if origin.partition("//")[2] == hosts[0]}
-    if not own_origins:
+    accepted_origins = {origin for origin in public_origins if origin.partition("//")[2] == hosts[0]}
+    if not accepted_origins:
         if not _THIS_COMPUTER.fullmatch(hosts[0]):
             return WRONG_HOST
         # A proxy on this computer may put its own name for us into Host, hence `public`.
-        own_origins = {f"{scheme}://{hosts[0]}", *public_origins}
-    if any(origin.lower() not in own_origins for origin in headers.getlist("origin")):
+        accepted_origins = {f"{scheme}://{hosts[0]}", *public_origins}
+    if any(origin.lower() not in accepted_origins for origin in headers.getlist("origin")):
         return WRONG_ORIGIN
     # Requests without Origin: links are followed from anywhere, and nothing else is answered to other pages.
     fetch_site = headers.get("sec-fetch-site", "none")
@@ -153,7 +153,7 @@ def find_refusal(scope: Scope, public_origins: frozenset[str], is_demo: bool) ->
 
 
 def _rewrite_origin(scope: Scope) -> Scope:
-    """Return the websocket as one from this computer's own page.
+    """Return the websocket's scope with the host and origin of this computer's own page.
 
     Streamlit judges again, and its judgement ends at its first comparison, where ``Origin`` and ``Host`` agree. Its
     later comparisons would ask the internet, as happens for the origins of a public demo.
@@ -258,7 +258,7 @@ def choose_start_token(environment: Mapping[str, str] = os.environ) -> str:
 
 
 class StartToken:
-    """ASGI middleware that passes requests with the cookie, and exchanges the token of an address for it."""
+    """ASGI middleware that asks for a cookie with the token, and sets it if an address has the token; "" passes all."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._token = app, token.encode()

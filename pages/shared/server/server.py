@@ -71,12 +71,12 @@ _ended_sessions: dict[str, WatchedSession] = {}
 
 def watch() -> None:
     """Watch the session whose page runs in this thread."""
-    name = streamlit_internals.get_session_id()
-    if not name or streamlit_internals.find_runtime() is None or name in _watched_sessions:
+    session_name = streamlit_internals.get_session_id()
+    if not session_name or streamlit_internals.find_runtime() is None or session_name in _watched_sessions:
         return
-    session = streamlit_internals.find_session(name)
+    session = streamlit_internals.find_session(session_name)
     with _lock:
-        _watched_sessions[name] = WatchedSession(weakref.ref(session) if session is not None else None)
+        _watched_sessions[session_name] = WatchedSession(None if session is None else weakref.ref(session))
 
 
 def freeze() -> None:
@@ -84,8 +84,8 @@ def freeze() -> None:
     gc.collect()
     with _lock:
         _frozen_names.clear()
-        sessions = _ended_sessions | _watched_sessions
-        _frozen_names.update(name for name, session in sessions.items() if session.is_alive)
+        sessions_by_name = _ended_sessions | _watched_sessions
+        _frozen_names.update(name for name, session in sessions_by_name.items() if session.is_alive)
         gc.freeze()
 
 
@@ -115,15 +115,15 @@ def close_expired(runtime: Any, current_time: float, limit_seconds: float) -> bo
     time_to_live, num_ended = limit_seconds - min(EARLY_SECONDS, limit_seconds / 2), len(_ended_sessions)
     with _lock:
         watched_sessions = list(_watched_sessions.items())
-    for name, watched_session in watched_sessions:
-        if runtime.is_active_session(name):
+    for session_name, watched_session in watched_sessions:
+        if runtime.is_active_session(session_name):
             watched_session.last_seen = current_time
         elif current_time - watched_session.last_seen >= time_to_live:
-            del _watched_sessions[name]
-            _ended_sessions[name] = watched_session
+            del _watched_sessions[session_name]
+            _ended_sessions[session_name] = watched_session
             # Whatever goes wrong with one session, the others are closed, and a collection frees this one.
             with contextlib.suppress(Exception):
-                runtime.close_session(name)
+                runtime.close_session(session_name)
                 session_ref = watched_session.session_ref
                 if session_ref is not None and (streamlit_session := session_ref()) is not None:
                     streamlit_session.shutdown()  # Once more, in case Streamlit had no session of this name any more.
@@ -152,12 +152,12 @@ async def release_last_message(runtime: Any) -> None:
     """
     client = _NoBrowser()
     with contextlib.suppress(Exception):  # The server has stopped, or nothing came.
-        name = runtime.connect_session(client, {})
+        session_name = runtime.connect_session(client, {})
         try:
-            runtime.handle_backmsg(name, streamlit_internals.build_heartbeat())
+            runtime.handle_backmsg(session_name, streamlit_internals.build_heartbeat())
             await asyncio.wait_for(client.was_sent.wait(), COLLECT_SECONDS)
         finally:
-            runtime.close_session(name)
+            runtime.close_session(session_name)
 
 
 def collect() -> None:

@@ -72,7 +72,7 @@ def _list_origin_fields(origin: session.Origin) -> dict[str, str]:
 
 
 def list_parameter_fields(parameters: Parameters | None) -> dict[str, str]:
-    """Return the fields of a link that hold the settings, without those that do not apply to the choices."""
+    """Return the fields of a link that hold the settings, without long texts and those that do not apply."""
     if parameters is None:
         return {}
     texts, unused_names = text_fields.to_fields(parameters), parameters.unused_names
@@ -82,7 +82,7 @@ def list_parameter_fields(parameters: Parameters | None) -> dict[str, str]:
 def read_link(
     texts: Mapping[str, str], question: Question
 ) -> tuple[session.Origin, dict[str, Any], list[InputProblem]]:
-    """Return the content of a link.
+    """Return the content of a link: the origin of the data, values by session key, and problems of fields.
 
     Args:
         texts: The texts of its query, by field.
@@ -133,7 +133,7 @@ def read_link(
 def _read_widgets(
     parameters_type: type[Any], keys_by_name: Mapping[str, str], texts: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[InputProblem]]:
-    """Return the values of widgets that a link sets, by session key, and the problems of its other fields."""
+    """Return the values of widgets by session key, defaults included, and the problems of a link's other fields."""
     parameters, bad_names, field_problems = text_fields.read_good_fields(parameters_type, texts, STAND_INS)
     if bad_names:
         is_partly_good = len(bad_names) < len(texts)
@@ -149,7 +149,7 @@ def _read_widgets(
 
 
 def apply_once(question: Question) -> None:
-    """Apply this session's link, if there is one, to the session state. Call it before any widget.
+    """Apply the link or tour of this session's address to the session state, once. Call it before any widget.
 
     The data come first: the link's widgets override what loading data proposes.
     """
@@ -172,7 +172,7 @@ def apply_once(question: Question) -> None:
 
 
 def _apply_link(texts: Mapping[str, str], question: Question, problems: Problems) -> None:
-    """Load the link's data and set its widgets, as far as they are valid."""
+    """Load the link's data and set its widgets, as far as they are valid; add what is not to ``problems``."""
     try:
         origin, values_by_key, field_problems = read_link(texts, question)
     except InvalidInput as error:
@@ -201,16 +201,16 @@ def write_current_link(question: Question) -> tuple[str, str]:
     alone.
     """
     loaded_data, current_tour, state = session.get_loaded(), session.get_tour(), st.session_state
-    named_data = loaded_data if current_tour is None else current_tour.saved_state.loaded_data
-    is_file = session.is_file(named_data.original or named_data)
+    data_after_tour = loaded_data if current_tour is None else current_tour.saved_state.loaded_data
+    came_from_file = session.is_file(data_after_tour.original or data_after_tour)
     parameters: Parameters | None = state.get(keys.PAGE_PARAMETERS)
     epsilon: Any = state.get(keys.EPSILON)
     if parameters is None and not check_epsilon(epsilon):
         parameters = Parameters(epsilon)
-    is_guarded = bool(question.file_key) and question.file_key in state
-    is_guarded |= not question.has_own_data and (loaded_data.original or loaded_data).dataset.is_private
+    hides_fields = bool(question.file_key) and question.file_key in state
+    hides_fields |= not question.has_own_data and (loaded_data.original or loaded_data).dataset.is_private
     has_own_table = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
-    mark_texts = {UPLOAD_MARK: "1"} if has_own_table or is_file else {}
+    mark_texts = {UPLOAD_MARK: "1"} if has_own_table or came_from_file else {}
     if current_tour is not None:
         mark_texts |= tour.list_address_fields(current_tour)
     if state.get(keys.PINS) or (current_tour is not None and current_tour.saved_state.pins):
@@ -224,7 +224,7 @@ def write_current_link(question: Question) -> tuple[str, str]:
     setting_texts = list_parameter_fields(parameters)
     address = st.context.url or "http://127.0.0.1:8501"
     link = write_link(address, question.url_path, loaded_data.origin, setting_texts)
-    if is_guarded:
+    if hides_fields:
         for name, field in question.fields.items():
             if field.origin is not FieldOrigin.PUBLIC and not field.published:
                 setting_texts.pop(name, None)

@@ -104,9 +104,9 @@ class OwnTable:
         return dataset
 
 
-def find_upload(name: str) -> TableUpload:
+def find_upload(page_name: str) -> TableUpload:
     """Return the upload of a page with a file of its own."""
-    upload: TableUpload = importlib.import_module(f"pages.{name}.upload").UPLOAD
+    upload: TableUpload = importlib.import_module(f"pages.{page_name}.upload").UPLOAD
     return upload
 
 
@@ -129,7 +129,7 @@ def list_tables(values_by_key: Mapping[Any, Any]) -> dict[str, OwnTable]:
 def apply_tables(tables_by_page: Mapping[str, OwnTable]) -> None:
     """Put tables in use on their pages, in place of the present ones."""
     for name, own_table in tables_by_page.items():
-        table_entry, entry_name = own_table.table_entry, catalogue.QUESTIONS[name].own_file_name
+        table_entry, entry_name = own_table.table_entry, catalogue.QUESTIONS[name].file_entry_name
         extra_state = find_upload(name).list_extra_state(table_entry)
         values_by_name = {entry_name: table_entry, **extra_state, **own_table.numbers_by_field}
         for field_name, value in values_by_name.items():
@@ -170,11 +170,9 @@ def to_json(tables_by_page: Mapping[str, OwnTable], room_bytes: int) -> tuple[di
 
 def from_json(node: JsonValue) -> dict[str, OwnTable]:
     """Return the tables that `to_json` wrote, by name of the page; problems are added to ``node``."""
-    members = (
-        node.get_members((), tuple(page.name for page in catalogue.QUESTIONS.values() if page.own_file_name))
-        or {}
-    )
-    tables_by_page = {name: _read_table(entry, find_upload(name)) for name, entry in members.items()}
+    page_names = tuple(page.name for page in catalogue.QUESTIONS.values() if page.file_entry_name)
+    nodes_by_page = node.get_members((), page_names) or {}
+    tables_by_page = {name: _read_table(x, find_upload(name)) for name, x in nodes_by_page.items()}
     return {name: own_table for name, own_table in tables_by_page.items() if own_table is not None}
 
 
@@ -191,8 +189,8 @@ def _read_table(node: JsonValue, upload: TableUpload) -> OwnTable | None:
     )
     if members is None:
         return None
-    dataset, (description, design) = members["content"], members["design"] or (None, None)
-    if members["seal"] != compute_seal(members["account"], dataset.digest, description):
+    dataset, (design_json, design) = members["content"], members["design"] or (None, None)
+    if members["seal"] != compute_seal(members["account"], dataset.digest, design_json):
         node.refuse("this is not the account of these data: the file was changed or damaged")
     elif dataset.table is None or dataset.disclosure is Disclosure.DP_RELEASE:
         node.refuse("a table of a page's own holds features and labels, and is no release")
@@ -237,13 +235,13 @@ RELEASES = "choices"
 """The name under which a page with a module ``saved`` holds its releases."""
 
 
-def _import_saved(name: str) -> Any:
+def _import_saved(page_name: str) -> Any:
     """Return the module ``saved`` of a page."""
-    return importlib.import_module(f"pages.{name}.saved")
+    return importlib.import_module(f"pages.{page_name}.saved")
 
 
 def list_releases(values_by_key: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the releases in a session, by name of the page."""
+    """Return the releases in a session by name of the page, without pages that have none."""
     pages = [page for page in catalogue.QUESTIONS.values() if RELEASES in page.other_origins]
     return {page.name: releases for page in pages if (releases := values_by_key.get(page.key(RELEASES)))}
 
@@ -254,14 +252,12 @@ def releases_to_json(releases_by_page: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
-    """Return the releases of a file, by name of the page; problems are added to ``node``."""
-    pages, releases_by_page = (
-        [page.name for page in catalogue.QUESTIONS.values() if RELEASES in page.other_origins],
-        {},
-    )
-    for name, entry in (node.get_members((), tuple(pages)) or {}).items():
-        account = name if catalogue.QUESTIONS[name].account_key else ""
-        releases_by_page[name] = _import_saved(name).from_json(entry, accounts.get(account, {}))
+    """Return the releases of a file by name of the page, without pages that have none; add problems to ``node``."""
+    page_names = tuple(page.name for page in catalogue.QUESTIONS.values() if RELEASES in page.other_origins)
+    releases_by_page: dict[str, Any] = {}
+    for name, page_node in (node.get_members((), page_names) or {}).items():
+        ledgers = accounts.get(name if catalogue.QUESTIONS[name].account_key else "", {})
+        releases_by_page[name] = _import_saved(name).from_json(page_node, ledgers)
     return {name: releases for name, releases in releases_by_page.items() if releases}
 
 
@@ -300,14 +296,14 @@ def list_files() -> tuple[KnownFile, ...]:
 
 def add_files(known_files: Sequence[KnownFile]) -> None:
     """Add known files; of files with the same columns the first one is kept."""
-    latest_files: dict[tuple[str, ...], KnownFile] = {}
+    files_by_columns: dict[tuple[str, ...], KnownFile] = {}
     for known_file in (*known_files, *list_files()):
-        latest_files.setdefault(known_file.column_names, known_file)
-    st.session_state[keys.KNOWN_FILES] = tuple(latest_files.values())[:MAX_FILES]
+        files_by_columns.setdefault(known_file.column_names, known_file)
+    st.session_state[keys.KNOWN_FILES] = tuple(files_by_columns.values())[:MAX_FILES]
 
 
 def find_file(column_names: Sequence[str]) -> KnownFile | None:
-    """Return the file with these columns; None if none is known."""
+    """Return the known file with exactly these columns, in this order; None if there is none."""
     return next((file for file in list_files() if file.column_names == tuple(column_names)), None)
 
 
@@ -343,11 +339,11 @@ def _read_known_file(node: JsonValue) -> KnownFile | None:
     )
     if members is None:
         return None
-    name, column_names, disclosure = (members.pop(entry) for entry in ("name", "columns", "label"))
+    file_name, column_names, disclosure = (members.pop(key) for key in ("name", "columns", "label"))
     roles = Roles(**members)
     single_columns = (roles.user, roles.count, roles.size, roles.users, roles.value, roles.task)
     used_columns = [*(c for c in single_columns if c is not None), *roles.further_user, *roles.further_task]
     if missing_columns := [column for column in used_columns if column not in column_names]:
         node.refuse(f"the file has no column {missing_columns[0]}")
         return None
-    return KnownFile(name, column_names, roles, disclosure)
+    return KnownFile(file_name, column_names, roles, disclosure)

@@ -66,7 +66,7 @@ def get_tour() -> Tour | None:
 
 
 def put_aside(loaded_data: Any) -> SavedState:
-    """Reset every question and return what was there. The caller changes the data in use.
+    """Reset every question, drop all pins, and return what was there. The caller changes the data in use.
 
     Args:
         loaded_data: The data in use.
@@ -219,7 +219,7 @@ def end_tour() -> bool:
 
 
 def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
-    """Do the same as `use` without ending the tour.
+    """Make these the session's data, and reset the fields that depended on the data before; a tour goes on.
 
     Every question may propose values of its fields for these data. It proposes only what is public: value bounds read
     off private values, for example, would leak through a link or a release.
@@ -242,8 +242,8 @@ def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
             if declaration.renewed and not has_same_rows and declaration.origin is not FieldOrigin.OWN_DATA:
                 state[question.key(name)] = question.get_initial_value(name)
         if question.propose_values is not None:
-            names = (*question.fields, *question.other_origins)
-            current_values = {name: state.get(question.key(name)) for name in names}
+            declared_names = (*question.fields, *question.other_origins)
+            current_values = {name: state.get(question.key(name)) for name in declared_names}
             for name, value in question.propose_values(loaded_data.dataset, current_values).items():
                 link_problems += _check_link_choice(question, name, value)
                 state[question.key(name)] = value
@@ -251,11 +251,12 @@ def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
     setting.note_proposals()
 
 
-def _clear_settings(awaited: Mapping[str, Any]) -> None:
+def _clear_settings(awaited_by_key: Mapping[str, Any]) -> None:
     """Empty the fields that may depend on the data in use; public fields, and those about a page's own data, stay.
 
     Args:
-        awaited: Values, by session key, that a link or a session file set for data that it did not bring: they stay.
+        awaited_by_key: Values, by session key, that a link or a session file set for data that it did not bring: these
+            stay.
     """
     state = st.session_state
     cleared_pieces = set()
@@ -266,7 +267,7 @@ def _clear_settings(awaited: Mapping[str, Any]) -> None:
             key, is_field = question.key(name), name in question.fields
             if is_field:
                 cleared_pieces.add(question.fields[name].shared)
-            if key not in state or (key in awaited and awaited[key] == state[key]):
+            if key not in state or (key in awaited_by_key and awaited_by_key[key] == state[key]):
                 continue
             if is_field:
                 state[key] = question.get_emptied_value(name)
@@ -284,8 +285,8 @@ def _check_link_choice(question: Question, name: str, value: Any) -> list[InputP
     field = question.fields[name]
     assert field.options is not None
     link_text, proposed_text = (field.options.get(option, option) for option in (link_value, value))
-    name = field.report_label or field.label
-    message = f"of {name} the link says *{link_text}*; for these data {question.title} begins with *{proposed_text}*"
+    label = field.report_label or field.label
+    message = f"of {label} the link says *{link_text}*; for these data {question.title} begins with *{proposed_text}*"
     return [InputProblem(message, remedy="Choose it there again if it holds for these data, too")]
 
 
@@ -318,8 +319,10 @@ def is_cleared(key: str) -> bool:
 
 def _had_values(loaded_data: LoadedData) -> bool:
     """Return True if the data behind a release had values or totals that a person may have seen."""
-    original = None if loaded_data.original is None else loaded_data.original.dataset
-    return original is not None and (original.values is not None or original.totals is not None)
+    original_data = None if loaded_data.original is None else loaded_data.original.dataset
+    return original_data is not None and (
+        original_data.values is not None or original_data.totals is not None
+    )
 
 
 def get_ledger() -> Ledger:
@@ -346,11 +349,12 @@ def use_release(dataset: Dataset) -> None:
     Args:
         dataset: The release.
     """
-    original, set_aside = get_original(), get_loaded().values_set_aside
+    original, aside_values = get_original(), get_loaded().values_set_aside
     release_data = LoadedData(dataset, Origin(DP_RELEASE), original)
     forgotten_values = _forget_private(forgets_values=_had_values(release_data))
     # After a second release what stood beside the original still returns, not what was entered beside the first.
-    removed_values = {**forgotten_values, **set_aside, keys.PINS: _list_pins(set_aside, forgotten_values)}
+    pins = _list_pins(aside_values, forgotten_values)
+    removed_values = {**forgotten_values, **aside_values, keys.PINS: pins}
     public_values = _read_public_fields()
     # Last: the run may be cut short anywhere before.
     put_in_use(replace(release_data, values_set_aside=removed_values), has_same_rows=True)
@@ -367,8 +371,8 @@ def use_original() -> None:
     forgotten_values = _forget_private(forgets_values=False)
     public_values = _read_public_fields()
     put_in_use(original, has_same_rows=True)
-    returned_values = {**public_values, **removed_values}.items()
-    st.session_state.update({key: value for key, value in returned_values if key != keys.PINS})
+    returned_values = {**public_values, **removed_values}
+    st.session_state.update({key: value for key, value in returned_values.items() if key != keys.PINS})
     figures.store_pins(_list_pins(removed_values, forgotten_values, {keys.PINS: figures.list_all_pins()}))
 
 
@@ -389,7 +393,7 @@ def _read_public_fields() -> dict[str, Any]:
 
 
 def _forget_private(forgets_values: bool) -> dict[str, Any]:
-    """Remove what may have been read off the data in use, including cached answers and background work.
+    """Remove what may have been read off the data in use, cached answers and jobs too; return it by session key.
 
     Args:
         forgets_values: True if values or totals were in use: if not, nothing can have been read off them.
@@ -405,8 +409,8 @@ def _forget_private(forgets_values: bool) -> dict[str, Any]:
     for key in map(str, list(state)):
         if key in keys.PRESERVED:
             continue
-        name, _, field_name = key.partition(".")
-        question = catalogue.QUESTIONS.get(name)
+        question_name, _, field_name = key.partition(".")
+        question = catalogue.QUESTIONS.get(question_name)
         origin = FieldOrigin.DATA if question is None else question.get_origin(field_name)
         if origin in kept_origins:
             continue

@@ -69,7 +69,7 @@ class Content:
 
     @property
     def disclosure(self) -> Provenance:
-        """Return the label of the file: private if anything in it is private."""
+        """Return the label of the file: private if anything in it is private, else the strictest of its labels."""
         loaded_data = self.loaded_data
         holders = (loaded_data, loaded_data and loaded_data.original, *self.tables_by_page.values())
         datasets = [holder.dataset for holder in holders if holder is not None]
@@ -111,7 +111,7 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> Content:
     """
     values_by_key = st.session_state.to_dict() if values_by_key is None else values_by_key
     settings = {key: value for key, value in values_by_key.items() if key in catalogue.FIELD_KEYS}
-    accounts = {
+    ledgers_by_question = {
         q.name: values_by_key.get(q.account_key, {}) for q in catalogue.QUESTIONS.values() if q.account_key
     }
     tour: session.Tour | None = values_by_key.get(keys.TOUR)
@@ -131,7 +131,7 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> Content:
         loaded_data,
         saved_state.epsilon,
         settings,
-        {"": values_by_key.get(keys.LEDGERS, {}), **accounts},
+        {"": values_by_key.get(keys.LEDGERS, {}), **ledgers_by_question},
         (*loaded_data.values_set_aside.get(keys.PINS, ()), *pins),
         own_tables.list_tables(values_by_key),
         own_tables.list_releases(values_by_key),
@@ -142,9 +142,9 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> Content:
 
 def _list_undownloaded_releases(values_by_key: Mapping[Any, Any]) -> Iterator[str]:
     """Yield a sentence for each page whose releases the file leaves out; the file holds only their cost."""
-    for question in catalogue.QUESTIONS.values():
-        draws: Any = values_by_key.get(f"{question.name}.draws", {}) if question.account_key else {}
-        if num_releases := sum(map(len, draws.values())):
+    for question in (q for q in catalogue.QUESTIONS.values() if q.account_key):
+        draws_by_account: Any = values_by_key.get(f"{question.name}.draws", {})
+        if num_releases := sum(map(len, draws_by_account.values())):
             releases_text = wording.counted(num_releases, "release")
             yield f"{question.title}: {releases_text}, to be downloaded there; the cost is on the account"
 
@@ -183,24 +183,22 @@ def _write_data(
     if origin.name not in (session.UPLOADED, session.DP_RELEASE):
         return data_json, [], room_bytes
     saved_dataset_json = saved_dataset.to_json(loaded_data.dataset, room_bytes)
-    omission_sentences, room_bytes = (
-        list(saved_dataset_json.left_out_phrases),
-        saved_dataset_json.remaining_bytes,
-    )
+    room_bytes = saved_dataset_json.remaining_bytes
+    omission_sentences = list(saved_dataset_json.left_out_phrases)
     if saved_dataset_json.dataset_json is None:
         return None, omission_sentences, room_bytes
     data_json["content"] = saved_dataset_json.dataset_json
     if loaded_data.original is not None:
-        original_json, omissions, room_bytes = _write_data(loaded_data.original, room_bytes)
-        omission_sentences += omissions
+        original_json, original_omissions, room_bytes = _write_data(loaded_data.original, room_bytes)
+        omission_sentences += original_omissions
         if original_json is not None:
             data_json["made_of"] = original_json
             data_json["set_aside"] = links.group_by_question(loaded_data.values_set_aside)
     return data_json, omission_sentences, room_bytes
 
 
-def _write_accounts(accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
-    """Return the ledgers as JSON, by question and digest of the data, without questions that have none."""
+def _write_accounts(ledgers_by_question: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
+    """Return the ledgers as JSON by question and digest of the data: a list of releases with marks for each."""
     return {
         name: {
             digest: [
@@ -209,7 +207,7 @@ def _write_accounts(accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, A
             ]
             for digest, ledger in ledgers.items()
         }
-        for name, ledgers in accounts.items()
+        for name, ledgers in ledgers_by_question.items()
         if ledgers
     }
 
@@ -279,7 +277,7 @@ def read_file(file_bytes: bytes) -> FileContent:
     drawn_node: JsonValue | None = members.get("drawn")
     releases = {} if drawn_node is None else own_tables.releases_from_json(drawn_node, members["accounts"])
     document.problems.raise_if_any()
-    session_content = Content(
+    content = Content(
         members["data"],
         members["epsilon"],
         members["settings"],
@@ -289,7 +287,7 @@ def read_file(file_bytes: bytes) -> FileContent:
         releases,
         members.get("files", ()),
     )
-    return FileContent(session_content, tuple(problems.entries), members["left_out"], members["saved"])
+    return FileContent(content, tuple(problems.entries), members["left_out"], members["saved"])
 
 
 def _read_epsilon(problems: Problems, node: JsonValue) -> float | None:
@@ -321,15 +319,15 @@ def _read_data(problems: Problems, node: JsonValue, is_original: bool = False) -
     if members is None:
         return None
     origin_name = members["origin"]
-    texts = {name: entry.get_text(MAX_TEXT) for name, entry in members["generator"].items()}
+    generator_texts = {name: text_node.get_text(MAX_TEXT) for name, text_node in members["generator"].items()}
     if origin_name not in (session.UPLOADED, session.DP_RELEASE):
-        if set(members) != {"origin", "generator"} or None in texts.values():
+        if set(members) != {"origin", "generator"} or None in generator_texts.values():
             node.refuse("a sample or a generator has nothing beside its name and its parameters")
             return None
-        origin = session.Origin(origin_name, texts)
+        origin = session.Origin(origin_name, generator_texts)
         dataset = node.build(origin.load)
         return None if dataset is None else session.LoadedData(dataset, origin)
-    if "content" not in members or texts:
+    if "content" not in members or generator_texts:
         node.refuse("uploaded data and releases are their content, and have no parameters")
     elif (members["content"].release is not None) != (origin_name == session.DP_RELEASE):
         node.refuse("data are a release exactly where they say what it guarantees")
@@ -343,21 +341,21 @@ def _read_data(problems: Problems, node: JsonValue, is_original: bool = False) -
 
 
 def _read_accounts(node: JsonValue) -> dict[str, dict[str, Ledger]]:
-    """Return the ledgers of a file, by question and by digest of the data."""
-    questions_by_name = {"": None} | {q.name: q for q in catalogue.QUESTIONS.values() if q.account_key}
-    accounts: dict[str, dict[str, Ledger]] = {}
-    for name, ledgers_node in (node.get_members((), tuple(questions_by_name)) or {}).items():
+    """Return the ledgers of a file by question, "" for the session's data, and by digest of the data."""
+    question_names = ("", *(q.name for q in catalogue.QUESTIONS.values() if q.account_key))
+    ledgers_by_question: dict[str, dict[str, Ledger]] = {}
+    for name, ledgers_node in (node.get_members((), question_names) or {}).items():
         for digest, ledger_node in (ledgers_node.get_named(MAX_DATASETS) or {}).items():
             if JsonValue(digest, ledgers_node.location, ledgers_node.problems).get_text(DIGEST) is None:
                 continue
             ledger = _read_ledger(ledger_node)
             if ledger is not None:
-                accounts.setdefault(name, {})[digest] = ledger
-    return accounts
+                ledgers_by_question.setdefault(name, {})[digest] = ledger
+    return ledgers_by_question
 
 
 def _read_ledger(node: JsonValue) -> Ledger | None:
-    """Return one ledger; None, with a problem, if a release is damaged or two releases have one mark."""
+    """Return one ledger from a list of releases; None, with a problem, if one is damaged or a mark stands twice."""
     releases, marks = [], []
     for release_node in node.get_entries(MAX_RELEASES) or ():
         members = release_node.read_members({**FACT_READERS, "mark": text_of(40)})

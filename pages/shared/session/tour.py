@@ -73,7 +73,7 @@ def begin() -> None:
 
 
 def go_to_step(step_number: int) -> None:
-    """Go to the beginning of a step."""
+    """Go to the beginning of a step; nothing without a tour."""
     if (tour := session.get_tour()) is not None:  # It may have ended in another run of the page.
         enter(step_number, tour.saved_state)
 
@@ -94,13 +94,13 @@ def enter(step_number: int, saved_state: SavedState) -> None:
 
 
 def show_answer() -> None:
-    """Show the answer without moving anything."""
+    """Have the bar show the answer of the step without a move; nothing without a tour."""
     if (tour := session.get_tour()) is not None:
         st.session_state[keys.TOUR] = replace(tour, is_answer_requested=True)
 
 
 def end() -> None:
-    """Restore the data and the settings from before, and return to the first page."""
+    """Restore the data and settings from before, and return to the first page; nothing without a tour."""
     if session.end_tour():
         st.session_state[keys.TOUR_GOES_TO] = catalogue.PAGES[0].path
 
@@ -111,7 +111,7 @@ def has_step_data(step: Step) -> bool:
 
 
 def write_answer(step: Step, tour: Tour, parameters: Any | None) -> str:
-    """Return the answer to the step's question; empty until somebody moved its field or asked for the answer.
+    """Return the answer to the step's question; empty on other data, or until its field was moved or it was asked for.
 
     Args:
         step: The step.
@@ -125,8 +125,8 @@ def write_answer(step: Step, tour: Tour, parameters: Any | None) -> str:
     if not is_moved and not tour.is_answer_requested:
         return ""
     dataset, shown_parameters = session.dataset(), step.parameters_at(value if is_moved else step.goal_value)
-    name = list_questions()[tour.step_number - 1].name
-    answer = _write_cached_answer(name, dataset.digest, shown_parameters, dataset)
+    question_name = list_questions()[tour.step_number - 1].name
+    answer = _write_cached_answer(question_name, dataset.digest, shown_parameters, dataset)
     return f"{answer} {OTHERWISE}" if is_moved and parameters != shown_parameters else answer
 
 
@@ -134,9 +134,9 @@ OTHERWISE = "(This is with the step's other settings.)"
 
 
 @cached(max_entries=16)
-def _write_cached_answer(name: str, digest: str, parameters: Any, _data: Dataset) -> str:
+def _write_cached_answer(question_name: str, digest: str, parameters: Any, _data: Dataset) -> str:
     """Return the answer of a question's step, cached: the page is drawn at every movement."""
-    return import_step(catalogue.QUESTIONS[name]).write_answer(_data, parameters)
+    return import_step(catalogue.QUESTIONS[question_name]).write_answer(_data, parameters)
 
 
 # --- The address ------------------------------------------------------------------------------------------------------

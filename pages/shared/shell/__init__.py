@@ -90,7 +90,7 @@ def is_presented() -> bool:
 
 
 def show(question: Question) -> None:
-    """Draw the sidebar with the data in use, and the problems of a link."""
+    """Apply the session's link, and draw styles, the sidebar with data and links, and the link's problems."""
     # Before anything is drawn; a style takes no place itself.
     st.html(STYLE)
     links.apply_once(question)
@@ -107,8 +107,8 @@ def show(question: Question) -> None:
         cards.label(dataset.provenance, badge_text)
         save_session()
         if current_tour is not None:
-            name = current_tour.saved_state.loaded_data.dataset.name
-            st.caption(f"For the tour. *End* brings back: {wording.plain(name)}")
+            data_name = current_tour.saved_state.loaded_data.dataset.name
+            st.caption(f"For the tour. *End* brings back: {wording.plain(data_name)}")
         if is_lost_at_reload:
             st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")
         if ledger.releases:

@@ -21,10 +21,10 @@ pages = [
     st.Page(q.path, title=q.title, icon=q.icon, url_path=q.url_path, default=not q.url_path)
     for q in QUESTIONS.values()
 ]
-questions = {q.url_path: q for q in QUESTIONS.values()}
+questions_by_path = {q.url_path: q for q in QUESTIONS.values()}
 # The shell draws the links: Streamlit's own would stand above the data in use, and no group of them starts closed.
 current_page = st.navigation(pages, position="hidden")
-shell.show(questions[current_page.url_path])
+shell.show(questions_by_path[current_page.url_path])
 current_page.run()
 # Last: it takes 0.3 s once, for which nobody needs to wait before the first figure.
 shell.freeze_memory()

@@ -123,8 +123,8 @@ CHOICE_BY_NAME: dict[str, Choice] = {
             learning_rate=6.0,
             first_averaged_step=31,
             radius=20.0,
-            gradient_noise=80.0,
-            weight_noise=40.0,
+            gradient_noise_std=80.0,
+            weight_noise_std=40.0,
         ),
     ),
 }

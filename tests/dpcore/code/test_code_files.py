@@ -200,7 +200,7 @@ def test_the_rows_of_a_classifier_are_those_of_the_page(empty_folder: Path) -> N
     training = Training(
         number_ranges=(("Menge", (0.0, 10.0)),), category_levels=(("Art", ("blau",)),), has_intercept=True,
         max_feature_norm=1.0, positive_above=2.2, slope_expression="margin - 1.0", num_steps=1, learning_rate=1.0,
-        first_averaged_step=1, radius=1.0, gradient_noise=1.0, weight_noise=1.0,
+        first_averaged_step=1, radius=1.0, gradient_noise_std=1.0, weight_noise_std=1.0,
     )  # fmt: skip
     choice = Choice(
         Quantity.CLASSIFIER, 1.0, Disclosure.PUBLIC, threshold=2.0, delta=1e-6, training=training, file=data.name,

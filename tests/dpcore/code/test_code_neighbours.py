@@ -280,10 +280,10 @@ def test_labels_far_from_zero_need_no_more_noise(empty_folder: Path) -> None:
 def rule_of(bounding_method: str) -> Rule:
     """Return a rule for which the number of users is public."""
     return Rule(
-        bounding_method=bounding_method, clip=1.0, unit_noise=2.0, count_noise=1.0, num_users_noise=0.0, momentum=0.5,
-        travel_limit=1.0, stable_limit=1.0, last_limited_step=3, fade_factor=0.9, growth_threshold=2.0,
+        bounding_method=bounding_method, clip=1.0, unit_noise=2.0, count_noise_std=1.0, num_users_noise_std=0.0,
+        momentum=0.5, travel_limit=1.0, stable_limit=1.0, last_limited_step=3, fade_factor=0.9, growth_threshold=2.0,
         forgetting_threshold=2.0, growth_factor=1.1, max_growth=4.0, first_bound_divisor=2.0,
-        target_clipped_users=1.0, bound_rate=1.0, max_log_change=1.0, bound_range=(1.0, 8.0),
+        clipped_users_over_noise=1.0, bound_rate=1.0, max_log_change=1.0, bound_range=(1.0, 8.0),
     )  # fmt: skip
 
 
@@ -305,7 +305,9 @@ def test_no_user_s_cells_change_what_is_public_of_a_classifier(
 ) -> None:
     """Everybody's number of rows is public, or that everybody has one: no cell drops a row."""
     classifier = PRIVATE["classifier"]
-    training = replace(classifier.training, rule=None if rule is None else rule_of(rule), weight_noise=0.0)
+    training = replace(
+        classifier.training, rule=None if rule is None else rule_of(rule), weight_noise_std=0.0
+    )
     choice = replace(classifier, training=training, neighbours=neighbours)
     for cells in ("p1,7", "p1,", "p1,NA", "p1,seven", ",7", "p1,7,8,9"):
         (empty_folder / "shop_events.csv").write_text(HEADER + ROWS + f"last,{cells}\n")

@@ -526,7 +526,7 @@ def classifier_rows() -> ClassifierRows:
 def test_a_classifier_is_the_one_of_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Without noise it is the page's descent without noise; with it, it differs from run to run.
     choice = CHOICE_BY_NAME["classifier"]
-    quiet = replace(choice, training=replace(choice.training, gradient_noise=0.0, weight_noise=0.0))
+    quiet = replace(choice, training=replace(choice.training, gradient_noise_std=0.0, weight_noise_std=0.0))
     got = run(quiet, Program.PYTHON)["theta"]
     rows = classifier_rows()
     mechanism = Mechanism(1.0, 1e-5)
@@ -554,7 +554,9 @@ def test_a_classifier_by_the_rule_is_the_one_of_the_page(
     training = CHOICE_BY_NAME["classifier"].training
     by_rule = code_of_training._add_noise_settings(training, mechanism, cell)
     quiet = replace(
-        by_rule, gradient_noise=0.0, rule=replace(by_rule.rule, count_noise=0.0, num_users_noise=0.0)
+        by_rule,
+        gradient_noise_std=0.0,
+        rule=replace(by_rule.rule, count_noise_std=0.0, num_users_noise_std=0.0),
     )
     choice = replace(CHOICE_BY_NAME["classifier"], threshold=cell.bound, training=quiet)
     got = run(choice, Program.PYTHON)["theta"]

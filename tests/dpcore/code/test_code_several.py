@@ -368,13 +368,13 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
         ),
     }
     for name, (expected, cut) in expected_by_line.items():
-        scale = sensitivity[name] / of_line[name].amount
+        scale = sensitivity[name] / of_line[name].spent_budget
         variance = laplace_variance(scale, is_whole=library is Program.OPENDP and name != "sum")
         assert of_line[name].error == pytest.approx(math.sqrt(cut**2 + variance), rel=1e-6)
         assert abs(released[name] - expected) <= scale * SURE + 1.0, name
     # Nothing is cut of the mean. Of its two noisy sums, for the values' distance from the middle and for the rows,
     # each is off by at most SURE scales, with half of the share where the library splits it.
-    mean, wide = math.fsum(value for *_, value in rows) / len(rows), 2.0 / of_line["mean"].amount * SURE
+    mean, wide = math.fsum(value for *_, value in rows) / len(rows), 2.0 / of_line["mean"].spent_budget * SURE
     assert of_line["mean"].bound == 300.0
     off_sum, off_rows = 300.0 * 50.0 * wide, 300.0 * wide
     assert off_rows < len(rows) / 2.0
@@ -390,7 +390,7 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
     ):
         line, value = of_line[name], released[name]
         largest = 1.0 if math.isnan(line.second_bound) else line.second_bound
-        scale = line.bound * largest / line.amount
+        scale = line.bound * largest / line.spent_budget
         assert line.bound == 2.0
         assert sorted(value) == ["a", "b", "c", "nobody"]
         squares = []

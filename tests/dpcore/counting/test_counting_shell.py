@@ -106,6 +106,7 @@ def test_standard_output_holds_the_histogram_alone(events, capsys):
         (["--user", "user id", "--to", "/nowhere/at/all.csv"], "cannot be written"),
         (["--user", "user id", "--distribution-to", "pairs.json"], "--distribution-to needs --task"),
         (["--user", "user id", "--pairs-to", "pairs.csv"], "is for engines"),
+        (["--user", "user id", "--value-bins", "-1", "1", "2"], "--values-to is for engines"),
         (
             ["--user", "user id", "--task", "product", "--distribution-to", "/nowhere/p.json"],
             "/nowhere/p.json cannot",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
-from dpcore.data.totals_per_user import Amounts, sum_per_user
+from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Totals, Values
 
 totals_lists = st.lists(
@@ -89,7 +89,7 @@ def test_refuses_bad_tables(values, users, message):
 
 def test_sums_per_user_of_values():
     values = Values(user_codes=[0, 0, 3], values=[1.0, -4.0, 2.5])
-    assert sum_per_user(values).tolist() == [-3.0, 2.5]
+    assert values.sum_per_user(values.values).tolist() == [-3.0, 2.5]
 
 
 @given(st.lists(st.tuples(st.floats(0.0, 1e6), st.integers(1, 9)), min_size=1, max_size=12))

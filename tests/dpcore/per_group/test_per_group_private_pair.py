@@ -293,7 +293,7 @@ def test_steps_do_not_overflow() -> None:
     """Numbers beyond 64 bits: the same chances as by floats of the definition, up to the grid's size."""
     problem = PrivatePairProblem(PerGroupParameters(1e-3, num_groups=10**8), 1.0, 10**9)
     rows = UserGroupPairs([0, 0, 1], [0, 1, 0], [10**9, 1, 7], 10**8)
-    scores = problem.score_models(rows)
+    scores = problem.compute_scores(rows)
     assert all(abs(score) < 2**62 + 2**50 for score in scores)
     assert (
         private_pair.compute_probabilities(problem, rows)[0] > 0.5
@@ -311,7 +311,9 @@ def test_draws_follow_the_law_and_are_charged_before() -> None:
     from scipy.stats import chisquare
 
     problem, rows = make_problem(epsilon=2.0), pairs_of([(3, 1, 2), (5,), (1, 1, 4, 4), (2, 2)] * 3)
-    draw = mechanisms.make_selection(problem.score_models(rows), 2.0 * problem.sensitivity / problem.epsilon)
+    draw = mechanisms.make_selection(
+        problem.compute_scores(rows), 2.0 * problem.sensitivity / problem.epsilon
+    )
     observed = np.bincount([draw() for _ in range(3000)], minlength=20)
     law = private_pair.compute_probabilities(problem, rows)
     often = law * 3000 >= 5

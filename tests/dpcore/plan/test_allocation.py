@@ -45,12 +45,12 @@ def test_a_program_draws_no_less_noise_than_the_shares_say_and_errors_are_those_
     split = find_split(parameters, planned)
     lines = allocate_lines(SHOP, parameters, planned, split.shares)
     whole_total = parameters.budget.total
-    assert sum(Fraction(line.amount) for line in lines) == Fraction(whole_total)
+    assert sum(Fraction(line.spent_budget) for line in lines) == Fraction(whole_total)
     assert sum(line.num_parts for line in lines) == NUM_PARTS
     lines_on_curves = []
     for line, share in zip(lines, split.shares, strict=True):
         # Laplace noise of an epsilon, Gaussian noise of a rho = 1 / (2 sigma^2), each at sensitivity 1.
-        scale = 1.0 / line.amount if noise is LAPLACE else math.sqrt(0.5 / line.amount)
+        scale = 1.0 / line.spent_budget if noise is LAPLACE else math.sqrt(0.5 / line.spent_budget)
         assert line.v == pytest.approx(scale**2, rel=1e-9)  # The total has 32 binary digits.
         assert line.share == pytest.approx(share, abs=2.0 / NUM_PARTS)
         best = line.planned_line.curve.find_best(np.array([line.v]))
@@ -127,7 +127,7 @@ def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
     rows, one = allocate_lines(SHOP, parameters, planned, [0.5, 0.5])
     assert 1 <= one.num_parts <= NUM_PARTS // 2 == rows.num_parts
     # epsilon-DP by the exponential mechanism is epsilon^2 / 8-zCDP, Cesar and Rogers 2021.
-    epsilon = one.amount if noise is LAPLACE else math.sqrt(8.0 * one.amount)
+    epsilon = one.spent_budget if noise is LAPLACE else math.sqrt(8.0 * one.spent_budget)
     problem = table.build_quantile_problem(SHOP, parameters, one.planned_line.line).with_changes(
         epsilon=epsilon
     )
@@ -137,7 +137,7 @@ def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
     for program in (Program.OPENDP, Program.TUMULT):
         parameters, planned = plan_lines_of("rows; quantile 0.75", noise=noise, program=program)
         _, other = allocate_lines(SHOP, parameters, planned, [0.5, 0.5])
-        epsilon = other.amount if noise is LAPLACE else math.sqrt(8.0 * other.amount)
+        epsilon = other.spent_budget if noise is LAPLACE else math.sqrt(8.0 * other.spent_budget)
         problem = problem.with_changes(epsilon=epsilon).with_subsamples(200)
         capped = quantile.output(problem, quantile.WeightKind.CAP, other.bound)
         assert other.bound == round(other.bound)
@@ -151,7 +151,7 @@ def test_a_line_best_published_as_0_is_dropped_and_the_others_get_its_share():
     rows, users, mean = allocate_lines(data, parameters, planned, [0.3, 0.7, 0.0])
     # Any whole bound has noise of at least sqrt(2) / 0.03 = 47 on what is 3.
     assert rows.is_dropped
-    assert (rows.bound, rows.error, rows.amount) == (0.0, 3.0, 0.0)
+    assert (rows.bound, rows.error, rows.spent_budget) == (0.0, 3.0, 0.0)
     # Of the others, too, none is worth its noise: but a mean cannot be published as 0.
     assert users.is_dropped
     assert mean.num_parts == NUM_PARTS

@@ -80,7 +80,7 @@ def test_calls_and_pages_begin_with_what_mean_begins_with():
             choose_defaults(data)
         )
         of_mean = ss.mean_bound(
-            data, epsilon=plan.solution.lines[1].amount, lower=0, upper=100, counts="private"
+            data, epsilon=plan.solution.lines[1].spent_budget, lower=0, upper=100, counts="private"
         )
         assert plan.solution.lines[1].bound == of_mean.bound
         assert plan.solution.lines[1].error == pytest.approx(of_mean.error, rel=1e-6)
@@ -133,7 +133,7 @@ def test_plan_and_mean_say_one_number_if_users_are_clamped(setting, noise):
     assert alone.solution.lines[0].error == pytest.approx(reply.error, rel=1e-3)
     if not noise:
         line = plan.solution.lines[1]
-        reply = ss.mean_bound(SHOP, epsilon=line.amount, counts="private", program="OpenDP", **of_mean)
+        reply = ss.mean_bound(SHOP, epsilon=line.spent_budget, counts="private", program="OpenDP", **of_mean)
         assert line.error == pytest.approx(reply.error, rel=1e-3)
     choice = alone.answer.code.forms[0][1].releases[0].choice
     assert "clip(-LIMIT, LIMIT)" in alone.code("python")
@@ -202,6 +202,6 @@ def test_a_giant_user_and_a_column_of_one_value_have_a_plan():
         assert all(math.isfinite(line.error) for line in answer.solution.lines)
         line = answer.solution.lines[3]
         best_cap = mean.best_cap(
-            dataclasses.replace(table.build_mean_problem(data, parameters)[0], epsilon=line.amount)
+            dataclasses.replace(table.build_mean_problem(data, parameters)[0], epsilon=line.spent_budget)
         )
         assert line.error == pytest.approx(best_cap.standard_error, rel=1e-3)

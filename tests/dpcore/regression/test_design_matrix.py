@@ -126,7 +126,7 @@ def test_listed_levels_make_features_that_no_user_s_rows_change(cells):
     """Whatever one user's rows hold, a release has the same features, in the same order, and others' rows stay."""
     frame = ratings(40).astype(object)
     colour = read_levels("colour", "green\n red \n\nviolet")
-    assert (colour.reference, colour.levels) == ("green", ("red", "violet"))
+    assert (colour.reference, colour.further_levels) == ("green", ("red", "violet"))
     design = Design("rating", "user", (colour, Feature("size")))
     table_before = data_matrix.build_dataset(of_frame(frame), design, Disclosure.PRIVATE).table
     assert table_before.feature_names == ("intercept", "colour: red", "colour: violet", "size")

@@ -131,7 +131,7 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
         )
     scaled = answer_from(solve(SHOP, build_parameters()), SHOP)
     assert "Scaling users instead" in scaled.alternative.sentence
-    assert any(name.startswith(scaled.alternative.form_name) for name, _ in scaled.code.forms)
+    assert any(name.startswith(scaled.alternative.form_prefix) for name, _ in scaled.code.forms)
 
 
 def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: Any) -> None:

@@ -576,7 +576,7 @@ def test_a_large_table_has_a_first_look(monkeypatch):
             if parameters.pace is Pace.RULE
             else account.plan_noise(mechanism, smooth.threshold).gradient_noise_std
         )
-        assert smooth.training.gradient_noise == pytest.approx(needed)
+        assert smooth.training.gradient_noise_std == pytest.approx(needed)
     work_waits_for_stop(monkeypatch)
     app = open_app(TITLE, **LINK)
     app.session_state[JOB].stop()

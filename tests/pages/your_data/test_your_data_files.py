@@ -21,10 +21,11 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting import formats, reduce
 from dpcore.counting.__main__ import write_histogram_csv, write_pairs_csv
 from dpcore.counting.count import to_dataset
-from dpcore.data import group_pairs, samples
+from dpcore.data import binned_values, group_pairs, samples
 from dpcore.data.column_roles import TableKind
 from dpcore.data.totals_per_user import Amounts
-from dpcore.dataset import Contribution
+from dpcore.data.value_bins import ValueBins
+from dpcore.dataset import Contribution, Dataset
 from dpcore.regression.parameters import DataSource
 from pages.shared import streamlit_internals
 from pages.shared.data import uploads
@@ -425,6 +426,15 @@ def test_engines_show_command_code_and_sql_for_the_columns_chosen():
     assert "open_table(backend, 'logs.orders')" in texts
     assert "GROUP BY" in texts
     assert "password" not in texts.lower()
+    assert "--values-to" not in texts
+    for name, number in (("lower", 0), ("upper", 10), ("bins", 2.5)):
+        app.number_input(key=f"your_data.engine_{name}").set_value(number)
+    assert "number of bins must be a whole number" in errors(app.run())
+    check(app.number_input(key="your_data.engine_bins").set_value(5).run())
+    texts = "\n".join(code.value for code in app.main.code)
+    assert "--values-to values.json --value-bins 0 10 5" in texts
+    assert "value_bins=ValueBins(0.0, 10.0, 5)" in texts
+    assert texts.count("GROUP BY") > 2
 
 
 def test_the_heaviest_users_are_ranks_and_sizes():
@@ -499,6 +509,31 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     check(app.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
     check(app.button(key="use_distribution").click().run())
     assert not data(app).is_private
+
+
+def test_binned_values_are_opened_and_answer_a_mean_and_a_quantile():
+    bins = ValueBins(0.0, 10.0, 5)
+    arrays = [0, 0, 1], [3, 1, 4], [0.5, 12.0, 3.5], [0.25, 0.0, 0.5]
+    values = binned_values.build_values(*arrays, column="minutes", bins=bins)
+    histogram = ContributionHistogram.from_counts([4, 4])
+    content = binned_values.write_values(
+        Dataset("", "", Disclosure.PRIVATE, histogram, values=values)
+    ).encode()
+    app = panel()
+    check(app.file_uploader[0].set_value([("values.json", content, "application/json")]).run())
+    assert "minutes of 2 users in 5 bins of width 2 from 0 to 10" in shown_texts(app)
+    check(app.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
+    check(app.button(key="use_distribution").click().run())
+    assert data(app).values == values
+    go(app, "Mean")
+    assert (app.number_input(key="mean.lower").value, app.number_input(key="mean.upper").value) == (0.0, 10.0)
+    assert "Values were counted in 5 bins of width 2" in shown_texts(app)
+    # One user has values above all bins, of which only the mean is known.
+    assert "this range reaches beyond them" in errors(
+        app.number_input(key="mean.upper").set_value(20.0).run()
+    )
+    go(app, "Quantile")
+    assert "The ranks of edges are exact" in shown_texts(app)
 
 
 @pytest.mark.parametrize(
