@@ -153,7 +153,7 @@ def select_range(
         clamp: What the release clamps: rows or users. For users the range suits this bound alone.
         neighbours: Neighbouring data sets differ in one user: add-or-remove or replace.
         charge: Told what the selection guarantees before anything is drawn.
-        missing: ``"drop"`` leaves out rows whose value is missing or no finite number; a public number replaces it.
+        missing: ``"drop"`` leaves out rows whose value is missing or beyond 1e100; a public number replaces it.
         sheet: Sheet of workbooks; empty for the first.
         separator: Separator of fields of text files; empty to detect it.
 
