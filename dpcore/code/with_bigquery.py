@@ -126,12 +126,12 @@ def _describe_reading(choice: Choice) -> list[str]:
         notes.append("Rows that name no user are left out here; in Sweet Spot they count as one user.")
     if choice.read_as.dropped_column:
         notes.append(
-            "Rows whose value is no finite number are left out, as on the page. Load the column as numbers."
+            "Rows whose value is no number up to ±1e100 are left out, as on the page. Load the column as numbers."
         )
     elif choice.quantity in OF_VALUES:
         notes.append(
-            f"A value that is no finite number (NULL, other text than yes or no, marks between thousands) counts as "
-            f"{_choose_replacement(choice)!r}, so that no cell stops the query. Load the column as numbers."
+            f"A value that is no number up to ±1e100 (NULL, other text than yes or no, marks between thousands) counts "
+            f"as {_choose_replacement(choice)!r}, so that no cell stops the query. Load the column as numbers."
         )
     return notes
 
