@@ -17,7 +17,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.papers.on_data import BUILDERS
-from dpcore.answer.paper_figure import FigureRuns, PaperFigure, describe_difference
+from dpcore.answer.paper_figure import (
+    FigureRuns,
+    PaperFigure,
+    abbreviate_difference,
+    describe_difference,
+    list_claims,
+)
 from dpcore.common.strict_json import write_document
 from dpcore.papers import FIGURES, find_figure, items
 
@@ -25,6 +31,7 @@ ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "dpcore" / "answer" / "paper_results"
 SCHEMA = "sweetspot/paper-figure/1"
 COMMAND = "make paper-figures"
+CLAIMS_TITLE = "Every figure: its numbers and its claims"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -45,8 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
     figures = [find_figure(key) for key in options.figures] or list(FIGURES)
     if options.data is not None:
         print_on_data(figures, options.data, options.runs)
-        return
-    ROOT.joinpath("docs", "papers.md").write_text(build_page(), encoding="utf-8")
+        figures = []
     for figure in figures:
         if figure.run_once is None:
             print(f"{figure.key}: stored with --data alone", flush=True)
@@ -56,6 +62,9 @@ def main(arguments: list[str] | None = None) -> None:
         assert runs is not None  # Nobody stops it.
         RESULTS.joinpath(f"{figure.key}.json").write_text(to_json(figure, runs), encoding="utf-8")
         print(f"{figure.key}: {time.perf_counter() - start:.0f} s", flush=True)
+    for figure in FIGURES:  # What was just computed is read again.
+        vars(figure).pop("stored_runs", None)
+    ROOT.joinpath("docs", "papers.md").write_text(build_page(), encoding="utf-8")
 
 
 def print_on_data(figures: list[PaperFigure], folder: Path, num_runs: int | None) -> None:
@@ -131,6 +140,13 @@ def build_page() -> str:
         head = "| item | what it says | page, tab | code | what differs, or why it is left out |"
         table = "\n".join([head, "|---|---|---|---|---|", *rows])
         sections.append(f"## {paper.title}\n\n{paper.introduction}\n\n{table}")
+    claim_rows = []
+    for figure in FIGURES:
+        figure_cells = f"| {figure.name} | {abbreviate_difference(figure, figure.stored_runs)} |"
+        claims = [line.split(" ", 1) for line in list_claims(figure, figure.stored_runs)] or [("–", "–")]
+        claim_rows += [f"{figure_cells} {text} | {mark} |" for mark, text in claims]
+    head = "| figure | largest difference | what the text says of it | ours |"
+    sections.append("\n".join([f"## {CLAIMS_TITLE}\n", head, "|---|---|---|---|", *claim_rows]))
     return "\n\n".join([*sections, content["tail"].strip("\n")]) + "\n"
 
 

@@ -8,6 +8,7 @@ other seeds.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -48,6 +49,40 @@ class Line:
     paper_spreads: tuple[float | None, ...] = ()
 
 
+Columns = Mapping[str, FloatArray]
+"""Our means at each value, by the key of a line."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement about a figure in a paper's text.
+
+    Attributes:
+        text: The statement, a sentence without its full stop.
+        place: Where the paper makes it.
+        holds: Returns True if our columns agree with it.
+    """
+
+    text: str
+    place: str
+    holds: Callable[[Columns], bool | np.bool_]
+
+
+def is_ordered(*keys: str) -> Callable[[Columns], bool]:
+    """Return the check that at every value the lines come in this order, lowest first; missing numbers are skipped."""
+    return lambda c: not any(np.any(c[low] >= c[high]) for low, high in itertools.pairwise(keys))
+
+
+def is_falling(*keys: str) -> Callable[[Columns], bool]:
+    """Return the check that each of these lines falls from value to value; missing numbers are skipped."""
+    return lambda c: not any(np.any(np.diff(c[key]) >= 0.0) for key in keys)
+
+
+def all_hold(*checks: Callable[[Columns], bool]) -> Callable[[Columns], bool]:
+    """Return the check that all of these hold."""
+    return lambda c: all(holds(c) for holds in checks)
+
+
 DATA_NOTE = "`docs/papers_data.md` says where they are, and which command computes the figure on them"
 """Where a figure needs the paper's own data."""
 
@@ -76,6 +111,7 @@ class PaperFigure:
         difference_note: Why ours differ from theirs, or that it is open, sentences.
         ignores_seed: Whether a run does not depend on its seed.
         stated_range: Lowest and highest number that the paper states in a sentence for all values; None for none.
+        claims: The text's statements about the figure.
     """
 
     key: str
@@ -94,6 +130,7 @@ class PaperFigure:
     difference_note: str
     ignores_seed: bool = False
     stated_range: tuple[float, float] | None = None
+    claims: tuple[Claim, ...] = ()
 
     @property
     def name(self) -> str:
@@ -142,6 +179,11 @@ class PaperFigure:
         """Return the result that came with the app."""
         result_file = resources.files("dpcore.answer").joinpath("paper_results", f"{self.key}.json")
         return FigureRuns.read(self, result_file.read_text(encoding="utf-8"))
+
+    def check_claims(self, figure_runs: FigureRuns) -> list[tuple[Claim, bool]]:
+        """Return each claim of the paper's text, and whether our means agree with it."""
+        columns = {line.key: figure_runs.summary.means[i] for i, line in enumerate(self.lines)}
+        return [(claim, bool(claim.holds(columns))) for claim in self.claims]
 
     def compute_largest_difference(self, figure_runs: FigureRuns) -> float | None:
         """Compute the largest relative difference of our means from the paper's numbers; None if it prints none.
@@ -259,3 +301,17 @@ def describe_difference(figure: PaperFigure, figure_runs: FigureRuns) -> str:
         distance_phrase = f"at most {wording.percent(difference)} outside" if difference > 0.0 else "within"
         return f"The paper says {lowest_text} to {highest_text}; ours lie {distance_phrase}."
     return f"Largest difference from the paper: {wording.percent(difference)}."
+
+
+def list_claims(figure: PaperFigure, figure_runs: FigureRuns) -> list[str]:
+    """List the claims of the paper's text as Markdown, each with ✓ where our numbers agree and ✗ where they do not."""
+    checked_claims = figure.check_claims(figure_runs)
+    return [f"{'✓' if holds else '✗'} {claim.text} ({claim.place})" for claim, holds in checked_claims]
+
+
+def abbreviate_difference(figure: PaperFigure, figure_runs: FigureRuns) -> str:
+    """Write the largest difference of a figure from the paper's, in a word or as a percentage."""
+    difference = figure.compute_largest_difference(figure_runs)
+    if difference is None:
+        return "no numbers printed"
+    return "within" if difference == 0.0 else wording.percent(difference)

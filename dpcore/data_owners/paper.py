@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from dpcore.answer import Axis, Style, share_axis
-from dpcore.answer.paper_figure import Line, PaperFigure
+from dpcore.answer.paper_figure import Claim, Line, PaperFigure, all_hold, is_falling, is_ordered
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.study import Form, Study, run_study
 from dpcore.data_owners.training import LabelledRecords, TrainingOptions, generate_records, split_records
@@ -168,6 +170,13 @@ TABLE_1_FIGURE = PaperFigure(
     GENERATED_STUDY.run_table_1,
     5,  # As many as in the paper.
     f"{DIFFERENCES_NOTE} {OWNER_DIFFERENCES}",
+    claims=(
+        Claim(
+            "With more than 128 owners joint privacy is better than training alone and full privacy",
+            "caption of table 1",
+            lambda c: all(np.all(c["joint"][4:] > c[key][4:]) for key in ("alone", "full")),
+        ),
+    ),
 )
 FIGURE_1 = replace(
     TABLE_1_FIGURE,
@@ -183,6 +192,18 @@ FIGURE_1 = replace(
     ),
     run_once=GENERATED_STUDY.run_figure_1,
     difference_note=f"{DIFFERENCES_NOTE} The paper prints numbers at ε = 1 only.",
+    claims=(
+        Claim(
+            "At ε ≤ 10 joint privacy is consistently better than full privacy",
+            "section 4.1.2",
+            lambda c: bool(np.all(c["joint"][:4] > c["full"][:4])),
+        ),
+        Claim(
+            "As ε increases, full privacy achieves a higher accuracy (ε = 100)",
+            "section 4.1.2",
+            lambda c: bool(c["full"][4] > c["joint"][4]),
+        ),
+    ),
 )
 TABLE_4_FIGURE = replace(
     TABLE_1_FIGURE,
@@ -206,5 +227,17 @@ TABLE_4_FIGURE = replace(
     ),
     run_once=GENERATED_STUDY.run_table_4,
     difference_note=f"{DIFFERENCES_NOTE} {GROUP_DIFFERENCES}",
+    claims=(
+        Claim(
+            "As m/r increases, full and joint privacy decline",
+            "appendix C",
+            is_falling("full_4", "full_256", "joint_4", "joint_256"),
+        ),
+        Claim(
+            "Joint privacy consistently outperforms full privacy",
+            "appendix C",
+            all_hold(is_ordered("full_4", "joint_4"), is_ordered("full_256", "joint_256")),
+        ),
+    ),
 )
 FIGURES = (TABLE_1_FIGURE, FIGURE_1, TABLE_4_FIGURE)

@@ -9,8 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.answer.paper_figure import FigureRuns, PaperFigure
-from dpcore.common import wording
+from dpcore.answer.paper_figure import FigureRuns, PaperFigure, abbreviate_difference
 from dpcore.papers.items import Paper
 from pages.papers.question import QUESTION
 from pages.shared.base import catalogue, keys
@@ -41,10 +40,11 @@ def _open_clicked_page(key: str, destinations: tuple[Destination | None, ...]) -
 
 
 def show_figures(figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns]]) -> None:
-    """Show a row for each figure: largest difference, small pictures of its main line, and its page."""
+    """Show a row for each figure: claims, largest difference, small pictures of its main line, and its page."""
     figures = [figure for figure, _ in figures_with_runs]
-    columns = {
+    columns: dict[str, list[Any]] = {
         "Figure": [figure.name for figure in figures],
+        "Claims that hold": [_count_claims(*figure_and_runs) for figure_and_runs in figures_with_runs],
         **_list_comparisons(figures_with_runs),
         "Open": [],
         "What it shows": [figure.title for figure in figures],
@@ -62,7 +62,7 @@ def show_items(paper: Paper, figures_with_runs: Sequence[tuple[PaperFigure, Figu
     paper_figures = [f for f in figures_with_runs if f[0].paper_name == paper.title]
     figure_by_item = {re.split(" [(]|, ", f[0].item_name)[0]: f for f in reversed(paper_figures)}
     figures = [next(filter(None, map(figure_by_item.get, i.items.split(", "))), None) for i in paper.items]
-    columns = {
+    columns: dict[str, list[Any]] = {
         "Item": [item.items for item in paper.items],
         "What it says": [_remove_markup(item.says) for item in paper.items],
         "Open": [],
@@ -101,17 +101,15 @@ def _list_comparisons(figures: Sequence[tuple[PaperFigure, FigureRuns] | None]) 
             figure_rows.append((None, None, None))
         else:
             value_lists = (runs.summary.means[-1], figure.lines[-1].paper_values)
-            figure_rows.append((_write_difference(figure, runs), *map(_drop_missing, value_lists)))
+            figure_rows.append((abbreviate_difference(figure, runs), *map(_drop_missing, value_lists)))
     columns = map(list, zip(*figure_rows, strict=True))
     return dict(zip(("Largest difference", "Ours", "Theirs"), columns, strict=True))
 
 
-def _write_difference(figure: PaperFigure, runs: FigureRuns) -> str:
-    """Write the largest difference of a figure from the paper's, in a word or as a percentage."""
-    difference = figure.compute_largest_difference(runs)
-    if difference is None:
-        return "no numbers printed"
-    return "within" if difference == 0.0 else wording.percent(difference)
+def _count_claims(figure: PaperFigure, runs: FigureRuns) -> str | None:
+    """Write how many claims of the paper's text our numbers agree with; None if it makes none."""
+    checks = [holds for _, holds in figure.check_claims(runs)]
+    return f"{sum(checks)} of {len(checks)}" if checks else None
 
 
 def _drop_missing(values: Sequence[float | None]) -> list[float]:

@@ -14,7 +14,14 @@ import streamlit as st
 
 from dpcore.answer import section
 from dpcore.answer.answer import Answer
-from dpcore.answer.paper_figure import DATA_NOTE, FigureRuns, PaperFigure, build_plot, describe_difference
+from dpcore.answer.paper_figure import (
+    DATA_NOTE,
+    FigureRuns,
+    PaperFigure,
+    build_plot,
+    describe_difference,
+    list_claims,
+)
 from dpcore.answer.plot import Axis, Plot, Scale
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
@@ -157,8 +164,12 @@ def show_paper_figure(paper_figures: Sequence[PaperFigure], state_key: str = "")
 
 
 def describe_paper_figure(figure: PaperFigure, runs: FigureRuns) -> None:
-    """Show how far our results lie from the paper's and why, the setting, and where our results come from."""
+    """Show how far our results lie from the paper's and why, its claims, the setting, and where ours come from."""
     st.markdown(f"{describe_difference(figure, runs)} {figure.difference_note}")
+    if figure.claims:
+        st.markdown(
+            "\n- ".join(["The paper's text about it, and whether ours agree:\n", *list_claims(figure, runs)])
+        )
     runs_text = wording.counted(len(runs.seeds), "run")
     origin_text = f"Stored results of {runs.version}" if runs.version else "Computed in this session"
     bars_phrase = "" if figure.ignores_seed else f", {runs_text}; bars are 95 % intervals of their mean"
