@@ -36,6 +36,13 @@ class ResidualVarianceSource(Option):
     ENTERED = "entered", "Entered"
 
 
+class SizeLaw(Option):
+    """The reading of u_i ∝ i^−α, where u_i users have i rows."""
+
+    ROUNDED = "rounded", "Each number of users rounded"
+    LONG_TAIL = "long-tail", "A few very large users"
+
+
 ASSUMPTIONS = (
     "Features, and who owns which row, are public; only labels are private (label privacy)",
     "Neighbouring data sets differ in the labels of one user's rows",
@@ -85,6 +92,9 @@ class RegressionParameters(Parameters):
     """The standard deviation of the labels around the model. The paper uses 20."""
     exponent: float = of_data.number(2.0, "Exponent α of rows per user", (1.0, 5.0), place=SOURCE)
     """$u_i \\propto i^{-\\alpha}$ users have $i$ rows. A smaller α is more uneven; the paper uses 1 < α ≤ 2."""
+    size_law: SizeLaw = of_data.choice(SizeLaw.ROUNDED, "Users with i rows", place=SOURCE)
+    """Each $u_i$ is rounded, which gives what the paper says of its figures. Or sums of $u_i$ are rounded, so that one
+    user may have half of all rows."""
     seed: int = of_data.number(1, "Seed", (0, 2**31), place=SOURCE)
     """The same seed gives the same data."""
 
@@ -121,6 +131,7 @@ class RegressionGenerator:
         uninformative: Features without.
         label_noise: Standard deviation of the labels' noise, in their unit.
         exponent: alpha of the power law of rows per user.
+        size_law: How the law is rounded to whole users.
         seed: Seed of the generator.
 
     Raises:
@@ -134,6 +145,7 @@ class RegressionGenerator:
     uninformative: int = RegressionParameters.uninformative
     label_noise: float = RegressionParameters.label_noise
     exponent: float = RegressionParameters.exponent
+    size_law: SizeLaw = RegressionParameters.size_law
     seed: int = RegressionParameters.seed
 
     def __post_init__(self) -> None:
@@ -163,7 +175,7 @@ class RegressionGenerator:
                 "Generated as in Epasto et al. 2020, appendix E.1.1: "
                 f"{wording.counted(self.informative, 'feature')} with and {self.uninformative} without a coefficient, "
                 f"noise {wording.entered(self.label_noise)}, rows per user by a power law of exponent "
-                f"{wording.entered(self.exponent)}, seed {self.seed}."
+                f"{wording.entered(self.exponent)} ({self.size_law.label.lower()}), seed {self.seed}."
             ),
             disclosure=Disclosure.PUBLIC,
             histogram=ContributionHistogram.from_counts(np.bincount(table.user_codes)),
@@ -260,20 +272,33 @@ class GeneratedTable:
     coefficients: FloatArray
 
 
-def compute_zipf_sizes(num_rows: int, exponent: float) -> IntArray:
-    """Return the rows per user with the number of users having i rows in proportion to 1 / i^exponent.
+def compute_zipf_sizes(num_rows: int, exponent: float, size_law: SizeLaw = SizeLaw.ROUNDED) -> IntArray:
+    """Return the rows per user, ascending, with the number of users having i rows in proportion to 1 / i^exponent.
 
-    The number of users with at most i rows is rounded, so that the tail is filled as the law asks; the
-    heaviest user is the one that is cut to make the rows add up.
+    Each number of users is rounded, with the largest factor that leaves no more than n rows; the remaining rows are
+    users of one row. With a long tail the number of users with at most i rows is rounded, and the heaviest user is cut.
 
     Args:
         num_rows: n, at least 1.
         exponent: alpha, above 1 in the paper.
+        size_law: How the law is rounded to whole users.
 
-    Source: Epasto et al. 2020, appendix E.1.1.
+    Source: Epasto et al. 2020, appendix E.1.1, which does not say how it rounds. Only the first reading gives the
+        comparisons that it states of figure 2.
     """
-    i = np.arange(1, num_rows + 1, dtype=np.float64)
+    # Sizes from 1 to the largest all have a user, so that the largest is below √(2n).
+    max_size = math.isqrt(2 * num_rows) if size_law is SizeLaw.ROUNDED else num_rows
+    i = np.arange(1, max_size + 1, dtype=np.float64)
     relative_counts = i**-exponent
+    if size_law is SizeLaw.ROUNDED:
+        low, high = 0.0, float(num_rows)
+        for _ in range(100):  # Twice as many halvings as a number has binary digits.
+            factor = (low + high) / 2.0
+            fits = np.round(factor * relative_counts) @ i <= num_rows
+            low, high = (factor, high) if fits else (low, factor)
+        users_by_size = np.round(low * relative_counts).astype(np.int64)
+        users_by_size[0] += num_rows - int(users_by_size @ np.arange(1, max_size + 1))
+        return np.repeat(np.arange(1, max_size + 1), users_by_size)
     cumulated_user_counts = np.round(np.cumsum(relative_counts * (num_rows / float(relative_counts @ i))))
     users_by_size = np.diff(cumulated_user_counts, prepend=0.0).astype(np.int64)
     sizes = np.repeat(np.arange(1, num_rows + 1), users_by_size)
@@ -289,6 +314,7 @@ def generate_table(
     label_noise: float = 20.0,
     exponent: float = 1.5,
     seed: int = 0,
+    size_law: SizeLaw = SizeLaw.ROUNDED,
 ) -> GeneratedTable:
     """Generate data as the paper does: a linear model, users with a power law of rows, rows dealt at random.
 
@@ -302,6 +328,7 @@ def generate_table(
         label_noise: Standard deviation of the noise, in the labels' unit.
         exponent: alpha of the power law of rows per user, above 0 and up to 5.
         seed: Of the generator.
+        size_law: How the law is rounded to whole users.
 
     Source: Epasto et al. 2020, section 6 and appendix E.1.1.
     """
@@ -311,6 +338,6 @@ def generate_table(
     coefficients = coefficients[rng.permutation(d)]
     features = rng.standard_normal((num_rows, d))
     labels = features @ coefficients + label_noise * rng.standard_normal(num_rows)
-    sizes = compute_zipf_sizes(num_rows, exponent)
+    sizes = compute_zipf_sizes(num_rows, exponent, size_law)
     user_codes = rng.permutation(np.repeat(np.arange(sizes.size), sizes))
     return GeneratedTable(features, labels, user_codes, coefficients)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.common.parameters import SOURCE
-from dpcore.regression.parameters import RegressionParameters
+from dpcore.regression.parameters import RegressionParameters, SizeLaw
 from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.data import table_upload
 
@@ -27,7 +27,11 @@ QUESTION = Question(
     | FieldOrigin.OWN_DATA.each("proposed", "error", "tabs", "paper_figure")
     | FieldOrigin.OWN_DATA.each("solve", "caps", "cvxpy", "over_epsilon")
     | FieldOrigin.OWN_DATA.each("draws", "spent", "refused"),
-    former_fields={"noise": "variance_source", "noise_variance": "residual_variance"},
+    former_fields={
+        "noise": "variance_source",
+        "noise_variance": "residual_variance",
+        "num_rows": {"size_law": SizeLaw.LONG_TAIL},
+    },
 )
 GENERATOR_FIELDS = tuple(name for name in QUESTION.list_fields(SOURCE) if name != "source")
 """The settings of generated data, in the order of the page."""

@@ -292,7 +292,7 @@ VARIATIONS |= {
 GENERATED = {
     "task_weights": "source num_users num_tasks tasks_per_user skew zipf_exponent user_spread graph_seed",
     "training_bound": "source num_users exponent max_rows informative signal user_effect data_seed",
-    "regression_weights": "source num_rows informative uninformative label_noise exponent seed",
+    "regression_weights": "source num_rows informative uninformative label_noise exponent size_law seed",
     "rating_weights": "source num_users num_items ratings_per_user rank data_seed",
 }
 NOT_VARIED = {

@@ -171,13 +171,22 @@ def test_a_general_solver_that_fails_says_so():
 
 
 def test_synthetic_data_follow_the_law():
-    sizes = parameters.compute_zipf_sizes(100_000, 1.7)
+    sizes = parameters.compute_zipf_sizes(100_000, 1.7, parameters.SizeLaw.LONG_TAIL)
     assert sizes.sum() == 100_000
     # As many users with i rows as the law says, to the nearest whole number (+-1 by cumulative rounding).
     law = np.arange(1, 100_001.0) ** -1.7
     scale = 100_000 / (np.arange(1, 100_001.0) @ law)
     for i in (1, 2, 3, 10):
         assert abs(np.sum(sizes == i) - scale * law[i - 1]) <= 1.0
+    # Without the tail the same law has a larger factor: users with 2 and 3 rows to those with 1 show it.
+    rounded = parameters.compute_zipf_sizes(100_000, 1.7)
+    assert rounded.sum() == 100_000
+    users = np.bincount(rounded)
+    factor = users[2] * 2**1.7
+    for i in range(2, users.size):
+        assert abs(users[i] - factor * i**-1.7) <= 0.5 * (1 + (i / 2) ** -1.7) + 1e-9
+    # By hand: a factor of 4 and α = 2 give 4 users with 1 row and 1 with 2; one more row is one more user.
+    assert parameters.compute_zipf_sizes(7, 2.0).tolist() == [1, 1, 1, 1, 1, 2]
     data = parameters.generate_table(2000, 3, 2, label_noise=7.0, seed=5)
     assert np.count_nonzero(data.coefficients) == 3
     # The residual variance of 2,000 rows has relative standard deviation sqrt(2/2000) = 3.2 %.

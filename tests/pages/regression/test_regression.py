@@ -23,6 +23,7 @@ from dpcore.regression.parameters import (
     RegressionGenerator,
     RegressionParameters,
     ResidualVarianceSource,
+    SizeLaw,
     round_outwards,
 )
 from dpcore.regression.problem import build_unit_problem as check_table
@@ -53,7 +54,7 @@ from tests.pages.driving import (
 
 TITLE = "Linear regression"
 SMALL = {"num_rows": "300", "informative": "2", "uninformative": "1", "exponent": "1.8", "seed": "3"}
-LINK = {"link": "1", "epsilon": "1", "lower": "-300", "upper": "300"} | SMALL
+LINK = {"link": "1", "epsilon": "1", "lower": "-300", "upper": "300", "size_law": "rounded"} | SMALL
 GENERATOR = RegressionGenerator(300, 2, 1, exponent=1.8, seed=3)
 DATA, TRUTH = GENERATOR.build_dataset()
 TABS = (
@@ -76,6 +77,11 @@ def wait_for_work(app: AppTest) -> AppTest:
 
 def open_small(**changes: str) -> AppTest:
     return wait_for_work(begin(TITLE, **(LINK | changes)))
+
+
+def test_a_link_from_before_the_choice_of_the_law_keeps_its_data() -> None:
+    app = begin(TITLE, **{name: text for name, text in LINK.items() if name != "size_law"})
+    assert app.session_state["regression.size_law"] is SizeLaw.LONG_TAIL
 
 
 def open_tab(app: AppTest, tab: str) -> AppTest:

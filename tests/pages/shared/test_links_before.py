@@ -119,7 +119,7 @@ def plain(value: Any) -> Any:
 def as_json(spec: Question, name: str, text: str) -> Any:
     """What a session file of then held: numbers as numbers."""
     now = (list_former_names(spec.parameters) | spec.former_fields).get(name, name)
-    hint = list_field_types(spec.parameters).get(now, str) if isinstance(now, str) else str
+    hint = list_field_types(spec.parameters).get(now if isinstance(now, str) else name, str)
     if text in ("yes", "no"):
         return text == "yes"
     return float(text) if {float, int} & {hint, *typing.get_args(hint)} else text
