@@ -185,7 +185,7 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
             "Estimated error",
             wording.number(candidate.error),
             f"gradient norms, after {wording.counted(num_steps, 'step')}",
-            "Of a mean of d numbers over all steps: a heuristic for training.",
+            "The error of a mean of d numbers over all steps, a heuristic for training.",
             candidate.error,
             key="error",
         ),
