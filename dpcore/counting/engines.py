@@ -20,7 +20,7 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.checks import InvalidInput, Problems, refuse
+from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram
@@ -249,8 +249,9 @@ def count_table(
     start_seconds = time.monotonic()
     check_roles(table.columns, roles, name)
     roles = convert_to_events(roles)
-    if value_bins is not None:
-        _check_binned_roles(roles)
+    if value_bins is not None and not can_bin_values(roles):
+        message = "values by user need a column of values, no groups, and rows as contributions"
+        raise refuse(message, remedy="Name --value, leave out --task and --count, or count twice")
     notes = [binned_values.BINNED_NOTE] if value_bins is not None else []
     steps = Steps(progress, count_queries(roles))
     if roles.value is not None and not (value_type := table[roles.value].type()).is_numeric():
@@ -300,22 +301,14 @@ def count_table(
     except Exception as error:  # every driver has its own
         message = f"the engine could not answer: {take_first_line(error)}"
         raise refuse(message, remedy="Check the connection and your rights to read the table") from error
-    layout = build_rule_layout(
-        roles.value or "", roles.missing_rule, roles.missing_users is MissingUsers.ONE_USER
-    )
+    layout = build_rule_layout(roles)
     dataset = build_counted_dataset(facets, name, f"Table {name}.", roles, disclosure, notes, layout)
     return CountResult.build(start_seconds, dataset)
 
 
-def _check_binned_roles(roles: Roles) -> None:
-    """Raise InvalidInput unless rows of users are counted that have a value, and no groups."""
-    with Problems() as problems:
-        if roles.value is None:
-            problems.add("values by user need the column of values", "", "Name it: --value")
-        if roles.task is not None:
-            problems.add("values by user are counted without groups", "", "Leave out --task, or count twice")
-        if roles.contribution is not Contribution.ROWS:
-            problems.add("values by user need rows as contributions", "", "Leave out --count, or count twice")
+def can_bin_values(roles: Roles) -> bool:
+    """Return True if values of users can be counted in bins: there are values and no groups, and rows are counted."""
+    return roles.value is not None and roles.task is None and roles.contribution is Contribution.ROWS
 
 
 def write_recipe(

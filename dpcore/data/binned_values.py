@@ -1,7 +1,7 @@
 """The values of each user in public bins, which an engine counts, as a file.
 
-The file has the public ``bins``, the name of the ``value_column``, what happened to ``missing`` values, and four lists
-without names of users:
+The file has the public ``bins``, the name of the ``value_column``, whether rows were left out that have no value
+(``drops_missing``), and four lists without names of users:
 
 - ``bins_per_user``: the number of bins that hold values of a user, for each user, those with the fewest rows first;
 - ``rows``: the number of rows in each of these bins;
@@ -12,6 +12,7 @@ without names of users:
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +20,11 @@ import numpy.typing as npt
 from dpcore.common import strict_json
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure
-from dpcore.common.strict_json import Codec, JsonValue
+from dpcore.common.strict_json import Codec
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
-from dpcore.data.column_roles import DROP, build_rule_layout
+from dpcore.data.column_roles import Roles, TableKind, build_rule_layout
 from dpcore.data.value_bins import LARGEST_EDGE, LARGEST_MEAN, ValueBins
-from dpcore.dataset import Dataset, Totals, Values
+from dpcore.dataset import MAX_VALUES, Dataset, Totals, Values
 
 SCHEMA = "sweetspot/binned-values/1"
 MAX_BYTES = 150_000_000
@@ -64,6 +65,27 @@ def build_values(
     return Values(new_codes[order], mean_array[order], column, row_counts[order], deviation_array, bins)
 
 
+def expand_rows(values: Values) -> Values:
+    """Return values with one entry per row; raise InvalidInput if binned values stand for too many rows.
+
+    The rows of an entry lie evenly around its mean within its bin, and scatter as they do as far as that allows.
+    """
+    if values.num_rows_each is None or values.bins is None or values.deviations is None:
+        return values
+    if values.num_rows > MAX_VALUES:
+        message = (
+            f"this needs the rows one by one, and there are {values.num_rows:,}; at most {MAX_VALUES:,} fit"
+        )
+        raise refuse(message, remedy="Count a sample of whole users")
+    # Evenly spaced rows have the standard deviation d / sqrt(3) within mean +- d, but for few rows.
+    half_widths = np.minimum(math.sqrt(3.0) * values.deviations, values.bins.find_room(values.values))
+    num_rows, first_rows = values.num_rows_each, np.cumsum(values.num_rows_each) - values.num_rows_each
+    row_numbers = np.arange(values.num_rows) - np.repeat(first_rows, num_rows)
+    positions = (2.0 * row_numbers + 1.0) / np.repeat(num_rows, num_rows) - 1.0  # evenly between -1 and 1
+    row_values = np.repeat(values.values, num_rows) + np.repeat(half_widths, num_rows) * positions
+    return Values(np.repeat(values.user_codes, num_rows), row_values, values.column)
+
+
 def list_assumptions(dataset: Dataset, is_quantile: bool = False) -> tuple[str, ...]:
     """Return how far a mean or a quantile of binned values is known, sentences without their full stop; else none."""
     bins = None if dataset.values is None else dataset.values.bins
@@ -81,7 +103,7 @@ def write_values(dataset: Dataset) -> str:
         "schema": SCHEMA,
         "label": dataset.provenance.label,
         "value_column": values.column,
-        "missing": DROP if dataset.drops_missing else dataset.layout and dataset.layout.missing_constant,
+        "drops_missing": dataset.drops_missing,
         "bins": vars(values.bins),
         "bins_per_user": np.diff(np.append(values.first_entries, values.values.size)).tolist(),
         "rows": values.num_rows_each.tolist(),
@@ -108,12 +130,13 @@ def read_values(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
             "schema": lambda node: node.choose({SCHEMA: SCHEMA}),
             "value_column": strict_json.read_text(500),
             "bins": lambda node: Codec(0, 0).read(node, ValueBins),
+            "drops_missing": lambda node: node.get_boolean(),
             "bins_per_user": lambda node: node.get_numbers(MAX_ENTRIES, (1, MAX_ENTRIES), is_integer=True),
             "rows": lambda node: node.get_numbers(MAX_ENTRIES, (1, MAX_SIZE), is_integer=True),
             "means": lambda node: node.get_numbers(MAX_ENTRIES, (-LARGEST_MEAN, LARGEST_MEAN)),
             "deviations": lambda node: node.get_numbers(MAX_ENTRIES, (0, 2.0 * LARGEST_EDGE)),
         },
-        {"label": strict_json.read_text(500), "missing": _read_missing},
+        {"label": strict_json.read_text(500)},
     )
     document.problems.raise_if_any()
     assert members is not None
@@ -127,15 +150,9 @@ def read_values(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
     user_codes = np.repeat(np.arange(bins_per_user.size), bins_per_user)
     values = build_values(user_codes, *arrays, column=members["value_column"], bins=members["bins"])
     histogram = ContributionHistogram.from_counts(values.rows_per_user)
+    roles = Roles(TableKind.EVENTS, value=values.column, drops_missing=members["drops_missing"])
     return Dataset(
         name, f"File {name}, values by user in {members['bins'].text}.", disclosure, histogram,
         values=values, totals=Totals.of_contributions(histogram), notes=(BINNED_NOTE,),
-        layout=build_rule_layout(values.column, members.get("missing")),
+        layout=build_rule_layout(roles),
     )  # fmt: skip
-
-
-def _read_missing(node: JsonValue) -> str | float | None:
-    """Read the rule for missing values: ``drop``, a number or null."""
-    if node.value is None or node.value == DROP:
-        return None if node.value is None else DROP
-    return node.get_number()

@@ -22,8 +22,8 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting.__main__ import main
 from dpcore.counting.count import to_dataset
 from dpcore.data import binned_values, samples, saved_dataset
+from dpcore.data.binned_values import expand_rows
 from dpcore.data.column_roles import MissingUsers, Roles
-from dpcore.data.totals_per_user import expand_rows
 from dpcore.data.value_bins import ValueBins
 from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean.parameters import Counts
@@ -212,8 +212,7 @@ def test_rows_that_values_leave_out_make_counts_private_from_an_engine_too():
     for dataset in (count_in_duckdb(NASTY, TENTHS), count_in_duckdb(NASTY, TENTHS, missing=3.5)):
         content = binned_values.write_values(dataset).encode()
         again = binned_values.read_values(content, "values.json", Disclosure.PUBLIC)
-        assert again.drops_missing == dataset.drops_missing == (json.loads(content)["missing"] == "drop")
-        assert again.layout.missing_constant == dataset.layout.missing_constant
+        assert again.drops_missing == dataset.drops_missing == json.loads(content)["drops_missing"]
         is_public = ss.mean_bound(again, epsilon=1, lower=0, upper=10).parameters.counts is Counts.PUBLIC
         assert is_public != again.drops_missing
 
@@ -310,14 +309,19 @@ def test_rows_one_by_one_are_refused_where_they_are_too_many(monkeypatch):
         expand_rows(values)
 
 
-def test_what_does_not_go_together_is_refused_at_once():
-    roles = Roles.of_events(["who"], None, ["shop"], Contribution.DISTINCT_TASKS)
+@pytest.mark.parametrize(
+    ("value", "groups", "contribution"),
+    [
+        (None, [], Contribution.ROWS),
+        ("amount", ["shop"], Contribution.ROWS),
+        ("amount", [], Contribution.TOTAL),
+    ],
+)
+def test_what_does_not_go_together_is_refused(value, groups, contribution):
+    roles = Roles.of_events(["who"], value, groups, contribution)
     options = {"name": "events", "value_bins": TENTHS}
-    with pytest.raises(InvalidInput) as refused:
+    with pytest.raises(InvalidInput, match="a column of values, no groups, and rows as contributions"):
         counting.count_table(open_in_duckdb(NASTY), roles, Disclosure.PRIVATE, **options)
-    assert all(
-        words in str(refused.value) for words in ("column of values", "without groups", "rows as contrib")
-    )
 
 
 @pytest.mark.parametrize(
@@ -349,13 +353,13 @@ def test_bins_that_cannot_be_are_refused(numbers, words):
         ("bins_per_user", [], "a list of 1 to"),
         ("schema", "sweetspot/binned-values/2", "one of sweetspot/binned-values/1"),
         ("names", ["Zoe"], "not known here"),
-        ("missing", "keep", "must be a number"),
+        ("drops_missing", "keep", "must be true or false"),
         ("rows", [10**11] * 3, None),
     ],
 )
 def test_a_file_that_fits_no_data_is_refused_in_a_sentence(key, entry, words):
     good = {
-        "schema": binned_values.SCHEMA, "label": "x", "value_column": "amount",
+        "schema": binned_values.SCHEMA, "label": "x", "value_column": "amount", "drops_missing": False,
         "bins": {"lower": 0, "upper": 10, "num_bins": 10}, "bins_per_user": [1, 2], "rows": [3, 1, 4],
         "means": [0.5, 2, 3.5], "deviations": [0, 0.0, 0.25],
     }  # fmt: skip
