@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
@@ -23,7 +24,6 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
-from dpcore.contributions import ContributionHistogram
 from dpcore.counting import query
 from dpcore.counting.count import CountResult, build_counted_dataset, convert_to_events, count_queries
 from dpcore.counting.duck import PLACEHOLDERS, Columns, Steps, StoppedError, check_stop, note_placeholders
@@ -33,7 +33,7 @@ from dpcore.data import binned_values
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles, build_rule_layout, check_roles
 from dpcore.data.value_bins import ValueBins
-from dpcore.dataset import Contribution, Values
+from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -253,7 +253,7 @@ def count_table(
         message = "values by user need a column of values, no groups, and rows as contributions"
         raise refuse(message, remedy="Name --value, leave out --task and --count, or count twice")
     notes = [binned_values.BINNED_NOTE] if value_bins is not None else []
-    steps = Steps(progress, count_queries(roles))
+    steps = Steps(progress, count_queries(roles) + (value_bins is not None))
     if roles.value is not None and not (value_type := table[roles.value].type()).is_numeric():
         message = f"column {shorten(roles.value)} has the type {value_type}, not numbers"
         raise refuse(message, remedy="Convert it to numbers in a view, or choose another column")
@@ -275,16 +275,13 @@ def count_table(
         (number_column,) = run_query(expression).values()
         return int(np.nan_to_num(number_column)[0])
 
-    def fetch_values(counted_rows: Table, histogram: ContributionHistogram) -> Values:
-        """Fetch the binned values of the rows that count, as one more step."""
-        assert value_bins is not None
-        steps.num_steps += 1
-        return fetch_binned_values(run_query, counted_rows, histogram, roles.value or "", value_bins)
-
+    fetch_values = (
+        partial(fetch_binned_values, run_query, roles.value or "", value_bins) if value_bins else None
+    )
     try:
         facets = Reduction(
             rows, roles, tuple(table.columns), run_query, None, notes=notes, max_fetched_pairs=max_pairs or 0,
-            fetch_values=None if value_bins is None else fetch_values,
+            fetch_values=fetch_values,
         ).reduce()  # fmt: skip
         has_text_users = query.list_user_columns(rows)[0] in query.list_text_columns(rows)
         if has_text_users and roles.contribution is Contribution.ROWS:
