@@ -89,9 +89,7 @@ def expand_rows(values: Values) -> Values:
 def list_assumptions(dataset: Dataset, is_quantile: bool = False) -> tuple[str, ...]:
     """Return how far a mean or a quantile of binned values is known, sentences without their full stop; else none."""
     bins = None if dataset.values is None else dataset.values.bins
-    if bins is None:
-        return ()
-    return (bins.quantile_assumption if is_quantile else bins.mean_assumption,)
+    return () if bins is None else (bins.describe_error(is_quantile),)
 
 
 def write_values(dataset: Dataset) -> str:
