@@ -79,7 +79,7 @@ def select_privately(
         epsilon: Of the selection, on top of that of the release; 0.1 by default. For ``"private_bound"`` its own
             settings hold.
         total_epsilon: Epsilon of selection and release together, in place of both. It is divided by what is selected:
-            15 % for the bound of a mean or a quantile, 30 % for that of a sum, a count, a learner or per group.
+            15 % for the bound of a mean, a quantile or a learner, 30 % for that of a sum, a count or per group.
         largest: Public maximum of rows per user; no bound above it is selected.
         margin: Of sums and counts: how many users more than 1/epsilon to leave above the bound.
         unit: Of sums per group: what amounts are rounded to, public.
@@ -148,7 +148,7 @@ def select_range(
         clamp: What the release clamps: rows or users. For users the range suits this bound alone.
         neighbours: Neighbouring data sets differ in one user: add-or-remove or replace.
         charge: Told what the selection guarantees before anything is drawn.
-        missing: ``"drop"`` leaves out rows whose value is missing or no finite number; a public number replaces it.
+        missing: ``"drop"`` leaves out rows whose value is missing or beyond 1e100; a public number replaces it.
         sheet: Sheet of workbooks; empty for the first.
         separator: Separator of fields of text files; empty to detect it.
 

@@ -99,7 +99,7 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
     if library_name is not None:
         sys.stdout.write(reply.code(library_name))
         _, written_form_name = reply.program(library_name)
-        if other_form_names := [name for name in reply.forms if name != written_form_name]:
+        if other_form_names := [form for form in reply.forms if form != written_form_name]:
             other_forms_text = ", ".join(other_form_names)
             message = f"The program is for: {written_form_name}. The app also writes: {other_forms_text}."
             print(message, file=sys.stderr)
@@ -229,10 +229,10 @@ def _build_usage(
             option_usage = f"{_write_flag(key)}\0{_choose_metavar(types_by_setting.get(key))}"
             usage_words.append(option_usage if is_required else f"[{option_usage}]")
     usage_line = " ".join((*usage_words, "[settings]"))
-    indentation = " " * len("usage: sweet-spot ")
+    indent_text = " " * len("usage: sweet-spot ")
     width = WIDTH - len("usage: ")
-    usage_text = textwrap.fill(usage_line, width, subsequent_indent=indentation, break_on_hyphens=False)
-    return f"{usage_text}\n{indentation}[--json | --report FILE | --code LIBRARY]".replace("\0", " ")
+    usage_text = textwrap.fill(usage_line, width, subsequent_indent=indent_text, break_on_hyphens=False)
+    return f"{usage_text}\n{indent_text}[--json | --report FILE | --code LIBRARY]".replace("\0", " ")
 
 
 def _parse_by_column(setting_name: str, words: list[str]) -> dict[str, list[Any]]:

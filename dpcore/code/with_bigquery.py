@@ -126,12 +126,12 @@ def _describe_reading(choice: Choice) -> list[str]:
         notes.append("Rows that name no user are left out here; in Sweet Spot they count as one user.")
     if choice.read_as.dropped_column:
         notes.append(
-            "Rows whose value is no finite number are left out, as on the page. Load the column as numbers."
+            "Rows whose value is no number up to ±1e100 are left out, as on the page. Load the column as numbers."
         )
     elif choice.quantity in OF_VALUES:
         notes.append(
-            f"A value that is no finite number (NULL, other text than yes or no, marks between thousands) counts as "
-            f"{_choose_replacement(choice)!r}, so that no cell stops the query. Load the column as numbers."
+            f"A value that is no number up to ±1e100 (NULL, other text than yes or no, marks between thousands) counts "
+            f"as {_choose_replacement(choice)!r}, so that no cell stops the query. Load the column as numbers."
         )
     return notes
 
@@ -174,12 +174,12 @@ def write_statements(choice: Choice) -> str:
     """Write the statements of a release that BigQuery has."""
     unit_columns_sql = [quote_sql_name(name) for name in choice.privacy_unit]
     group_sql = quote_sql_name(choice.group_column)
-    named_sql = [*unit_columns_sql, group_sql] if choice.quantity in PER_GROUP else unit_columns_sql
+    columns_sql = [*unit_columns_sql, group_sql] if choice.quantity in PER_GROUP else unit_columns_sql
     value_sql = quote_sql_name(choice.value_column)
     groups_sql = ", ".join(quote_sql_name(name, '"') for name in choice.groups)
     needs_values, dropped_column = choice.quantity in OF_VALUES, choice.read_as.dropped_column
     is_mean = choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS)
-    mean_values = _list_mean_values(choice) if is_mean else {}
+    mean_template_values = _list_mean_values(choice) if is_mean else {}
     return common.render_program(
         "with_bigquery.sql",
         choice,
@@ -190,7 +190,7 @@ def write_statements(choice: Choice) -> str:
         unit_columns=", ".join(unit_columns_sql),
         has_unit=" AND ".join(f"{name} IS NOT NULL" for name in unit_columns_sql),
         table=quote_sql_name(choice.bigquery_table),
-        named=[name for name in dict.fromkeys(named_sql) if not (needs_values and name == value_sql)],
+        named=[name for name in dict.fromkeys(columns_sql) if not (needs_values and name == value_sql)],
         value=value_sql,
         largest=_LARGEST,
         dropped=bool(dropped_column),
@@ -200,7 +200,7 @@ def write_statements(choice: Choice) -> str:
         group=group_sql,
         in_list=f" AND {group_sql} IN ({groups_sql})" if choice.groups else "",
         public_rows=common.PUBLIC_ROWS,
-        **mean_values,
+        **mean_template_values,
     )
 
 

@@ -42,7 +42,7 @@ class FileAttempts(ABC):
         counts_copies: True to look for rows that are exact copies of others.
 
     Attributes:
-        decimal_marks: Columns of numbers, with their decimal mark if it had to be determined.
+        decimal_marks: Decimal mark by column of numbers; empty if the file itself stores numbers.
         encodings_by_index: Encodings that differ from the guess by the beginning of a file, by the index of the file.
         has_repeated_sizes: True if a histogram states a size twice.
     """

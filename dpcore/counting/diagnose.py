@@ -166,7 +166,7 @@ def refuse_reopened_marks(
 
 
 def _find_open_quote(relation: Relation, should_stop: ShouldStop | None) -> int:
-    """Return the first line of the record whose quotation never ends, or of the last record if every record ends."""
+    """Return the number of the first line of the record whose quotation never ends; of the last one if all end."""
     first_line, last_line = 0, 0
     with relation.open_bytes() as file:
         line_stream = formats.open_lines(file)  # held, so that nothing closes it before the file

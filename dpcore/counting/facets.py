@@ -76,7 +76,7 @@ def fetch_binned_values(
         )
         raise refuse(message, remedy="Take fewer bins, or a sample of whole users")
     columns = run_query(query.bin_user_values(rows, bins.lower, bins.upper, bins.num_bins))
-    arrays = (columns[name] for name in ("user", "rows", "mean", "deviation"))
+    arrays = (columns[name] for name in ("user", "rows", "mean", "standard_deviation"))
     return binned_values.build_values(*arrays, column=column, bins=bins)
 
 

@@ -110,10 +110,10 @@ class Source:
             if not all(new_names) or len(set(new_names)) < len(new_names):
                 problems.add("every column needs a name of its own")
         file_layouts = tuple(
-            replace(old, names=new_names[: len(old.names)]) if old.names else old for old in self.head.layouts
+            replace(f, names=new_names[: len(f.names)]) if f.names else f for f in self.head.layouts
         )
         head = replace(self.head, frame=self.head.frame.set_axis(new_names, axis=1), layouts=file_layouts)
-        relations = [replace(old, columns=new_names, table=old.table and head) for old in self.relations]
+        relations = [replace(r, columns=new_names, table=r.table and head) for r in self.relations]
         return replace(self, head=head, relations=tuple(relations))
 
     def close(self) -> None:
@@ -199,7 +199,7 @@ def add_folder_cells(path: File, relation: Relation, table: Table) -> tuple[Rela
     if not cell_by_column:
         return relation, table
     refuse_many_columns(len(relation.columns) + len(cell_by_column))
-    file_layouts = tuple(replace(old, folder_cells=tuple(cell_by_column.items())) for old in table.layouts)
+    file_layouts = tuple(replace(f, folder_cells=tuple(cell_by_column.items())) for f in table.layouts)
     table = replace(table, frame=table.frame.assign(**cell_by_column), layouts=file_layouts)
     if relation.table is not None:
         return Relation.of_table(table), table

@@ -311,26 +311,26 @@ class FileReduction(FileAttempts):
                 reduction = self._build_reduction(duck, events, event_roles, message_roles)
                 reduction.count_remedy = "It must be a whole number; if it is not one, choose another column"
                 reduction.refuse_cells(problems)
-        positive_sql = f"{size_column} > 0 AND {users_column} > 0"
+        is_positive_sql = f"{size_column} > 0 AND {users_column} > 0"
         sums_sql = f"{size_column} AS size, sum({users_column}) AS users, count(*) AS rows"
-        grouped_sql = f"GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}"
-        sum_columns = duck.fetch_columns(f"SELECT {sums_sql} FROM sizes WHERE {positive_sql} {grouped_sql}")
+        limit_sql = f"GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}"
+        sum_columns = duck.fetch_columns(f"SELECT {sums_sql} FROM sizes WHERE {is_positive_sql} {limit_sql}")
         if sum_columns["size"].size > MAX_SIZES:
             message = f"there are more than {MAX_SIZES:,} distinct sizes"
             raise refuse(message, f"column {size_name}", f"{ANOTHER_COLUMN}, or a larger unit")
-        zero_sql = f"({size_column} = 0 OR {users_column} = 0)"
-        if num_zero_rows := duck.fetch_rows(f"SELECT count(*) FROM sizes WHERE {zero_sql}")[0][0]:
+        is_zero_sql = f"({size_column} = 0 OR {users_column} = 0)"
+        if num_zero_rows := duck.fetch_rows(f"SELECT count(*) FROM sizes WHERE {is_zero_sql}")[0][0]:
             noun_forms = "row of size 0 or without users was", "rows of size 0 or without users were"
             rows_text = wording.counted(num_zero_rows, *noun_forms)
-            self.notes.append(f"{rows_text} left out{self._describe_first(zero_sql, num_zero_rows)}.")
+            self.notes.append(f"{rows_text} left out{self._describe_first(is_zero_sql, num_zero_rows)}.")
         if not sum_columns["size"].size:
             location = f"columns {size_name} and {users_name}"
             raise refuse("no row has a size above 0 that anybody has", location, ANOTHER_COLUMN)
         if num_repeats := int(sum_columns["rows"].sum()) - sum_columns["rows"].size:
             self.has_repeated_sizes = True
             repeat_text = wording.counted(num_repeats, "row repeats", "rows repeat")
-            first_row_sql = f"min({ROW_COLUMN}) FILTER ({positive_sql}) OVER (PARTITION BY {size_column})"
-            first_text = self._describe_first(f"{positive_sql} AND {ROW_COLUMN} > {first_row_sql}", 2)
+            first_row_sql = f"min({ROW_COLUMN}) FILTER ({is_positive_sql}) OVER (PARTITION BY {size_column})"
+            first_text = self._describe_first(f"{is_positive_sql} AND {ROW_COLUMN} > {first_row_sql}", 2)
             self.notes.append(
                 f"{repeat_text} a size that stood before{first_text}; their users were added up."
             )

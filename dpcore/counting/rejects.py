@@ -56,13 +56,13 @@ class RejectedLines:
     Attributes:
         reason: DuckDB's name of the reason.
         num_lines: Number of lines.
-        line_numbers: The first of them.
-        num_fields: Number of fields of the first line, if that is the reason.
+        first_line_numbers: The numbers of the first of them, at most `MAX_PLACES`.
+        num_fields: Number of fields of the first line, if that is the reason; else 0.
     """
 
     reason: str
     num_lines: int
-    line_numbers: Sequence[int]
+    first_line_numbers: Sequence[int]
     num_fields: int
 
 
@@ -91,15 +91,18 @@ def list_rejected(
     first_lines_sql = f"list(DISTINCT line ORDER BY line)[:{MAX_PLACES}], arg_min(error_message, line)"
     rejected_sql = f"SELECT error_type::VARCHAR, count(DISTINCT line), {first_lines_sql} FROM reject_errors"
     reason_rows = duck.connection.execute(f"{rejected_sql} GROUP BY 1 ORDER BY 1").fetchall()
-    for reason, num_lines, line_numbers, error_message in reason_rows:
+    for reason, num_lines, first_line_numbers, error_message in reason_rows:
         fields_match = re.search(r"Found: ([0-9]+)", error_message)
         num_fields = int(fields_match[1]) if fields_match else 0
-        rejected_lines.append(RejectedLines(reason, num_lines, line_numbers, num_fields))
+        rejected_lines.append(RejectedLines(reason, num_lines, first_line_numbers, num_fields))
     return rejected_lines
 
 
 def _check_fields(relation: Relation, should_stop: ShouldStop | None) -> list[RejectedLines]:
-    """Return overlong lines, of a wrong number of fields or with unmatched marks; or only that text is not UTF-8."""
+    """Return by reason lines that are overlong, have a wrong number of fields or unmatched marks, or are not UTF-8.
+
+    If some text is not UTF-8 that is the only reason, without line numbers.
+    """
     num_columns, last_line = relation.num_stored_columns, 0
     counts_by_reason, line_field_pairs_by_reason = Counter[str](), dict[str, list[tuple[int, int]]]()
 
@@ -139,7 +142,7 @@ def _check_fields(relation: Relation, should_stop: ShouldStop | None) -> list[Re
                 check_stop(should_stop)
             last_line = csv_reader.line_num
     return [
-        RejectedLines(reason, counts_by_reason[reason], [line for line, _ in pairs], pairs[0][1])
+        RejectedLines(reason, counts_by_reason[reason], [n for n, _ in pairs], pairs[0][1])
         for reason, pairs in line_field_pairs_by_reason.items()
     ]
 
@@ -171,13 +174,13 @@ def report_rejected(
         if rejected.reason == "TOO MANY COLUMNS":
             message = f"{rejected.num_fields:,} fields, but the header names {relation.num_stored_columns}"
             remedy = "Put quotation marks around fields with a delimiter inside, or add the missing names"
-        line_numbers = [line_number + num_skipped for line_number in rejected.line_numbers]
+        line_numbers = [line_number + num_skipped for line_number in rejected.first_line_numbers]
         message = describe_lines(message, line_numbers, rejected.num_lines)
         problems.add(message, f"line {line_numbers[0]:,}{file_suffix}", remedy)
     if len(short_lines) < len(rejected_lines) or not rejected_lines:
         return False
     have_text = f"{short_lines[0].num_lines:,} lines have" if short_lines[0].num_lines > 1 else "One line has"
-    first_text = f"(first: line {short_lines[0].line_numbers[0] + num_skipped:,}{file_suffix})"
+    first_text = f"(first: line {short_lines[0].first_line_numbers[0] + num_skipped:,}{file_suffix})"
     missing_text = "the cells that lack count as missing"
     notes.append(f"{have_text} fewer fields than the header {first_text}; {missing_text}.")
     return True
@@ -186,7 +189,9 @@ def report_rejected(
 def find_reopened_mark(
     relation: Relation, should_stop: ShouldStop | None = None, *, reads_all: bool = True
 ) -> int:
-    """Return the first line of the first record with a field like ``"a" "b"``, or 0: DuckDB silently reads ``a b``.
+    """Return the number of the first line of the first record with a field like ``"a" "b"``; 0 if there is none.
+
+    DuckDB silently reads such a field as ``a b``.
 
     Args:
         relation: A text file in UTF-8.

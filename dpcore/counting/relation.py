@@ -45,9 +45,9 @@ class Relation:
         num_skipped_lines: Number of lines of text above the header, or above the first row if there is no header.
         marked_separator: Separator of text whose lines are rewritten before they are counted; empty for none.
         has_header: True if the first line of text names the columns.
-        keys: Keys of the columns of JSON, as they are written.
-        types: DuckDB's types of the columns of Parquet.
-        stamp: Result of `read_stamp` when the file was inspected.
+        keys: Keys of the columns of JSON, as they are written; empty for other files.
+        types: DuckDB's types of the columns of Parquet; empty for other files.
+        stamp: Result of `read_stamp` when the file was inspected; zeros for a table in memory.
         table: All its rows, if they are in memory; the file is then not read again.
         has_short_rows: True if some rows have fewer fields than the header.
         buffer_bytes: Bytes of text that are read at once; each thread has several buffers. It must be a multiple of 16.

@@ -169,7 +169,7 @@ def _strip_preamble(text: str) -> tuple[bytes, int, str | None]:
 
 
 def _measure_comments(text: str, start_position: int, delimiter: str | None) -> int:
-    """Return the characters of the comments above the header: lines that begin with #, and blanks between them.
+    """Return the number of characters of comments above the header: lines that begin with #, and blanks between them.
 
     The header itself may begin with #, as in ``#user,value``: if the last such line has as many fields as the line
     below it, and that line has no column names. In one column this cannot be decided, so all lines are read.
@@ -268,7 +268,7 @@ def _find_names_below_title(sample_text: str) -> int:
 def _list_first_records(
     sample_text: str, delimiter: str, skips_blanks: bool = False
 ) -> list[tuple[int, list[str]]]:
-    """Return the header and the first records that are not empty (or not blank), each with its last line."""
+    """Return the header and the first records that are not empty (or not blank), each behind its last line's number."""
     numbered_records: list[tuple[int, list[str]]] = []
     csv_reader = _open_csv_reader(io.StringIO(sample_text, newline="\n"), delimiter)
     with suppress(csv.Error):  # judged by the records before the error, which is reported later
@@ -376,7 +376,7 @@ def _open_text_lines(table_bytes: bytes) -> io.TextIOWrapper:
 
 
 def _measure_lines(table_bytes: bytes) -> IntArray:
-    """Return the bytes of each line, its end included."""
+    """Return the number of bytes of each line, its end included."""
     return np.diff(np.flatnonzero(np.frombuffer(table_bytes, np.uint8) == ord("\n")), prepend=-1)
 
 
@@ -388,7 +388,7 @@ def refuse_long_line(line_number: int) -> InvalidInput:
 def _find_record_lines(
     table_bytes: bytes, separator: str, num_columns: int
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the first lines and numbers of lines of the records below the header, and the numbers of blank lines.
+    """Return the first line and the number of lines of each record below the header, and the numbers of blank lines.
 
     In a table of one column a blank line is a record.
     """

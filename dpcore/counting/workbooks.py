@@ -139,11 +139,11 @@ def _read_sheet(
     ]
     if not sheets_with_parts:
         return (), "", []
-    sheet_names = tuple(each.name for each, _ in sheets_with_parts)
+    sheet_names = tuple(sheet.name for sheet, _ in sheets_with_parts)
     if stated_sheet and stated_sheet not in sheet_names:
         message = f"there is no sheet {shorten(stated_sheet)}; there are {list_names(sheet_names)}"
         raise refuse(message, remedy="Choose another sheet")
-    visible_sheets_with_parts = [each for each in sheets_with_parts if each[0].state == "visible"]
+    visible_sheets_with_parts = [(s, part_name) for s, part_name in sheets_with_parts if s.state == "visible"]
     sheet, part_name = (visible_sheets_with_parts or sheets_with_parts)[0]
     if stated_sheet:
         sheet, part_name = sheets_with_parts[sheet_names.index(stated_sheet)]

@@ -143,9 +143,9 @@ def check_header_row(
     if len(names) > 20:
         return
     if len(names) > 1 and all(re.fullmatch(r"column [0-9]+'*", name) for name in names[1:]):
-        cells_by_row = frame.head(MOST_TITLES + _INSPECTED_ROWS).to_numpy(object).tolist()
+        first_row_cells = frame.head(MOST_TITLES + _INSPECTED_ROWS).to_numpy(object).tolist()
         header_cells = [names[0], *[""] * (len(names) - 1)]
-        if num_titles := count_titles(pd.DataFrame([header_cells, *cells_by_row], dtype=str)):
+        if num_titles := count_titles(pd.DataFrame([header_cells, *first_row_cells], dtype=str)):
             problems.extend(refuse_title(int(row_lines[num_titles - 1]), line_number).problems)
             return
     match_masks = [(frame.iloc[:, index] == name).to_numpy(bool) for index, name in enumerate(names)]

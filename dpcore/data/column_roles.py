@@ -39,7 +39,7 @@ class MissingUsers(enum.Enum):
 
 
 MissingRule = str | float | None
-"""The treatment of cells of values that hold no finite number: `DROP`, a public number, or None to refuse them."""
+"""The treatment of cells of values without a number up to ±1e100: `DROP`, a public number, or None to refuse them."""
 DROP = "drop"
 """The rule that leaves out their rows."""
 
@@ -71,7 +71,7 @@ class Roles:
             names no group.
         contribution: Unit of contributions (events): rows, distinct tasks of a user (needs ``task``), or the total of
             ``value``, rounded up to whole units.
-        drops_missing: True if rows whose cell of ``value`` holds no finite number are left out (events).
+        drops_missing: True if rows whose cell of ``value`` holds no number are left out (events).
         missing_constant: Public number that replaces such cells; None if they are refused or their rows left out.
         is_share: True if it is known that ``value`` says yes and no, so that it lies between 0 and 1 (events).
     """

@@ -106,17 +106,15 @@ def summarise_pairs(pairs: Pairs) -> PairSizes:
     assert pairs.rows is not None
     distinct_users, user_indices = np.unique(pairs.user_codes, return_inverse=True)
     groups_per_pair = np.bincount(user_indices, minlength=distinct_users.size)[user_indices]
-    distinct_sizes, pair_counts = np.unique(
-        np.stack([groups_per_pair, pairs.rows]), axis=1, return_counts=True
-    )
+    combinations, pair_counts = np.unique(np.stack([groups_per_pair, pairs.rows]), axis=1, return_counts=True)
     group_codes, group_indices = np.unique(pairs.task_codes, return_inverse=True)
     rows_per_group = np.zeros(group_codes.size, dtype=np.int64)
     np.add.at(rows_per_group, group_indices, pairs.rows)
     users_per_group = np.bincount(group_indices)
     group_order = np.lexsort((users_per_group, rows_per_group))
-    pair_arrays = distinct_sizes[0], distinct_sizes[1], pair_counts
-    group_arrays = rows_per_group[group_order], users_per_group[group_order]
-    return PairSizes(*pair_arrays, *group_arrays, pairs.column, pairs.further_columns)
+    pair_lists = combinations[0], combinations[1], pair_counts
+    group_lists = rows_per_group[group_order], users_per_group[group_order]
+    return PairSizes(*pair_lists, *group_lists, pairs.column, pairs.further_columns)
 
 
 def fits_in_file(pair_sizes: PairSizes) -> bool:
@@ -141,7 +139,7 @@ def write_distribution(dataset: Dataset) -> str:
     if not fits_in_file(pair_sizes):
         raise refuse(f"the distribution has more than {MAX_ENTRIES:,} sizes or {MAX_GROUPS:,} groups")
     rows_and_users = np.stack([pair_sizes.task_rows, pair_sizes.task_users])
-    distinct_sizes, group_counts = np.unique(rows_and_users, axis=1, return_counts=True)
+    combinations, group_counts = np.unique(rows_and_users, axis=1, return_counts=True)
     members = {
         "schema": SCHEMA,
         "label": dataset.provenance.label,
@@ -150,7 +148,7 @@ def write_distribution(dataset: Dataset) -> str:
         "users": {"rows": dataset.histogram.sizes.tolist(), "users": dataset.histogram.users.tolist()},
         "pairs": {name: getattr(pair_sizes, name).tolist() for name in _NAMES_BY_LIST["pairs"]},
         "groups": dict(
-            zip(_NAMES_BY_LIST["groups"], [*distinct_sizes.tolist(), group_counts.tolist()], strict=True)
+            zip(_NAMES_BY_LIST["groups"], [*combinations.tolist(), group_counts.tolist()], strict=True)
         ),
     }
     return json.dumps(members, ensure_ascii=False) + "\n"

@@ -422,6 +422,11 @@ class RegressionRows:
     labels: FloatArray
     users: IntArray
 
+    def add_intercept(self) -> RegressionRows:
+        """Return the same rows with a column of ones before the features."""
+        ones = np.ones((self.labels.size, 1))
+        return RegressionRows(np.hstack([ones, self.features]), self.labels, self.users)
+
 
 def build_sizes(num_users: int, num_rows: int, max_size: int) -> IntArray:
     """Build the numbers of rows of users, descending from the largest to 1, with a given sum, shape (users,).
@@ -472,8 +477,8 @@ def simulate_news(seed: int) -> RegressionRows:
     row_users = np.repeat(np.arange(297), build_sizes(297, 3452, 878))
     labels = np.minimum(np.floor(np.exp(rng.normal(0.5, 1.2, row_users.size))), 71.0)
     counts_so_far = np.zeros_like(labels)
-    counts_by_hour: list[FloatArray] = []
+    hourly_counts: list[FloatArray] = []
     for _ in range(10):
         counts_so_far = counts_so_far + rng.binomial((labels - counts_so_far).astype(np.int64), 0.12)
-        counts_by_hour.append(counts_so_far)
-    return RegressionRows(np.column_stack(counts_by_hour), labels, row_users)
+        hourly_counts.append(counts_so_far)
+    return RegressionRows(np.column_stack(hourly_counts), labels, row_users)

@@ -9,12 +9,9 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import FloatArray
+from dpcore.data.tables import MAX_NUMBER
 
 MAX_BINS = 10_000
-LARGEST_MEAN = 1e290
-"""Magnitude to which values are limited before they are summed in bins, so that no sum of a user overflows."""
-LARGEST_EDGE = 1e100
-"""Magnitude of edges, up to which a distance between two of them has a square."""
 _SMALLEST_WIDTH = 1e-9
 """Least width of a bin, as a share of the largest edge: rounding moves no value by as much."""
 
@@ -38,11 +35,11 @@ class ValueBins:
 
     def __post_init__(self) -> None:
         with Problems() as problems:
-            edges = {"the lowest edge of the bins": self.lower, "the highest edge": self.upper}
-            is_ordered = problems.ascending(**edges)
-            is_ordered &= problems.between(-LARGEST_EDGE, LARGEST_EDGE, **edges)
-            is_ordered &= problems.whole(1, MAX_BINS, **{"the number of bins": self.num_bins})
-            if is_ordered and self.width < _SMALLEST_WIDTH * max(abs(self.lower), abs(self.upper)):
+            edges_by_phrase = {"the lowest edge of the bins": self.lower, "the highest edge": self.upper}
+            are_valid = problems.ascending(**edges_by_phrase)
+            are_valid &= problems.between(-MAX_NUMBER, MAX_NUMBER, **edges_by_phrase)
+            are_valid &= problems.whole(1, MAX_BINS, **{"the number of bins": self.num_bins})
+            if are_valid and self.width < _SMALLEST_WIDTH * max(abs(self.lower), abs(self.upper)):
                 problems.add("the bins are too narrow for their edges", remedy="Take fewer bins")
         object.__setattr__(self, "num_bins", int(self.num_bins))
 
@@ -79,16 +76,16 @@ class ValueBins:
             )
         return f"Values were counted in {self.text}. {error_text}"
 
-    def refuse_range(self, lower: float, upper: float, least: float, largest: float) -> None:
+    def refuse_range(self, lower: float, upper: float, min_mean: float, max_mean: float) -> None:
         """Raise InvalidInput if a range reaches beyond the bins where there are values, of which only means are known.
 
         Args:
             lower: L of the range.
             upper: U.
-            least: Least mean of a user's values in a bin.
-            largest: Largest such mean.
+            min_mean: Least mean of a user's values in a bin.
+            max_mean: Largest such mean.
         """
-        if (lower < self.lower and least < self.lower) or (upper > self.upper and largest > self.upper):
+        if (lower < self.lower and min_mean < self.lower) or (upper > self.upper and max_mean > self.upper):
             low_text, high_text = wording.entered(self.lower), wording.entered(self.upper)
             raise refuse(
                 f"values were counted in bins from {low_text} to {high_text}, and this range reaches beyond them",

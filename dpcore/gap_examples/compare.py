@@ -77,7 +77,7 @@ class Comparison:
 
     @property
     def noise_ratio(self) -> float:
-        """Return rho of the problem, in rows."""
+        """Return rho of the problem, in rows; infinite without sampling error."""
         return compute_noise_ratio(self.problem)
 
 

@@ -72,7 +72,7 @@ class Theorem2Variances:
 
 
 def build_theorem_2_problem(g: int) -> MeanProblem:
-    """Build example 2 of the paper at g.
+    """Build example 2 of the paper at g: g users with one row, g users with g rows, and the noise ratio g.
 
     Args:
         g: Whole, 1 to 1e9.
@@ -171,16 +171,16 @@ def compute_integer_cap_limit(
         raise refuse("noise_per_user must be finite and above 0")
     q = 1.0 - p
     # The derivative in x has the sign of x (2 p t - q^2) - p q.
-    slope = 2.0 * p * t - q**2
+    slopes = 2.0 * p * t - q**2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        stationary_caps = np.where(slope > 0.0, np.maximum(p * q / slope, 1.0), np.inf)
+        stationary_caps = np.where(slopes > 0.0, np.maximum(p * q / slopes, 1.0), np.inf)
         # The variance has one valley in x, as its derivative changes its sign once: the best whole cap is beside
         # the root.
         floored_caps = np.where(np.isfinite(stationary_caps), np.floor(stationary_caps), 1.0)
         candidate_caps = np.stack((floored_caps, floored_caps + 1.0))
         kept_rows = p + q * candidate_caps
         candidate_variances = 1.0 / kept_rows + t * (candidate_caps / kept_rows) ** 2
-        variance_without_cap = np.where(slope > 0.0, np.inf, t / q**2)
+        variance_without_cap = np.where(slopes > 0.0, np.inf, t / q**2)
         smallest_variances = candidate_variances.min(axis=0)
         # Weights: in the docstring's order, both branches written so that neither divides by zero.
         inverse_weight_variances = np.where(t <= q, p + q * (q / t), 1.0 / (p + t))
@@ -323,7 +323,7 @@ class Domination:
 
     @property
     def light_share(self) -> float:
-        """Return p = a / (a + b)."""
+        """Return p = a / (a + b), the share of light users in the limit."""
         return self.num_light_users / (self.num_light_users + self.num_heavy_users)
 
 

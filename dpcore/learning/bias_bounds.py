@@ -113,7 +113,7 @@ class BiasTerm(enum.Enum):
 
     @property
     def needs_variance(self) -> bool:
-        """Return True if Var(H) is needed."""
+        """Return True if the bound needs Var(H), beside whatever else it needs."""
         return self.needs_text.endswith(_AND_VARIANCE)
 
     @property

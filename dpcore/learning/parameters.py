@@ -146,7 +146,7 @@ class LearningParameters(Parameters):
         return self.without("own_bound", "public_rows", "draws")
 
     def problem(self, histogram: ContributionHistogram) -> BiasProblem:
-        """Return the problem on given data."""
+        """Return the problem of the best cap for the users of a histogram."""
         return build_from(BiasProblem, self, histogram=histogram)
 
     def population_problem(self, num_rows: int | None) -> PopulationProblem:

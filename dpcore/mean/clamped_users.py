@@ -138,7 +138,7 @@ class ClampedUsersProblem:
 
     @cached_property
     def points(self) -> UserPoints:
-        """Return the points that the search works on."""
+        """Return the points that the search works on: all users, or groups of them above `MAX_GROUPS`."""
         return self.users.group(MAX_GROUPS)
 
     @cached_property
@@ -169,7 +169,7 @@ class ClampedUsersProblem:
         return 0.0 if min(shifts) <= 0.0 <= max(shifts) else min(map(abs, shifts))
 
     def measure_parts(self, threshold: float, centre: float, limit: float) -> ErrorParts:
-        """Measure the error of a choice, of all users.
+        """Measure the parts of the error of a threshold, centre and limit, over all users.
 
         Args:
             threshold: h, in rows per user.

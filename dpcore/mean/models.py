@@ -378,7 +378,7 @@ class CountsOnly(CountsModel):
         return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).variance, numerators)
 
     def best_cap(self) -> BoundOptimum:
-        """Return the best cap."""
+        """Return the best whole cap from the smallest to the largest size."""
         return self.cap_curve.minimise(is_integer=True)
 
     def coefficients(self, threshold: float) -> tuple[float, float]:

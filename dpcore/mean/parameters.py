@@ -178,7 +178,7 @@ class MeanParameters(Parameters):
         return self.value_bound * self.value_bound / 4.0  # 1e300**2 raises, 1e300 * 1e300 is infinite
 
     def problem(self, histogram: ContributionHistogram, summary: ValueSummary | None = None) -> MeanProblem:
-        """Return the problem on given data.
+        """Return the problem of these parameters on given data, public counts or private ones.
 
         Args:
             histogram: Rows per user.
@@ -198,11 +198,11 @@ class MeanParameters(Parameters):
         problem_fields: dict[str, Any] = {"target": self.target, "table_values": table_values}
         problem_fields["user_share"] = self._choose_share(summary) if table_values is None else 0.0
         problem_fields |= {"mechanism": self.mechanism, "delta": self.delta, "program": self.program}
-        arguments = histogram, self.epsilon, self.value_bound, variance
+        problem_arguments = histogram, self.epsilon, self.value_bound, variance
         if self.counts is Counts.PUBLIC:
-            return MeanProblem(*arguments, **problem_fields)
+            return MeanProblem(*problem_arguments, **problem_fields)
         problem_fields["released_sums"] = private_counts.choose_released_sums(self.program)
-        return PrivateCountsProblem(*arguments, mean_above_lower, **problem_fields)
+        return PrivateCountsProblem(*problem_arguments, mean_above_lower, **problem_fields)
 
     @property
     def reads_values(self) -> bool:

@@ -116,7 +116,7 @@ class Population(CountsModel):
 
     @cached_property
     def _effective_sizes(self) -> weights.EffectiveSizes:
-        """Return the effective sizes of the users."""
+        """Return the users' effective sizes, rows as if independent: s / (1 + (s - 1) rho)."""
         return weights.EffectiveSizes(self.histogram, self.user_share)
 
     @cached_property
@@ -296,7 +296,7 @@ class MeanProblem:
 
     @cached_property
     def model(self) -> CountsOnly | KnownValues | Population:
-        """Return the model of users."""
+        """Return the model of users: of their known values, else of correlated rows, for the target mean."""
         if self.table_values is not None:
             return KnownValues(self.table_values, self._unit_noise_variance)
         model_class = CountsOnly if self.target is Target.TABLE else Population

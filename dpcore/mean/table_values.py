@@ -82,8 +82,8 @@ def clamp(values: Values, lower: float, upper: float) -> ClampedValues:
     mean = float(values.weigh(clamped_entries).sum()) / num_rows
     # Rows of one entry scatter, too, unless all of them are clamped.
     variances = np.zeros(clamped_entries.shape)
-    if values.deviations is not None:
-        variances = np.where(clamped_entries == values.values, values.deviations**2, 0.0)
+    if values.standard_deviations is not None:
+        variances = np.where(clamped_entries == values.values, values.standard_deviations**2, 0.0)
     square_sum = float(values.weigh((clamped_entries - mean) ** 2 + variances).sum())
     # The mean may overflow; callers check that it is finite before they use it.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -181,12 +181,12 @@ def user_share(clamped_values: ClampedValues) -> UserShare:
     Source: Miller 1974, "The jackknife: a review", Biometrika 61; the estimate is that of Searle, Casella and
         McCulloch, *Variance Components* (1992), section 3.6.
     """
-    sizes, distances = clamped_values.sizes, clamped_values.user_means - clamped_values.mean
-    within_square_sums = clamped_values.within_variances * (sizes - 1.0)
+    sizes, centred_means = clamped_values.sizes, clamped_values.user_means - clamped_values.mean
+    centred_sums, within_squares = sizes * centred_means, clamped_values.within_variances * (sizes - 1.0)
     # The terms of each user in the sums of the analysis of variance: users, rows, squared sizes, distances from the
     # mean, and squares between and within users.
     user_terms = np.stack(
-        (np.ones(sizes.size), sizes, sizes**2, sizes * distances, sizes * distances**2, within_square_sums)
+        (np.ones(sizes.size), sizes, sizes**2, centred_sums, centred_sums * centred_means, within_squares)
     )
     term_sums = user_terms.sum(axis=1)
     estimate = float(_correlation(term_sums))
@@ -319,7 +319,7 @@ class KnownValues:
         return BoundCurve(table_values.histogram, lambda h, k: compute_error(h, k).variance, numerators)
 
     def best_cap(self) -> BoundOptimum:
-        """Return the best cap."""
+        """Return the best whole cap from the smallest to the largest size."""
         return self.cap_curve.minimise(is_integer=True)
 
     def best_smooth(self) -> BoundOptimum:

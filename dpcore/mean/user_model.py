@@ -61,9 +61,9 @@ def measure_clamp(deviations: FloatArray, limits: FloatArray) -> tuple[FloatArra
     a = np.divide(limits, deviations, out=np.full(limits.shape, np.inf), where=deviations > 0.0)
     a = np.minimum(a, 40.0)  # Beyond, nothing is left of the tail.
     density, tail = np.exp(-(a**2) / 2.0) / math.sqrt(2.0 * math.pi), ndtr(-a)
-    inside = 1.0 - 2.0 * tail
+    inside_shares = 1.0 - 2.0 * tail
     cuts = 2.0 * deviations * np.maximum(density - a * tail, 0.0)
-    return cuts, inside - 2.0 * a * density + 2.0 * a**2 * tail, inside
+    return cuts, inside_shares - 2.0 * a * density + 2.0 * a**2 * tail, inside_shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +117,8 @@ class UserModel:
             cuts = (np.hypot(deviations, limits) - limits) / 2.0
             squares = np.maximum(p, np.abs(u - p)) ** 2
         else:
-            cuts, variance_shares, inside = measure_clamp(deviations, limits)
-            squares = u**2 * variance_shares - 2.0 * u * p * inside + p**2
+            cuts, variance_shares, inside_shares = measure_clamp(deviations, limits)
+            squares = u**2 * variance_shares - 2.0 * u * p * inside_shares + p**2
         return float(users @ (u * cuts)), float(users @ (np.maximum(squares, 0.0) * deviations**2))
 
     def find_threshold(self, bounds: FloatArray, variances: FloatArray) -> float:

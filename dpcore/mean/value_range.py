@@ -148,7 +148,7 @@ class RangeParts:
 
     @property
     def error(self) -> FloatArray:
-        """Return the root of f, the total error."""
+        """Return the root of f, the total error: both biases added up, and the noise."""
         return np.asarray(np.hypot(self.clamping + self.bounding, self.noise))
 
 
@@ -322,7 +322,7 @@ def _solve_range(
 
 
 def best_range(problem: ValueRangeProblem, threshold: float, lower: float | None = None) -> RangeChoice:
-    """Return the best range at one threshold.
+    """Return the best range at one threshold, or the best U for a fixed L.
 
     Args:
         problem: The question.

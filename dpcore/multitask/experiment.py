@@ -170,12 +170,12 @@ class ExperimentResult:
 
     @property
     def num_runs(self) -> int:
-        """Return the number of runs of the whole experiment."""
+        """Return the number of runs of the whole experiment, finished or not."""
         return sum(panel_errors.size for panel_errors in self.errors_by_panel.values())
 
     @property
     def num_runs_done(self) -> int:
-        """Return the number of runs that were reached."""
+        """Return the number of finished runs: algorithm, skew, epsilon, exponent and repeat."""
         return sum(int(np.isfinite(panel_errors).sum()) for panel_errors in self.errors_by_panel.values())
 
     def summarise(self, panel: Panel, is_relative: bool = False) -> Summary:

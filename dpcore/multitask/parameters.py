@@ -122,12 +122,12 @@ class MultitaskParameters(Parameters):
 
     @property
     def target(self) -> PrivacyTarget:
-        """Return (epsilon, delta)."""
+        """Return the guarantee that is asked for, (epsilon, delta)."""
         return PrivacyTarget(self.epsilon, self.delta)
 
     @property
     def rule(self) -> WeightRule:
-        """Return the rule of the weights."""
+        """Return the rule of the weights: the exponent, the fit to the budget, and C."""
         return WeightRule(self.exponent, self.fit, self.log_constant)
 
     @property

@@ -50,7 +50,7 @@ class TaskGraph:
 
     @classmethod
     def from_pairs(cls, pairs: Pairs, num_users: int = 0) -> TaskGraph:
-        """Index distinct pairs by user.
+        """Index distinct pairs by user; users up to ``num_users`` who are in no pair have no task.
 
         Args:
             pairs: Distinct user-task pairs; every task has a user (`drop_empty_tasks`), as its error is else unbounded.
@@ -67,7 +67,7 @@ class TaskGraph:
 
     @property
     def num_pairs(self) -> int:
-        """Return |Omega|."""
+        """Return |Omega|, the number of pairs of a user and a task."""
         return self.task_codes.size
 
     @cached_property
@@ -77,7 +77,7 @@ class TaskGraph:
 
     @cached_property
     def tasks_per_user(self) -> IntArray:
-        """Count n^j, shape (num_users,)."""
+        """Count n^j, the tasks of each user, shape (num_users,)."""
         return np.diff(self.starts)
 
     @cached_property

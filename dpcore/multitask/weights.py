@@ -174,7 +174,7 @@ class WeightRule:
     log_constant: float = 1.0
 
     def allocate(self, problem: TaskProblem, estimates: Sizes = None) -> Allocation:
-        """Compute the allocation.
+        """Compute the weights by this rule: filled up, or by the power with the c of the fit, and clipped.
 
         Args:
             problem: The problem.

@@ -155,10 +155,10 @@ def _condition_sums(m: MeanMoments) -> Iterator[tuple[FloatArray, FloatArray, Fl
     v = np.maximum(m.sum_variances - b**2 - 2.0 * c**2, 0.0)
     d = k3[2] - 2.0 * b * k + b**2 * skewness
     yield m.mean_rows, m.mean_sums - c, v, np.full_like(v, 2.0 / 3.0)
-    root = np.sqrt(3.0 + skewness**2 / 4.0)
-    for z in (skewness / 2.0 - root, skewness / 2.0 + root):
+    half_gap = np.sqrt(3.0 + skewness**2 / 4.0)
+    for z in (skewness / 2.0 - half_gap, skewness / 2.0 + half_gap):
         sum_means, sum_variances = m.mean_sums + b * z + 2.0 * c, np.maximum(v + d * z, 0.0)
-        yield m.mean_rows + rows_deviations * z, sum_means, sum_variances, 0.5 / (root * np.abs(z))
+        yield m.mean_rows + rows_deviations * z, sum_means, sum_variances, 0.5 / (half_gap * np.abs(z))
 
 
 def compute_mean_error(problem: PerGroupProblem, max_groups: int, max_rows: int) -> float:

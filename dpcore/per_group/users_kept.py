@@ -106,24 +106,24 @@ def compute_kept_moments(
     random_amounts = None if clipped_amounts is None or has_equal_amounts else clipped_amounts[~certain_mask]
     keep_probabilities, kept_squares = np.zeros((2, rule_tables.shape[0], num_entries))
     for group_codes, width in _generate_batches(uncertain_users):
-        positions, counts = np.arange(width), np.arange(width + 1)
+        positions, kept_counts = np.arange(width), np.arange(width + 1)
         user_mask = positions < uncertain_users[group_codes, None]
-        indices = np.where(user_mask, group_starts[group_codes, None] + positions, 0)
+        pair_indices = np.where(user_mask, group_starts[group_codes, None] + positions, 0)
         p, m = (
-            None if x is None else np.where(user_mask, x[indices] if x.size else 0.0, 0.0)
+            None if x is None else np.where(user_mask, x[pair_indices] if x.size else 0.0, 0.0)
             for x in (sample_probabilities, random_amounts)
         )
         assert p is not None
         moment_coefficients = _multiply_users(p, m)
         # Counts beyond the users of a group have the coefficient 0, so the table entry there has no effect.
-        n = np.minimum(certain_users[group_codes, None] + counts, rule_tables.shape[1] - 1)
+        n = np.minimum(certain_users[group_codes, None] + kept_counts, rule_tables.shape[1] - 1)
         d = certain_excesses[group_codes]
         for rule_index, rule_table in enumerate(rule_tables):
             x = np.einsum("gn,cgn->cg", rule_table[n], moment_coefficients)
             # A probability, up to the rounding of the transform.
             keep_probabilities[rule_index, group_codes] = np.clip(x[0], 0.0, 1.0)
             if clipped_amounts is not None and has_equal_amounts:  # S is a multiple of N.
-                squared_errors = (d[:, None] + float(clipped_amounts[0]) * counts) ** 2
+                squared_errors = (d[:, None] + float(clipped_amounts[0]) * kept_counts) ** 2
                 count_weights = rule_table[n] * moment_coefficients[0]
                 kept_squares[rule_index, group_codes] = np.einsum("gn,gn->g", count_weights, squared_errors)
             elif clipped_amounts is not None:

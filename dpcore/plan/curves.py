@@ -280,7 +280,7 @@ class RankCurve:
 
     @property
     def floor(self) -> float:
-        """Return the squared error at the smallest v."""
+        """Return the least squared error at the smallest v or a larger one."""
         return float(self._least_errors[0] ** 2)
 
     def _find_position(self, v: FloatArray) -> FloatArray:

@@ -139,7 +139,7 @@ def allocate_lines(
     part_counts = round_to_parts(shares)
     # Each round drops a line, so that it ends. If all that are left are best published as 0, all are dropped.
     while True:
-        line_vs = budget.divide(part_counts / NUM_PARTS).tolist()
+        line_vs = budget.divide(part_counts / NUM_PARTS)
         lines_and_vs = zip(planned_lines, line_vs, strict=True)
         line_optima = [planned_line.curve.find_best(np.array([v])) for planned_line, v in lines_and_vs]
         dropped_mask = np.array([optimum.bounds[0] == 0.0 for optimum in line_optima]) & (part_counts > 0)
@@ -150,7 +150,7 @@ def allocate_lines(
     part_counts = np.where(dropped_mask, 0, part_counts)
     lines = []
     for line_index, planned_line in enumerate(planned_lines):
-        num_parts, v = int(part_counts[line_index]), line_vs[line_index]
+        num_parts, v = int(part_counts[line_index]), float(line_vs[line_index])
         if num_parts == 0:
             error = math.sqrt(no_budget_optima[line_index].squared_errors[0])
             lines.append(AllocatedLine(planned_line, 0, 0.0, math.inf, 0.0, math.nan, error))

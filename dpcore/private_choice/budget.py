@@ -74,15 +74,15 @@ def divide_budget(total: float, share: float, neighbours: Neighbours, ledger: Le
     remainder, spent = round_down(exact_remainder), float(Fraction(total) - exact_remainder)
     target_epsilon = Decimal(repr(remainder * share)) / selection_uses
     epsilon_shares = EpsilonShares(0.0, 0.0)
-    for candidate in _list_short_decimals(target_epsilon):
-        release_epsilon = float((Decimal(repr(remainder)) - selection_uses * candidate) / release_uses)
-        left_over = Fraction(remainder) - selection_uses * Fraction(float(candidate))
+    for short_epsilon in _list_short_decimals(target_epsilon):
+        release_epsilon = float((Decimal(repr(remainder)) - selection_uses * short_epsilon) / release_uses)
+        left_over = Fraction(remainder) - selection_uses * Fraction(float(short_epsilon))
         # In float64 0.1 and 0.2 add up to more than 0.3, exactly; a smaller pair of short decimals may not.
         if release_uses * Fraction(release_epsilon) <= left_over:
-            epsilon_shares = EpsilonShares(float(candidate), release_epsilon, spent)
+            epsilon_shares = EpsilonShares(float(short_epsilon), release_epsilon, spent)
             break
         if not epsilon_shares.selection_epsilon:
-            epsilon_shares = EpsilonShares(float(candidate), round_down(left_over / release_uses), spent)
+            epsilon_shares = EpsilonShares(float(short_epsilon), round_down(left_over / release_uses), spent)
     if min(epsilon_shares.selection_epsilon, epsilon_shares.release_epsilon) < EPSILON_RANGE[0]:
         raise _refuse_total(total, spent)
     return epsilon_shares

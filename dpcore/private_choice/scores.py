@@ -296,16 +296,14 @@ class CapMean(MeanCondition):
             k = float(2 * Fraction(cap) / Fraction(self.trade_off)) * RESOLUTION
             # Users of exactly so many rows count as above the cap where it may be too high, and as below where it
             # may be too low: the limits from the left and from the right.
-            num_smaller, num_sizes_upto = np.searchsorted(histogram.sizes, [cap, cap + 1])
+            cap_index, num_sizes_upto = np.searchsorted(histogram.sizes, [cap, cap + 1])
             added_shares = histogram.sizes[:num_sizes_upto] * RESOLUTION // cap
             a = np.concatenate(([0], np.cumsum(histogram.users[:num_sizes_upto] * added_shares)))
-            users_below = cumulated_users[: num_smaller + 1] * RESOLUTION
-            users_above = (cumulated_users[-1] - cumulated_users[[num_smaller, num_sizes_upto]]) * RESOLUTION
+            users_below = cumulated_users[: cap_index + 1] * RESOLUTION
+            users_above = (cumulated_users[-1] - cumulated_users[[cap_index, num_sizes_upto]]) * RESOLUTION
             for i, scale in enumerate(scales):
-                a_below, q, m_below = a[: num_smaller + 1] * scale, users_above * scale, users_below * scale
-                distance_too_high = distance_if_too_high(
-                    a_below, m_below, added_shares[:num_smaller], q[0], k
-                )
+                a_below, q, m_below = a[: cap_index + 1] * scale, users_above * scale, users_below * scale
+                distance_too_high = distance_if_too_high(a_below, m_below, added_shares[:cap_index], q[0], k)
                 distances[i, j] = max(distance_too_high, distance_if_too_low(a[-1] * scale, q[1], k))
         return np.rint(np.minimum(distances, MAX_DISTANCE)).astype(np.int64)
 

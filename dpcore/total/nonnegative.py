@@ -84,7 +84,7 @@ class TotalProblem:
 
     @cached_property
     def noise(self) -> DrawnNoise:
-        """Return the noise that the program draws."""
+        """Return the noise that the program draws; of real numbers for column totals, or without ``rounds_noise``."""
         of_counts = self.is_integer and self.rounds_noise
         return find_noise(self.program, self.mechanism, self.epsilon, self.delta, of_counts=of_counts)
 

@@ -62,7 +62,7 @@ class SignedProblem:
         delta: float | None = None,
         program: Program = Program.PYTHON,
     ) -> SignedProblem:
-        """Build the problem from totals.
+        """Build the problem from one total per user, of either sign.
 
         Raises:
             InvalidInput: A total is not finite, or epsilon or delta is out of its range.

@@ -52,7 +52,7 @@ class Strategy:
 
     @property
     def name(self) -> str:
-        """Return the strategy's name in a legend."""
+        """Return the name in a legend: ``best bound``, ``median``, or ``99 % quantile``."""
         if self.share is None:
             return "best bound"
         return "median" if self.share == 0.5 else f"{wording.entered(100.0 * self.share)} % quantile"

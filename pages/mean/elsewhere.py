@@ -21,8 +21,8 @@ def read_parameters(epsilon: float = 1.0) -> MeanParameters | None:
     """Build the parameters of *Mean* from its fields in the session; None if one is empty or they are refused."""
     fields.start(QUESTION, uses_shared_data=False)
     state = st.session_state
-    source = state[QUESTION.key("variance_source")]
-    variance = state[QUESTION.key("value_variance")] if source is VarianceSource.ENTERED else None
+    variance_source = state[QUESTION.key("variance_source")]
+    variance = state[QUESTION.key("value_variance")] if variance_source is VarianceSource.ENTERED else None
     lower, upper = setting.read_value(QUESTION, "lower"), setting.read_value(QUESTION, "upper")
     if lower is None or upper is None:
         return None
@@ -32,7 +32,7 @@ def read_parameters(epsilon: float = 1.0) -> MeanParameters | None:
         if settings["mechanism"] is NoiseKind.GAUSSIAN:
             settings["delta"] = state[QUESTION.key("delta")]
         return MeanParameters(
-            epsilon, lower, upper, variance_source=source, value_variance=variance, **settings
+            epsilon, lower, upper, variance_source=variance_source, value_variance=variance, **settings
         )
     except InvalidInput:
         return None
@@ -75,15 +75,15 @@ def explain_difference(dataset: Dataset, page_setting: ReleaseSetting | None, pa
 
 def _write_reason(page_setting: ReleaseSetting, mean_setting: ReleaseSetting) -> str:
     """Return the clause that says why *Mean* finds another bound: the first setting in which the two pages differ."""
-    differing_fields = page_setting.list_differences(mean_setting)
-    if "is_best_on_values" in differing_fields:
+    differing_names = page_setting.list_differences(mean_setting)
+    if "is_best_on_values" in differing_names:
         return "it goes by the values of this table, here only σ² and ρ are known"
-    if {"user_share", "targets_table_mean"} & set(differing_fields):
+    if {"user_share", "targets_table_mean"} & set(differing_names):
         share_texts = (wording.number(s.user_share, 2) for s in (mean_setting, page_setting))
         if page_setting.user_share and mean_setting.user_share and not mean_setting.targets_table_mean:
             return "it is about a population's mean, this page about this table's"
         return "its share ρ of the variance between users is {}, here it is {}".format(*share_texts)
-    if "variance_share" in differing_fields:
+    if "variance_share" in differing_names:
         variance_texts = (wording.number(s.variance_share or 0.0) for s in (mean_setting, page_setting))
         return "its σ² is {} of (U − L)², here it is {}".format(*variance_texts)
     return "it goes by the mean of the values, here by the mean with the worst error"

@@ -75,8 +75,8 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
         draw_fields(*(name for name in other_names if name not in line_fields))
     with slots.notes:
         if "floor" not in unused_fields:
-            is_large = state[make_key("objective")] is Objective.LARGE_GROUPS
-            start_text = "Groups are large from" if is_large else "Errors are divided by at least"
+            is_for_large_groups = state[make_key("objective")] is Objective.LARGE_GROUPS
+            start_text = "Groups are large from" if is_for_large_groups else "Errors are divided by at least"
             floor_text = "…" if state[make_key("floor")] is None else wording.number(state[make_key("floor")])
             st.caption(f"{start_text} {floor_text} (*More settings*).")
         if dataset.pairs is not None and dataset.pairs.rows is None:

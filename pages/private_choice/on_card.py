@@ -308,10 +308,10 @@ def _describe_aim(card: Answer, request: SelectionRequest) -> str:
         return f"{aim_text}It counts a total below 0 as 0, and so does its program."
     if isinstance(number, OtherBound):
         return "The draw aims at the bound that is best from counts." if release_setting.uses_values else ""
-    differing_fields = card.setting.list_differences(release_setting)
-    if {"user_share", "targets_table_mean"} & set(differing_fields):
+    differing_names = card.setting.list_differences(release_setting)
+    if {"user_share", "targets_table_mean"} & set(differing_names):
         return "The draw takes rows as independent."
-    return LEAST_ERROR_AIM if "measure" in differing_fields else ""
+    return LEAST_ERROR_AIM if "measure" in differing_names else ""
 
 
 def _build_card(card: Answer, drawn: words.Selection, request: SelectionRequest, dataset: Dataset) -> Answer:

@@ -15,13 +15,13 @@ def write_answer(dataset: Dataset, parameters: StartParameters) -> str:
     tradeoff = solve(dataset, parameters)
     bound, best_bound = parameters.bound or 1, tradeoff.best_choice.max_total
     errors_at_bound, errors_at_best = tradeoff.evaluate(bound), tradeoff.evaluate(best_bound)
-    high_noise_text, low_noise_text, lost_text = (
+    noise_text, best_noise_text, best_loss_text = (
         wording.percent(float(row_error) / tradeoff.num_rows)
         for row_error in (errors_at_bound.mean_noise, errors_at_best.mean_noise, errors_at_best.bias)
     )
     cut_users_text = wording.counted(tradeoff.histogram.users_above(best_bound), "user")
-    noises_text = f"{high_noise_text} of the count, at {wording.number(best_bound)} only {low_noise_text}"
-    losses_text = f"That bound loses {lost_text} of the rows, all of them rows of {cut_users_text}"
+    noises_text = f"{noise_text} of the count, at {wording.number(best_bound)} only {best_noise_text}"
+    losses_text = f"That bound loses {best_loss_text} of the rows, all of them rows of {cut_users_text}"
     return f"At {wording.number(bound)} rows the noise is {noises_text}. {losses_text}."
 
 

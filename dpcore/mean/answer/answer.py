@@ -199,11 +199,11 @@ def build_answer(
     )
     if users_solution is not None:
         answer = _clamp_users(answer, mean_solution, users_solution, dataset)
-    bound_number, error_number, *others = answer.numbers
     answer = replace(answer, assumptions=(*answer.assumptions, *binned_values.list_assumptions(dataset)))
-    relative_error = measure_relative_error(dataset, mean_solution, error_number.value or 0.0, parameters)
-    error_number = replace(error_number, note=f"({relative_error.text})")
-    answer = replace(answer, relative_error=relative_error, numbers=(bound_number, error_number, *others))
+    numbers = list(answer.numbers)
+    relative_error = measure_relative_error(dataset, mean_solution, numbers[1].value or 0.0, parameters)
+    numbers[1] = replace(numbers[1], note=f"({relative_error.text})")  # The error of the best bound.
+    answer = replace(answer, relative_error=relative_error, numbers=tuple(numbers))
     return add_choice(
         answer,
         dataset,

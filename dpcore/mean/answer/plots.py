@@ -274,7 +274,7 @@ def round_outward(range_choice: RangeChoice) -> tuple[float, float]:
 
 
 def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
-    """Plot the error over U at the L in use."""
+    """Plot the error over U at the L in use, with a mark at the best U if a release can use that range."""
     problem, best_range = ranges.weighted_rows.problem, ranges.best_range_at_lower
     lower, upper, row_values = ranges.current_range.lower, ranges.current_range.upper, problem.values.values
     max_end = max(float(row_values.max()), upper, lower + 1e-9 * max(abs(lower), 1.0))
@@ -286,7 +286,7 @@ def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
 
 
 def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
-    """Plot the error over L at the U in use."""
+    """Plot the error over L at the U in use; no best L is marked."""
     row_values = ranges.weighted_rows.problem.values.values
     lower, upper = ranges.current_range.lower, ranges.current_range.upper
     # The same seen from above: distances from U.

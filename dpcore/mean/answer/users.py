@@ -213,10 +213,10 @@ def build_user_numbers(solution: UsersSolution, error_key: str, num_users: int) 
         error_key: Name of the error in programs.
         num_users: Number of all users.
     """
-    threshold, error, limit = solution.threshold, solution.standard_error, solution.deviation_limit
+    threshold, error, deviation_limit = solution.threshold, solution.standard_error, solution.deviation_limit
     rows_error = solution.rows_error
     threshold_text, error_text, limit_text, rows_error_text = map(
-        wording.number, (threshold, error, limit, rows_error)
+        wording.number, (threshold, error, deviation_limit, rows_error)
     )
     noise_share = float(solution.mean_error.privacy_variance) / float(solution.mean_error.variance)
     threshold_unit = wording.agreeing(threshold, "row per user", "rows per user")
@@ -232,7 +232,7 @@ def build_user_numbers(solution: UsersSolution, error_key: str, num_users: int) 
     rows_note = wording.change(rows_error, error)
     rows_help = "Of the best smooth weights, each row clamped to [L, U]."
     threshold_args = threshold_text, threshold_unit, threshold_help, threshold, ROWS_UNIT, "threshold"
-    limit_args = f"± {limit_text}", cut_note, limit_help, limit, limit_unit, "deviation_limit"
+    limit_args = f"± {limit_text}", cut_note, limit_help, deviation_limit, limit_unit, "deviation_limit"
     return (
         Number("Bound of the weights", *threshold_args),
         Number(error_label, error_text, error_note, error_help, error, UNIT, error_key),

@@ -34,7 +34,7 @@ EXPONENT_TICKS = ((0.0, "0"), (0.25, "1/4"), (0.5, "1/2"), (0.75, "3/4"), (1.0, 
 
 
 def name_weights(comparison: WeightComparison) -> str:
-    """Name the weights by their exponent."""
+    """Name the weights by their exponent, as ``μ = 0.5``."""
     return f"μ = {wording.entered(comparison.rule.exponent)}"
 
 
@@ -42,7 +42,7 @@ def name_weights(comparison: WeightComparison) -> str:
 
 
 def plot_buckets(solution: MultitaskSolution) -> Plot:
-    """Plot the weights from tail to head, with the best uniform sampling for comparison."""
+    """Plot the weights' error bound from tail to head over that of uniform ones, beside the best uniform sampling."""
     comparison = solution.comparison
     return _plot_buckets(
         "many-tasks-buckets",
@@ -55,7 +55,7 @@ def plot_buckets(solution: MultitaskSolution) -> Plot:
 
 
 def plot_optimum(comparison: WeightComparison, optima: Optima) -> Plot:
-    """Plot the weights from tail to head, with both exact optima for comparison."""
+    """Plot the weights' error bound from tail to head over that of uniform ones, beside both exact optima."""
     styles_and_symbols = ((TASK_OPTIMUM_STYLE, "square"), (USER_OPTIMUM_STYLE, "triangle-up"))
     compared_series = [
         (wording.capital(name), slice_by_size(optimum, comparison.uniform_allocation), *style_and_symbol)
@@ -134,8 +134,8 @@ def _plot_buckets(
 def _build_ratio_axis(comparison: WeightComparison, shown_ratios: Sequence[float] = (0.8, 1.25)) -> Axis:
     """Build the axis of an error bound relative to uniform weights, whose limits do not move with mu."""
     lowest_ratio, highest_ratio = comparison.exponent_curve.ratio_limits
-    limits = min(lowest_ratio, *shown_ratios) / 1.2, max(highest_ratio, *shown_ratios) * 1.2
-    return Axis("error bound", "1 = uniform weights", limits)
+    axis_limits = min(lowest_ratio, *shown_ratios) / 1.2, max(highest_ratio, *shown_ratios) * 1.2
+    return Axis("error bound", "1 = uniform weights", axis_limits)
 
 
 # --- weight against size ------------------------------------------------------------------------------------
@@ -144,9 +144,9 @@ def _build_ratio_axis(comparison: WeightComparison, shown_ratios: Sequence[float
 def average_by_size(task_sizes: IntArray, task_values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return distinct task sizes, at most `MAX_POINTS` evenly spaced ones, and the mean value of their tasks."""
     distinct_sizes, size_indices = np.unique(task_sizes, return_inverse=True)
-    means = np.bincount(size_indices, task_values) / np.bincount(size_indices)
+    mean_values = np.bincount(size_indices, task_values) / np.bincount(size_indices)
     indices = choose_indices(distinct_sizes.size)
-    return distinct_sizes[indices].astype(np.float64), means[indices]
+    return distinct_sizes[indices].astype(np.float64), mean_values[indices]
 
 
 def choose_indices(num_values: int) -> IntArray:

@@ -60,7 +60,7 @@ def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_users_and_tasks(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the use of the budget, the sizes of tasks, and a table of the tasks."""
+    """Show the use of the budget, the sizes of tasks, and a table of tasks by code, with names if they are known."""
     solution, comparison = answer.solution, answer.solution.comparison
     yield section.Figures(
         (plots.plot_budget_use(comparison), plots.plot_sizes(solution.tasks, file_has_all_tasks=True)),
@@ -123,7 +123,7 @@ def compare_with_optima(comparison: WeightComparison, optima: Optima) -> list[di
 
 
 def show_optimum(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the exact optima once they are asked for, and what CVXPY finds."""
+    """Offer the search for the exact optima, show them once they are found, and offer CVXPY for a small graph."""
     comparison = answer.solution.comparison
     tasks, problem = comparison.tasks, comparison.problem
     yield (
@@ -182,7 +182,7 @@ def simulate_counts(
 
 
 def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the cost of releasing the sizes privately first."""
+    """Show the cost of releasing the sizes privately first, on one simulated release."""
     comparison, tasks, parameters = answer.solution.comparison, answer.solution.tasks, answer.parameters
     yield "**What does it cost** to release task sizes first, for a part of β?"
     yield section.Fields(("count_share", "count_max_tasks", "count_covers", "count_seed"), (3, 3, 4, 2))
@@ -203,12 +203,12 @@ def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_budget(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the exact and the sufficient beta."""
+    """Show beta, exact and by the paper's sufficient condition, in a table and over epsilon."""
     parameters = answer.parameters
-    budgets = compare_budgets(parameters.target)
+    budget_comparison = compare_budgets(parameters.target)
     columns = yield section.Cached(plots.build_budget_columns, (parameters.delta,), num_kept=8)
-    plot = plots.plot_budget(columns, parameters.epsilon, budgets.exact_budget)
-    yield section.Columns(((words.describe_budgets(budgets),), (plot,)))
+    plot = plots.plot_budget(columns, parameters.epsilon, budget_comparison.exact_budget)
+    yield section.Columns(((words.describe_budgets(budget_comparison),), (plot,)))
 
 
 # --- the experiment on generated tasks ------------------------------------------------------------------------
@@ -378,7 +378,7 @@ def write_pair_weights(allocation: Allocation, label: str) -> str:
 
 
 def write_numpy_code(allocation: Allocation, file_name: str = "task_weights.csv") -> str:
-    """Write code that reads the task factors and computes every w_ij from codes of users and tasks.
+    """Write code that reads the task factors and computes every w_ij from codes; a task that sampling drops has 0.
 
     Args:
         allocation: The weights.
@@ -389,7 +389,7 @@ def write_numpy_code(allocation: Allocation, file_name: str = "task_weights.csv"
 
 
 def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Offer the weights and the code that applies them."""
+    """Offer the weights that the person picks, for the exact beta, by task and by pair, and code that applies them."""
     solution, comparison = answer.solution, answer.solution.comparison
     allocations = {
         f"Chosen: μ = {words.format_exponent(comparison.rule.exponent)}": comparison.allocation,

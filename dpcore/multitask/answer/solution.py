@@ -229,7 +229,7 @@ class Optima:
 
     @property
     def by_name(self) -> dict[str, Allocation]:
-        """Return both by what they optimise."""
+        """Return both optima by name: ``problem (9)``, one weight per task, and ``free weights``, per user and task."""
         return {"problem (9)": self.task_optimum, "free weights": self.user_task_optimum}
 
     def choose(self, fit: BudgetFit) -> Allocation:
@@ -278,7 +278,7 @@ class MultitaskSolution:
 
     @property
     def tasks(self) -> Tasks:
-        """Return users and tasks."""
+        """Return the users and tasks of the comparison."""
         return self.comparison.tasks
 
 
@@ -305,10 +305,10 @@ def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solv
     comparison = yield Cached(
         compare_weights, (tasks, rule, parameters.max_tasks, exponent_curve, best_sampling), num_kept=4
     )
-    budgets = yield Cached(task_problem.compare_budgets, (parameters.target,), num_kept=32)
-    optima_search: SearchResult = yield search_optima(tasks, loss)
-    current_optima = optima_search.value if optima_search.stage is Stage.FINAL else None
-    return SearchResult(MultitaskSolution(parameters, comparison, budgets, current_optima))
+    budget_comparison = yield Cached(task_problem.compare_budgets, (parameters.target,), num_kept=32)
+    optima_result: SearchResult = yield search_optima(tasks, loss)
+    current_optima = optima_result.value if optima_result.stage is Stage.FINAL else None
+    return SearchResult(MultitaskSolution(parameters, comparison, budget_comparison, current_optima))
 
 
 NOT_COMPARED = (
@@ -343,10 +343,11 @@ def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Method
         return task_problem.compute_exact_budget(replace(parameters, epsilon=epsilon).target)
 
     def compute_error_bounds(epsilons: FloatArray) -> FloatArray:
-        """Compute the total bound of every allocation at every epsilon, shape (allocations, epsilons)."""
+        """Compute the error bound of all tasks of every allocation at every epsilon, shape (allocations, epsilons)."""
         exact_budgets = np.array([compute_budget(epsilon) for epsilon in epsilons.tolist()])
         total_bounds = np.array([allocation.total_bound for allocation in allocation_by_name.values()])
-        return np.asarray(total_bounds[:, None] / exact_budgets)
+        error_bounds = np.asarray(total_bounds[:, None] / exact_budgets)
+        return np.sqrt(error_bounds) if loss is Loss.CONVEX else error_bounds  # The root, as in bound (7).
 
     return MethodComparison(
         "Error bound of all tasks",

@@ -28,7 +28,7 @@ FIT_TEXTS = {
 
 
 def list_assumptions(solution: MultitaskSolution) -> tuple[str, ...]:
-    """List the assumptions of the answer."""
+    """List the assumptions of the answer, which depend on how weights are fitted to the budget."""
     fit_assumptions: tuple[str, ...] = (
         "Task sizes are public, or were released privately (tab *Private counts*)",
         "Users of a task are alike: no bound counts that unequal weights favour those with few tasks",
@@ -63,7 +63,7 @@ def _describe_gain(bucket: Bucket) -> str:
 
 
 def format_factor(ratio: float) -> str:
-    """Format a factor: ``3.1×``."""
+    """Format a factor with two digits, three below 1.1: ``3.1×``."""
     return f"{wording.number(ratio, 3 if ratio < 1.1 else 2)}×"
 
 
@@ -117,7 +117,7 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
 
 
 def write_headline(solution: MultitaskSolution) -> str:
-    """Write the instruction in one sentence."""
+    """Write the instruction: the advised power of task sizes, equal weights at 0, or the whole budget for one task."""
     advised_exponent = solution.comparison.recommendation[0]
     if solution.comparison.problem.graph.num_tasks == 1:
         return "Give the only task every user's whole budget."
@@ -139,8 +139,8 @@ def write_detail(solution: MultitaskSolution) -> str:
         sentences.append(f"{describe_tail_and_head(comparison)}.")
     if solution.optima is not None:
         optimal_allocation = solution.optima.choose(comparison.rule.fit)
-        gain = max(1.0 - compare_totals(optimal_allocation, comparison.allocation), 0.0)
-        gain_phrase = f"a further {wording.percent(gain)}" if gain >= UNCHANGED / 10.0 else "nothing more"
+        saving = max(1.0 - compare_totals(optimal_allocation, comparison.allocation), 0.0)
+        gain_phrase = f"a further {wording.percent(saving)}" if saving >= UNCHANGED / 10.0 else "nothing more"
         sentences.append(f"The exact optimum would gain {gain_phrase}.")
     if comparison.rule.fit.clips_nobody:
         constant_text = f"c = {wording.number(compute_inflation(comparison))}"
@@ -207,7 +207,7 @@ def list_proofs(solution: MultitaskSolution) -> tuple[Proof, ...]:
 
 
 def describe_tasks(solution: MultitaskSolution) -> str:
-    """Describe the graph in a line."""
+    """Describe the graph in a line: its numbers of users, tasks and pairs, and the extremes per task and user."""
     graph = solution.tasks.graph
     return (
         f"{wording.counted(graph.num_users, 'user')}, {wording.counted(graph.num_tasks, 'task')}, "

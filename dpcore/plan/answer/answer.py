@@ -102,7 +102,7 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
 
 
 def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
-    """Plot the share of each line in the plan, in an equal split, and in what all target errors need."""
+    """Plot the share of each line in the plan, in an equal split, and in what all targets need if that is possible."""
     labels = [line.label for line in solution.lines]
     shares = np.array([line.share for line in solution.lines])
     equal_shares = np.array([line.share for line in solution.equal_split_lines])

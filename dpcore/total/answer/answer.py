@@ -43,7 +43,7 @@ def solve_beside_page(dataset: Dataset, parameters: TotalParameters) -> section.
 
 
 def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show what is added up."""
+    """Show how many users there are, and to how much their rows or totals add up."""
     yield section.Note(words.describe_totals(answer.solution.user_totals, dataset))
 
 

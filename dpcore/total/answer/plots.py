@@ -140,7 +140,7 @@ def _select_parts(columns: dict[str, FloatArray], measure: Measure) -> dict[str,
 
 
 def _build_curve(columns: dict[str, FloatArray], measure: Measure, width: float, **options: Any) -> Curve:
-    """Build the curve of the error by a measure."""
+    """Build the curve of the error over the bound by a measure, in the name and style of that measure."""
     name, column, style_options = ERROR_COLUMNS[measure]
     return Curve(name, columns["bound"], columns[column], width=width, **style_options, **options)
 

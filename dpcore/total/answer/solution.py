@@ -78,7 +78,7 @@ class _CurveSolution:
 
     @property
     def unit(self) -> Unit:
-        """Return the unit of the amounts."""
+        """Return the unit of the amounts: rows, or that of the column."""
         return Unit(self.user_totals.column_name)
 
 
@@ -102,7 +102,7 @@ class TotalSolution(_CurveSolution):
 
     @property
     def measure(self) -> Measure:
-        """Return the error that the bound minimises."""
+        """Return the measure of the error that the bound minimises."""
         return self.problem.measure
 
     def compute_error(self, bound: float) -> float:
