@@ -184,8 +184,8 @@ def test_pairs_come_back_where_they_were_allowed_and_else_their_distribution(tab
 NASTY = pa.table(
     {
         "customer": pa.array(
-            ["a", "a", " a ", "a", "a", "b", "b", "b", "", "  ", None, "c", "c", "d", "d", "e", "e", "e", "f"]
-            + ["g", "g"],
+            ["a", "a", " a ", "a", "a", "b", "b", "b", "", "  ", None, "c", "c", "d", "d", "e", "e", "e", "f", "g",
+             "g"],
             pa.string(),
         ),
         "amount": pa.array(
