@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.column_roles import MissingUsers, Roles
 from dpcore.data.tables import MAX_NUMBER
-from dpcore.data.value_bins import LARGEST_MEAN
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
@@ -330,12 +329,10 @@ def bin_user_values(rows: Table, lower: float, upper: float, num_bins: int) -> T
     bins = ((limited_value - lower) / width).floor().cast("int64")
     # Distances from the middle of the bin, so that shifts do not cancel and no square is large.
     offset = limited_value - ((bins.cast("float64") + 0.5) * width + lower)
-    summed_value = ibis.greatest(ibis.least(rows["value"], LARGEST_MEAN), -LARGEST_MEAN)
-    columns_by_name = {"bin": bins, "summed": summed_value, "offset": offset, "square": offset * offset}
-    binned_rows = rows.mutate(**columns_by_name)
+    binned_rows = rows.mutate(bin=bins, offset=offset, square=offset * offset)
     cells = binned_rows.group_by([*list_user_columns(rows), "bin"]).aggregate(
-        rows=binned_rows.count().cast("int64"), total=binned_rows["summed"].sum().cast("float64"),
-        least=binned_rows["summed"].min(), largest=binned_rows["summed"].max(),
+        rows=binned_rows.count().cast("int64"), total=binned_rows["value"].sum().cast("float64"),
+        least=binned_rows["value"].min(), largest=binned_rows["value"].max(),
         offset=binned_rows["offset"].mean(), square=binned_rows["square"].mean(),
     )  # fmt: skip
     mean = ibis.greatest(ibis.least(cells["total"] / cells["rows"], cells["largest"]), cells["least"])

@@ -12,7 +12,7 @@ from dpcore.contributions import FloatArray
 
 MAX_BINS = 10_000
 LARGEST_MEAN = 1e290
-"""Magnitude to which values are limited before they are summed in bins, so that no sum of a user overflows."""
+"""Largest magnitude of a mean in a saved dataset. Values of files are smaller."""
 LARGEST_EDGE = 1e100
 """Magnitude of edges, up to which a distance between two of them has a square."""
 _SMALLEST_WIDTH = 1e-9

@@ -227,7 +227,7 @@ def test_values_by_user_are_those_of_the_rows_whatever_they_are(nasty, missing, 
         return counting.count_table(table, roles, Disclosure.PRIVATE, name="nasty", value_bins=bins).dataset
 
     if missing is None:
-        with pytest.raises(InvalidInput, match="not a finite number"):
+        with pytest.raises(InvalidInput, match="no number up to ±1e100"):
             count_there()
         return
     there = count_there()

