@@ -23,16 +23,11 @@ from dpcore.counting.files import is_table, list_paths
 from dpcore.counting.formats import File, MemoryFile
 from dpcore.counting.frames import FRAME_FILE, write_parquet
 from dpcore.counting.user_amounts import read_user_amounts
+from dpcore.data.binned_values import expand_rows
 from dpcore.data.column_names import list_columns
 from dpcore.data.column_roles import MissingRule, Roles
 from dpcore.data.group_list import find_groups, write_groups
-from dpcore.data.totals_per_user import (
-    UserAmounts,
-    build_dummy_dataset,
-    expand_rows,
-    get_role_columns,
-    get_user_amounts,
-)
+from dpcore.data.totals_per_user import UserAmounts, build_dummy_dataset, get_role_columns, get_user_amounts
 from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean import Clamp
 from dpcore.per_group.parameters import Statistic

@@ -317,7 +317,7 @@ def bin_totals(rows: Table) -> Table:
 
 @_cache_expressions
 def bin_user_values(rows: Table, lower: float, upper: float, num_bins: int) -> Table:
-    """Build the query for the values of each user by bin: (``user``, ``rows``, ``mean``, ``deviation``).
+    """Build the query for the values of each user by bin: (``user``, ``rows``, ``mean``, ``standard_deviation``).
 
     Users are ranks, as in `rank_pairs`. The bins are those of `dpcore.data.value_bins.ValueBins`; two more hold the
     values below and above, where the standard deviation is 0. Of equal values it is 0, and their mean is exact.
@@ -330,16 +330,19 @@ def bin_user_values(rows: Table, lower: float, upper: float, num_bins: int) -> T
     # Distances from the middle of the bin, so that shifts do not cancel and no square is large.
     offset = limited_value - ((bins.cast("float64") + 0.5) * width + lower)
     binned_rows = rows.mutate(bin=bins, offset=offset, square=offset * offset)
-    cells = binned_rows.group_by([*list_user_columns(rows), "bin"]).aggregate(
+    entries = binned_rows.group_by([*list_user_columns(rows), "bin"]).aggregate(
         rows=binned_rows.count().cast("int64"), total=binned_rows["value"].sum().cast("float64"),
         least=binned_rows["value"].min(), largest=binned_rows["value"].max(),
         offset=binned_rows["offset"].mean(), square=binned_rows["square"].mean(),
     )  # fmt: skip
-    mean = ibis.greatest(ibis.least(cells["total"] / cells["rows"], cells["largest"]), cells["least"])
-    user_ranks = ibis.dense_rank().over(order_by=[cells[column] for column in list_user_columns(rows)])
-    variance = ibis.greatest(cells["square"] - cells["offset"] * cells["offset"], 0.0)
-    deviation = (cells["least"] < cells["largest"]).ifelse(variance.sqrt(), 0.0)
-    return cells.select(user=user_ranks, rows=cells["rows"], mean=mean, deviation=deviation)
+    mean = ibis.greatest(ibis.least(entries["total"] / entries["rows"], entries["largest"]), entries["least"])
+    user_ranks = ibis.dense_rank().over(order_by=[entries[column] for column in list_user_columns(rows)])
+    variance = ibis.greatest(entries["square"] - entries["offset"] * entries["offset"], 0.0)
+    is_spread = (entries["least"] < entries["largest"]) & (entries["bin"] >= 0)
+    standard_deviation = is_spread.ifelse(variance.sqrt(), 0.0)
+    return entries.select(
+        user=user_ranks, rows=entries["rows"], mean=mean, standard_deviation=standard_deviation
+    )
 
 
 @_cache_expressions

@@ -255,8 +255,8 @@ def test_one_user_more_moves_no_chance_by_more_than_epsilon(kind, tmp_path, monk
 
 
 def test_a_quantile_of_rows_per_user_is_drawn_from_its_reply() -> None:
-    # 50 users have up to 3 rows, which misses 40 of 100 by 10; fewer rows miss by 40, more than 8 by 60. At this epsilon
-    # they are drawn with probability below e^-1000.
+    # 50 users have up to 3 rows, which misses 40 of 100 by 10; fewer rows miss by 40, more than 8 by 60. These are
+    # drawn with probability below e^-1000.
     reply = ss.private_bound(
         [3] * 50 + [9] * 50, epsilon=1, purpose="quantile", quantile=0.4, selection_epsilon=100
     )
