@@ -260,7 +260,8 @@ def _build_request(reply: Reply, epsilon: float | None, options: Mapping[str, An
     Raises:
         InvalidInput: Nothing needs to be selected, or a public number is missing.
     """
-    if reply.data is None or reply.answer.setting is None:
+    is_choice = isinstance(reply.parameters, PrivateParameters)
+    if reply.data is None or (reply.answer.setting is None and not is_choice):
         raise refuse("there is no private draw for this answer")
     if epsilon is None and isinstance(reply.parameters, PrivateParameters):
         epsilon = reply.parameters.selection_epsilon

@@ -205,7 +205,7 @@ def write_statements(choice: Choice) -> str:
 
 
 def _choose_replacement(choice: Choice) -> float:
-    """Return the replacement of a value that is not a finite number: that of the page, the lower end, or 0."""
+    """Return the replacement of a value that is no number: that of the page, the lower end, or 0."""
     if choice.read_as.missing_constant is not None:
         return choice.read_as.missing_constant
     return 0.0 if choice.lower is None or choice.max_total is not None else choice.lower
