@@ -270,8 +270,8 @@ def list_reading_differences(choice: Choice) -> list[str]:
         if not table_layout.dropped_column:
             rule_text = f"replaces it by {table_layout.missing_constant!r}"
         differences.append(
-            f"If a value is missing or no finite number, this program {rule_text}, as the page does. Do not choose "
-            "this rule because you saw such a value: epsilon does not cover that choice."
+            f"If a value is missing or no number up to ±1e100, this program {rule_text}, as the page does. Do not "
+            "choose this rule because you saw such a value: epsilon does not cover that choice."
         )
     elif choice.number_columns and not choice.is_of_public_data:
         differences.append(
