@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import partial
 
 import streamlit as st
 
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, write_file_name
 from dpcore.report.release_sheet import PRINTED, ReleaseSheet, build_sheet
 from pages.release_sheet.question import QUESTION
 from pages.shared.base import catalogue, keys
 from pages.shared.card import cards, code_panel
 from pages.shared.fields import fields
-from pages.shared.screen import layout
+from pages.shared.render import question_page
+from pages.shared.screen import layout, other_bounds
 from pages.shared.session import session
 
 
@@ -26,7 +29,18 @@ def draw_body(slots: layout.PageSlots) -> None:
     sheets_by_name = {name: sheet for name, sheet in possible_sheets.items() if sheet is not None}
     if not sheets_by_name:
         with slots.notes:
-            st.markdown("**Nothing to state yet.** Open the page of the number that you release:")
+            if not session.dataset().is_private:
+                st.markdown("**Nothing to state yet.** See what a sheet holds:")
+                fields.button(
+                    "Example: the count of these rows",
+                    "release_sheet_example",
+                    "tag",
+                    _keep_example,
+                    is_main=True,
+                )
+            st.markdown(
+                "**To state a number of yours**, open the page that it is released on, then come back:"
+            )
             for question in catalogue.PAGES:
                 if question.group == QUESTION.group and question is not QUESTION:
                     st.page_link(question.path, label=question.title, icon=question.icon)
@@ -59,6 +73,14 @@ def draw_body(slots: layout.PageSlots) -> None:
             if expander.open:
                 with expander:
                     draw()
+
+
+def _keep_example() -> None:
+    """Keep the count of the rows in use as a release, as *Sum and count* would show it; called before the page runs."""
+    question = catalogue.find_page("Sum and count")
+    with contextlib.suppress(InvalidInput):
+        answer = other_bounds.build_answer(question, session.dataset())
+        question_page.keep_release(question, answer, answer, f"{question.name}_card")
 
 
 def _ask_for_numbers(question_name: str, sheet: ReleaseSheet) -> dict[str, str]:
