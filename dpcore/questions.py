@@ -17,7 +17,7 @@ import importlib
 import inspect
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,8 @@ from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from dpcore.reply import Reply
 
 COLUMNS = {
@@ -150,7 +152,7 @@ def command_of(call_name: str) -> str:
     return (call_name if short_name == "count" else short_name).replace("_", "-")
 
 
-def call_of(call_name: str) -> Callable[..., Reply]:
+def call_of(call_name: str) -> Callable[..., Reply | pd.DataFrame]:
     """Build the function that asks a question.
 
     Args:
@@ -162,8 +164,11 @@ def call_of(call_name: str) -> Callable[..., Reply]:
     question = QUESTIONS[call_name]
     build_answer, parameters_type, _ = _answer_types(question)
 
-    def call(data: Any = None, **settings: Any) -> Reply:
-        """Ask the question of data, with columns and settings by name, and return its reply."""
+    def call(data: Any = None, **settings: Any) -> Reply | pd.DataFrame:
+        """Ask the question of data, with columns and settings by name; return its reply, a table for several ε."""
+        epsilon = settings.get("epsilon")
+        if isinstance(epsilon, Iterable) and not isinstance(epsilon, str):
+            return tabulate_replies(call_name, data, settings, list(epsilon))
         return reply_of(call_name, data, settings)
 
     call.__name__ = call.__qualname__ = call_name
@@ -229,6 +234,44 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     purpose_sentence = (inspect.getdoc(build_answer) or "").partition("\n")[0]
     package_name = f"dpcore.{question.package_name}.answer"
     return Reply(answer, (call_name, call_and_settings[1]), package_name, purpose_sentence, dataset, subject)
+
+
+def tabulate_replies(
+    call_name: str, data: Any, settings: Mapping[str, Any], epsilons: Sequence[float]
+) -> pd.DataFrame:
+    """Answer a question at several epsilons, and read the data once.
+
+    Args:
+        call_name: One of `QUESTIONS`.
+        data: As the call takes it.
+        settings: Likewise.
+        epsilons: At least one.
+
+    Returns:
+        A row for each epsilon (index), with bound, error, relative error (NaN if unknown), verdict and reply.
+
+    Raises:
+        InvalidInput: All that is wrong with data and settings.
+    """
+    import pandas as pd
+
+    if not epsilons:
+        raise refuse("epsilon is an empty list", remedy="Give at least one")
+    question, replies = QUESTIONS[call_name], []
+    for epsilon in epsilons:
+        replies.append(reply_of(call_name, data, {**settings, "epsilon": epsilon}))
+        if data is not None:
+            data = replies[0].subject
+            settings = {key: settings[key] for key in settings if key not in question.column_arguments}
+    relative_errors = [reply.answer.relative_error for reply in replies]
+    columns = {
+        "bound": [reply.bound for reply in replies],
+        "error": [reply.error for reply in replies],
+        "relative_error": [float("nan") if r is None else r.share for r in relative_errors],
+        "verdict": ["" if r is None else r.verdict.value for r in relative_errors],
+        "reply": replies,
+    }
+    return pd.DataFrame(columns, index=pd.Index(epsilons, name="epsilon"))
 
 
 def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any:

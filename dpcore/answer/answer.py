@@ -239,6 +239,21 @@ class Number:
         return self.clipboard_text or (self.text if self.value is None else wording.digits(self.value))
 
 
+@dataclass(frozen=True)
+class Stored:
+    """A result in place of the function that computes it, for a pickle.
+
+    Attributes:
+        result: What the function returned.
+    """
+
+    result: Any
+
+    def __call__(self) -> Any:
+        """Return the result."""
+        return self.result
+
+
 @dataclass(frozen=True, eq=False)
 class Answer:
     """The answer to a question.
@@ -324,6 +339,19 @@ class Answer:
     def all_assumptions(self) -> tuple[str, ...]:
         """Return the assumptions, with the one that a release adds for every question."""
         return self.assumptions + (RELEASE_ASSUMPTION,) * isinstance(self.disclosure, ReleaseFacts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: all functions are called once, and nothing is kept that needs the data."""
+        state = {f.name: getattr(self, f.name) for f in fields(self)}
+        state |= {"solution": None, "files": {}, "sections": {}}
+        state["plots"] = {key: Stored(make_plot()) for key, make_plot in self.plots.items()}
+        state["bound"] = self.bound() if callable(self.bound) else self.bound
+        state["make_methods"] = Stored(self.methods)
+        if self.write_choice is not None:
+            state["write_choice"] = Stored(self.write_choice())
+        if self.code is not None:
+            state["code"] = replace(self.code, source=self.code.forms)
+        return state
 
     def __str__(self) -> str:
         """Return headline, two numbers, verdict, near-optimal range or the detail's first sentence, label; as lines."""

@@ -270,8 +270,8 @@ def list_reading_differences(choice: Choice) -> list[str]:
         if not table_layout.dropped_column:
             rule_text = f"replaces it by {table_layout.missing_constant!r}"
         differences.append(
-            f"Where a value is missing or no finite number, this program {rule_text}, as the page does. That rule must "
-            "not be chosen because such a value was seen: no epsilon covers that look."
+            f"Where a value is missing or no number up to ±1e100, this program {rule_text}, as the page does. That "
+            "rule must not be chosen because such a value was seen: no epsilon covers that look."
         )
     elif choice.number_columns and not choice.is_of_public_data:
         differences.append(

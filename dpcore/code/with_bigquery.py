@@ -126,12 +126,12 @@ def _describe_reading(choice: Choice) -> list[str]:
         notes.append("Rows that name no user are left out here; in Sweet Spot they count as one user.")
     if choice.read_as.dropped_column:
         notes.append(
-            "Rows whose value is no finite number are left out, as on the page. Load the column as numbers."
+            "Rows whose value is no number up to ±1e100 are left out, as on the page. Load the column as numbers."
         )
     elif choice.quantity in OF_VALUES:
         notes.append(
-            f"A value that is no finite number (NULL, other text than yes or no, marks between thousands) counts as "
-            f"{_choose_replacement(choice)!r}, so that no cell stops the query. Load the column as numbers."
+            f"A value that is no number up to ±1e100 (NULL, other text than yes or no, marks between thousands) counts "
+            f"as {_choose_replacement(choice)!r}, so that no cell stops the query. Load the column as numbers."
         )
     return notes
 
@@ -205,7 +205,7 @@ def write_statements(choice: Choice) -> str:
 
 
 def _choose_replacement(choice: Choice) -> float:
-    """Return the replacement of a value that is not a finite number: that of the page, the lower end, or 0."""
+    """Return the replacement of a value that is no number: that of the page, the lower end, or 0."""
     if choice.read_as.missing_constant is not None:
         return choice.read_as.missing_constant
     return 0.0 if choice.lower is None or choice.max_total is not None else choice.lower

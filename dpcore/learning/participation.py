@@ -68,9 +68,9 @@ class PowerLaw:
         """Return p_1, the share of the heaviest user."""
         return 1.0 / self.normaliser
 
-    def probability(self, users: npt.ArrayLike) -> FloatArray:
+    def probability(self, user_numbers: npt.ArrayLike) -> FloatArray:
         """Return p_j at user numbers j >= 1, any shape (real numbers allowed, for integrals)."""
-        return np.asarray(np.asarray(users, dtype=np.float64) ** -self.exponent / self.normaliser)
+        return np.asarray(np.asarray(user_numbers, dtype=np.float64) ** -self.exponent / self.normaliser)
 
     def _zeta_from(self, first_users: FloatArray) -> FloatArray:
         """Return the Hurwitz zeta function of each first user: the sum over j >= that number of j^-(1 + alpha)."""
@@ -78,9 +78,9 @@ class PowerLaw:
 
         return np.asarray(zeta(self.exponent, first_users))
 
-    def compute_tail_mass(self, users: npt.ArrayLike) -> FloatArray:
+    def compute_tail_mass(self, user_numbers: npt.ArrayLike) -> FloatArray:
         """Return the mass of all users beyond number K, the sum over j > K of p_j; K whole, any shape."""
-        return self._zeta_from(np.asarray(users, dtype=np.float64) + 1.0) / self.normaliser
+        return self._zeta_from(np.asarray(user_numbers, dtype=np.float64) + 1.0) / self.normaliser
 
     def users_above(self, shares: npt.ArrayLike) -> FloatArray:
         """Return K(share), the number of users with p_j > share, for share > 0 of any shape; float64, whole."""

@@ -267,11 +267,9 @@ def sum_tails(values: Values | None, ends: FloatArray, cap: int = 1) -> tuple[In
     # Within each user the largest first, whose j-th alone decides whether j rows lie above an end. A row weighs
     # (min(h, s) / h) / s = 1 / max(h, s) users.
     row_order = np.lexsort((-values.values, values.user_codes))
-    user_codes, ordered_values = values.user_codes[row_order], values.values[row_order]
-    user_starts = np.flatnonzero(np.r_[True, np.diff(user_codes) != 0])
-    sizes = np.diff(np.r_[user_starts, user_codes.size])
+    ordered_values, user_starts, sizes = values.values[row_order], values.first_entries, values.rows_per_user
     user_size_per_row = np.repeat(sizes, sizes)
-    row_ranks = np.arange(1, user_codes.size + 1) - np.repeat(user_starts, sizes)
+    row_ranks = np.arange(1, ordered_values.size + 1) - np.repeat(user_starts, sizes)
     # A user whose j largest rows lie above adds floor(j 2^20 / max(h, s)): the j-th adds the difference.
     row_divisors = np.maximum(user_size_per_row, cap)
     added_steps = row_ranks * RESOLUTION // row_divisors - (row_ranks - 1) * RESOLUTION // row_divisors
@@ -294,8 +292,7 @@ def scale_deviations(values: Values, centre: float, max_contributions: int) -> V
         centre: M, public or drawn before.
         max_contributions: h.
     """
-    starts = np.flatnonzero(np.r_[True, np.diff(values.user_codes) != 0])
-    sizes = np.diff(np.r_[starts, values.user_codes.size])
+    starts, sizes = values.first_entries, values.rows_per_user
     # Divided before the sum, which must not overflow: the draw would fail for some tables only.
     means = np.add.reduceat(values.values / np.repeat(sizes, sizes), starts)
     weights = np.minimum(sizes, max_contributions) / max_contributions

@@ -44,7 +44,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram, FloatArray
-from dpcore.data.totals_per_user import expand_rows
+from dpcore.data.binned_values import expand_rows
 from dpcore.dataset import Values
 from dpcore.quantile.base_distribution import Base, CandidateBase
 from dpcore.quantile.distribution import QuantileOutput

@@ -262,18 +262,9 @@ def _discard() -> None:
 
 def _choose_summary(dataset: Dataset) -> None:
     """Show a distribution of pairs or binned values, the choice of their label, and the buttons."""
-    users_text, pair_sizes = wording.counted(dataset.histogram.num_users, "user"), dataset.pair_sizes
-    if pair_sizes is not None:
-        pairs_text = wording.counted(int(pair_sizes.pairs.sum()), "pair")
-        groups_text = wording.counted(pair_sizes.task_rows.size, "group")
-        summary_text = f"{pairs_text} of {users_text} and {groups_text} of {wording.plain(pair_sizes.label)}"
-        page_text = "*Group by* answers"
-    else:
-        assert dataset.values is not None
-        assert dataset.values.bins is not None
-        summary_text = f"{wording.plain(dataset.values.column)} of {users_text} in {dataset.values.bins.text}"
-        page_text = "*Mean* and *Quantile* answer"
-    st.markdown(f"**{wording.plain(dataset.name)}**: {summary_text}.")
+    users_text = wording.counted(dataset.histogram.num_users, "user")
+    st.markdown(f"**{users_text}.** {wording.plain(dataset.source, 300)}")
+    page_text = "*Mean* and *Quantile* answer" if dataset.pair_sizes is None else "*Group by* answers"
     st.caption(f"{page_text} from these numbers. Nothing can check that they are true.")
     disclosure = columns.choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
     if uploads.use_or_discard("use_distribution", "discard_distribution", _discard):

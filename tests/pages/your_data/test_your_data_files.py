@@ -521,10 +521,11 @@ def test_binned_values_are_opened_and_answer_a_mean_and_a_quantile():
     ).encode()
     app = panel()
     check(app.file_uploader[0].set_value([("values.json", content, "application/json")]).run())
-    assert "minutes of 2 users in 5 bins of width 2 from 0 to 10" in shown_texts(app)
-    check(app.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
+    assert "2 users" in shown_texts(app)
+    assert "values by user in 5 bins of width 2 from 0 to 10" in shown_texts(app)
     check(app.button(key="use_distribution").click().run())
     assert data(app).values == values
+    assert data(app).is_private
     go(app, "Mean")
     assert (app.number_input(key="mean.lower").value, app.number_input(key="mean.upper").value) == (0.0, 10.0)
     assert "Values were counted in 5 bins of width 2" in shown_texts(app)
