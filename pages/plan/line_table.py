@@ -24,7 +24,7 @@ _mount_table = st.components.v2.component(
     js=(_FILES / "line_table.js").read_text(encoding="utf-8"),
 )
 _KEY = "plan_table"
-EXAMPLE = {"users", "rows"}
+EXAMPLE = "users", "rows"
 """Lines that need no more than rows per user."""
 
 
@@ -45,13 +45,13 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
         needs += ["Statistics per group need data with groups."] * (dataset.pairs is None)
         if needs:
             st.caption(" ".join(needs))
-        if EXAMPLE <= set(list_offered(dataset)):
+        if set(EXAMPLE) <= set(list_offered(dataset)):
             fields.button(
                 "Example: users and rows",
                 "plan_example",
                 "add",
                 add_lines,
-                sorted(EXAMPLE)[::-1],
+                EXAMPLE,
                 is_main=True,
             )
     _draw_buttons(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from functools import partial
 
 import streamlit as st
@@ -29,21 +28,15 @@ def draw_body(slots: layout.PageSlots) -> None:
     sheets_by_name = {name: sheet for name, sheet in possible_sheets.items() if sheet is not None}
     if not sheets_by_name:
         with slots.notes:
-            if not session.dataset().is_private:
-                st.markdown("**Nothing to state yet.** See what a sheet holds:")
-                fields.button(
-                    "Example: the count of these rows",
-                    "release_sheet_example",
-                    "tag",
-                    _keep_example,
-                    is_main=True,
-                )
             st.markdown(
-                "**To state a number of yours**, open the page that it is released on, then come back:"
+                "**Nothing to state yet.** Open the page of the number that you release, then come back:"
             )
             for question in catalogue.PAGES:
                 if question.group == QUESTION.group and question is not QUESTION:
                     st.page_link(question.path, label=question.title, icon=question.icon)
+            if not session.dataset().is_private:
+                label = "See an example: the count of these rows"
+                fields.button(label, "release_sheet_example", "tag", _keep_example, is_main=True)
         return
     newest_name = next(iter(sheets_by_name))
     title_by_name = {name: sheet.title for name, sheet in sheets_by_name.items()}
@@ -76,11 +69,13 @@ def draw_body(slots: layout.PageSlots) -> None:
 
 
 def _keep_example() -> None:
-    """Keep the count of the rows in use as a release, as *Sum and count* would show it; called before the page runs."""
+    """Keep the release that *Sum and count* would show, or open that page if it refuses; called before the run."""
     question = catalogue.find_page("Sum and count")
-    with contextlib.suppress(InvalidInput):
+    try:
         answer = other_bounds.build_answer(question, session.dataset())
         question_page.keep_release(question, answer, answer, f"{question.name}_card")
+    except InvalidInput:
+        st.session_state[keys.TOUR_GOES_TO] = question.path
 
 
 def _ask_for_numbers(question_name: str, sheet: ReleaseSheet) -> dict[str, str]:

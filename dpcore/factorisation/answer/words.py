@@ -124,11 +124,12 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     if verdict is None:
         return noise_numbers
     recommended_kind = FACTORISATION if verdict.is_worth_it else RatingStudy.baseline
-    rival_kind = RatingStudy.baseline if verdict.is_worth_it else FACTORISATION
-    rival_name, rival_error = (
-        "Item means" if verdict.is_worth_it else "Factorisation",
-        verdict.find_measure(rival_kind)[0],
-    )
+    reference_numbers = [
+        Number(name, f"{score:.4f}", f"({kind.value})", value=score)
+        for name, kind in (("Item means", RatingStudy.baseline), ("Factorisation", FACTORISATION))
+        if kind is FACTORISATION or verdict.is_worth_it
+        for score in (verdict.find_measure(kind)[0],)
+    ]
     error, half_width = verdict.find_measure(recommended_kind)
     interval_number = Number("Seeds", "only one", "so no interval")
     if math.isfinite(half_width):
@@ -143,7 +144,7 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     }
     return (
         Number(f"Test error (RMSE), {recommended_kind.value}", f"{error:.4f}", value=error),
-        Number(rival_name, f"{rival_error:.4f}", f"({rival_kind.value})", value=rival_error),
+        *reference_numbers,
         interval_number,
         *(
             Number(

@@ -75,7 +75,7 @@ def _read_parameters(question: Question) -> object:
     """
     assert question.parameters is not None
     state = st.session_state
-    values_by_name = {"epsilon": state.get(keys.EPSILON)}
+    values_by_name = {"epsilon": state.get(keys.EPSILON, setting.DEFAULT_EPSILON)}
     for name, field in question.fields.items():
         is_set = question.widgets[name] in state
         values_by_name[name] = setting.read_value(question, name) if is_set else field.initial
