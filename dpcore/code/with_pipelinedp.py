@@ -96,12 +96,15 @@ def _list_differences(choice: Choice) -> list[str]:
     return differences
 
 
+def list_percents(choice: Choice) -> list[float]:
+    """List the quantiles in percent, to 13 digits, since 0.07 * 100 is 7.000000000000001."""
+    return [float(f"{100 * quantile:.13g}") for quantile in choice.quantiles]
+
+
 def _render_body(choice: Choice) -> str:
     """Render the program without its head."""
-    # To 13 digits, since 0.07 * 100 is 7.000000000000001.
-    percents = [float(f"{100 * quantile:.13g}") for quantile in choice.quantiles]
     release_noise = find_release_noise(choice, Program.PIPELINEDP)
-    template_values: dict[str, Any] = {"percents": percents, "noise": release_noise}
+    template_values: dict[str, Any] = {"percents": list_percents(choice), "noise": release_noise}
     template_values["public_rows"] = common.PUBLIC_ROWS
     template_values["composes_losses"] = composes_losses(choice)
     selection = choice.selection

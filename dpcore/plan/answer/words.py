@@ -280,7 +280,8 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
         "ε does not cover the choice of shares and bounds: if they were computed from private data, they leak",
     ]
     for line in solution.planned_lines:
-        sentences += [f"Mean: {assumption[0].lower()}{assumption[1:]}" for assumption in line.assumptions]
+        label = wording.capital(line.line.label)
+        sentences += [f"{label}: {assumption[0].lower()}{assumption[1:]}" for assumption in line.assumptions]
     if LineStatistic.MEAN in line_statistics:
         sentences.append(
             "The error of a mean is the delta-method approximation, good while noise is small beside the rows kept"

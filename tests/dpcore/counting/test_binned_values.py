@@ -28,6 +28,7 @@ from dpcore.data.value_bins import ValueBins
 from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean.parameters import Counts
 from dpcore.mean.table_values import clamp
+from dpcore.report import script
 
 # Ibis 12.0 still calls what DuckDB 2.0 renames.
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
@@ -251,9 +252,21 @@ def test_quantiles_of_the_file_are_near_those_of_the_rows(counted):
     settings_given = {"epsilon": 1, "lower": 0, "upper": 100, "weighting": "smooth", "program": "python"}
     truth = ss.quantile_bound(EVENTS, user="user_id", value="amount", **settings_given)
     reply = ss.quantile_bound(counted, **settings_given)
+    plan = ss.plan_bounds(counted, epsilon=1, lower=0, upper=100, lines="mean\nmedian")
+    assert sum("counted in 50 bins" in text and text.startswith("Median: ") for text in plan.assumptions) == 1
     for mine, exact in zip(reply.solution.exact_quantiles, truth.solution.exact_quantiles, strict=True):
         assert abs(mine - exact) <= 2.0
     assert any("ranks of edges are exact" in text for text in reply.assumptions)
+
+
+def test_a_script_reads_the_file_again(counted, monkeypatch):
+    dataset, code, names = to_dataset(counted), script.Code(), {}
+    monkeypatch.chdir(counted.parent)
+    for public_only in (False, True):
+        cell_code = script.write_dataset_cell(code, script.Source(dataset, needs_rows=True), public_only)
+        assert "'values.json'" in cell_code
+        exec("\n".join([*code.list_import_lines(), cell_code]), names)
+        assert names["data"] == dataset
 
 
 def test_a_file_and_a_session_file_hold_what_was_counted(counted):
