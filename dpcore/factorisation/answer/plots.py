@@ -140,8 +140,11 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         if model_kind.is_private:
             lows, highs = _compute_interval_ends(means, half_widths)
             label = f"Factorisation, {model_kind.value}" if model_kind is FACTORISATION else ""
-            whiskers = {"low_ends": lows, "high_ends": highs}
-            items.append(Curve(model_kind.value, epsilons, means, label=label, **whiskers, **options))
+            items.append(
+                Curve(
+                    model_kind.value, epsilons, means, low_ends=lows, high_ends=highs, label=label, **options
+                )
+            )
         else:
             items.append(Curve(model_kind.value, axis_limits, [float(means[0])] * 2, **options))
     if page_epsilon is not None and epsilon_axis.contains(page_epsilon):

@@ -343,7 +343,7 @@ def test_the_page_shows_what_the_core_finds(page, full_solution):
     app.session_state["training.measure"], app.session_state["training.over"] = Measure.LOSS, ScoreUnit.ROWS
     for tab in ("Rows and users", "Theory", "Downloads", "How this is computed"):
         open_tab(app, tab)
-    assert "A bound that follows." in shown_texts(app)
+    assert "A bound that follows the users." in shown_texts(app)
 
 
 def test_a_slider_moved_back_has_its_answer_at_once(page):
