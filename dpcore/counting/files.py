@@ -276,6 +276,15 @@ def read_summary(
     return read_content(content, path.name if names is None else names[0], provenance)
 
 
+def read_if_summary(data: Any, provenance: Disclosure | ReleaseFacts = Disclosure.PRIVATE) -> Any:
+    """Return the dataset of a file of summaries that data name and that can be read; other data unchanged."""
+    with suppress(InvalidInput, OSError):
+        paths = list_paths(data)
+        if paths and find_summaries(paths):
+            return read_summary(paths, provenance=provenance)
+    return data
+
+
 @convert_system_errors()
 def open_files(
     paths: Sequence[str | Path | MemoryFile],

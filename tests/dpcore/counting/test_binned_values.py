@@ -28,6 +28,7 @@ from dpcore.data.value_bins import ValueBins
 from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean.parameters import Counts
 from dpcore.mean.table_values import clamp
+from dpcore.private_selection import select_privately, select_range
 from dpcore.report import script
 
 # Ibis 12.0 still calls what DuckDB 2.0 renames.
@@ -257,6 +258,17 @@ def test_quantiles_of_the_file_are_near_those_of_the_rows(counted):
     for mine, exact in zip(reply.solution.exact_quantiles, truth.solution.exact_quantiles, strict=True):
         assert abs(mine - exact) <= 2.0
     assert any("ranks of edges are exact" in text for text in reply.assumptions)
+
+
+def test_a_bound_and_a_range_are_drawn_from_the_file(counted):
+    settings_given = {"epsilon": 1, "highest_total": 20_000}
+    drawn = [ss.sum_bound(each, **settings_given).draw(100.0) for each in (counted, to_dataset(counted))]
+    truth = ss.sum_bound(EVENTS, user="user_id", value="amount", epsilon=1).bound
+    for each in (*drawn, select_privately("sum_bound", str(counted), settings_given, 100.0)):
+        # At an epsilon of 100 a draw lies next to the best bound.
+        assert each.bound == pytest.approx(truth, rel=0.25)
+    selection = select_range(counted, epsilon=1, unit=1, largest=200, users=400, max_contributions=17)
+    assert "DP release" in str(selection)
 
 
 def test_a_script_reads_the_file_again(counted, monkeypatch):
