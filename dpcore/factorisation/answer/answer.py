@@ -72,6 +72,7 @@ def build_answer(
         sections=build_sections(solution),
         bound=lambda: tabulate_budget(solution),
         error=None if solution.verdict is None else numbers[0].value,
+        relative_error=words.measure_relative_error(solution.verdict),
     )
 
 

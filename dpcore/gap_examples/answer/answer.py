@@ -55,12 +55,21 @@ def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
     cap, noise_text = comparison.cap_choice.max_contributions, wording.number(noise_ratio)
     rows_text, noise_unit = wording.counted(cap, "row"), wording.agreeing(noise_ratio, "row", "rows")
     max_note = f"(at most {math.sqrt(two_groups.compute_supremum().ratio):.4f})"
-    error_text, error_help = f"{error_ratio:.4f}", "Standard errors."
+    gain_text, error_text = format_gain(ratio), f"{error_ratio:.4f}"
+    error_help = "Standard error with the best bound over that with the best smooth weights."
     ratio_help = "Variance of the mean with the best bound over that with the best smooth weights."
     noise_help = "2 (B/ε)²/σ²: the noise if one user holds all the weight, in variances of a row."
     return (
-        Number("Variance, bounded : weights", f"{ratio:.4f}", "", ratio_help, ratio, key="ratio"),
-        Number("Error, bounded : weights", error_text, max_note, error_help, error_ratio, key="error_ratio"),
+        Number(
+            "Best bound against weights",
+            gain_text,
+            "more variance",
+            f"{ratio_help} It is {ratio:.4f}.",
+            ratio,
+            key="ratio",
+            clipboard_text=gain_text,
+        ),
+        Number("Ratio of errors", error_text, max_note, error_help, error_ratio, key="error_ratio"),
         Number("Best bound", rows_text, "per user", "Least variance.", cap, ROWS_UNIT, "max_contributions"),
         Number("Noise ratio ρ", noise_text, noise_unit, noise_help, noise_ratio, "rows", "noise_ratio"),
     )

@@ -167,7 +167,7 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
     fifth_ratios = [ratio for b in comparison.buckets for ratio in (b.ratio, b.ratio, math.nan)]
     fifths_curve = Curve("Fifths of the tasks", fifth_sizes, fifth_ratios, WEIGHTS_STYLE, symbol="circle")
     ratio_axis = replace(_build_ratio_axis(comparison), title="Error, 1 = uniform")
-    error_items = (fifths_curve, Curve(UNIFORM_WEIGHTS, sizes[[0, -1]], [1.0, 1.0], UNIFORM_STYLE))
+    error_items = (fifths_curve, Curve("Uniform", sizes[[0, -1]], [1.0, 1.0], UNIFORM_STYLE, is_unnamed=True))
     error_plot = Plot(
         "many-tasks-fifths", "", "", SIZE_AXIS, ratio_axis, error_items, comparison.tasks.disclosure
     )

@@ -275,7 +275,7 @@ def build_answer(
             code=write_forms(solution, dataset),
             near_optimal=words.describe_near_optimal(solution),
             error_parts=words.list_error_parts(solution),
-            relative_error=None if solution.is_mean else words.measure_relative_error(solution),
+            relative_error=words.measure_relative_error(solution),
             alternative=words.find_alternative(solution),
             sections=build_sections(solution),
             plots={**answer.plots, **_list_plots(solution, provenance)},

@@ -198,6 +198,7 @@ def build_answer(
         else lambda: words.write_methods(solution, dataset),
         bound=lambda: _tabulate(solution),
         error=numbers[1].value,
+        relative_error=words.measure_relative_error(solution),
         sections=SECTIONS,
     )
     certificate = proofs[0][1] if proofs else None

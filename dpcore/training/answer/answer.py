@@ -325,6 +325,8 @@ def build_answer(
         make_methods=lambda: words.write_methods(solution),
         files={"training_runs.csv": lambda: write_runs(solution.table, solution.data.provenance)},
         sections=SECTIONS,
+        error=solution.average(Measure.LOSS),
+        relative_error=words.measure_relative_error(solution),
     )
     return add_choice(
         answer,
