@@ -19,7 +19,7 @@ import importlib
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,8 @@ from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from dpcore.reply import Reply
 
 COLUMNS = {
@@ -37,16 +39,16 @@ COLUMNS = {
     "missing": 'If a value is missing or no number: "drop" leaves the row out, a public number replaces the value. '
     "By default such data are refused. A rule that is chosen because a blank was seen is a look at the data.",
     "sheet": "The sheet of a workbook; by default the first.",
-    "separator": "What stands between fields of text, such as ; or tab or blank; by default it is detected.",
+    "separator": "The character between fields of text, such as ; or tab or blank; by default it is detected.",
     "label": "The column that is predicted: numbers, or words of which `positive` names one.",
     "features": "The columns that it is predicted from: numbers as they are, others one-hot. By default all.",
     "levels": "The public list of a column's levels, the reference level first, by column; by default off the cells.",
-    "intercept": "Whether a column of ones comes first.",
+    "intercept": "True to put a column of ones first.",
     "ranges": "The public range of each column that enters as a number, lowest and highest, by column.",
     "positive": "The class of the label that counts as 1; all others are -1. By default labels are numbers.",
     "disclosure": '"private" or "public", or the facts of a DP release; the answer carries the label.',
 }
-"""What says how the data are read, with its help; everything else is the question's."""
+"""Arguments that say how to read the data, with their help; all others belong to the question."""
 LABEL_ARGUMENTS = ("label", "features", "levels", "intercept")
 """Those of a table with a label that is predicted from features."""
 
@@ -152,7 +154,7 @@ def command_of(call_name: str) -> str:
     return (call_name if short_name == "count" else short_name).replace("_", "-")
 
 
-def call_of(call_name: str) -> Callable[..., Reply]:
+def call_of(call_name: str) -> Callable[..., Reply | pd.DataFrame]:
     """Build the function that asks a question.
 
     Args:
@@ -164,8 +166,11 @@ def call_of(call_name: str) -> Callable[..., Reply]:
     question = QUESTIONS[call_name]
     build_answer, parameters_type, _ = _answer_types(question)
 
-    def call(data: Any = None, **settings: Any) -> Reply:
-        """Ask the question of data, with columns and settings by name, and return its reply."""
+    def call(data: Any = None, **settings: Any) -> Reply | pd.DataFrame:
+        """Ask the question of data, with columns and settings by name; return its reply, a table for several ε."""
+        epsilon = settings.get("epsilon")
+        if isinstance(epsilon, Iterable) and not isinstance(epsilon, str):
+            return tabulate_replies(call_name, data, settings, list(epsilon))
         return reply_of(call_name, data, settings)
 
     call.__name__ = call.__qualname__ = call_name
@@ -235,7 +240,7 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
 
 @contextlib.contextmanager
 def _pause_collector() -> Iterator[None]:
-    """Pause the search for unreachable cycles of objects while 900 modules load: it takes a sixth of a first call."""
+    """Pause the search for unreachable cycles of objects while a first call loads 900 modules: that took 0.1 s."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -247,6 +252,44 @@ def _pause_collector() -> Iterator[None]:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
+
+
+def tabulate_replies(
+    call_name: str, data: Any, settings: Mapping[str, Any], epsilons: Sequence[float]
+) -> pd.DataFrame:
+    """Answer a question at several epsilons, and read the data once.
+
+    Args:
+        call_name: One of `QUESTIONS`.
+        data: As the call takes it.
+        settings: Likewise.
+        epsilons: At least one.
+
+    Returns:
+        A row for each epsilon (index), with bound, error, relative error (NaN if unknown), verdict and reply.
+
+    Raises:
+        InvalidInput: All that is wrong with data and settings.
+    """
+    import pandas as pd
+
+    if not epsilons:
+        raise refuse("epsilon is an empty list", remedy="Give at least one")
+    question, replies = QUESTIONS[call_name], []
+    for epsilon in epsilons:
+        replies.append(reply_of(call_name, data, {**settings, "epsilon": epsilon}))
+        if data is not None:
+            data = replies[0].subject
+            settings = {key: settings[key] for key in settings if key not in question.column_arguments}
+    relative_errors = [reply.answer.relative_error for reply in replies]
+    columns = {
+        "bound": [reply.bound for reply in replies],
+        "error": [reply.error for reply in replies],
+        "relative_error": [float("nan") if r is None else r.share for r in relative_errors],
+        "verdict": ["" if r is None else r.verdict.value for r in relative_errors],
+        "reply": replies,
+    }
+    return pd.DataFrame(columns, index=pd.Index(epsilons, name="epsilon"))
 
 
 @_pause_collector()
@@ -449,7 +492,7 @@ def _write_docstring(question: Question, parameters_type: Any, build_answer: Any
     ending_match = re.search(r"^(Examples|Source):.*", remainder, flags=re.MULTILINE | re.DOTALL)
     counts_phrase = "" if question.table_module else "rows per user as a list; a `ContributionHistogram`; "
     none_sentence = (
-        " None where the settings below name what is asked about." if question.default_data else ""
+        " You need no data if the settings below define the example." if question.default_data else ""
     )
     docstring_lines = [
         first_paragraph,

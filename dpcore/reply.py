@@ -11,8 +11,9 @@ import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpcore.answer import Answer, Plot, section
 from dpcore.code import LIBRARIES, Code, write
@@ -25,7 +26,13 @@ from dpcore.report.markup import to_plain_text
 from dpcore.report.script import Call, Source, write_script
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
+
+    from dpcore.answer.answer import Proof
+    from dpcore.answer.methods import Methods
+    from dpcore.common.privacy import Provenance
 
 
 LIBRARY_BY_NAME = {library.name.lower(): library for library in LIBRARIES}
@@ -57,6 +64,9 @@ class Figures(Mapping[str, Any]):
 class Reply:
     """The answer to one question.
 
+    A pickle holds the call, the numbers, the plots, the programs, the label and the digest of the data, but no data,
+    unless `keep_data` was called. Two replies are equal if call, data and numbers are.
+
     The other attributes are those of the answer: ``headline``, ``detail``, ``facts``, ``assumptions``, ``proofs``,
     ``plots``, ``methods``, ``parameters``, ``disclosure``.
 
@@ -84,10 +94,55 @@ class Reply:
     data: Dataset | None = None
     subject: Any = None
 
+    if TYPE_CHECKING:  # What `__getattr__` takes from the answer.
+        headline: ClassVar[str]
+        detail: ClassVar[str]
+        near_optimal: ClassVar[str]
+        facts: ClassVar[Mapping[str, str]]
+        all_assumptions: ClassVar[tuple[str, ...]]
+        proofs: ClassVar[tuple[Proof, ...]]
+        plots: ClassVar[Mapping[str, Callable[[], Plot]]]
+        methods: ClassVar[Methods | None]
+        parameters: ClassVar[Any]
+        disclosure: ClassVar[Provenance]
+        verdict_sentence: ClassVar[str]
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "answer":
             raise AttributeError(name)
         return getattr(self.answer, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        stored_facts = {"data_digest": self.data_digest, "notes": self.notes}
+        reply_fields = (self.answer, self.call, self.package_name, self.purpose_sentence)
+        return _restore, (type(self), reply_fields, stored_facts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Reply) or type(self) is not type(other):
+            return NotImplemented
+        return (self.call, self.data_digest, self.answer.numbers, self.disclosure) == (
+            (other.call, other.data_digest, other.answer.numbers, other.disclosure)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.call[0], self.data_digest))
+
+    def keep_data(self) -> Reply:
+        """Return this reply with its data in its pickle, which computes the answer again: mind where the pickle lies.
+
+        Raises:
+            InvalidInput: The data are gone, as this reply comes from a pickle or was drawn privately.
+        """
+        if self.data is None and self.subject is None:
+            raise refuse("this reply has no data to keep; ask the question again")
+        return ReplyWithData(
+            self.answer, self.call, self.package_name, self.purpose_sentence, self.data, self.subject
+        )
+
+    @cached_property
+    def data_digest(self) -> str:
+        """Return the SHA-256 of the data in hexadecimal digits; empty if they are no data set."""
+        return "" if self.data is None else self.data.digest
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.answer.__dataclass_fields__})
@@ -99,7 +154,7 @@ class Reply:
 
     __repr__ = __str__
 
-    @property
+    @cached_property
     def notes(self) -> tuple[str, ...]:
         """Return the sentences on the data that a person should know, such as how many rows were left out."""
         return () if self.data is None else tuple(map(to_plain_text, self.data.notes))
@@ -236,7 +291,7 @@ class Reply:
         Raises:
             InvalidInput: Nothing needs to be drawn, or a public number is missing; the sentence says which.
         """
-        if self.data is None or self.answer.setting is None:
+        if self.data is None:
             raise refuse("there is no private draw for this answer")
         # That module asks questions, whose replies are of this one.
         select = importlib.import_module("dpcore.private_selection").select_privately
@@ -349,6 +404,23 @@ class Reply:
         notebook.display(notebook.HTML(self._repr_html_()))
         if self.answer.plots:
             notebook.display(self.figure())
+
+
+class ReplyWithData(Reply):
+    """A reply whose pickle holds the data."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        call_name, settings = self.call
+        return importlib.import_module("dpcore.questions").reply_of, (call_name, self.subject, settings)
+
+
+def _restore(
+    reply_type: type[Reply], reply_fields: tuple[Any, ...], stored_facts: Mapping[str, Any]
+) -> Reply:
+    """Build the reply of a pickle: one without data."""
+    reply = reply_type(*reply_fields)
+    vars(reply).update(stored_facts)
+    return reply
 
 
 class DrawnReply(Reply):

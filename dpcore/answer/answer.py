@@ -114,7 +114,7 @@ def _is_same(first_value: Any, second_value: Any) -> bool:
 
 BIAS, SAMPLING, NOISE = "Bias", "Sampling", "Noise"
 PART_STYLES: Mapping[str, Style] = {BIAS: Style.BIAS, SAMPLING: Style.SAMPLING, NOISE: Style.PRIVACY}
-"""What the bound itself causes, what is drawn at random besides the noise, and the noise."""
+"""Styles of the parts of an error: bias from the bound, random sampling besides the noise, and the noise."""
 
 
 @dataclass(frozen=True)
@@ -165,11 +165,13 @@ class RelativeError:
         share: The error over that size, at least 0.
         base_phrase: That size: ``the count``, or what stands in for a value that was not read.
         remark: A further sentence for the card; empty for none.
+        error_phrase: The error with its verb, the beginning of a sentence that `text` ends.
     """
 
     share: float
     base_phrase: str
     remark: str = ""
+    error_phrase: str = "the error is"
 
     @property
     def verdict(self) -> Verdict:
@@ -235,6 +237,21 @@ class Number:
     def text_to_copy(self) -> str:
         """Return the text that is copied: ``clipboard_text``, else all digits of ``value``, else ``text``."""
         return self.clipboard_text or (self.text if self.value is None else wording.digits(self.value))
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A result in place of the function that computes it, for a pickle.
+
+    Attributes:
+        result: What the function returned.
+    """
+
+    result: Any
+
+    def __call__(self) -> Any:
+        """Return the result."""
+        return self.result
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,12 +333,25 @@ class Answer:
         """Return the verdict with its reason: ``useful, the error is 1.5 % of the count.``; empty for no verdict."""
         if (relative := self.relative_error) is None:
             return ""
-        return f"{relative.verdict}, the error is {relative.text}. {relative.remark}".rstrip()
+        return f"{relative.verdict}, {relative.error_phrase} {relative.text}. {relative.remark}".rstrip()
 
     @property
     def all_assumptions(self) -> tuple[str, ...]:
         """Return the assumptions, with the one that a release adds for every question."""
         return self.assumptions + (RELEASE_ASSUMPTION,) * isinstance(self.disclosure, ReleaseFacts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: all functions are called once, and nothing is kept that needs the data."""
+        state = {f.name: getattr(self, f.name) for f in fields(self)}
+        state |= {"solution": None, "files": {}, "sections": {}}
+        state["plots"] = {key: Stored(make_plot()) for key, make_plot in self.plots.items()}
+        state["bound"] = self.bound() if callable(self.bound) else self.bound
+        state["make_methods"] = Stored(self.methods)
+        if self.write_choice is not None:
+            state["write_choice"] = Stored(self.write_choice())
+        if self.code is not None:
+            state["code"] = replace(self.code, source=self.code.forms)
+        return state
 
     def __str__(self) -> str:
         """Return headline, two numbers, verdict, near-optimal range or the detail's first sentence, label; as lines."""

@@ -1,0 +1,106 @@
+"""Replies as values: pickles, comparison, tables over epsilon, and types for editors."""
+
+from __future__ import annotations
+
+import pickle
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpcore as ss
+from dpcore.common.checks import InvalidInput
+from dpcore.data import samples
+from dpcore.reply import Reply
+
+ROOT = Path(__file__).resolve().parents[2]
+EVENTS = pd.read_csv(samples.FOLDER / "shop_events.csv").assign(
+    user_id=lambda table: "person-" + table["user_id"]
+)
+COLUMNS = {"user": "user_id", "epsilon": 1}
+CALLS = {
+    "mean_bound": {"value": "amount", "lower": 0, "upper": 100},
+    "count_bound": {},
+    "sum_bound": {"value": "amount"},
+    "group_bounds": {"group": "product"},
+    "quantile_bound": {"value": "amount", "lower": 0, "upper": 100},
+    "plan_bounds": {"lines": "users; rows"},
+    "learning_bound": {},
+    "examples_bound": {"delta": 1e-6},
+    "weights_gain": {},
+    "private_bound": {},
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_pickle_holds_the_answer_and_no_data_unless_they_are_kept(name: str) -> None:
+    reply = getattr(ss, name)(EVENTS, **COLUMNS, **CALLS[name])
+    content = pickle.dumps(reply)
+    assert b"person-" not in content
+    stored = pickle.loads(content)
+    assert stored == reply
+    assert str(stored) == str(reply)
+    assert stored.data is None
+    assert stored.data_digest == reply.data_digest != ""
+    assert stored.numbers.equals(reply.numbers)
+    assert list(stored.figures) == list(reply.figures)
+    assert stored.figure().to_json() == reply.figure().to_json()
+    if reply.forms:
+        assert stored.code() == reply.code()
+    with pytest.raises(InvalidInput, match="no data to keep"):
+        stored.keep_data()
+    whole = pickle.loads(pickle.dumps(reply.keep_data()))
+    assert whole == reply
+    assert whole.data == reply.data
+    assert whole.script() == reply.script()
+
+
+def test_replies_differ_in_data_settings_and_numbers() -> None:
+    reply = ss.count_bound(EVENTS, **COLUMNS)
+    assert reply == ss.count_bound(EVENTS, **COLUMNS)
+    assert hash(reply) == hash(ss.count_bound(EVENTS, **COLUMNS))
+    assert reply != ss.count_bound(EVENTS.iloc[1:], **COLUMNS)
+    assert reply != ss.count_bound(EVENTS, **COLUMNS, mechanism="gaussian", delta=1e-6)
+    assert reply != ss.count_bound(EVENTS, **COLUMNS, disclosure="public")
+
+
+@pytest.mark.parametrize("epsilons", [[0.1, 1, 3], (0.1, 1.0, 3.0), np.array([0.1, 1, 3])])
+def test_several_epsilons_give_a_table_with_the_reply_of_each(epsilons) -> None:
+    settings = {"user": "user_id", "value": "amount", "lower": 0, "upper": 100}
+    table = EVENTS.pipe(ss.mean_bound, epsilon=epsilons, **settings)
+    assert list(table.index) == list(epsilons)
+    for epsilon, row in table.iterrows():
+        single = ss.mean_bound(EVENTS, epsilon=epsilon, **settings)
+        assert (row["bound"], row["error"], row["reply"]) == (single.bound, single.error, single)
+        assert row["verdict"] == single.answer.relative_error.verdict.value
+
+
+@pytest.mark.parametrize(("epsilon", "sentence"), [([], "empty"), ([1, "x"], "got 'x'"), ([-1], "got -1")])
+def test_several_epsilons_are_checked(epsilon, sentence) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        ss.count_bound([1, 2], epsilon=epsilon)
+
+
+def test_the_types_of_the_calls_are_those_of_the_script_and_a_checker_reads_them(tmp_path: Path) -> None:
+    stubs = runpy.run_path(str(ROOT / ".make" / "stubs.py"))
+    assert stubs["STUB"].read_text(encoding="utf-8") == stubs["write_stub"](), "run .make/stubs.py"
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import dpcore as ss\n"
+        "reply = ss.mean_bound([1], epsilon=1, lower=0, upper=1, clamp='users')\n"
+        "reveal_type(reply)\n"
+        "reveal_type(reply.headline)\n"
+        "reveal_type(ss.count_bound([1], epsilon=[1, 2]))\n"
+        "ss.mean_bound([1], epsilon=1, lower=0, upper=1, clamp='people')\n"
+        "ss.mean_bound([1], epsilon=1, lower=0)\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "mypy", "--no-error-summary", "--config-file=", str(program)]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    for part in ('"dpcore.reply.Reply"', '"str"', "DataFrame", "No overload variant", "program.py:7"):
+        assert part in said
+    assert Reply.__module__ == "dpcore.reply"
