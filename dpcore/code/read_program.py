@@ -73,16 +73,19 @@ def build_query(program_text: str, context: Any) -> Any:
     import polars as pl
 
     tree = ast.parse(program_text)
-    statements = [
-        s for s in tree.body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) in ("query", "value", "candidates")
-    ]
     # The column `value` and the candidates are those of quantiles.
-    if not any(ast.unparse(s.targets[0]) == "query" for s in statements):
-        raise refuse("OpenDP's program for this makes no query of a context; use its code")
+    names_of_query = "query", "value", "candidates"
+    statements = [
+        s for s in tree.body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) in names_of_query
+    ]
+    used_names = [n.id for s in statements for n in ast.walk(s) if isinstance(n, ast.Name)]
+    if used_names.count("context") != 1:
+        raise refuse("OpenDP's program for this is not one query of a context", remedy="Use its code")
+    if "groups" in used_names:
+        message = "OpenDP's query for this needs the table of groups that its program makes"
+        raise refuse(message, remedy="Use its code")
     names: dict[str, Any] = {**_read_constants(tree), "context": context, "dp": dp, "pl": pl}
-    if any(isinstance(n, ast.Name) and n.id == "groups" for s in statements for n in ast.walk(s)):
-        raise refuse("OpenDP's query for this needs the table of groups that its program makes; use its code")
-    exec(compile(ast.Module(statements, []), "program", "exec"), names)
+    exec(compile(ast.Module([*statements], []), "program", "exec"), names)
     return names["query"]
 
 
@@ -94,7 +97,7 @@ def _walk_in_order(statement: ast.stmt) -> Iterator[ast.Call]:
 
 def _read_constants(tree: ast.Module) -> dict[str, Any]:
     """Return the program's constants: the names in capitals that are set to numbers or texts."""
-    constants: dict[str, Any] = {"round": round, "max": max, "abs": abs}
+    constants: dict[str, Any] = {}
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]).strip("()").isupper():
             try:
