@@ -98,7 +98,7 @@ export default ({ data, parentElement }) => {
 """
 
 LARGE_BEGINS = "number_"
-"""What stands before a number's key in the session's state."""
+"""Prefix of a number's key in the session's state."""
 
 MOUNT_LARGE = st.components.v2.component("sweetspot_number", html=_LARGE_HTML, css=_LARGE_CSS, js=_LARGE_JS)
 
@@ -166,7 +166,7 @@ export default ({ data, parentElement }) => {
 """
 
 GRID_BEGINS = "numbers_"
-"""What stands before a grid's key in the session's state."""
+"""Prefix of a grid's key in the session's state."""
 
 MOUNT_GRID = st.components.v2.component("sweetspot_grid", html=_GRID_HTML, css=_GRID_CSS, js=_GRID_JS)
 
