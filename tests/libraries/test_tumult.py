@@ -185,7 +185,8 @@ def test_parameters_have_the_names_of_the_library(name: str) -> None:
     found = read_parameters(write(choice, Program.TUMULT).text, "tumult")
     queries = {key: found.pop(key) for key in [*found] if not hasattr(tmlt.analytics, key)}
     objects = {key: getattr(tmlt.analytics, key)(**arguments) for key, arguments in found.items()}
-    assert len(objects) == (2 if choice.max_groups is None else 3) and set(queries) == {"count"}
+    assert len(objects) == (2 if choice.max_groups is None else 3)
+    assert set(queries) == {"count"}
     for key, bound in {"MaxRowsPerID": choice.max_rows, "MaxGroupsPerID": choice.max_groups}.items():
         assert key not in objects or objects[key].max == bound
 
