@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from collections.abc import Iterator
 from typing import Any
 
 from dpcore.common.checks import refuse
+from dpcore.common.extras import import_extra
 
 _CALLS = {
     "pipelinedp": ("NaiveBudgetAccountant", "PLDBudgetAccountant", "AggregateParams"),
@@ -69,9 +71,9 @@ def build_query(program_text: str, context: Any) -> Any:
     Raises:
         InvalidInput: The program makes no query of a context, or one that needs its groups.
     """
-    import opendp.prelude as dp
-    import polars as pl
-
+    import_extra("opendp")
+    # Whoever has a context has Polars, which the core does not need.
+    modules = {"dp": importlib.import_module("opendp.prelude"), "pl": importlib.import_module("polars")}
     tree = ast.parse(program_text)
     # The column `value` and the candidates are those of quantiles.
     names_of_query = "query", "value", "candidates"
@@ -84,7 +86,7 @@ def build_query(program_text: str, context: Any) -> Any:
     if "groups" in used_names:
         message = "OpenDP's query for this needs the table of groups that its program makes"
         raise refuse(message, remedy="Use its code")
-    names: dict[str, Any] = {**_read_constants(tree), "context": context, "dp": dp, "pl": pl}
+    names: dict[str, Any] = {**_read_constants(tree), "context": context, **modules}
     exec(compile(ast.Module([*statements], []), "program", "exec"), names)
     return names["query"]
 
