@@ -29,7 +29,7 @@ from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures
 from pages.shared.report import report_content
-from pages.shared.screen import layout, other_bounds
+from pages.shared.screen import compare_tab, layout
 from pages.shared.screen import sections as screen_sections
 from pages.shared.screen.sections import Renderer, list_contents
 from pages.shared.session import session
@@ -418,7 +418,7 @@ class Page:
                 st.markdown(f":small[**{demo_label}.**]")
             cards.draw_answer(answer, key, is_final)
             if question.chooses_bound and not is_demonstration:
-                other_bounds.draw(question, run.shown_card or answer)
+                compare_tab.draw(question, run.shown_card or answer)
             if is_final and not is_demonstration and catalogue.STATING is not None:
                 _keep_release(question, answer, run.shown_card or answer, key)
             # Right below the card: what a bound of the person's own costs.
