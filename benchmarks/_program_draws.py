@@ -2,8 +2,9 @@
 
 A program reads its data, drops rows at random, and draws noise. Its data are read once. What drops rows and draws noise
 runs again for every release, in the program's own words. Two things are kept between releases, as they do not change:
-the scale that OpenDP searches for, and the plan that OpenDP makes of a query, which takes half of the time. Plain
-Python's noise is drawn for many releases in one call of the program's function, as most of a call's time is overhead.
+the scale that OpenDP searches for, and the plan that OpenDP makes of a query. The plan is cut above the rows that it
+drops: these are drawn once for many releases. Plain Python's noise is drawn for many releases in one call of the
+program's function, as most of a call's time is overhead.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import contextlib
 import io
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import CodeType
 from typing import Any
@@ -26,27 +28,60 @@ from opendp.extras.polars import LazyFrameQuery
 from dpcore.contributions import FloatArray
 
 _SAMPLES_ROWS = re.compile(r"\.sample\(frac=1\.0\)|\.shuffle\(\)")
+_CUT = "rows up to the bound"
 _DRAWS_NOISE = re.compile(r"\badd_noise\(|\bpick\(|\bquery\.release\(|^noisy = ")
 
 
 class _RepeatedQuery:
     """A query of a context that releases as often as it is asked to; the context would refuse the second release.
 
-    Each time that a plan is collected it drops rows and draws noise anew. OpenDP hands out no plan of a quantile.
+    OpenDP hands out no plan of a quantile: it drops rows in each release.
     """
 
     def __init__(self, query: LazyFrameQuery, lines: Any) -> None:
         """Resolve the query; ``lines`` are the rows that it releases."""
         self.measurement, self._lines = query.resolve(), lines
-        self._plan: pl.LazyFrame | None = None
+        self._noisy_plan: pl.LazyFrame | None = None
+        self._bounded_plan: pl.LazyFrame | None = None
         dp.enable_features("honest-but-curious")
         with contextlib.suppress(dp.OpenDPException):
-            self._plan = self.measurement(lines).lazy()
+            plan = json.loads(_write_plan(self.measurement(lines).lazy()))
+            bounded_node = next(_find_filters(plan))
+            self._bounded_plan = _read_plan(json.dumps(bounded_node))
+            bounded_node.clear()
+            bounded_node[_CUT] = 0
+            self._plan_text = json.dumps(plan)
         dp.disable_features("honest-but-curious")
+
+    def sample_rows(self) -> None:
+        """Drop rows at random: the plan below is cut there, and draws nothing but noise."""
+        if self._bounded_plan is not None:
+            rows_text = _write_plan(self._bounded_plan.collect().lazy())
+            self._noisy_plan = _read_plan(self._plan_text.replace(json.dumps({_CUT: 0}), rows_text))
 
     def release(self) -> Any:
         """Return one more release of the query."""
-        return self.measurement(self._lines) if self._plan is None else self._plan
+        return self.measurement(self._lines) if self._noisy_plan is None else self._noisy_plan
+
+
+def _write_plan(frame: pl.LazyFrame) -> str:
+    """Write a plan as JSON."""
+    with warnings.catch_warnings(action="ignore"):  # Polars promises no format that lasts.
+        return frame.serialize(format="json")
+
+
+def _read_plan(plan_text: str) -> pl.LazyFrame:
+    """Read a plan that `_write_plan` wrote, or a part of it."""
+    with warnings.catch_warnings(action="ignore"):
+        return pl.LazyFrame.deserialize(io.StringIO(plan_text), format="json")
+
+
+def _find_filters(node: Any) -> Iterator[dict[str, Any]]:
+    """Find the filters of a plan, the last one that is applied first: it keeps rows up to the bound."""
+    if isinstance(node, dict) and "Filter" in node:
+        yield node
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from _find_filters(child)
 
 
 class _BatchedNoise:
@@ -112,7 +147,7 @@ class ProgramDraws:
         """Release many times.
 
         Args:
-            num_samples: How often rows are dropped at random. OpenDP's queries drop them anew in every release.
+            num_samples: How often rows are dropped at random. Quantiles of OpenDP drop them anew in every release.
             num_draws: Releases from each of these samples.
 
         Returns:
@@ -123,6 +158,8 @@ class ProgramDraws:
             for _ in range(num_samples):
                 names = dict(self.names)  # Rows are drawn from all rows, not from those of the draw before.
                 exec(self._sample_rows, names)
+                if isinstance(query := names.get("query"), _RepeatedQuery):
+                    query.sample_rows()
                 if "add_noise" in names:
                     names["add_noise"] = _BatchedNoise(names["add_noise"], num_draws)
                 for _ in range(num_draws):
@@ -157,10 +194,10 @@ def _scales_kept() -> Iterator[None]:
     search: Callable[..., float] = dp.binary_search_param
     scales: dict[tuple[float, float], float] = {}
 
-    def search_once(make: Any, d_in: float, d_out: float) -> float:
+    def search_once(make: Any, d_in: float, d_out: float, **options: Any) -> float:
         """Search a scale, or return the one found before."""
         if (d_in, d_out) not in scales:
-            scales[d_in, d_out] = search(make, d_in=d_in, d_out=d_out)
+            scales[d_in, d_out] = search(make, d_in=d_in, d_out=d_out, **options)
         return scales[d_in, d_out]
 
     dp.binary_search_param = search_once

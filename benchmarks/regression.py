@@ -1,8 +1,7 @@
-"""Regression with label privacy: ours beside CVXPY, and the paper's table beside ours.
+"""Regression with label privacy: ours beside CVXPY.
 
     python benchmarks/regression.py            speed against CVXPY, and ours alone up to 300,000 rows
     python benchmarks/regression.py --large    ours alone at 1,000,000 rows
-    python benchmarks/regression.py --paper    table 1, "drugs": druglib_ratings.csv in SWEETSPOT_BENCH_DATA
 
 Each line runs in a process of its own, so that peak memory is its own. CVXPY's answers are made feasible and
 certified by the same module as ours: "above" is how far each lies above the best lower bound of all.
@@ -13,7 +12,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import multiprocessing
-import os
 import resource
 import sys
 import time
@@ -23,12 +21,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from dpcore.regression import parameters, sample_limiting, working_set
-from dpcore.regression.estimate import ErrorTarget, compute_prediction_error, estimate_residual_variance
+from dpcore.regression import parameters, working_set
 from dpcore.regression.problem import RegressionProblem
-
-# Table 1 of Epasto et al. 2020, "drugs": ours, best cap, no cap.
-PRINTED = {1: (3.1, 24.8, 95.4), 2: (2.5, 7.7, 25.2), 3: (2.3, 4.5, 12.4)}
 
 
 def build_problem(num_rows: int, epsilon: float, exponent: float) -> RegressionProblem:
@@ -71,60 +65,14 @@ def print_table(tasks: list[tuple[str, int, float, float]]) -> None:
             )
 
 
-def print_drugs() -> None:
-    """Print table 1 for every pair of reference levels: the paper does not name its own."""
-    import pandas as pd
-
-    rows = pd.read_csv(Path(os.environ["SWEETSPOT_BENCH_DATA"]) / "druglib_ratings.csv")
-    labels = rows["rating"].to_numpy(float)
-    users = rows["drug"].factorize()[0]
-    effects = pd.get_dummies(rows["effectiveness"]).astype(float)
-    sides = pd.get_dummies(rows["side_effects"]).astype(float)
-    print(f"{len(rows):,} rows, {users.max() + 1} drugs as users; expected squared error of the prediction")
-    print(
-        f"{'reference levels':55} {'sigma^2':>7}  " + "   ".join(f"eps={e}: ours cap none" for e in PRINTED)
-    )
-    paper_cells = "   ".join("{:11.2f} {:4.1f} {:5.1f}".format(*PRINTED[e]) for e in PRINTED)
-    print(f"{'(paper)':55} {'':7} {paper_cells}")
-    for effect, side in itertools.product(effects, sides):
-        x = np.hstack([effects.drop(columns=effect), sides.drop(columns=side)])
-        residual_variance = estimate_residual_variance(x, labels)
-        cells = []
-        for epsilon in PRINTED:
-            problem = RegressionProblem(x, users, float(epsilon), 10.0, residual_variance)
-            best = working_set.solve(problem)
-            caps = sample_limiting.average_draws(problem, sample_limiting.try_caps(problem, labels))
-            our_error = compute_prediction_error(problem, best, labels)
-            cap_error, uncapped_error = (
-                caps.prediction_errors[caps.find_best(ErrorTarget.PREDICTIONS)],
-                caps.prediction_errors[-1],
-            )
-            cells.append(f"{our_error:11.2f} {cap_error:4.1f} {uncapped_error:5.1f}")
-            assert best.certificate.proves(1e-8)
-            assert best.variance < caps.variances.min()
-        print(f"{effect + ' / ' + side:55} {residual_variance:7.2f} {'   '.join(cells)}", flush=True)
-    print(
-        "The total variance of ours is proved least and lies below that of every cap in all lines. The\n"
-        "prediction error need not: C minimises the coefficients' variance, and without an intercept the\n"
-        "rows at both reference levels are predicted as 0, so that most lines do not fit the model at all.\n"
-        "Where it fits (sigma^2 near 2.1) ours < best cap < no cap throughout. Marginally Effective /\n"
-        "Extremely Severe comes nearest: ours within 0.15 of the paper, and what the noise adds to either\n"
-        "cap 0.6 to 0.7 of the paper's at every epsilon; the paper averages 10 draws of noise, here the\n"
-        "expectation is exact."
-    )
-
-
 def main() -> None:
     """Print the tables that the flags name."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--large", action="store_true")
-    parser.add_argument("--paper", action="store_true")
     flags = parser.parse_args()
-    if flags.paper:
-        print_drugs()
-    elif flags.large:
+    if flags.large:
         print_table(
             [("ours", 1_000_000, 1.0, 1.5), ("ours", 1_000_000, 1.0, 2.0), ("ours", 1_000_000, 100.0, 2.0)]
         )

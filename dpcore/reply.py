@@ -291,7 +291,7 @@ class Reply:
         Raises:
             InvalidInput: Nothing needs to be drawn, or a public number is missing; the sentence says which.
         """
-        if self.data is None or self.answer.setting is None:
+        if self.data is None:
             raise refuse("there is no private draw for this answer")
         # That module asks questions, whose replies are of this one.
         select = importlib.import_module("dpcore.private_selection").select_privately

@@ -2,7 +2,8 @@
 
 python -m benchmarks.papers [figure ...]                 make their stored results, and docs/papers.md, anew
 python -m benchmarks.papers --data FOLDER [figure ...]   compute those whose data lie in the folder, as their makers
-                                                         publish them, and print theirs and ours; nothing is written
+                                                         publish them, and print theirs and ours; results are stored
+                                                         of those alone that cannot be computed without such data
 """
 
 from __future__ import annotations
@@ -45,9 +46,11 @@ def main(arguments: list[str] | None = None) -> None:
     if options.data is not None:
         print_on_data(figures, options.data, options.runs)
         return
-    RESULTS.mkdir(exist_ok=True)
     ROOT.joinpath("docs", "papers.md").write_text(build_page(), encoding="utf-8")
     for figure in figures:
+        if figure.run_once is None:
+            print(f"{figure.key}: stored with --data alone", flush=True)
+            continue
         start = time.perf_counter()
         runs = figure.compute()
         assert runs is not None  # Nobody stops it.
@@ -56,7 +59,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def print_on_data(figures: list[PaperFigure], folder: Path, num_runs: int | None) -> None:
-    """Print theirs and ours of all figures whose data lie in the folder."""
+    """Print theirs and ours of all figures whose data lie in the folder; store those that need such data."""
     for figure in figures:
         if figure.key not in BUILDERS:
             continue
@@ -70,6 +73,9 @@ def print_on_data(figures: list[PaperFigure], folder: Path, num_runs: int | None
             print(f"{figure.name}: left out. {error}", flush=True)
             continue
         assert runs is not None  # Nobody stops it.
+        if figure.run_once is None and num_runs is None:
+            text = to_json(built, runs, f"{COMMAND} DATA=folder")
+            RESULTS.joinpath(f"{figure.key}.json").write_text(text, encoding="utf-8")
         print(f"{built.name}: {built.title}. {time.perf_counter() - start:.0f} s.", flush=True)
         print("\n".join([describe_difference(built, runs), *build_table(built, runs)]), flush=True)
 
@@ -88,7 +94,7 @@ def build_table(figure: PaperFigure, runs: FigureRuns) -> list[str]:
     return rows
 
 
-def to_json(figure: PaperFigure, runs: FigureRuns) -> str:
+def to_json(figure: PaperFigure, runs: FigureRuns, command: str = COMMAND) -> str:
     """Write runs as a file that `FigureRuns.read` reads."""
     lines = {
         line.key: {
@@ -102,7 +108,7 @@ def to_json(figure: PaperFigure, runs: FigureRuns) -> str:
         SCHEMA,
         figure=runs.key,
         item=figure.name,
-        command=COMMAND,
+        command=command,
         seeds=list(runs.seeds),
         values=list(runs.x_values),
         lines=lines,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,12 +96,10 @@ def read_ratings(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     raise ValueError("no ratings.dat, ratings.csv or u.data of MovieLens")
 
 
-def read_reviews(folder: Path) -> list[RegressionRows]:
+def read_reviews(folder: Path) -> RegressionRows:
     """Read *drugs*: each drug is a user, two rated properties are features, and its rating is the label.
 
-    Returns:
-        One table for each pair of levels that may be dropped when both properties become columns: the paper names
-        no levels, and no intercept.
+    A property has a column for each of its levels except the first, as ``pandas.get_dummies`` drops it.
 
     Source: Epasto et al. 2020, appendix E.1.1.
     """
@@ -113,16 +110,8 @@ def read_reviews(folder: Path) -> list[RegressionRows]:
         "harm": ("sideEffects", "side_effects"),
     }
     _, table = _read_columns(folder, columns, "drugLibTrain_raw.tsv")
-    tables = []
-    for dropped in itertools.product(*(np.unique(table[name]) for name in ("effect", "harm"))):
-        indicators = [
-            table[name] == level
-            for name, drop in zip(("effect", "harm"), dropped, strict=True)
-            for level in np.unique(table[name])
-            if level != drop
-        ]
-        tables.append(_build_rows(table, np.column_stack(indicators)))
-    return tables
+    indicators = [table[name] == level for name in ("effect", "harm") for level in np.unique(table[name])[1:]]
+    return _build_rows(table, np.column_stack(indicators))
 
 
 def read_posts(folder: Path, slices: Sequence[int] = FULL_HOURS) -> RegressionRows:

@@ -18,6 +18,7 @@ import numpy as np
 
 from dpcore.answer.plot import Axis, Curve, Item, Level, Plot, Style
 from dpcore.common import wording
+from dpcore.common.checks import refuse
 from dpcore.common.noise_error import Summary, summarise_runs
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop, never, silent
@@ -47,6 +48,9 @@ class Line:
     paper_spreads: tuple[float | None, ...] = ()
 
 
+DATA_NOTE = "`docs/papers_data.md` says where they are, and which command computes the figure on them"
+"""Where a figure needs the paper's own data."""
+
 Run = Callable[[float, int], Mapping[str, float]]
 """One run at one value with one seed: a number for each line; NaN, or nothing, where there is none."""
 
@@ -67,7 +71,7 @@ class PaperFigure:
         y: Axis of the lines.
         x_values: Of what is varied, ascending.
         lines: What is drawn.
-        run_once: One run.
+        run_once: One run; None where it needs the paper's own data, which do not come with the app.
         num_runs: How many are stored.
         difference_note: Why ours differ from theirs, or that it is open, sentences.
         ignores_seed: Whether a run does not depend on its seed.
@@ -85,7 +89,7 @@ class PaperFigure:
     y: Axis
     x_values: tuple[float, ...]
     lines: tuple[Line, ...]
-    run_once: Run
+    run_once: Run | None
     num_runs: int
     difference_note: str
     ignores_seed: bool = False
@@ -114,7 +118,12 @@ class PaperFigure:
 
         Returns:
             All runs; None where it was stopped before all of them were done.
+
+        Raises:
+            InvalidInput: The figure needs the paper's own data.
         """
+        if self.run_once is None:
+            raise refuse(f"{self.name} needs the paper's own data: {DATA_NOTE}")
         seeds = tuple(range(1 if self.ignores_seed else self.num_runs)) if seeds is None else seeds
         x_values = self.x_values if x_values is None else x_values
         run_numbers = np.full((len(self.lines), len(x_values), len(seeds)), np.nan)

@@ -203,7 +203,10 @@ def write_for_opendp(several: Several) -> Code:
 
 def write_for_pipelinedp(several: Several) -> Code:
     """Write the program for PipelineDP, or the sentences why there is none."""
-    sentences = _list_common_differences(several, uses_rho=False)
+    several, weight_sentences = _bound_rows_of_quantiles(several, "PipelineDP")
+    sentences = [*_list_common_differences(several, uses_rho=False), *weight_sentences]
+    if several.has_quantile:
+        sentences.append(_TREE.format(library="PipelineDP"))
     if several.noise is NoiseKind.GAUSSIAN:
         sentences.append(
             "PipelineDP composes the privacy losses of all releases: its noise is that of the exact Gaussian "
@@ -211,7 +214,13 @@ def write_for_pipelinedp(several: Several) -> Code:
         )
     elif Quantity.MEAN in several.quantities:
         sentences.append(_SPLIT_MEAN.format(library="PipelineDP"))
-    return _write(several, Program.PIPELINEDP, sentences, _refuse_releases(several, "PipelineDP"))
+    refusal_sentences = _refuse_releases(several, "PipelineDP")
+    if several.has_quantile and several.noise is NoiseKind.GAUSSIAN:
+        refusal_sentences.append(
+            "The error of a quantile in PipelineDP's tree is known with Laplace noise alone: OpenDP, Tumult and plain "
+            "Python have a program with Gaussian noise."
+        )
+    return _write(several, Program.PIPELINEDP, sentences, refusal_sentences)
 
 
 def write_for_tumult(several: Several) -> Code:
@@ -225,15 +234,18 @@ def write_for_tumult(several: Several) -> Code:
         )
     if Quantity.MEAN in several.quantities and several.noise is NoiseKind.LAPLACE:
         sentences.append(_SPLIT_MEAN.format(library="Tumult"))
-    return _write(several, Program.TUMULT, sentences, _refuse_releases(several, "Tumult", has_quantiles=True))
+    return _write(several, Program.TUMULT, sentences, _refuse_releases(several, "Tumult"))
 
 
 def write_for_bigquery(several: Several) -> Code:
     """Write a BigQuery query per release, each with its share of epsilon, or the sentences why there are none."""
+    several, weight_sentences = _bound_rows_of_quantiles(several, "BigQuery")
     choice, refusal_sentences = several.reading_choice, _refuse_releases(several, "BigQuery")
     sentences = [
         "BigQuery has no accountant: nothing but these shares holds the sum of the epsilons.",
         "BigQuery draws Laplace noise whatever noise is chosen.",
+        *weight_sentences,
+        *([_TREE.format(library="BigQuery")] if several.has_quantile else []),
     ]
     if any(map(with_bigquery.makes_bins, (release.choice for release in several.releases))):
         refusal_sentences.append(with_bigquery.NO_BINS)
@@ -258,6 +270,10 @@ def write_for_bigquery(several: Several) -> Code:
     )
 
 
+_TREE = (
+    "{library} finds quantiles in a tree with noise on every node, which errs more than OpenDP. Where this library is "
+    "chosen on the page, shares and errors are for it."
+)
 _SPLIT_MEAN = (
     "{library} gives half of the mean's share to the sum and half to the number of rows. OpenDP and plain Python "
     "release a pair of sums at one share, with less noise; where this library is chosen on the page, shares and errors "
@@ -292,18 +308,10 @@ def _replace_weights_by_rows(release: ReleaseShare) -> ReleaseShare:
     return replace(release, choice=replace(release.choice, threshold=None, max_rows=max(round(threshold), 1)))
 
 
-def _refuse_releases(several: Several, library_name: str, has_quantiles: bool = False) -> list[str]:
-    """Return the sentences why a library has no program: users are clamped, or it has no such quantiles; else none."""
-    sentences = []
-    if any(release.choice.clamps_users for release in several.releases):
-        sentences.append(common.CLAMPS_ROWS.format(library=library_name))
-    if not several.has_quantile or has_quantiles:
-        return sentences
-    return [
-        *sentences,
-        f"{library_name} finds quantiles in a tree, of which this plan knows no error: OpenDP, Tumult and plain Python "
-        "draw those of the plan. Without them there is a program for this library, too.",
-    ]
+def _refuse_releases(several: Several, library_name: str) -> list[str]:
+    """Return the sentence why a library has no program if users are clamped; else none."""
+    clamps_users = any(release.choice.clamps_users for release in several.releases)
+    return [common.CLAMPS_ROWS.format(library=library_name)] if clamps_users else []
 
 
 def _list_common_differences(several: Several, uses_rho: bool = True) -> list[str]:
@@ -311,8 +319,8 @@ def _list_common_differences(several: Several, uses_rho: bool = True) -> list[st
     sentences = []
     if several.noise is NoiseKind.GAUSSIAN and uses_rho:
         sentences.append(
-            "What adds up over Gaussian releases is rho of zero-concentrated DP; the epsilons of single releases do "
-            "not. The whole rho is the largest that OpenDP converts to epsilon at delta."
+            "Gaussian releases add up in rho of zero-concentrated DP; the epsilons of single releases do not add up. "
+            "The total rho is the largest that OpenDP converts to epsilon at delta."
         )
     if several.zero_names:
         names_text = " and ".join(several.zero_names)
@@ -391,6 +399,7 @@ def _list_template_values(several: Several, release: ReleaseShare, program: Prog
         # That of a user with one row.
         "least_weight": min(choice.threshold or 1.0, choice.weight_of_rows + choice.weight_of_users),
         "q": choice.quantiles[0] if choice.quantiles else None,
+        "percents": with_pipelinedp.list_percents(choice),
         "low": min_total,
         "high": max_total,
         "most": None if max_total is None else max(abs(min_total), abs(max_total)),

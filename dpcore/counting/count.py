@@ -32,7 +32,7 @@ from dpcore.counting.reduce_files import FileReduction
 from dpcore.counting.relation import find_safe_path, refuse_changed, refuse_times, write_scan
 from dpcore.data import column_names, column_roles
 from dpcore.data.column_roles import TOTALS_PREFIX, MissingRule, MissingUsers, Roles, TableKind, explain_roles
-from dpcore.data.tables import FileKind, Table, TableLayout, read_numbers
+from dpcore.data.tables import MAX_NUMBER, NUMBER_TEXT, FileKind, Table, TableLayout, read_numbers
 from dpcore.dataset import MAX_PAIRS, Contribution, Dataset, Pairs, Totals
 
 MAX_EXACT_INTEGER = 2**53
@@ -79,7 +79,10 @@ def count_pairs(
     numbers_by_column = _read_number_columns(source, pair_columns, memory_limit, should_stop)
     with Problems() as problems:
         for name in pair_columns:
-            valid_cell_mask, requirement_text = np.isfinite(numbers_by_column[name]), "a finite number"
+            valid_cell_mask, requirement_text = (
+                np.abs(numbers_by_column[name]) <= MAX_NUMBER,
+                f"a {NUMBER_TEXT}",
+            )
             if name != roles.value:
                 min_valid = 1 if name == roles.count else 0
                 requirement_text = f"a whole number of at least {min_valid}"
@@ -166,8 +169,8 @@ def to_dataset(
         disclosure: ``"public"`` or ``"private"``, or the facts of a DP release.
         contribution: The unit of a contribution.
         needs: Names of those of the arguments ``value`` and ``group`` that the question requires.
-        missing: What happens where a value is missing or no finite number: ``"drop"`` leaves the row out, a public
-            number replaces the value, None refuses the data.
+        missing: What happens where a value is missing or no number up to ±1e100: ``"drop"`` leaves the row out, a
+            public number replaces the value, None refuses the data.
         sheet: Sheet of workbooks; empty for the first.
         separator: Separator of fields of text files; empty to detect it.
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.column_roles import MissingUsers, Roles
-from dpcore.data.value_bins import LARGEST_MEAN
+from dpcore.data.tables import MAX_NUMBER
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
@@ -26,17 +26,13 @@ if TYPE_CHECKING:
 QueryBuilder = TypeVar("QueryBuilder", bound=Callable[..., "Table"])
 BINS_PER_DECADE = 1_000
 """Number of bins per decade of totals: totals in one bin differ by at most 0.24 %, and each bin keeps its mean."""
-MAX_FINITE = 1e308
-"""Largest magnitude that counts as finite."""
-_BEYOND_FINITE = 1.5e308
+_NO_NUMBER = 1.5e308
 _TOO_LARGE = 4_000_000_000_000  # above `MAX_SIZE`, and still a 64-bit integer in every engine
 USER_PREFIX = "who_"
 TASK = "task"
 MARK_PREFIX = "mark_"
 UNIT_ROUNDING = 1.0 - 1e-12
 """Factor that removes rounding errors of a sum before it is rounded up: 0.1 + 0.2 + 2.7 counts as 3."""
-MAX_SQUARED = 1e100
-"""Largest value whose square is summed."""
 
 
 def to_sql(expression: Table, dialect: str) -> str:
@@ -134,10 +130,10 @@ def _blank_all_or_none(expressions: list[Value]) -> list[Value]:
 
 
 def replace_infinite(expression: Value, has_nan: bool) -> Value:
-    """Return the column as floats, NaN and values below the finite ones as one large number: one test detects all."""
+    """Return the column as floats, NaN and values below all numbers as one large number: one test detects all."""
     floats = expression.cast("float64")
-    too_low_mask = floats < -MAX_FINITE
-    return (floats.isnan() | too_low_mask if has_nan else too_low_mask).ifelse(_BEYOND_FINITE, floats)
+    too_low_mask = floats < -MAX_NUMBER
+    return (floats.isnan() | too_low_mask if has_nan else too_low_mask).ifelse(_NO_NUMBER, floats)
 
 
 def _null_blanks(expression: Value, has_nan: bool, strip: Callable[[Value], Value]) -> Value:
@@ -177,7 +173,7 @@ def select_counted(rows: Table, missing_users: MissingUsers) -> Table:
 @_cache_expressions
 def settle_missing(rows: Table, missing_constant: float | None) -> Table:
     """Build the query that replaces missing and unusable values by a constant, or (None) leaves out their rows."""
-    usable_mask = rows["value"].between(-MAX_FINITE, MAX_FINITE)  # null for a missing one
+    usable_mask = rows["value"].between(-MAX_NUMBER, MAX_NUMBER)  # null for a missing one
     if missing_constant is None:
         return rows.filter(usable_mask)
     return rows.mutate(value=usable_mask.ifelse(rows["value"], float(missing_constant)))
@@ -213,11 +209,11 @@ def mask_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool = 
     if "value" not in rows.columns:
         return masks_by_kind
     values = rows["value"]
-    finite_mask = counted_mask & values.between(-MAX_FINITE, MAX_FINITE)
+    finite_mask = counted_mask & values.between(-MAX_NUMBER, MAX_NUMBER)
     masks_by_kind |= {
         "blank": counted_mask & values.isnull(),
-        "not_finite": counted_mask & values.notnull() & (values > MAX_FINITE),
-        "text": counted_mask & values.notnull() & (values < -MAX_FINITE),
+        "not_finite": counted_mask & values.notnull() & (values > MAX_NUMBER),
+        "text": counted_mask & values.notnull() & (values < -MAX_NUMBER),
         "negative": finite_mask & (values < 0),
     }
     if is_integer:
@@ -312,7 +308,7 @@ def bin_totals(rows: Table) -> Table:
 
     totals_table = sum_per_user(rows)
     # A bin is a rounded logarithm, so its edges are irrational. The logarithm of 0 is an error in some engines.
-    logarithms = ibis.least(totals_table["total"], _BEYOND_FINITE).nullif(0.0).log10()
+    logarithms = ibis.least(totals_table["total"], _NO_NUMBER).nullif(0.0).log10()
     binned_totals = totals_table.mutate(bin=(logarithms * BINS_PER_DECADE).round().cast("int64"))
     return binned_totals.group_by("bin").aggregate(
         users=binned_totals.count().cast("int64"), mean=binned_totals["total"].mean().cast("float64")
@@ -321,7 +317,7 @@ def bin_totals(rows: Table) -> Table:
 
 @_cache_expressions
 def bin_user_values(rows: Table, lower: float, upper: float, num_bins: int) -> Table:
-    """Build the query for the values of each user by bin: (``user``, ``rows``, ``mean``, ``deviation``).
+    """Build the query for the values of each user by bin: (``user``, ``rows``, ``mean``, ``standard_deviation``).
 
     Users are ranks, as in `rank_pairs`. The bins are those of `dpcore.data.value_bins.ValueBins`; two more hold the
     values below and above, where the standard deviation is 0. Of equal values it is 0, and their mean is exact.
@@ -333,19 +329,20 @@ def bin_user_values(rows: Table, lower: float, upper: float, num_bins: int) -> T
     bins = ((limited_value - lower) / width).floor().cast("int64")
     # Distances from the middle of the bin, so that shifts do not cancel and no square is large.
     offset = limited_value - ((bins.cast("float64") + 0.5) * width + lower)
-    summed_value = ibis.greatest(ibis.least(rows["value"], LARGEST_MEAN), -LARGEST_MEAN)
-    columns_by_name = {"bin": bins, "summed": summed_value, "offset": offset, "square": offset * offset}
-    binned_rows = rows.mutate(**columns_by_name)
-    cells = binned_rows.group_by([*list_user_columns(rows), "bin"]).aggregate(
-        rows=binned_rows.count().cast("int64"), total=binned_rows["summed"].sum().cast("float64"),
-        least=binned_rows["summed"].min(), largest=binned_rows["summed"].max(),
+    binned_rows = rows.mutate(bin=bins, offset=offset, square=offset * offset)
+    entries = binned_rows.group_by([*list_user_columns(rows), "bin"]).aggregate(
+        rows=binned_rows.count().cast("int64"), total=binned_rows["value"].sum().cast("float64"),
+        least=binned_rows["value"].min(), largest=binned_rows["value"].max(),
         offset=binned_rows["offset"].mean(), square=binned_rows["square"].mean(),
     )  # fmt: skip
-    mean = ibis.greatest(ibis.least(cells["total"] / cells["rows"], cells["largest"]), cells["least"])
-    user_ranks = ibis.dense_rank().over(order_by=[cells[column] for column in list_user_columns(rows)])
-    variance = ibis.greatest(cells["square"] - cells["offset"] * cells["offset"], 0.0)
-    deviation = (cells["least"] < cells["largest"]).ifelse(variance.sqrt(), 0.0)
-    return cells.select(user=user_ranks, rows=cells["rows"], mean=mean, deviation=deviation)
+    mean = ibis.greatest(ibis.least(entries["total"] / entries["rows"], entries["largest"]), entries["least"])
+    user_ranks = ibis.dense_rank().over(order_by=[entries[column] for column in list_user_columns(rows)])
+    variance = ibis.greatest(entries["square"] - entries["offset"] * entries["offset"], 0.0)
+    is_spread = (entries["least"] < entries["largest"]) & (entries["bin"] >= 0)
+    standard_deviation = is_spread.ifelse(variance.sqrt(), 0.0)
+    return entries.select(
+        user=user_ranks, rows=entries["rows"], mean=mean, standard_deviation=standard_deviation
+    )
 
 
 @_cache_expressions
@@ -407,7 +404,7 @@ def _compute_pair_amounts(rows: Table) -> tuple[Table, list[str]]:
     aggregates: dict[str, Any] = {"rows": rows_with_task.count().cast("int64")}
     if "value" in rows.columns:
         values = rows_with_task["value"]
-        squares = (values.abs() <= MAX_SQUARED).ifelse(values * values, 0.0)
+        squares = values * values
         aggregates |= {"sums": values.sum().cast("float64"), "squares": squares.sum().cast("float64")}
     key_columns = [*list_user_columns(rows), *list_task_columns(rows)]
     return rows_with_task.group_by(key_columns).aggregate(**aggregates), list(aggregates)
@@ -458,7 +455,7 @@ def code_pairs(rows: Table, user_table: Table, task_table: Table) -> Table:
     """Build the query for the distinct pairs, as codes of users and tasks: (``user``, ``task``, ``rows``).
 
     Codes are those of the tables of `number_cells`, 0 for no user. If there is a value, the query also returns its
-    ``sums`` and ``squares`` (sums of squares); squares of values beyond `MAX_SQUARED` count as 0.
+    ``sums`` and ``squares`` (sums of squares).
     """
     task_columns = list_task_columns(rows)
     pairs, amount_columns = _compute_pair_amounts(rows)

@@ -29,6 +29,7 @@ from dpcore.counting.facets import Facets, RowPlaces, convert_to_floats, describ
 from dpcore.counting.rejects import MAX_PLACES
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles, write_user_hint
+from dpcore.data.tables import NUMBER_TEXT
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -47,7 +48,7 @@ MISSING_REMEDY = (
     "another value column or none"
 )
 _MISSING_KINDS = ("blank", "not_finite", "text")
-"""Kinds of cells of values that hold no finite number."""
+"""Kinds of cells of values that hold no number up to ±1e100."""
 
 _SEVERAL_ROWS_REMEDY = "Add up the counts of each user, or say that one row is one contribution"
 _TWO_WAYS_TEXT = "whoever is written both ways counts as two. Write all in one way first."
@@ -208,7 +209,7 @@ class Reduction:
         if self.roles.value is None:
             return counts_by_kind
         remedy_text = self.count_remedy if self.is_count_table else MISSING_REMEDY
-        messages_by_kind = {"blank": "the cell is blank", "not_finite": "not a finite number"}
+        messages_by_kind = {"blank": "the cell is blank", "not_finite": f"no {NUMBER_TEXT}"}
         messages_by_kind["text"] = "text where a number must stand"
         if self.is_count_table or self.roles.contribution is dataset.Contribution.TOTAL:
             messages_by_kind["negative"] = "a negative number"
@@ -403,13 +404,9 @@ class Reduction:
         # Users with a total of 0 are not in the histogram, but they are few if it is large.
         if self.duck is not None and histogram.num_users <= dataset.MAX_TOTALS:
             totals = self._run_in_parts(lambda part: query.sum_per_user(part).select("total"), rows)["total"]
-            if totals.size <= dataset.MAX_TOTALS and np.isfinite(totals).all():
+            if totals.size <= dataset.MAX_TOTALS:
                 return dataset.Totals(totals, value_column)
         bin_columns = self._run_in_parts(query.bin_totals, rows)
-        if not np.isfinite(bin_columns["mean"]).all():
-            subject_text = f"Column {shorten(value_column)} adds up to more than a number can hold"
-            self.notes.append(subject_text + COUNT_ROWS_TEXT)
-            return dataset.Totals.of_contributions(histogram)
         width_text = wording.percent(10 ** (1 / query.BINS_PER_DECADE) - 1, 2)
         self.notes.append(f"Totals per user are kept in bins in which they differ by at most {width_text}.")
         return dataset.Totals(bin_columns["mean"], value_column, bin_columns["users"].astype(np.int64))
@@ -486,7 +483,7 @@ class Reduction:
         if self.roles.value is not None:
             range_columns = self.run_query(query.compute_value_range(rows))
             value_range = float(range_columns["least"][0]), float(range_columns["largest"][0])
-            if max(map(abs, value_range)) <= query.MAX_SQUARED:
+            if value_range[0] <= value_range[1]:  # Both are NaN if no row names a task.
                 amount_options = {
                     "sums": coded_columns["sums"], "sums_of_squares": coded_columns["squares"],
                     "value_column": self.roles.value, "value_range": value_range,

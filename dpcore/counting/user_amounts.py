@@ -23,7 +23,7 @@ from dpcore.counting.relation import Relation, refuse_times, rename_roles
 from dpcore.counting.text import read_separator, read_table
 from dpcore.data.column_names import refuse_missing, shorten
 from dpcore.data.column_roles import Roles, TableKind, describe_values
-from dpcore.data.tables import BLANKS, SPACED, FileKind, Table, TableLayout, read_cell_sql
+from dpcore.data.tables import BLANKS, MAX_NUMBER, SPACED, FileKind, Table, TableLayout, read_cell_sql
 from dpcore.data.totals_per_user import LARGEST_CELL, UserAmounts
 from dpcore.dataset import LONGEST_TASK_NAME, Dataset
 
@@ -43,7 +43,7 @@ def read_user_amounts(
 ) -> UserAmounts | Dataset:
     """Read rows, totals or pairs per user, or every row's value, from files; of a table of pairs return its dataset.
 
-    A row that names no user is left out. A cell without a finite number counts as 0, and numbers are clamped to
+    A row that names no user is left out. A cell without a number up to 1e100 counts as 0, and numbers are clamped to
     `LARGEST_CELL`. A file without rows has no users.
 
     Args:
@@ -91,7 +91,7 @@ def read_user_amounts(
 
 def _build_unreadable_error() -> InvalidInput:
     """Return the error that the data cannot be read, which tells nothing about them."""
-    remedy = "Ask without a draw to see why. Nothing was drawn, and no ε was spent"
+    remedy = "Ask without a draw to see why. No draw was made, and no ε was spent"
     return refuse("the data cannot be read as a table", remedy=remedy)
 
 
@@ -172,10 +172,11 @@ class _AmountsReduction(FileReduction):
         else:
             self.column_error = refuse(NO_NUMBERS, f"column {shorten(value_column)}", ANOTHER_COLUMN)
             raise self.column_error
-        count_sql = f"SELECT count(*) FROM source WHERE NOT coalesce(isfinite({number_sql}), false)"
+        is_number_sql = f"abs({number_sql}) <= {MAX_NUMBER}"
+        count_sql = f"SELECT count(*) FROM source WHERE NOT coalesce({is_number_sql}, false)"
         self._num_cells_without_number = int(duck.fetch_rows(count_sql)[0][0])
         missing_sql = "NULL" if self.roles.drops_missing else repr(self.roles.missing_constant or 0.0)
-        finite_sql = f"CASE WHEN isfinite({number_sql}) THEN {number_sql} ELSE {missing_sql} END"
+        finite_sql = f"CASE WHEN {is_number_sql} THEN {number_sql} ELSE {missing_sql} END"
         # The least and the greatest of null and a number are the number.
         limited_sql = f"greatest(least({finite_sql}, {LARGEST_CELL}), -{LARGEST_CELL})"
         clamped_sql = f"CASE WHEN {finite_sql} IS NOT NULL THEN {limited_sql} END"

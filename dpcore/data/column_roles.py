@@ -39,7 +39,7 @@ class MissingUsers(enum.Enum):
 
 
 MissingRule = str | float | None
-"""The treatment of cells of values that hold no finite number: `DROP`, a public number, or None to refuse them."""
+"""The treatment of cells of values without a number up to ±1e100: `DROP`, a public number, or None to refuse them."""
 DROP = "drop"
 """The rule that leaves out their rows."""
 
@@ -71,7 +71,7 @@ class Roles:
             names no group.
         contribution: Unit of contributions (events): rows, distinct tasks of a user (needs ``task``), or the total of
             ``value``, rounded up to whole units.
-        drops_missing: True if rows whose cell of ``value`` holds no finite number are left out (events).
+        drops_missing: True if rows whose cell of ``value`` holds no number are left out (events).
         missing_constant: Public number that replaces such cells; None if they are refused or their rows left out.
         is_share: True if it is known that ``value`` says yes and no, so that it lies between 0 and 1 (events).
     """
@@ -382,16 +382,15 @@ def describe_values(roles: Roles, table: Table) -> dict[str, Any]:
     }
 
 
-def build_rule_layout(
-    column: str, missing_rule: MissingRule, missing_is_a_user: bool = False
-) -> TableLayout | None:
-    """Build the usual layout of a file, with a rule for missing values of a column; None if there is no rule."""
-    if missing_rule is None:
+def build_rule_layout(roles: Roles) -> TableLayout | None:
+    """Build the usual layout of a file with the rule of these roles for missing values; None without a rule."""
+    if roles.missing_rule is None:
         return None
-    dropped_column, constant = (column, None) if isinstance(missing_rule, str) else ("", float(missing_rule))
-    rule_fields: dict[str, Any] = {"dropped_column": dropped_column, "missing_constant": constant}
     return TableLayout(
-        (FileLayout.by_name("events.csv"),), missing_is_a_user=missing_is_a_user, **rule_fields
+        (FileLayout.by_name("events.csv"),),
+        missing_is_a_user=roles.missing_users is MissingUsers.ONE_USER,
+        dropped_column=(roles.value or "") if roles.drops_missing else "",
+        missing_constant=roles.missing_constant,
     )
 
 
@@ -429,7 +428,7 @@ def check_roles(columns: Sequence[str], roles: Roles, table_name: str) -> None:
 def describe_two_people(columns: Sequence[str]) -> InputProblem:
     """Describe as a problem that each of two columns of the user names a person of its own."""
     return InputProblem(
-        "each of these columns names a person, so a row belongs to two: a bound on the rows of both is not stable, as "
+        "each of these columns names a person, so a row belongs to two. A bound on the rows of both is not stable: "
         "removing one person can change which rows of all others are kept",
         f"columns {' and '.join(map(shorten, columns))}",
         "Choose one of them. If the pair is what you protect, join both into one column first",

@@ -24,7 +24,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.column_names import and_more, shorten
 from dpcore.data.column_roles import guess_roles, refuse_wrong_columns
-from dpcore.data.tables import BoolArray, Table, TableLayout, read_numbers
+from dpcore.data.tables import MAX_NUMBER, NUMBER_TEXT, BoolArray, Table, TableLayout, read_numbers
 from dpcore.dataset import MAX_TABLE_ENTRIES, Dataset, LabelledRows
 
 if TYPE_CHECKING:
@@ -198,10 +198,11 @@ class _Reading:
         odd_rows = np.flatnonzero(infinite_mask)
         odd_cells = self.table.frame[column].iloc[odd_rows]
         infinite_mask[odd_rows] = [_INFINITE_PATTERN.fullmatch(str(cell)) is not None for cell in odd_cells]
+        too_large_mask = infinite_mask | (np.abs(column_numbers.values) > MAX_NUMBER)
         missing_word_mask = column_numbers.not_finite_mask & ~infinite_mask
         self.missing_mask_by_column[column] = column_numbers.blank_mask | missing_word_mask
-        messages = "text where a number must stand", "a number that is infinite or beyond what can be held"
-        for bad_mask, message in zip((column_numbers.text_mask, infinite_mask), messages, strict=True):
+        messages = "text where a number must stand", f"no {NUMBER_TEXT}"
+        for bad_mask, message in zip((column_numbers.text_mask, too_large_mask), messages, strict=True):
             if bad_mask.any():
                 location = f"{self.describe_lines(bad_mask)}, column {shorten(column)}"
                 self.problems.add(message, location, remedy)

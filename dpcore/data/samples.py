@@ -422,6 +422,11 @@ class RegressionRows:
     labels: FloatArray
     users: IntArray
 
+    def add_intercept(self) -> RegressionRows:
+        """Return the same rows with a column of ones before the features."""
+        ones = np.ones((self.labels.size, 1))
+        return RegressionRows(np.hstack([ones, self.features]), self.labels, self.users)
+
 
 def build_sizes(num_users: int, num_rows: int, max_size: int) -> IntArray:
     """Build the numbers of rows of users, descending from the largest to 1, with a given sum, shape (users,).

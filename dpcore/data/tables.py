@@ -433,6 +433,11 @@ def _decide_mark(
     return ".", InputProblem(message, locate(mark), "Write them without marks between thousands"), ""
 
 
+MAX_NUMBER = 1e100
+"""Largest magnitude of a number: a cell beyond it holds none. So sums of numbers and of squares are finite."""
+NUMBER_TEXT = "number up to ±1e100"
+
+
 @dataclass(frozen=True, eq=False)
 class Numbers:
     """A text column read as numbers; all arrays have one entry per cell.

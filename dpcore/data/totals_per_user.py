@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from dpcore import contributions
 from dpcore.common import wording
-from dpcore.common.checks import Problems, refuse
+from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import MAX_USERS, ByDigest, ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.data.column_names import and_more
 from dpcore.data.tables import TableLayout
-from dpcore.dataset import MAX_VALUES, Contribution, Dataset, Pairs, PairSizes, Totals, Values
+from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes, Totals, Values
 
 SIGNED_REMEDY = "Clip every total to [L, U]; with L < 0 the noise must cover the larger of |L| and |U|"
 
@@ -197,27 +197,6 @@ class Amounts(ByDigest):
         # 0.07 * 100 is 7.000000000000001 in float64: without the slack it would require 8 users.
         num_needed = user_share * self._users_from[0] * (1.0 - 1e-12)
         return float(self.values[min(int(np.searchsorted(users_up_to, num_needed)), self.values.size - 1)])
-
-
-def expand_rows(values: Values) -> Values:
-    """Return values with one entry per row; raise InvalidInput if binned values stand for too many rows.
-
-    The rows of an entry lie evenly around its mean within its bin, and scatter as they do as far as that allows.
-    """
-    if values.num_rows_each is None or values.bins is None or values.deviations is None:
-        return values
-    if values.num_rows > MAX_VALUES:
-        message = (
-            f"this needs the rows one by one, and there are {values.num_rows:,}; at most {MAX_VALUES:,} fit"
-        )
-        raise refuse(message, remedy="Count a sample of whole users")
-    # Evenly spaced rows have the standard deviation d / sqrt(3) within mean +- d, but for few rows.
-    half_widths = np.minimum(math.sqrt(3.0) * values.deviations, values.bins.find_room(values.values))
-    num_rows, first_rows = values.num_rows_each, np.cumsum(values.num_rows_each) - values.num_rows_each
-    row_numbers = np.arange(values.num_rows) - np.repeat(first_rows, num_rows)
-    positions = (2.0 * row_numbers + 1.0) / np.repeat(num_rows, num_rows) - 1.0  # evenly between -1 and 1
-    row_values = np.repeat(values.values, num_rows) + np.repeat(half_widths, num_rows) * positions
-    return Values(np.repeat(values.user_codes, num_rows), row_values, values.column)
 
 
 LARGEST_CELL = 1e15

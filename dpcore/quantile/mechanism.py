@@ -44,7 +44,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram, FloatArray
-from dpcore.data.totals_per_user import expand_rows
+from dpcore.data.binned_values import expand_rows
 from dpcore.dataset import Values
 from dpcore.quantile.base_distribution import Base, CandidateBase
 from dpcore.quantile.programs import (
@@ -78,7 +78,7 @@ MAX_SUBSAMPLES = 10_000
 _ROWS_OF_SUBSAMPLES = 4_000_000  # Rows times subsamples.
 
 
-_PROGRAM_ASSUMPTIONS = {
+PROGRAM_ASSUMPTIONS = {
     Program.BEST: (
         "The mechanism that errs least on these values leaks, as such a bound does, unless they are public; a tree's "
         "errors are averages over simulated releases",
@@ -100,7 +100,7 @@ def list_assumptions(neighbours: Neighbours, program: Program = Program.BEST) ->
     return (
         f"Neighbouring data sets differ in {_PROTECTED_TEXTS[neighbours]}",
         *_COMMON_ASSUMPTIONS,
-        *_PROGRAM_ASSUMPTIONS.get(program, ()),
+        *PROGRAM_ASSUMPTIONS.get(program, ()),
     )
 
 

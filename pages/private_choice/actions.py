@@ -29,9 +29,6 @@ from pages.shared.session import session
 
 DEMONSTRATION_TEXT = "These data are public: nothing needs protecting."
 
-FROM_FILE_TEXT = (
-    "The data in use are a DP release. What you choose on it spends nothing more and may be published."
-)
 COPY_HELP = (
     "Release how many users have how many rows, with noise. It becomes the data in use on every page, at any ε, "
     "without values, totals and tasks."
@@ -268,9 +265,7 @@ def _read_parameters() -> PrivateCopyParameters | None:
 
 def _show_histogram(dataset: Dataset, original: Dataset) -> None:
     """Show the DP histogram in use, with its file and a way back."""
-    st.markdown(
-        f"{wording.plain(dataset.source, 500)} What pages show now may be published under this label."
-    )
+    st.markdown(f"{wording.plain(dataset.source, 500)} You may publish all results from it under this label.")
     cards.label(dataset.provenance)
     with st.container(horizontal=True, vertical_alignment="center"):
         csv_text = report_content.write_histogram(dataset)

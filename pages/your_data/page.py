@@ -32,6 +32,9 @@ def draw_body(slots: layout.PageSlots) -> None:
     """Draw the choice of data, the main figure, and where the data lead."""
     with slots.line:
         st.session_state.setdefault(QUESTION.key("data_source"), "Sample")
+        if session.BRING_FIELD in st.query_params:
+            del st.query_params[session.BRING_FIELD]
+            st.session_state[QUESTION.key("data_source")] = "Upload a file"
         source_name = fields.choice(
             "Where from", {name: name for name in SOURCES}, QUESTION.key("data_source")
         )

@@ -343,10 +343,11 @@ def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Method
         return task_problem.compute_exact_budget(replace(parameters, epsilon=epsilon).target)
 
     def compute_error_bounds(epsilons: FloatArray) -> FloatArray:
-        """Compute the total bound of every allocation at every epsilon, shape (allocations, epsilons)."""
+        """Compute the error bound of all tasks of every allocation at every epsilon, shape (allocations, epsilons)."""
         exact_budgets = np.array([compute_budget(epsilon) for epsilon in epsilons.tolist()])
         total_bounds = np.array([allocation.total_bound for allocation in allocation_by_name.values()])
-        return np.asarray(total_bounds[:, None] / exact_budgets)
+        error_bounds = np.asarray(total_bounds[:, None] / exact_budgets)
+        return np.sqrt(error_bounds) if loss is Loss.CONVEX else error_bounds  # The root, as in bound (7).
 
     return MethodComparison(
         "Error bound of all tasks",

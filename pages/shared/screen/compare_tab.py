@@ -1,9 +1,8 @@
-"""The tab *Compare* of every question, and the best bounds of other releases of the same data below a card."""
+"""The tab *Compare* of every question: pinned answers, and bounds and methods over ε."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
@@ -15,17 +14,15 @@ from dpcore.answer import against
 from dpcore.answer.answer import Answer
 from dpcore.code.choice import PER_GROUP, Choice
 from dpcore.common import wording
-from dpcore.common.checks import InvalidInput
-from dpcore.common.parameters import list_unused
-from dpcore.common.privacy import ReleaseFacts, find_strictest
+from dpcore.common.privacy import find_strictest
 from dpcore.common.text_fields import to_text
 from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.report import content as report_content
-from pages.shared.base import catalogue, keys, page_run
+from pages.shared.base import keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.card import cards
-from pages.shared.fields import fields, jobs, setting
+from pages.shared.fields import fields
 from pages.shared.figures import figures
 from pages.shared.figures.figures import Pin
 from pages.shared.screen.sections import Renderer
@@ -40,7 +37,7 @@ def import_answer_module(question_name: str) -> Any:
     return next(map(importlib.import_module, module_names), None)
 
 
-NONE_YET = "Nothing is pinned yet. *Pin this*, under the main figure, keeps its answer."
+NONE_YET = "No answer is pinned yet. *Pin this*, under the main figure, keeps the answer."
 HALF_OR_DOUBLE = "Half or double"
 """The fact of a card that says what half and double of the bound cost."""
 
@@ -65,6 +62,9 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
     if is_on_session_data:
         data_name = dataset.name
     bound_texts, error_texts = [*((n.label, n.text) for n in card.numbers), ("", ""), ("", "")][:2]
+    if card.error is not None and card.numbers and card.numbers[0].value == card.error:
+        # The large number is the error, and the choice stands in the instruction.
+        bound_texts, error_texts = ("", card.headline), bound_texts
     epsilon, rows_lost = parameters.epsilon, None
     choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
     cap = choice.max_rows if isinstance(choice, Choice) and choice.quantity not in PER_GROUP else None
@@ -196,63 +196,3 @@ def show(run: page_run.PageRun) -> None:
     Renderer(question, run.answer_card, data).show(
         lambda _, data: against.show_over_epsilon(question.name, compare, ignored_names, data, parameters)
     )
-
-
-def draw(question: Question, card: Answer) -> None:
-    """Draw a line with the bounds of other quick pages, each a link; nothing without one, or below a released bound.
-
-    Under a bound that was chosen with DP there is none: these are computed from the private data themselves.
-    """
-    dataset = session.dataset()
-    if dataset.is_private and isinstance(card.disclosure, ReleaseFacts):
-        return
-    # A page with the same bound, such as Sum and count on Home, says nothing new.
-    card_bound = card.numbers[0].text if card.numbers else ""
-    pages_and_texts = [(other, text) for other, text in _list_bounds(question, dataset) if text != card_bound]
-    if not pages_and_texts:
-        return
-    warning = " (do not publish)" if dataset.is_private else ""
-    with st.container(
-        horizontal=True, vertical_alignment="center", gap="small", key=f"{question.name}_others"
-    ):
-        st.caption(f"Each release has its own best bound{warning}:", width="content")
-        for other, bound_text in pages_and_texts:
-            st.page_link(other.path, label=f"{other.title}: {bound_text}", width="content")
-
-
-def _list_bounds(question: Question, dataset: Dataset) -> Iterator[tuple[Question, str]]:
-    """Yield the other quick pages, each with its best bound as text; a page whose settings are refused is left out."""
-    for other in catalogue.PAGES:
-        if not other.is_quick or other is question:
-            continue
-        answer_module = importlib.import_module(f"dpcore.{other.name}.answer.answer")
-        try:
-            parameters = _read_parameters(other)
-            solver = answer_module.solve_beside_page(dataset, parameters)
-            solution = jobs.solve(solver, other, dataset, session.is_same_for_all())[0].value
-            yield other, answer_module.build_answer(dataset, parameters, solution).numbers[0].text
-        except InvalidInput:
-            continue
-
-
-def _read_parameters(question: Question) -> object:
-    """Build the parameters of a page as it would open now.
-
-    Raises:
-        InvalidInput: The page would ask for something first, or refuse its settings.
-    """
-    assert question.parameters is not None
-    state = st.session_state
-    values_by_name = {"epsilon": state.get(keys.EPSILON)}
-    for name, field in question.fields.items():
-        is_set = question.widgets[name] in state
-        values_by_name[name] = setting.read_value(question, name) if is_set else field.initial
-    unused_names = list_unused(question.declarations, values_by_name, question.get_initial_value)
-    used_values = {name: value for name, value in values_by_name.items() if name not in unused_names}
-    required_labels = {name: field.name for name, field in question.declarations.items() if field.is_required}
-    parameters, problems = fields.build_parameters(
-        question.parameters, used_values, required_labels, subjects=question.subjects
-    )
-    if parameters is None:
-        raise InvalidInput(problems)
-    return parameters

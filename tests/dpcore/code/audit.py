@@ -31,7 +31,7 @@ ROWS = tuple(
 ONE_USER: dict[str, tuple[str, ...]] = {
     "an ordinary user": ("x,p1,20.5,1",),
     "a user with very many rows": tuple(f"x,{GROUPS[row % 3]},99.5,{row}" for row in range(300)),
-    "a user with huge amounts": ("x,p1,1e200,1", "x,p2,-1e200,2", "x,p2,1e308,3", "x,p2,1e308,4"),
+    "a user with huge amounts": ("x,p1,9e99,1", "x,p2,-8e99,2", "x,p2,9e99,3", "x,p2,1e308,4"),
     "a user with negative amounts": tuple(f"x,{group},-50.5,1" for group in GROUPS),
     "a user in groups of their own": tuple(f"x,secret {group},20.5,1" for group in range(20)),
     "a user in no group": ("x,,20.5,1",),

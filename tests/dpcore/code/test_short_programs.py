@@ -16,6 +16,7 @@ import pytest
 from dpcore import plan_bounds
 from dpcore.code import write
 from dpcore.code.with_opendp import has_short_program
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
 from dpcore.counting import count, open_files
@@ -120,7 +121,7 @@ def test_the_app_counts_the_same_rows(folder: Path) -> None:
         assert math.fsum(dataset.values.values) == pytest.approx(sum(row[2] for row in ROWS if row[0]))
 
 
-@pytest.mark.parametrize("cell", [None, "", "abc", "nan", "inf", "1e999", "1,5"])
+@pytest.mark.parametrize("cell", [None, "", "abc", "nan", "inf", "1e999", "1.1e100", "1,5"])
 @pytest.mark.parametrize("name", ["sum", "mean, cap, private counts", "means per group", "quantile, cap"])
 @pytest.mark.parametrize("ending", MAX_LINES)
 def test_a_cell_that_is_no_number_stops_a_short_program(
@@ -132,8 +133,15 @@ def test_a_cell_that_is_no_number_stops_a_short_program(
     table.write_csv("shop_events.csv")
     is_number = cell in (None, "nan", "inf")
     (table.cast({"amount": pl.Float64}) if is_number else table).write_parquet("shop_events.parquet")
-    with pytest.raises(SystemExit, match=r"Nothing was released, and no epsilon was spent\.$"):
+    message = r"no number up to ±1e100\. Nothing was released, and no epsilon was spent\.$"
+    with pytest.raises(SystemExit, match=message):
         run_short(name, ending)
+    if cell == "1.1e100":  # The app refuses it, too, by the same rule.
+        roles = Roles(TableKind.EVENTS, user="user_id", value="amount")
+        with pytest.raises(InvalidInput, match="no number up to ±1e100"):
+            count(open_files([folder / f"shop_events.{ending}"]), roles, Disclosure.PUBLIC)
+        table.with_columns(amount=pl.lit("1e100")).write_csv("shop_events.csv")
+        run_short(name, "csv")
 
 
 def test_a_line_with_more_fields_than_columns_stops_a_short_program(folder: Path) -> None:

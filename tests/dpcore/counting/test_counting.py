@@ -351,7 +351,7 @@ def test_bad_values_are_named_three_times_and_counted(put):
     path = put("user_id,v\na,1\nb,x\nc,\nd,NaN\ne,-2.5\nf,\ng,y\nh,z\ni,w\n")
     roles = replace(ROLES, value="v", task=None)
     starts = (
-        "Line 4, column v: the cell is blank; also line 7.", "Line 5, column v: not a finite number (NaN).",
+        "Line 4, column v: the cell is blank; also line 7.", "Line 5, column v: no number up to ±1e100 (NaN).",
         "Line 3, column v: text where a number must stand; also line 8 and line 9; 4 in all.",
         "Line 6, column v: a negative number (-2.5).",
     )  # fmt: skip

@@ -209,11 +209,11 @@ def test_bad_counts_each_get_their_sentence(put):
     bad = put("user,count\n" + "".join(f"u{index},{cell}\n" for index, cell in enumerate(cells)))
     starts = [
         "Line 9, column count: the cell is blank.",
-        "Line 6, column count: not a finite number (NaN); also line 10 (inf).",
+        "Line 6, column count: no number up to ±1e100 (NaN); also line 7 (1e300) and line 10 (inf).",
         "Line 3, column count: text where a number must stand.",
         "Line 4, column count: a negative number (-1); also line 11 (-2).",
         "Line 8, column count: not a whole number (2.5).",
-        "Line 7, column count: more than 1,000,000,000,000 (1e+300); also line 13 (1e+12).",
+        "Line 13, column count: more than 1,000,000,000,000 (1e+12).",
     ]
     for sentence, start in zip(sentences(bad, COUNTS), starts, strict=True):
         assert sentence.startswith(start)
@@ -230,11 +230,9 @@ def test_histograms_of_every_size_count(put):
 
 
 def test_totals_beyond_what_a_number_holds_are_said(put):
-    path = put("user_id,product,amount\na,x,1e308\na,x,1e308\nb,x,1\n")
+    path = put("user_id,product,amount\na,x,1e100\na,x,1e100\nb,x,1\n")
     roles = replace(WHO, value="amount")
-    data = count_files(path, roles)
-    assert any("adds up to more than a number can hold" in note for note in data.notes)
-    assert (data.totals.column, data.totals.totals.tolist()) == ("", [1, 2])
+    assert count_files(path, roles).totals.totals.tolist() == [1.0, 2e100]
     sentences_found = sentences(path, replace(roles, contribution=Contribution.TOTAL))
     assert sentences_found[0].startswith("Column amount: the total of one user is above 1,000,000,000,000")
 

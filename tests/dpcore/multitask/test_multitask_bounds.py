@@ -1,9 +1,16 @@
 """Gains in closed form, their limits, and slices by size."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from dpcore.multitask import weights
+from dpcore.common.privacy import Disclosure
+from dpcore.contributions import ContributionHistogram
+from dpcore.dataset import Dataset
+from dpcore.multitask import problem, weights
+from dpcore.multitask.answer import solution
+from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.problem import Loss, TaskProblem
 from tests.dpcore.multitask.conftest import allocate_unclipped, build_problem
 
@@ -11,9 +18,9 @@ from tests.dpcore.multitask.conftest import allocate_unclipped, build_problem
 def test_gains_are_ratios_of_the_bounds() -> None:
     sizes = np.array([1, 1, 4, 30, 200])
     for loss in Loss:
-        problem = build_problem(sizes, 500, 0.1, loss)
-        best = allocate_unclipped(problem, loss.best_exponent).total_bound
-        ratio = allocate_unclipped(problem, 0.0).total_bound / best
+        task_problem = build_problem(sizes, 500, 0.1, loss)
+        best = allocate_unclipped(task_problem, loss.best_exponent).total_bound
+        ratio = allocate_unclipped(task_problem, 0.0).total_bound / best
         # Bound (7) has the root of the sum.
         expected = np.sqrt(ratio) if loss is Loss.CONVEX else ratio
         assert weights.compute_gain(sizes, loss) == pytest.approx(expected)
@@ -80,3 +87,21 @@ def test_clipping_only_ever_raises_a_bound(random_graph) -> None:
         closed_form = allocate_unclipped(problem, loss.best_exponent)
         assert clipped.clipped_user_share
         assert np.all(closed_form.task_bounds <= clipped.task_bounds * (1.0 + 1e-9))
+
+
+@pytest.mark.parametrize("loss", [Loss.CONVEX, Loss.STRONGLY_CONVEX])
+def test_the_bounds_over_epsilon_have_the_power_of_their_loss(loss: Loss) -> None:
+    """Bound (7) of convex losses is proportional to the root of sum 1 / omega^2, bounds (6) and (8) to the sum."""
+    parameters = MultitaskParameters(epsilon=1.0, loss=loss)
+    dataset = Dataset("none", "", Disclosure.PUBLIC, ContributionHistogram.from_counts([1]))
+    costs = solution.against_epsilon(dataset, parameters).compute_costs(np.array([0.5, 1.0, 4.0]))
+    budgets = [
+        problem.compute_exact_budget(dataclasses.replace(parameters, epsilon=epsilon).target)
+        for epsilon in (0.5, 1.0, 4.0)
+    ]
+    power = 0.5 if loss is Loss.CONVEX else 1.0
+    assert costs / costs[:, :1] == pytest.approx((budgets[0] / np.array([budgets] * 3)) ** power)
+    tasks = solution.load_tasks(parameters.generator, parameters.graph_seed, dataset)
+    curve = solution.compute_curve(tasks, loss, parameters.rule)
+    best = parameters.rule.with_exponent(curve.optimum[0]).allocate(curve.uniform_allocation.problem)
+    assert costs[1, 0] / costs[0, 0] == pytest.approx(solution.compare_totals(best, curve.uniform_allocation))

@@ -162,9 +162,10 @@ def test_cells_that_are_no_numbers_are_said_with_their_lines_for_all_columns_at_
     frame.loc[[2, 4, 6, 8], "rating"] = "good"
     frame.loc[1, "size"] = "inf"
     frame.loc[5, "size"] = "1e999"
+    frame.loc[7, "size"] = "-1e101"
     said = refusal(frame, Feature("size"))
     assert "Lines 4, 6, 8 and 1 more, column rating: text where a number must stand" in said
-    assert "Lines 3, 7, column size: a number that is infinite or beyond what can be held" in said
+    assert "Lines 3, 7, 9, column size: no number up to ±1e100" in said
     assert "good" not in said
 
 
