@@ -206,6 +206,7 @@ def find_range_facts(lower: float | None, upper: float | None) -> ReleaseFacts |
 
 KEY = "private_release"
 PUBLIC_TEXT = "These data are public: nothing needs protecting."
+FROM_FILE_TEXT = "The data in use are a DP release. Choices on it cost no more ε and may be published."
 
 PURPOSE_TEXT = (
     "Releases how many users have how many rows, with noise. It takes the place of the data on every page, at any ε, "

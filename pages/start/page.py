@@ -16,7 +16,7 @@ from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.fields import fields
-from pages.shared.screen import compare_tab, layout, sections
+from pages.shared.screen import layout, other_bounds, sections
 from pages.shared.session import session
 from pages.start.question import QUESTION
 
@@ -122,7 +122,7 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
     with slots.answer:
         cards.draw_answer(answer, key="start_card")
         if dataset is session.dataset():
-            compare_tab.draw(QUESTION, answer)
+            other_bounds.draw(QUESTION, answer)
 
 
 layout.show(QUESTION, draw_body)
