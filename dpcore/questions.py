@@ -37,16 +37,16 @@ COLUMNS = {
     "missing": 'If a value is missing or no number: "drop" leaves the row out, a public number replaces the value. '
     "By default such data are refused. A rule that is chosen because a blank was seen is a look at the data.",
     "sheet": "The sheet of a workbook; by default the first.",
-    "separator": "What stands between fields of text, such as ; or tab or blank; by default it is detected.",
+    "separator": "The character between fields of text, such as ; or tab or blank; by default it is detected.",
     "label": "The column that is predicted: numbers, or words of which `positive` names one.",
     "features": "The columns that it is predicted from: numbers as they are, others one-hot. By default all.",
     "levels": "The public list of a column's levels, the reference level first, by column; by default off the cells.",
-    "intercept": "Whether a column of ones comes first.",
+    "intercept": "True to put a column of ones first.",
     "ranges": "The public range of each column that enters as a number, lowest and highest, by column.",
     "positive": "The class of the label that counts as 1; all others are -1. By default labels are numbers.",
     "disclosure": '"private" or "public", or the facts of a DP release; the answer carries the label.',
 }
-"""What says how the data are read, with its help; everything else is the question's."""
+"""Arguments that say how to read the data, with their help; all others belong to the question."""
 LABEL_ARGUMENTS = ("label", "features", "levels", "intercept")
 """Those of a table with a label that is predicted from features."""
 
@@ -472,7 +472,7 @@ def _write_docstring(question: Question, parameters_type: Any, build_answer: Any
     ending_match = re.search(r"^(Examples|Source):.*", remainder, flags=re.MULTILINE | re.DOTALL)
     counts_phrase = "" if question.table_module else "rows per user as a list; a `ContributionHistogram`; "
     none_sentence = (
-        " None where the settings below name what is asked about." if question.default_data else ""
+        " You need no data if the settings below define the example." if question.default_data else ""
     )
     docstring_lines = [
         first_paragraph,

@@ -42,7 +42,7 @@ START_LIMIT = 90.0
 WARM_LIMIT = 180.0
 STOP_LIMIT = 5.0
 PORT_TAKEN_TEXT = "is not available"
-"""What Streamlit says of a port that it cannot have, before it ends."""
+"""Part of Streamlit's message about a port that is in use, before it ends."""
 
 # A proxy set for the outside world must not be asked for an address on this computer.
 _direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))

@@ -319,8 +319,8 @@ def _list_common_differences(several: Several, uses_rho: bool = True) -> list[st
     sentences = []
     if several.noise is NoiseKind.GAUSSIAN and uses_rho:
         sentences.append(
-            "What adds up over Gaussian releases is rho of zero-concentrated DP; the epsilons of single releases do "
-            "not. The whole rho is the largest that OpenDP converts to epsilon at delta."
+            "Gaussian releases add up in rho of zero-concentrated DP; the epsilons of single releases do not add up. "
+            "The total rho is the largest that OpenDP converts to epsilon at delta."
         )
     if several.zero_names:
         names_text = " and ".join(several.zero_names)

@@ -20,9 +20,9 @@ from dpcore.common.privacy import Disclosure, compute_gaussian_sigma, format_rou
 from dpcore.contributions import FloatArray, IntArray
 
 Charge = Callable[[float, float], None]
-"""Takes the epsilon and delta that a draw guarantees. Every function that draws calls it, where one is given, when
-all checks have passed and before there is any noise: what happens afterwards, an error too, has been paid for. Where
-it raises, nothing is drawn."""
+"""Takes the epsilon and delta that a draw guarantees. Every function that draws calls it, if one is given, after all
+checks and before there is any noise. So everything that happens afterwards has been paid for, an error too. If it
+raises, nothing is drawn."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ DIGITS_PATH = FOLDER / "digits.csv.gz"
 TEST_SHARE = 0.2
 MAX_CLASSES, MAX_TABLE_OWNERS, MAX_ROWS = 20, 1_000, 50_000
 MAX_ENTRIES = 30_000_000
-"""Of all owners' records, padded to the largest owner: 240 MB."""
+"""Most entries of all owners' records, padded to the largest owner: 240 MB."""
 LARGEST_FEATURE = 1e150
 """Its square does not overflow."""
 CONSTANT_FEATURE = 0.2

@@ -381,7 +381,7 @@ def bound_epsilon(
 
 
 MAX_TERMS = 400
-"""Of a mixture, by privacy losses: more take minutes."""
+"""Most terms of a mixture, by privacy losses: more take minutes."""
 
 
 def is_too_slow(num_examples: int, rate: float) -> bool:

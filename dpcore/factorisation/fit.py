@@ -141,7 +141,7 @@ def descend(
 
 
 RIDGE_TO_NOISE = 10.0
-"""What the ridge of the items grows by per unit of noise. Found on generated ratings: on the user's own, the search
+"""Growth of the items' ridge per unit of noise. Found on generated ratings: on the user's own, the search
 would cost budget."""
 OnSweep = Callable[[], None]
 """A callback after each sweep; what it raises ends the work."""

@@ -158,7 +158,8 @@ class RatingStudy(Study):
 CHOICE_REFERENCE = ImplicitSettings(dimension=12, sweeps=8, unobserved_weight=0.1)
 CHOICE_KINDS = (ModelKind.POPULAR, ModelKind.NO_PRIVACY, ModelKind.PRIVATE_POPULAR, *SCHEMES)
 TEST_SHARE = 0.2
-"""Of what a test user chose, this is to be recalled; the rest is known. Source: Liang et al. 2018, as in the paper."""
+"""Share of a test user's choices that is to be recalled; the rest is known. Source: Liang et al. 2018, as in the
+paper."""
 
 
 @dataclass(frozen=True)

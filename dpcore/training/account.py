@@ -225,7 +225,7 @@ def _find_sampled_multiplier(mechanism: Mechanism, weight_multiplier: float, ful
 NUM_USERS_SHARE = 0.03
 """Share of the budget for a private number of users, in a descent by the rule."""
 COUNT_SHARE = 0.03
-"""Likewise for counting the users within the bound in every step."""
+"""Share of the budget for counting the users within the bound in every step."""
 
 
 @dataclass(frozen=True)

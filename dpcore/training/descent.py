@@ -84,9 +84,9 @@ MAX_LOG_CHANGE = 0.3
 BOUND_RANGE = (1e-3, 100.0)
 
 Gradient = Callable[[FloatArray, FloatArray, FloatArray | None], tuple[FloatArray, FloatArray | None]]
-"""From θ, shape (d, runs), the bound of each run, and who takes part (1 or 0, shape (num_users, runs), None:
-everybody) to the bounded sum of gradients, shape of θ, and the number of users within the bound, shape (runs,), or
-None."""
+"""Takes θ, shape (d, runs), the bound of each run, and who takes part (1 or 0, shape (num_users, runs), None:
+everybody). Returns the bounded sum of gradients, shape of θ, and the number of users within the bound, shape (runs,),
+or None."""
 
 
 def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, num_runs: int) -> Gradient:
@@ -122,8 +122,8 @@ def choose_quantile(unit_noise: float, num_features: int, num_users_by_run: Floa
 
 DirectionAndShare = tuple[FloatArray, FloatArray | None]
 Direction = Callable[[FloatArray, FloatArray, int], DirectionAndShare]
-"""From θ, shape (d, runs), the bound of each run, and the number of the step to the noisy sum of gradients over the
-bound, shape of θ, and the noisy share of users within the bound, shape (runs,), or None for a fixed bound."""
+"""Takes θ, shape (d, runs), the bound of each run, and the number of the step. Returns the noisy sum of gradients over
+the bound, shape of θ, and the noisy share of users within the bound, shape (runs,), or None for a fixed bound."""
 
 
 def descend_by_rule(

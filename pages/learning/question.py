@@ -22,7 +22,7 @@ QUESTION = Question(
         "τ₀, the bound as a share of all rows": "τ₀ = τ / n",
         "Bound (rows per user)": "τ",
         "excess risk, at most": "L(h<sub>priv</sub>) − inf L(h) ≤",
-        "Excess risk, all three": "Theorem 1",
+        "Excess risk": "Theorem 1",
         "Bias": "2 × bias ≤",
         "Sampling": "√(d log(n/δ) / n<sub>τ</sub>)",
         "Noise": "F(τ/n<sub>τ</sub>, 1/ε, 3/δ)",

@@ -30,9 +30,6 @@ from pages.shared.session import session
 
 DEMONSTRATION_TEXT = "These data are public: nothing needs protecting."
 
-FROM_FILE_TEXT = (
-    "The data in use are a DP release. What you choose on it spends nothing more and may be published."
-)
 COPY_HELP = (
     "Release how many users have how many rows, with noise. It becomes the data in use on every page, at any ε, "
     "without values, totals and tasks."

@@ -22,9 +22,7 @@ from pages.shared.session import session
 
 KEY = "private_release"
 PUBLIC_TEXT = "These data are public: nothing needs protecting."
-FROM_FILE_TEXT = (
-    "The data in use are a DP release. What you choose on it spends nothing more and may be published."
-)
+FROM_FILE_TEXT = "The data in use are a DP release. Choices on it cost no more ε and may be published."
 PURPOSE_TEXT = (
     "Releases how many users have how many rows, with noise. It takes the place of the data on every page, at any ε, "
     "without values, totals and groups."
@@ -83,9 +81,7 @@ def _read_parameters() -> PrivateCopyParameters | None:
 
 def _show_histogram(dataset: Dataset, original: Dataset) -> None:
     """Show the DP histogram in use, with its file and a way back."""
-    st.markdown(
-        f"{wording.plain(dataset.source, 500)} What pages show now may be published under this label."
-    )
+    st.markdown(f"{wording.plain(dataset.source, 500)} You may publish all results from it under this label.")
     cards.label(dataset.provenance)
     with st.container(horizontal=True, vertical_alignment="center"):
         csv_text = report_content.write_histogram(dataset)

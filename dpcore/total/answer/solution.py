@@ -248,7 +248,7 @@ def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundCompa
     """Build the comparison of the best bound and its error over epsilon, or return the sentence why there is none."""
     user_totals = compute_user_totals(dataset, parameters.summed)
     if user_totals.amounts is None:
-        return "Only totals ≥ 0 are compared over ε."
+        return "The comparison over ε needs totals ≥ 0."
     if user_totals.amounts.total == 0.0:
         return "All totals are 0."
     problem, unit = parameters.build_problem(user_totals.amounts), Unit(user_totals.column_name)

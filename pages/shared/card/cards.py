@@ -69,6 +69,8 @@ export default ({ data, parentElement }) => {
   unit.className = "unit";
   unit.textContent = data.unit ? ` ${data.unit}` : "";
   find(".value").replaceChildren(data.value, unit);
+  // A longer number keeps its line, so that nothing below it moves.
+  find(".value").style.fontSize = data.value.length > 14 ? "1.75rem" : "";
   find(".note").textContent = data.error.length ? `${data.error[0]}: ${data.error.slice(1).join(" ").trim()}` : "";
   find(".parts").replaceChildren(...data.parts.map(([name, text, colour]) => {
     const part = document.createElement("span");
@@ -96,7 +98,7 @@ export default ({ data, parentElement }) => {
 """
 
 LARGE_BEGINS = "number_"
-"""What stands before a number's key in the session's state."""
+"""Prefix of a number's key in the session's state."""
 
 MOUNT_LARGE = st.components.v2.component("sweetspot_number", html=_LARGE_HTML, css=_LARGE_CSS, js=_LARGE_JS)
 
@@ -164,7 +166,7 @@ export default ({ data, parentElement }) => {
 """
 
 GRID_BEGINS = "numbers_"
-"""What stands before a grid's key in the session's state."""
+"""Prefix of a grid's key in the session's state."""
 
 MOUNT_GRID = st.components.v2.component("sweetspot_grid", html=_GRID_HTML, css=_GRID_CSS, js=_GRID_JS)
 
@@ -204,13 +206,14 @@ def label(disclosure: Provenance, text: str = "", prefix: str = "", suffix: str 
         st.caption(disclosure.label)  # Too long for a badge, which is cut where it does not fit.
 
 
-def draw_answer(card: Answer, key: str, is_final: bool = True) -> None:
+def draw_answer(card: Answer, key: str, is_final: bool = True, badge_text: str = "") -> None:
     """Draw the answer: instruction, number with its error, verdict, the way to the code, and further sentences.
 
     Args:
         card: What it says; the rest of it is for `behind`.
         key: Unique on the page.
         is_final: False while a search can still change the answer.
+        badge_text: Replaces the words of the badge of its disclosure; empty to keep them.
     """
     bound_selection = None
     if (run := page_run.CURRENT_RUN.get()) is not None and run.answer_card is None:
@@ -225,7 +228,7 @@ def draw_answer(card: Answer, key: str, is_final: bool = True) -> None:
         card = replace(card, detail="", near_optimal="", numbers=(), alternative=None)
     # As high as the column of the figure, so that what stands below it stays in place while a slider moves.
     with st.container(key=key, height="stretch"):
-        _draw_words(card, key, is_final)
+        _draw_words(card, key, is_final, badge_text)
         if bound_selection is not None and run is not None and run.selected_excess is not None:
             st.markdown(bound_selection.write_excess(run.selected_excess))
         awaits_selection = bound_selection is not None and bound_selection.card is None
@@ -263,7 +266,7 @@ def _open_code(card: Answer, key: str, form_name: str = "") -> None:
     page_run.request_dialog(_code_dialog, card.code, card.disclosure, key)
 
 
-def _draw_words(card: Answer, key: str, is_final: bool) -> None:
+def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None:
     """Draw the headline, the first number with its error, and the chips: *Preliminary* or the verdict, and disclosure.
 
     Nothing is said twice: a number that the instruction holds has no label.
@@ -279,13 +282,17 @@ def _draw_words(card: Answer, key: str, is_final: bool) -> None:
         label_text = "" if is_in_headline else number.label
         copied_text = number.text_to_copy
         draw_number(label_text, number.text, number.note, copied_text, key, error_texts, part_texts, is_final)
-    chips, help_text = [write_badge(card.disclosure)], f"{wording.capital(card.disclosure.label)}."
+    chips, help_text = (
+        [write_badge(card.disclosure, badge_text)],
+        f"{wording.capital(card.disclosure.label)}.",
+    )
     if not is_final:
         chips.insert(0, _write_chip("Preliminary", "gray", ":material/hourglass_top:"))
     elif card.relative_error is not None:
-        verdict = card.relative_error.verdict
+        relative, verdict = card.relative_error, card.relative_error.verdict
         chips.insert(0, _write_chip(wording.capital(verdict.value), *VERDICT_BADGES[verdict]))
-        help_text = f"The error is {card.relative_error.text}. {VERDICT_RULE} {help_text}"
+        error_text = wording.capital(f"{relative.error_phrase} {relative.text}")
+        help_text = f"{error_text}. {VERDICT_RULE} {help_text}"
     st.markdown(" ".join(chips), help=help_text)
 
 

@@ -440,7 +440,8 @@ def _can_return(value: Any) -> bool:
 
 
 DEMONSTRATION = "Demonstration: invented shop purchases, not your data"
-"""Stands on figure and card where invented data show what a page does with data that have what it needs."""
+INVENTED_BADGE = "Invented data"
+"""Stand on figure and card where invented data show what a page does with data that have what it needs."""
 SAMPLE_WITH_EVERYTHING = "shop-events"
 
 

@@ -105,7 +105,7 @@ def assert_drawn(get, problem: optimal_cap.BiasProblem) -> None:
     best = optimal_cap.find_best_cap(problem)
     (x,), (y,) = get("Best bound")
     assert (x, y) == (best.max_contributions, pytest.approx(best.total))
-    caps, total = get("Excess risk, all three")
+    caps, total = get("Excess risk")
     # The curve is drawn where whole caps are, and no cap drawn is better than the best.
     assert np.allclose(caps, np.rint(caps))
     parts = optimal_cap.compute_error_parts(problem, np.asarray(caps) / problem.histogram.num_rows)
