@@ -13,7 +13,7 @@ QUESTION = Question(
     group="",
     lead="**Low bounds lose data, high ones add noise.**",
     heading="How much may one user contribute?",
-    sentence="What is this about, and which page answers my question?",
+    sentence="How does the app work, and which page answers my question?",
     parameters=StartParameters,
     other_origins=FieldOrigin.PUBLIC.each("of", "several", "kind", "release"),
 )

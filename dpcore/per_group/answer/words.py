@@ -368,7 +368,7 @@ _PROGRAM_SELECTIONS = {
     Program.TUMULT: "Tumult has a Laplace threshold with whole noise, which these errors count with.",
     Program.BIGQUERY: "BigQuery has the Laplace threshold, with half of ε.",
 }
-"""Which programs select groups as the page counts."""
+"""True for the programs that select groups as the page counts."""
 
 
 def _count_share(above_mask: npt.NDArray[np.bool_], noun: str) -> str:

@@ -28,7 +28,7 @@ from dpcore.regression.parameters import ASSUMPTIONS, RegressionParameters
 MAX_ENTRIES_AT_ONCE = 100_000
 """Entries of X up to which a curve against epsilon starts by itself."""
 ERROR_HELP = "Root of the coefficients' total variance: sampling error and privacy noise."
-FIT = "The weights are best for the coefficients. Where the model fits badly, a bound may predict better."
+FIT = "The weights are best for the coefficients. If the model fits badly, a bound may predict better."
 NO_TRIAL = section.Note("No bound has been tried yet, or the trial was stopped.", "info")
 NEIGHBOURS_CLAUSE = (
     "if they differ in the labels of one user's rows; features and owners of rows are treated as public"

@@ -296,8 +296,8 @@ def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
     facts, cell = model.facts, model.cell
     training_sentences = (
         f"{_describe_bound(cell)} {_describe_training(parameters, cell, 'discrete Gaussian')} Contributions were "
-        "rounded onto a public grid, and all users took part in every step. OpenDP drew the noise. That of all steps "
-        "is one Gaussian mechanism, calibrated exactly [@balle2018]; its discreteness is counted."
+        "rounded onto a public grid, and all users took part in every step. OpenDP drew the noise. The noise of all "
+        "steps is one Gaussian mechanism, calibrated exactly [@balle2018]; its discreteness is counted."
     )
     return Methods(
         guarantee_text=write_guarantee(RELEASED, facts.epsilon, facts.neighbours, facts.delta),

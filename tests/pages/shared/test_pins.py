@@ -132,7 +132,7 @@ def test_a_pin_stays_over_settings_and_data_with_its_label_and_never_in_a_link()
     check(app.button(key="mean_pin_remove").click().run())
     assert [item.name for item in app.session_state[keys.PINS]] == ["shop_events.csv, ε = 1"]
     check(app.button(key="mean_pins_remove").click().run())
-    assert "Nothing is pinned yet" in shown_texts(app)
+    assert "No answer is pinned yet" in shown_texts(app)
 
 
 def test_files_and_pins_name_the_settings_that_the_answer_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
