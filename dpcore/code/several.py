@@ -1,7 +1,7 @@
 """Several releases of one table from one budget, as one program with one accountant.
 
-Each release takes an integer number of parts of the budget. The budget has 32 binary digits and there are 2^20 parts,
-so that a part and all sums of parts are exact in float64, and no library's arithmetic exceeds the budget.
+Each release takes an integer number of parts of the budget. The budget has 32 binary digits and there are 2^20 parts.
+So a part and all sums of parts are exact in float64, and no library's arithmetic exceeds the budget.
 
 OpenDP 0.16.0, run by the tests: ``Context.compositor(split_by_weights=...)`` divides the budget by the map of its own
 composition (``Context.d_mids``); a query is given its share when it is built, so each is released before the next is

@@ -56,7 +56,7 @@ def has_short_program(choice: Choice) -> bool:
     """Return True if a short program reads the file by Polars alone: one plain text or Parquet file of public data.
 
     Not for private data: a lone quotation mark in one user's cell ends Polars' reader with lines of other users in its
-    message, and whether amounts need more than a cast is private, too.
+    message. Besides, the need for more than a cast is itself private.
     """
     table_layout, (file_layout, *other_layouts) = choice.read_as, choice.read_as.files
     is_utf8_text = file_layout.kind is FileKind.TEXT and file_layout.encoding in ("utf-8", "ascii")

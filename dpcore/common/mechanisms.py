@@ -179,8 +179,8 @@ def release_discrete_gaussian(
 ) -> IntegerRelease:
     """Add discrete Gaussian noise to a vector of whole numbers, by OpenDP's exact sampler.
 
-    OpenDP proves rho-zCDP and converts it to (epsilon, delta) at the delta given: a few per cent more noise
-    than the exact privacy curve would ask for, and a guarantee that comes from one place.
+    OpenDP proves rho-zCDP and converts it to (epsilon, delta) at the given delta. This takes a few per cent more noise
+    than the exact privacy curve, but the guarantee comes from one place.
 
     Args:
         values: What to release, whole numbers of at most 2^53 in magnitude, shape (k,).

@@ -76,8 +76,8 @@ OWN_RIDGE = 5.0
 def add_own_offsets(mean_model: FactorModel) -> FactorModel:
     """Return a model of released item means plus each user's own offset, Σ (y - item mean) / (ratings + ridge).
 
-    The release is the same. A user's offset is computed from it and from their own ratings and stays with them,
-    so that predictions are private for everybody else (joint differential privacy); nothing more is paid.
+    The release is the same. A user's offset is computed from it and from their own ratings, and stays with them. So
+    predictions are private for everybody else (joint differential privacy) at no further cost.
 
     Args:
         mean_model: Item means, of `fit_item_means` or of `fit_private_item_means`.

@@ -221,9 +221,9 @@ def _build_axes(solution: LearningSolution, cap_unit: CapUnit) -> tuple[Axis, Ax
     """Build the axes of the cap and of the excess risk; no number that is entered moves them.
 
     Caps are in rows, as those of the handle and of marks; in the unit tau_0 the ticks name shares of all rows.
-    The cap's axis ends where nobody has more rows, or at n where the bound on the bias goes on falling. The
-    bound's axis starts below what sampling alone costs at d = 1, since a smaller bound would be of no interest,
-    and ends at 10: above 1 a bound says nothing.
+    The cap's axis ends where nobody has more rows, or at n where the bound on the bias goes on falling. The bound's
+    axis starts below the cost of sampling alone at d = 1, since a smaller bound would be of no interest. It ends at 10,
+    because a bound above 1 is vacuous.
     """
     n, max_size = float(solution.problem.histogram.num_rows), float(solution.problem.histogram.max_size)
     largest_cap = n if solution.problem.bias.needs_only_the_fraction else min(n, 2.0 * max_size)
