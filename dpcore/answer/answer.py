@@ -114,7 +114,7 @@ def _is_same(first_value: Any, second_value: Any) -> bool:
 
 BIAS, SAMPLING, NOISE = "Bias", "Sampling", "Noise"
 PART_STYLES: Mapping[str, Style] = {BIAS: Style.BIAS, SAMPLING: Style.SAMPLING, NOISE: Style.PRIVACY}
-"""What the bound itself causes, what is drawn at random besides the noise, and the noise."""
+"""Styles of the parts of an error: bias from the bound, random sampling besides the noise, and the noise."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dpcore.common.progress import ShouldStop
 SIMULATION = "A simulation with NumPy's noise, not a release."
 """Stands at every result whose noise NumPy draws."""
 CHOOSE_PRIVATELY = "Choose it with differential privacy, or without these data."
-"""What to do instead of publishing a bound that was computed from private data."""
+"""Advice that replaces publishing a bound that was computed from private data."""
 
 
 ASSUMES_PUBLIC_COUNTS = (

@@ -1,7 +1,7 @@
 """Several releases of one table from one budget, as one program with one accountant.
 
-Each release takes an integer number of parts of the budget. The budget has 32 binary digits and there are 2^20 parts,
-so that a part and all sums of parts are exact in float64, and no library's arithmetic exceeds the budget.
+Each release takes an integer number of parts of the budget. The budget has 32 binary digits and there are 2^20 parts.
+So a part and all sums of parts are exact in float64, and no library's arithmetic exceeds the budget.
 
 OpenDP 0.16.0, run by the tests: ``Context.compositor(split_by_weights=...)`` divides the budget by the map of its own
 composition (``Context.d_mids``); a query is given its share when it is built, so each is released before the next is
@@ -319,8 +319,8 @@ def _list_common_differences(several: Several, uses_rho: bool = True) -> list[st
     sentences = []
     if several.noise is NoiseKind.GAUSSIAN and uses_rho:
         sentences.append(
-            "What adds up over Gaussian releases is rho of zero-concentrated DP; the epsilons of single releases do "
-            "not. The whole rho is the largest that OpenDP converts to epsilon at delta."
+            "Gaussian releases add up in rho of zero-concentrated DP; the epsilons of single releases do not add up. "
+            "The total rho is the largest that OpenDP converts to epsilon at delta."
         )
     if several.zero_names:
         names_text = " and ".join(several.zero_names)

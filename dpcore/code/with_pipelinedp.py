@@ -63,8 +63,8 @@ def _list_differences(choice: Choice) -> list[str]:
         differences.append(common.SPLIT_MEAN)
     if quantity is Quantity.QUANTILE and is_smooth:
         return [
-            "PipelineDP's percentiles count all rows alike, so smooth weights cannot be expressed. What "
-            "comes nearest is a bound on rows per user; plain Python has the smooth weights."
+            "PipelineDP's percentiles count all rows alike, so smooth weights cannot be expressed. The "
+            "closest option is a bound on rows per user; plain Python has the smooth weights."
         ]
     if quantity is Quantity.QUANTILE:
         differences.append(
@@ -78,14 +78,14 @@ def _list_differences(choice: Choice) -> list[str]:
         )
     if quantity is Quantity.TASK_WEIGHTS:
         return [
-            "PipelineDP has no weights per partition. What comes nearest is a bound on tasks per user, "
+            "PipelineDP has no weights per partition. The closest option is a bound on tasks per user, "
             "max_partitions_contributed; plain Python has the task weights."
         ]
     if quantity is Quantity.COEFFICIENTS:
         return [common.NO_WEIGHTS.format(library="PipelineDP")]
     if choice.max_norm is not None:
         return [
-            "PipelineDP has no bound on the norm of what a user adds to all partitions. What comes nearest is the pair "
+            "PipelineDP has no bound on the norm of what a user adds to all partitions. The closest option is the pair "
             "of bounds, max_partitions_contributed with max_contributions_per_partition; plain Python has the norm."
         ]
     if quantity in PER_GROUP:

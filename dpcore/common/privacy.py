@@ -125,7 +125,7 @@ Charge = Callable[[ReleaseFacts], None]
 error afterwards finds the draw noted; where it raises, nothing is drawn."""
 
 Provenance = Disclosure | ReleaseFacts
-"""Where numbers come from, with a ``label``: a release names its facts, else public or private."""
+"""The origin of numbers, with a ``label``: the facts of a release, or else public or private."""
 
 
 def check_provenance(disclosure: str | Provenance) -> Provenance:

@@ -3,9 +3,9 @@
 `select_events` reduces a table to user, task and value; every other function reduces that further. No query is run
 here. Column names of the results are fixed, so that one place reads the results.
 
-The expressions use only features on which all engines agree: NaN is tested by a function and never compared (in some
-engines it equals itself, and DuckDB drops a comparison that a Parquet file's statistics, which exclude NaN, decide),
-and the edges of bins are irrational numbers, which no short decimal equals.
+The expressions use only features on which all engines agree. NaN is tested by a function and never compared: in some
+engines it equals itself, and DuckDB drops a comparison that a Parquet file's statistics decide, which exclude NaN. The
+edges of bins are irrational numbers, which no short decimal equals.
 """
 
 from __future__ import annotations

@@ -428,7 +428,7 @@ def check_roles(columns: Sequence[str], roles: Roles, table_name: str) -> None:
 def describe_two_people(columns: Sequence[str]) -> InputProblem:
     """Describe as a problem that each of two columns of the user names a person of its own."""
     return InputProblem(
-        "each of these columns names a person, so a row belongs to two: a bound on the rows of both is not stable, as "
+        "each of these columns names a person, so a row belongs to two. A bound on the rows of both is not stable: "
         "removing one person can change which rows of all others are kept",
         f"columns {' and '.join(map(shorten, columns))}",
         "Choose one of them. If the pair is what you protect, join both into one column first",

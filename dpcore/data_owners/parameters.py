@@ -65,7 +65,7 @@ class OwnersParameters(Parameters):
     source: OwnersSource = public.choice(OwnersSource.ENTERED, "Owners")
     """Owners of equal size as entered, or each user of the data in use as one owner."""
     unit: Unit = public.choice(Unit.RECORD, "What is protected as one")
-    """What privacy hides: one record, all records of a user, or everything that an owner has."""
+    """The protected unit: one record, all records of a user, or all records of an owner."""
     records_per_user: float | None = of_data.number(
         None,
         "Records per user, m/r",

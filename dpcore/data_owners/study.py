@@ -110,9 +110,8 @@ class StudyResult:
     def compare(self, form: Form, other_form: Form) -> FloatArray:
         """Return 1 where the first is more accurate, -1 where it is less, 0 if they lie within the standard error.
 
-        Shape (epsilons, owners), NaN where one has not run. The standard error is that of the difference of two
-        shares of right answers, on as many test records as there are in all runs; it is no proof of a
-        difference.
+        Shape (epsilons, owners), NaN where one has not run. The standard error is that of the difference of two shares
+        of right answers, over the test records of all runs. It does not prove a difference.
         """
         accuracies, other_accuracies = np.broadcast_arrays(self.average(form), self.average(other_form))
         pooled_accuracies = np.clip((accuracies + other_accuracies) / 2.0, 0.0, 1.0)

@@ -233,7 +233,7 @@ TABLE_READ = (
 )
 EXCHANGEABLE = (
     "The error is about the mean of the rows in this table",
-    "Who has many rows says nothing about the values, and a bound keeps rows at random",
+    "The number of a user's rows says nothing about the values, and a bound keeps rows at random",
 )
 KEPT_ROWS = {
     Program.TUMULT: "Tumult keeps the same rows in every run; the error is an average over which rows it keeps",

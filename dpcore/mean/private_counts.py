@@ -40,8 +40,8 @@ NEAR_END = 3.0
 moved into the range. Simulated releases err up to 5 % more or less within both limits, and half as much or less beyond
 in the worst cases."""
 LAPLACE_PAIR = (
-    "Released are Σ w (y − L) and Σ w (U − y), each with Laplace noise of scale B × h / ε; together they change by at "
-    "most B × h in L1, so ε is not split"
+    "The release has Σ w (y − L) and Σ w (U − y), each with Laplace noise of scale B × h / ε. Together they change by "
+    "at most B × h in L1, so ε is not split"
 )
 ASSUMPTIONS = (
     "Values and the number of rows of each user are private; so is a bound computed from them. The guarantee holds for "

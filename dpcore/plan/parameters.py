@@ -120,7 +120,7 @@ class Budget:
 
 
 NUM_PARTS = 2**20
-"""Of the budget: every share is a whole number of them."""
+"""Parts of the budget: every share is a whole number of them."""
 MAX_LINES = 50
 DEFAULT_TARGET_SHARE = 0.05
 """Target error of a line that names none, as a share of its value, or of the rows for a quantile."""

@@ -78,7 +78,7 @@ class PlannedLine:
         assumptions: What its error assumes of users; sentences without their full stop.
         quantile_problem: The problem of a quantile for weights by user, its rows sorted; None for other lines.
         group_problem: The problem of a line per group whose curve lacks pairs of bounds, which are searched at its
-            share; at a large epsilon. None for other lines.
+            share; at a large epsilon. It is None for other lines.
         half_width: Of a mean that clamps users, half of U - L, so that T is the bound times it; None for other lines.
     """
 

@@ -1,11 +1,10 @@
 """Questions whose best bound is where a monotone query meets a target, and how far each candidate is from it.
 
 One user comes or goes, or is replaced. A bound is chosen by an exponential mechanism (`dpcore.private_choice.choice`)
-over a public grid of candidates; this module gives the score of each candidate: minus the number of users that
-would have to be other than they are for the candidate to be best. Users are counted in whole
-steps of 1 / `RESOLUTION` user, so that what one of them adds is exact, and so is the declared sensitivity: each
-user's share of a query is rounded to steps *before* it is added up, and sums of whole numbers are exact, which
-floating-point sums could not promise.
+over a public grid of candidates. This module gives the score of each candidate: minus the number of users who would
+have to change for the candidate to be best. Users are counted in whole steps of 1 / `RESOLUTION` user, so that the
+contribution of one user and the declared sensitivity are exact. Each user's share of a query is rounded to steps
+*before* it is added up. Sums of whole numbers are exact, and floating-point sums are not.
 
 Private and public quantities. The neighbouring relation covers who is in the data and how many rows they have,
 so the histogram is private, and with it m, n = sum s_l and n_h. Public are epsilon, B, sigma^2 and q, which the
@@ -36,9 +35,9 @@ alone, or the private part of it has moved to the side of the query:
 - A quantile of the sizes: #{s_l <= t} = q m. m is private, so the query is
   q #{s_l > t} - (1 - q) #{s_l <= t} against 0: a user adds q or q - 1.
 
-If a query jumps at a candidate (users with exactly so many rows), the candidate is best as soon as the
-target lies between the limits from the left and from the right; the distance is that to this interval. A
-maximum of functions that one user moves by at most 1 moves by at most 1, so that costs nothing.
+If a query jumps at a candidate (users with exactly so many rows), the candidate is best as soon as the target lies
+between the limits from the left and from the right. The distance is that to this interval. A maximum of functions that
+one user moves by at most 1 moves by at most 1, so that costs nothing.
 
 Source: Epasto et al. 2020, claims 1 and 2, for both F; the conditions and their sensitivities are ours. Amin et
 al. 2019 leave choosing the bound privately open for other measures than a rank.

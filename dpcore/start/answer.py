@@ -151,7 +151,7 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, provenance: Provenance)
         best_bound=best_choice.max_total or None,
     )  # fmt: skip
     return Plot(
-        "start-tradeoff", "What a bound throws away, and the noise it needs",
+        "start-tradeoff", "Dropped rows and noise of each bound",
         "As the bound grows, fewer rows are lost and more noise is needed.",
         Axis("bound", "rows per user", choose_axis_limits(histogram), number_format=",.3~r"),
         Axis("error of the count", "share of it", (0.001, 10.0), number_format=".2~%"),

@@ -215,8 +215,8 @@ def _compute_student_quantile(degrees_of_freedom: IntArray) -> FloatArray:
 def summarise_splits(run_values: FloatArray, experiment: Experiment) -> SplitSummary:
     """Return means and errors of a number of every run, the runs along the last axis; NaN marks a run not done.
 
-    The splits share users, so that their means are no independent draws: the variance of their mean is taken as
-    (1/S + held out / trained on) times that between them.
+    The splits share users, so their means are not independent draws. The variance of their mean is taken as (1/S + held
+    out / trained on) times that between them.
 
     Source: Nadeau and Bengio 2003, Inference for the generalization error, equation 7, for the correction.
     """
@@ -300,7 +300,7 @@ class References:
 def compute_references(experiment: Experiment, should_stop: ShouldStop = never) -> References | None:
     """Compute scores of training without privacy, of the best constant, and without noise; return None if stopped.
 
-    On a large table the descent without noise is run on the first split alone: on every other split its scores are
+    On a large table the descent without noise is run on the first split alone. On every other split its scores are
     those without privacy, plus the difference between the two on the first split.
 
     Returns:

@@ -210,8 +210,8 @@ class RegressionPage(Page):
     def describe_files(self, answer: Answer) -> str:
         """Return Markdown on the content of the files."""
         return (
-            "**C** holds one line per complete row of the table and one column per coefficient, **Choice** question "
-            f"and answer. Both are labelled *{answer.solution.dataset.provenance.label}*."
+            "**C** has one line per complete row of the table and one column per coefficient. **Choice** has the "
+            f"question and the answer. The label of both files is *{answer.solution.dataset.provenance.label}*."
         )
 
     def list_report_fields(self, answer: Answer) -> Sequence[str]:

@@ -117,7 +117,7 @@ def show_recipes(roles: Roles | None) -> None:
 def _choose_bins() -> ValueBins | None:
     """Draw the fields of public bins for values by user, and return the bins; None if no or wrong ones are entered."""
     st.caption(
-        "For means and quantiles, enter bins that you know without looking at the data. Else leave them empty."
+        "For means and quantiles, enter bins that you know without the data. Otherwise leave the fields empty."
     )
     labels_by_name = {"lower": "Lowest edge", "upper": "Highest edge", "bins": "Number of bins"}
     with st.grid(3):
@@ -147,7 +147,7 @@ def show_session_upload() -> None:
     if access.is_served():
         uploads.show_demo_notice()
         return
-    help = "It replaces the data and settings in use. What was released of any data stays on the account."
+    help = "It replaces the data and settings in use. The ledger keeps all releases so far."
     UPLOADER.show("A file that *Save session* has made", help, _open_file)
     content_or_problems = st.session_state.get(QUESTION.key("session_opened"))
     if isinstance(content_or_problems, session_file.FileContent):

@@ -1,6 +1,7 @@
 """One call per question: from whatever a person has in hand, the answer of the page."""
 
 import contextlib
+import gc
 import importlib
 import inspect
 import json
@@ -391,7 +392,7 @@ def test_weights_and_pairs_are_named_and_what_is_no_number_is_none():
     choice = ss.private_bound(frame, **user)
     assert (choice.bound, choice.error) == (None, None)
     for answer in (gain, tasks, rated, choice):
-        assert 3 <= len(str(answer).splitlines()) <= 4
+        assert 3 <= len(str(answer).splitlines()) <= 5
         assert "**" not in str(answer)
 
 
@@ -550,3 +551,13 @@ def test_a_plan_with_a_quantile_has_a_program_for_opendp() -> None:
         )  # fmt: skip
         assert ".dp.quantile(" in answer.code("opendp")
         assert ("by user" in answer.code("opendp")) == (program == "python")
+
+
+def test_the_collector_of_cycles_goes_on_after_a_call_as_before():
+    for was_enabled in (True, False):
+        (gc.enable if was_enabled else gc.disable)()
+        try:
+            ss.count_bound([3] * 100, epsilon=1)
+            assert gc.isenabled() == was_enabled
+        finally:
+            gc.enable()

@@ -26,7 +26,7 @@ from dpcore.report.content import Line, summarise_dataset
 SCHEME_NAMES = {scheme: scheme.value.capitalize() for scheme in Scheme}
 ASSUMPTIONS = (
     "Neighbouring data differ in one user, with all their ratings",
-    "Only item vectors and noisy counts are released. Each user computes their vector, offset and predictions locally; "
+    "The release has item vectors and noisy counts. Each user computes their vector, offset and predictions locally; "
     "these are private for everybody else (joint differential privacy)",
     "The range of ratings, the list of items, d, T, k, μ and both ridges are public; ε does not cover their choice",
     "Errors and buckets are computed without noise: they are not part of the release",

@@ -105,7 +105,7 @@ def write_proof(solution: GapSolution) -> tuple[str, ...]:
     cap_text, sampling_limit = format_number(proof.max_contributions), 2 if proof.case_number == 1 else 4
     if proof.case_number == 1:
         case_sentence = (
-            f"**Case 1**, α ≥ ½: round up, **h′ = ⌈h\\*⌉ = {cap_text}**. Only heavy users lose rows, so sampling "
+            f"**Case 1**, α ≥ ½: round up, **h′ = ⌈h\\*⌉ = {cap_text}**. Heavy users alone lose rows, so the sampling "
             "error at most doubles."
         )
     else:
@@ -141,7 +141,7 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
         ),
         procedure=f"{step_phrase}, and {noise_text} was added to the mean. "
         f"The best bound on rows per user has {comparison.ratio:.4f} times the variance of the best weights.",
-        public_procedure=f"What a user's rows weigh together was bounded, and {noise_text} was added to the mean.",
+        public_procedure=f"The total weight of each user's rows was bounded, and {noise_text} was added to the mean.",
         disclosure=dataset.provenance,
         rule_sentence="The best bound and the best weights minimise the expected squared error of the released mean; "
         f"weights were preferred from a ratio of variances of {wording.number(WORTH_HAVING)} on.",

@@ -159,15 +159,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
         Curve("Excess risk", caps, columns["bound"], Style.TOTAL),
         *(Curve(name, caps, part_column, PART_STYLES[name]) for name, part_column in part_columns.items()),
         *(
-            Curve(
-                name,
-                caps,
-                columns[f"twice_{term.value}"],
-                Style.BIAS,
-                dash=dash,
-                width=1.5,
-                label=f"Bias, {name}",
-            )
+            Curve(name, caps, columns[f"twice_{term.value}"], Style.BIAS, dash=dash, width=1.5)
             for term, (name, dash) in PAPER_BOUNDS.items()
         ),
         TRIVIAL_BOUND,
@@ -204,8 +196,8 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
         is_main=True,
         handle=handle,
         toggles=(
-            Toggle("Parts of the bound", tuple(part_columns)),
-            Toggle("Other bounds on the bias", _list_hidden_bounds(solution, parameters.bias)),
+            Toggle("Parts", tuple(part_columns)),
+            Toggle("Other bounds", _list_hidden_bounds(solution, parameters.bias)),
         ),
     )
 
@@ -221,9 +213,9 @@ def _build_axes(solution: LearningSolution, cap_unit: CapUnit) -> tuple[Axis, Ax
     """Build the axes of the cap and of the excess risk; no number that is entered moves them.
 
     Caps are in rows, as those of the handle and of marks; in the unit tau_0 the ticks name shares of all rows.
-    The cap's axis ends where nobody has more rows, or at n where the bound on the bias goes on falling. The
-    bound's axis starts below what sampling alone costs at d = 1, since a smaller bound would be of no interest,
-    and ends at 10: above 1 a bound says nothing.
+    The cap's axis ends where nobody has more rows, or at n where the bound on the bias goes on falling. The bound's
+    axis starts below the cost of sampling alone at d = 1, since a smaller bound would be of no interest. It ends at 10,
+    because a bound above 1 is vacuous.
     """
     n, max_size = float(solution.problem.histogram.num_rows), float(solution.problem.histogram.max_size)
     largest_cap = n if solution.problem.bias.needs_only_the_fraction else min(n, 2.0 * max_size)

@@ -25,7 +25,7 @@ WEIGHTS_STYLE, UNIFORM_STYLE, SAMPLING_STYLE = Style.CAP, Style.ENTERED, Style.P
 TASK_OPTIMUM_STYLE, USER_OPTIMUM_STYLE = Style.SAMPLING, Style.SMOOTH
 MAX_POINTS = 300
 MAX_TASKS = 3000
-"""Of more tasks, those at log-spaced ranks are plotted."""
+"""Most tasks in a plot; if there are more, it shows those at log-spaced ranks."""
 USE_BINS = 20
 BUCKET_NAMES = ("Tail", "2nd fifth", "Middle", "4th fifth", "Head")
 UNIFORM_WEIGHTS = "Uniform weights"

@@ -226,8 +226,7 @@ def find_alternative(solution: PerGroupSolution) -> Alternative | None:
     action_phrase = f"{'Cutting users at one level' if is_cap else 'Scaling users'} instead"
     if isinstance(best_vector, SelectedVector):
         action_phrase += f", of at most {wording.counted(best_vector.max_groups, 'group')}"
-    error_text = format_error(solution.parameters, best_vector.error)
-    sentence = f"{action_phrase}: error {error_text}, {wording.percent(solution.saved_share)} less."
+    sentence = f"{action_phrase}: {wording.percent(solution.saved_share)} less error."
     return Alternative(sentence, CAP_FORM if is_cap else SCALING_FORM)
 
 
@@ -369,7 +368,7 @@ _PROGRAM_SELECTIONS = {
     Program.TUMULT: "Tumult has a Laplace threshold with whole noise, which these errors count with.",
     Program.BIGQUERY: "BigQuery has the Laplace threshold, with half of ε.",
 }
-"""Which programs select groups as the page counts."""
+"""True for the programs that select groups as the page counts."""
 
 
 def _count_share(above_mask: npt.NDArray[np.bool_], noun: str) -> str:

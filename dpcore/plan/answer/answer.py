@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 LINE_STYLES = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.PRIVACY, Style.CUSTOMARY)
-"""Of the lines with the largest shares."""
+"""Styles of the lines with the largest shares."""
 EPSILONS = (0.02, 50.0)
 """The least that the axis of epsilon covers."""
 

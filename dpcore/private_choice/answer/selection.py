@@ -78,8 +78,8 @@ class MissingInput:
 
 
 NO_PAIR = MissingInput(
-    "A pair is drawn for counts, and sums of amounts of at least 0, on a public list of groups. Else enter bounds that "
-    "you know."
+    "A pair can be chosen for counts, and for sums of amounts of at least 0, on a public list of groups. For others, "
+    "enter bounds that you know."
 )
 LIST_MISSING = MissingInput(
     "To choose the pair with DP, enter how many groups are on your public list.", ("num_groups",)

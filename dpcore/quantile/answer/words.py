@@ -306,7 +306,7 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     if len(solution.errors_by_mechanism) > 1:
         names_text = ", ".join(SHORT_NAMES[program] for program in solution.errors_by_mechanism)
         public_draw_sentences = (
-            f"Of these mechanisms the one with the least error on the values drew the answer: {names_text}."
+            f"The mechanism with the smallest error on the values was used, out of {names_text}."
         )
     is_bounded = p.weighting is not Weighting.NONE
     sentence_template = "Rows were weighted such that no user weighs more than {}."

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from dpcore.answer.section import Cached
 
 AT_ONCE = max(1, min((os.cpu_count() or 1) - 1, 2))
-"""Pieces of light work that compute at once. More do not end sooner, as most of their steps are too short for them to
-run beside each other in one interpreter, and one processor stays free for the pages."""
+"""Pieces of light work that compute at once. More would not end sooner: most of their steps are too short to run in
+parallel in one interpreter. One processor stays free for the pages."""
 TURN_SECONDS = 0.25
 """How long a turn lasts where others wait. Most searches on the samples take 0.05 to 0.25 s: they end in one turn."""
 LATER_SECONDS = 2.0
-"""By how much work that has had its turn stands behind work that has had none; whatever comes later is behind it, so
-that long work goes on under any load."""
+"""Delay of work that has had its turn, against work that has had none. Work that arrives after this delay comes later,
+so long work continues under any load."""
 PATIENCE_SECONDS = 0.5
 """How long one piece of work stands back for pages in all: a page that computes for seconds shall not hold it up."""
 _LOOK_SECONDS = 0.5

@@ -37,7 +37,7 @@ def import_answer_module(question_name: str) -> Any:
     return next(map(importlib.import_module, module_names), None)
 
 
-NONE_YET = "Nothing is pinned yet. *Pin this*, under the main figure, keeps its answer."
+NONE_YET = "No answer is pinned yet. *Pin this*, under the main figure, keeps the answer."
 HALF_OR_DOUBLE = "Half or double"
 """The fact of a card that says what half and double of the bound cost."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpcore.learning.paper import FIGURES
-from pages.papers import contents
+from pages.papers import page
 from pages.shared.base import catalogue, keys
 from tests.pages.driving import check, figure_keys, finish, open_app, shown_texts
 
@@ -18,7 +18,7 @@ def test_a_figure_is_computed_anew_and_leads_to_its_page() -> None:
     check(app.selectbox(key="papers.figure").set_value("huang-table-1").run())
     assert figure_keys(app) == ["paper_huang_table_1"]
     # The reason for a large difference stands beside it, and once more below with the rest.
-    assert [m.value for m in app.markdown].count("Only directions can be compared.") == 1
+    assert [m.value for m in app.markdown].count("You can compare directions only.") == 1
     check(app.selectbox(key="papers.figure").set_value(FIGURE).run())
     assert figure_keys(app) == ["paper_amin_figure_3"]
     assert "Stored results" in shown_texts(app)
@@ -36,9 +36,9 @@ def test_a_figure_is_computed_anew_and_leads_to_its_page() -> None:
 def test_a_row_of_the_lists_opens_its_page_at_the_tab(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test cannot press a button within a table: what a press does, with the row that it names."""
     state: dict[str, object] = {"papers.open_items": {"row": 1, "label": "x"}}
-    monkeypatch.setattr(contents.st, "session_state", state)
+    monkeypatch.setattr(page.st, "session_state", state)
     places = [None, ("Join or train alone", "Unequal owners"), ("Mean", "")]
-    assert contents.list_labels(places) == [None, "Join or train alone, Unequal owners", "Mean"]
-    contents._open_clicked_page("papers.open_items", tuple(places))
+    assert page.list_labels(places) == [None, "Join or train alone, Unequal owners", "Mean"]
+    page._open_clicked_page("papers.open_items", tuple(places))
     assert state["data_owners.tabs"] == "Unequal owners"
     assert state[keys.TOUR_GOES_TO] == catalogue.find_page("Join or train alone").path

@@ -35,7 +35,7 @@ from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.whole_vector import VectorRule, keep_amounts
 from dpcore.report.script import Source
-from pages.per_group import inputs
+from pages.per_group import page
 from pages.per_group.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.report import report_content
@@ -290,6 +290,8 @@ def test_the_file_holds_question_answer_and_proofs() -> None:
     mean = read_choice_file(solve(SHOP, build_parameters(Statistic.MEAN)), SHOP)
     assert mean["answer"]["proved_relative_gap"] is None
     assert "cap" not in mean["answer"]
+    share = mean["answer"]["error"] / mean["answer"]["error_of_publishing_nothing"]
+    assert mean["answer"]["relative_error"] == pytest.approx(share)
 
 
 def test_only_what_the_data_hold_is_offered() -> None:
@@ -299,11 +301,11 @@ def test_only_what_the_data_hold_is_offered() -> None:
     def data(pairs: object) -> Dataset:
         return Dataset("d", "", Disclosure.PUBLIC, ContributionHistogram([1, 2], [1, 1]), pairs=pairs)  # type: ignore[arg-type]
 
-    assert inputs.list_statistics(SHOP) == list(Statistic)
-    assert Statistic.SUM not in inputs.list_statistics(data(signed))
-    assert Statistic.SIGNED_SUM in inputs.list_statistics(data(signed))
-    assert inputs.list_statistics(data(plain)) == [Statistic.ROWS, Statistic.USERS]
-    assert inputs.list_statistics(data(replace(plain, rows=None))) == [Statistic.USERS]
+    assert page.list_statistics(SHOP) == list(Statistic)
+    assert Statistic.SUM not in page.list_statistics(data(signed))
+    assert Statistic.SIGNED_SUM in page.list_statistics(data(signed))
+    assert page.list_statistics(data(plain)) == [Statistic.ROWS, Statistic.USERS]
+    assert page.list_statistics(data(replace(plain, rows=None))) == [Statistic.USERS]
 
 
 def test_the_page_goes_from_one_question_to_the_next() -> None:

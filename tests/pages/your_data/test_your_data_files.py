@@ -599,9 +599,9 @@ def test_missing_values_are_left_out_or_replaced_next_to_the_message():
     check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
     use(app)
     assert "replaced by a public number or their rows left out" in errors(app)
-    assert "after a blank was seen" not in shown_texts(app)
+    assert "after the app found a blank" not in shown_texts(app)
     set_rule(app, columns.Rule.DROP)
-    assert "after a blank was seen" in shown_texts(app)
+    assert "after the app found a blank" in shown_texts(app)
     use(app)
     assert histogram_of(app) == {1: 3}
     assert data(app).layout.dropped_column == "amount"
@@ -615,7 +615,7 @@ def test_the_rule_for_missing_values_is_set_before_the_file_is_opened():
     check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
     assert app.selectbox(key="your_data.upload_rule").value is columns.Rule.REPLACE
     use(app)
-    assert "after a blank was seen" not in shown_texts(app)
+    assert "after the app found a blank" not in shown_texts(app)
     assert sorted(data(app).values.values) == [1, 2.5, 2.5, 3, 5]
 
 
