@@ -123,7 +123,7 @@ class WorkQueue:
         return not self._num_free
 
     def create_entry(self, previous_entry: QueueEntry | None = None) -> QueueEntry:
-        """Return a new entry: at the end, or at the place of the previous work if that still waits."""
+        """Return a new entry: at the end, or at the place of the previous work if that waits (again)."""
         with self._changed:
             if previous_entry is not None and previous_entry.is_waiting:
                 return QueueEntry(previous_entry.rank_time)
