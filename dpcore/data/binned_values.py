@@ -32,8 +32,6 @@ MAX_BYTES = 150_000_000
 """Largest file that is read: the largest number of entries takes about 100 MB."""
 MAX_ENTRIES = 2_000_000
 """Largest number of pairs of a user and a bin: 32 bytes each, 64 MB."""
-MAX_ROWS = 10**15
-"""Largest total number of rows, below which sums of integers are exact."""
 BINNED_NOTE = "Values are known by user and bin, not by row; programs read the table itself."
 
 
@@ -149,11 +147,8 @@ def read_values(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
     bins_per_user, *arrays = (
         members[key] for key in ("bins_per_user", "rows", "means", "standard_deviations")
     )
-    num_rows_each = arrays[0]
     if any(array.size != bins_per_user.sum() for array in arrays):
         document.refuse("rows, means and standard deviations must have one entry for each bin of each user")
-    if float(num_rows_each.sum(dtype=np.float64)) > MAX_ROWS:
-        document.refuse(f"there are more than {MAX_ROWS:,} rows in all")
     document.problems.raise_if_any()
     user_codes = np.repeat(np.arange(bins_per_user.size), bins_per_user)
     values = build_values(user_codes, *arrays, column=members["value_column"], bins=members["bins"])

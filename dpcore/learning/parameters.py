@@ -110,7 +110,7 @@ class LearningParameters(Parameters):
         place=CARD,
     )
     """A public number for the private draw, not from these data."""
-    cap_unit: CapUnit = public.choice(CapUnit.FRACTION, "Horizontal axis", place=TAB)
+    cap_unit: CapUnit = public.choice(CapUnit.FRACTION, "Axis", place=TAB)
     """τ₀ is the bound as a share of all rows."""
     alpha: float = of_data.number(0.5, "α of the population", ALPHA_RANGE, step=0.25, place=TAB)
     """User j contributes a share pⱼ ∝ j^−(1+α) of the rows."""

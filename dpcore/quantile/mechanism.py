@@ -47,7 +47,6 @@ from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.data.binned_values import expand_rows
 from dpcore.dataset import Values
 from dpcore.quantile.base_distribution import Base, CandidateBase
-from dpcore.quantile.distribution import QuantileOutput
 from dpcore.quantile.programs import (
     BIGQUERY_ROWS,
     TREE_PROGRAMS,
@@ -57,7 +56,7 @@ from dpcore.quantile.programs import (
     permute_and_flip,
     simulate_tree,
 )
-from dpcore.quantile.rows import Rows, ThinRows, WeightKind, choose_num_subsamples
+from dpcore.quantile.rows import QuantileOutput, Rows, ThinRows, WeightKind, choose_num_subsamples
 
 NEIGHBOURS = (Neighbours.REPLACE_VALUES, Neighbours.ADD_OR_REMOVE_USER)
 """The relations with a guarantee."""

@@ -11,8 +11,7 @@ QUESTION = Question(
     icon=":material/model_training:",
     url_path="learning",
     group="The trade-off, live",
-    lead="You train a model with an ε-differentially private learner. "
-    "**How many rows may one user contribute?**",
+    lead="You train a private model. **How many rows may one user contribute?**",
     chooses_bound=True,
     sentence="I train a model with a private learner: how many rows of one user may it see?",
     release_phrase="A model (trained with a private learner)",

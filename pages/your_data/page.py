@@ -61,7 +61,7 @@ def show_offers(dataset: Dataset) -> None:
         st.markdown(axes.describe_sizes(dataset.histogram))
         cards.label(dataset.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):
-        st.markdown("**What these data can answer**")
+        st.markdown("**These data can answer**")
         for column, pages in contents.list_offers(dataset):
             with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
                 st.markdown(f"{plain(column)} →", width="content")
@@ -74,8 +74,8 @@ def show_details(dataset: Dataset) -> None:
     """Show notes, further plots, the heaviest users, the source, and the histogram as a file."""
     for note in dataset.notes:
         st.info(plain(note, 400), icon=":material/info:")
-    gini_text = f"Gini coefficient {dataset.histogram.summary().gini:.2f} {axes.GINI_SCALE}."
-    st.markdown(f"{axes.describe_share(dataset.histogram)} {gini_text}")
+    gini_text = f"Gini coefficient {dataset.histogram.summary().gini:.2f}."
+    st.markdown(f"{axes.describe_share(dataset.histogram)} {gini_text}", help=axes.GINI_SCALE)
     plot_grid = st.grid(2, min_column_width=240)
     for build_plot in axes.DISTRIBUTIONS.values():
         with plot_grid.cell():

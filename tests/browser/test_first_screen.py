@@ -21,7 +21,7 @@ LEAST_FIGURE = 360
 WORDS = """(height) => {
   const main = document.querySelector("[data-testid='stMain']");
   const walk = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
-  const ICON = "[data-testid='stIconMaterial']";  // Its text is the name of a picture.
+  const ICON = "[data-testid='stIconMaterial'], [role='img']";  // Its text is the name of a picture.
   let words = 0;
   while (walk.nextNode()) {
     const node = walk.currentNode, text = node.textContent.trim();

@@ -159,15 +159,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
         Curve("Excess risk", caps, columns["bound"], Style.TOTAL),
         *(Curve(name, caps, part_column, PART_STYLES[name]) for name, part_column in part_columns.items()),
         *(
-            Curve(
-                name,
-                caps,
-                columns[f"twice_{term.value}"],
-                Style.BIAS,
-                dash=dash,
-                width=1.5,
-                label=f"Bias, {name}",
-            )
+            Curve(name, caps, columns[f"twice_{term.value}"], Style.BIAS, dash=dash, width=1.5)
             for term, (name, dash) in PAPER_BOUNDS.items()
         ),
         TRIVIAL_BOUND,
@@ -204,8 +196,8 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
         is_main=True,
         handle=handle,
         toggles=(
-            Toggle("Parts of the bound", tuple(part_columns)),
-            Toggle("Other bounds on the bias", _list_hidden_bounds(solution, parameters.bias)),
+            Toggle("Parts", tuple(part_columns)),
+            Toggle("Other bounds", _list_hidden_bounds(solution, parameters.bias)),
         ),
     )
 

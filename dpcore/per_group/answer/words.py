@@ -226,8 +226,7 @@ def find_alternative(solution: PerGroupSolution) -> Alternative | None:
     action_phrase = f"{'Cutting users at one level' if is_cap else 'Scaling users'} instead"
     if isinstance(best_vector, SelectedVector):
         action_phrase += f", of at most {wording.counted(best_vector.max_groups, 'group')}"
-    error_text = format_error(solution.parameters, best_vector.error)
-    sentence = f"{action_phrase}: error {error_text}, {wording.percent(solution.saved_share)} less."
+    sentence = f"{action_phrase}: {wording.percent(solution.saved_share)} less error."
     return Alternative(sentence, CAP_FORM if is_cap else SCALING_FORM)
 
 

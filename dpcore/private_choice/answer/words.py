@@ -96,8 +96,8 @@ def describe_pair_cost(problem: PrivatePairProblem) -> str:
     if excess is None:
         return f"With {groups_text}, a draw is little better than a guess: enter known bounds, or a larger ε."
     return (
-        f"With {groups_text}, the chosen pair usually has at most about {wording.percent(excess, 1)} more error than "
-        "the best pair. If a few users dominate, it can be as bad as releasing nothing."
+        f"With {groups_text}, the chosen pair's error is usually within about {wording.percent(excess, 1)} of the "
+        "best pair's. If a few users dominate, it can be as bad as releasing nothing."
     )
 
 

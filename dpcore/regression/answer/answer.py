@@ -318,14 +318,15 @@ def build_answer(
         InvalidInput: The data have no labels and features, or do not fit the question.
 
     Examples:
-        By symmetry all rows weigh 1/2; the noise is 1/2 of the range of a label, over ε.
+        By symmetry all rows weigh 1/2; the noise is 1/2 of the range of a label, over ε. Of the total variance, 26,
+        25 are the noise on both coefficients, 2 × 2 × 2.5².
 
         >>> import pandas as pd
         >>> import dpcore as ss
         >>> table = pd.DataFrame({"user": list("abcd"), "x": [-1, 1, -1, 1], "y": [1, 2, 3, 4]})
         >>> answer = ss.regression_weights(table, user="user", label="y", features=["x"], epsilon=1, lower=0, upper=5)
         >>> print(answer.bound["weight"].round(3).tolist(), round(answer.error, 3))
-        [0.5, 0.5, 0.5, 0.5] 2.5
+        [0.5, 0.5, 0.5, 0.5] 5.099
 
     Source: Epasto et al. 2020, section 5.
     """

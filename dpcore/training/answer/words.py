@@ -45,7 +45,14 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     private_text, guessing_text = wording.number(loss_without_privacy), wording.number(guessing_loss)
     reference_text = f"(without privacy {private_text}, guessing {guessing_text})" if has_bound else ""
     numbers = [
-        Number("Loss, users held out", wording.number(mean_loss), reference_text, loss_help, mean_loss),
+        Number(
+            "Loss" if has_bound else "Loss, users held out",
+            wording.number(mean_loss),
+            reference_text,
+            loss_help,
+            mean_loss,
+            key="loss_users_held_out",
+        ),
         Number("Without privacy", private_text, f"(guessing {guessing_text})", value=loss_without_privacy),
         Number("Guessing", guessing_text, "one score for all rows", value=guessing_loss),
         Number("95 % intervals", interval_text),

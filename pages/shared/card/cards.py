@@ -223,7 +223,7 @@ def offer_range(dataset: Dataset) -> None:
 
 def offer_histogram(dataset: Dataset) -> None:
     """Draw the step that releases a DP histogram in place of the data, and what was chosen with DP so far."""
-    if (selection_module := import_selection_module("on_data")) is not None:
+    if (selection_module := import_selection_module("actions")) is not None:
         selection_module.draw(dataset)
 
 

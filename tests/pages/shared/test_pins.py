@@ -165,6 +165,13 @@ def test_a_page_without_tabs_lists_its_pins_below() -> None:
     assert len(app.dataframe[0].value) == 1
 
 
+def test_a_pin_whose_large_number_is_the_error_says_the_choice() -> None:
+    app = pin_answer(open_app("Multi-task weights"), "multitask")
+    (pin,) = app.session_state[keys.PINS]
+    assert pin.bound == ("", "Weight each task of n users by 1/√n.")
+    assert pin.error[0] == "Total error bound"
+
+
 def test_pins_of_private_data_go_with_them_and_come_back() -> None:
     app = on_file(SHOP_EVENTS, "Sum and count", "shop_events.csv")
     app = pin_answer(app, "total")

@@ -197,6 +197,7 @@ def test_the_card_says_what_the_runs_found(full_solution):
     assert numbers["95 % intervals"][0] == f"± {noise} noise, ± {users} users"
     assert numbers["Without privacy"][0] == wording.number(floor)
     assert numbers["Guessing"][0] == wording.number(guess)
+    assert answer.relative_error.share == pytest.approx(0.01 / (guess - floor))
     facts = dict(answer.facts)
     assert any("or a method by these curves" in assumed for assumed in answer.assumptions)
     assert "by stopping early" in facts["Where the loss comes from"]
