@@ -35,6 +35,7 @@ from dpcore.data import binned_values
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.mean.answer import plots, users
+from dpcore.mean.answer.plots import find_alternative, measure_relative_error
 from dpcore.mean.answer.ranges import NO_VALUES, show_ranges
 from dpcore.mean.answer.solution import (
     MEAN_OVER_USERS,
@@ -48,7 +49,6 @@ from dpcore.mean.answer.solution import (
     warn_of_leaks,
     write_detail,
 )
-from dpcore.mean.answer.verdict import find_alternative, measure_relative_error
 from dpcore.mean.parameters import Clamp, MeanParameters, VarianceSource, assumptions
 from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
 from dpcore.mean.table_values import ValueSummary
