@@ -130,7 +130,7 @@ class Several:
 
     @property
     def reading_choice(self) -> Choice:
-        """Return a choice whose reading of the table suits all releases."""
+        """Return a choice made up to read all columns the releases need; its quantity and bounds are placeholders."""
         first_choice = self.releases[0].choice
         choices = [release.choice for release in self.releases]
         group_choice = next((choice for choice in choices if choice.quantity in PER_GROUP), None)

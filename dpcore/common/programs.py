@@ -27,7 +27,7 @@ from dpcore.contributions import FloatArray
 
 
 class Program(enum.Enum):
-    """The program whose noise an error is of; the value is what a person calls it."""
+    """The program whose noise an error is of, or the least noise known (`BEST`); its value is its name for people."""
 
     OPENDP = "OpenDP"
     PIPELINEDP = "PipelineDP"

@@ -426,11 +426,11 @@ def rank_pairs(rows: Table) -> Table:
     """
     import ibis
 
-    pairs, amount_columns = _compute_pair_amounts(rows)
+    pairs, pair_amount_names = _compute_pair_amounts(rows)
     user_ranks = ibis.dense_rank().over(order_by=[pairs[column] for column in list_user_columns(rows)])
     task_ranks = ibis.dense_rank().over(order_by=[pairs[column] for column in list_task_columns(rows)])
     # Ibis counts ranks from 0.
-    return pairs.select(*amount_columns, user=user_ranks + 1, task=task_ranks + 1)
+    return pairs.select(*pair_amount_names, user=user_ranks + 1, task=task_ranks + 1)
 
 
 @_cache_expressions
@@ -458,10 +458,10 @@ def code_pairs(rows: Table, user_table: Table, task_table: Table) -> Table:
     ``sums`` and ``squares`` (sums of squares).
     """
     task_columns = list_task_columns(rows)
-    pairs, amount_columns = _compute_pair_amounts(rows)
+    pairs, pair_amount_names = _compute_pair_amounts(rows)
     user_coded_pairs = pairs.left_join(user_table.rename(user="code"), list_user_columns(rows))
     user_codes = user_coded_pairs["user"].fill_null(0)
-    user_coded_pairs = user_coded_pairs.select(*task_columns, *amount_columns, user=user_codes)
+    user_coded_pairs = user_coded_pairs.select(*task_columns, *pair_amount_names, user=user_codes)
     coded_pairs = user_coded_pairs.inner_join(task_table.rename(number="code"), task_columns)
     codes_by_name = {"user": _shrink_codes(coded_pairs["user"]), "task": _shrink_codes(coded_pairs["number"])}
-    return coded_pairs.select(*amount_columns, **codes_by_name)
+    return coded_pairs.select(*pair_amount_names, **codes_by_name)

@@ -348,7 +348,7 @@ _TIME_KINDS_BY_TYPE |= {"date": "dates", "time": "times of day", "timestamp": "p
 
 
 def find_times(columns: Iterable[str], types: Iterable[object]) -> dict[str, str]:
-    """Return the kind of time, such as ``dates``, by name of each column of durations, dates or times."""
+    """Return the kind of time, such as ``dates``, by name of each column whose type, of DuckDB or Arrow, is a time."""
     type_names_by_column = {column: str(type_).lower() for column, type_ in zip(columns, types, strict=True)}
     return {
         column: time_kind

@@ -82,8 +82,8 @@ class Amounts(ByDigest):
         problems = Problems()
         values, users = _read_table(self.values, self.users, problems)
         if (values < 0.0).any():
-            index, num_more = int(np.argmax(values < 0.0)), int((values < 0.0).sum()) - 1
-            entry_text = f"entry {index + 1} is {wording.entered(values[index])}{and_more(num_more)}"
+            index, num_negatives = int(np.argmax(values < 0.0)), int((values < 0.0).sum())
+            entry_text = f"entry {index + 1} is {wording.entered(values[index])}{and_more(num_negatives - 1)}"
             problems.add(f"a total must not be negative; {entry_text}", remedy=SIGNED_REMEDY)
         if np.any(np.diff(values) <= 0):
             problems.add("values must be distinct and ascending", remedy="Use Amounts.from_table")
@@ -258,7 +258,7 @@ def has_totals(dataset: Dataset) -> bool:
 
 
 def _read_totals(dataset: Dataset) -> FloatArray | None:
-    """Return the total of each user, with values clamped to `LARGEST_CELL`; None without totals or values."""
+    """Return each user's total, of values clamped to `LARGEST_CELL`; None without values or with totals in bins."""
     if not has_totals(dataset):
         return None
     if dataset.totals is not None and dataset.totals.column:

@@ -205,7 +205,7 @@ def run_study(
     report: Callable[[float, StudyResult], None] = lambda share, result: None,
     should_stop: ShouldStop = never,
 ) -> StudyResult:
-    """Train and test every form of the study.
+    """Train and test every form of the study; return the test accuracies, NaN for runs that a stop left out.
 
     Args:
         study: What is compared.

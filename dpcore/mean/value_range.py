@@ -202,10 +202,10 @@ class WeightedRows:
         row_weights = (np.minimum(threshold, problem.sizes) / problem.sizes / self.kept_rows)[
             size_index
         ] * num_rows
-        weighted_values = row_weights * self.values
+        weighted_offsets = row_weights * self.values
         # Weight of the first i rows and of the last n - i rows, in separate sums: a difference would cancel.
         self._weights_below, self._weights_above = prefix_sums(row_weights), suffix_sums(row_weights)
-        self._sums_below, self._sums_above = prefix_sums(weighted_values), suffix_sums(weighted_values)
+        self._sums_below, self._sums_above = prefix_sums(weighted_offsets), suffix_sums(weighted_offsets)
         self.bounding = abs(float(problem.shifts(threshold)))
         self.noise = float(problem.noise_deviations(threshold))
 

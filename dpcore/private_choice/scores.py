@@ -93,9 +93,9 @@ def count_tails(histogram: ContributionHistogram, candidates: FloatArray) -> Int
     return np.asarray(users_from_size[np.stack(size_positions)])
 
 
-def scale_sums(sums: IntArray, scales: Sequence[float]) -> IntArray:
-    """Multiply sums by each scale, along a new first axis, and round to whole steps; as they are at scale 1."""
-    return np.stack([sums if k == 1.0 else np.rint(sums * k).astype(np.int64) for k in scales])
+def scale_sums(sums: IntArray, multiples: Sequence[float]) -> IntArray:
+    """Return the sums with every user so many times there, per multiple along a new first axis; in whole steps."""
+    return np.stack([sums if k == 1.0 else np.rint(sums * k).astype(np.int64) for k in multiples])
 
 
 def interval_distance(
@@ -138,10 +138,10 @@ class SumsOverUsers(ABC):
         return interval_distance(sums[..., -1, :], sums[..., 0, :], self.targets(candidates))
 
     def distances(
-        self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
+        self, histogram: ContributionHistogram, candidates: FloatArray, multiples: Sequence[float] = (1.0,)
     ) -> IntArray:
         """Compute the distances of the targets from the sums, with every user so many times there, shape (n, c)."""
-        scaled_sums = scale_sums(self.compute_sums(histogram, candidates), scales)
+        scaled_sums = scale_sums(self.compute_sums(histogram, candidates), multiples)
         return self.distances_from_targets(scaled_sums, candidates)
 
 
@@ -285,10 +285,13 @@ class CapMean(MeanCondition):
         return (2 if neighbours is Neighbours.REPLACE_USER else 1) * RESOLUTION + CAP_ROUNDING
 
     def distances(
-        self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
+        self, histogram: ContributionHistogram, candidates: FloatArray, multiples: Sequence[float] = (1.0,)
     ) -> IntArray:
-        """Compute the users to add or remove until each cap is best, in steps, shape (n, c); rounded down for each."""
-        distances = np.zeros((len(scales), candidates.size))
+        """Compute the users to add or remove until each cap is best, in steps, shape (n, c), at most `MAX_DISTANCE`.
+
+        Line i has every user ``multiples[i]`` times there. Each distance is rounded down.
+        """
+        distances = np.zeros((len(multiples), candidates.size))
         cumulated_users = np.concatenate(([0], np.cumsum(histogram.users)))
         for j, h in enumerate(candidates):
             cap = int(h)
@@ -300,7 +303,7 @@ class CapMean(MeanCondition):
             a = np.concatenate(([0], np.cumsum(histogram.users[:num_sizes_upto] * added_shares)))
             users_below = cumulated_users[: cap_index + 1] * RESOLUTION
             users_above = (cumulated_users[-1] - cumulated_users[[cap_index, num_sizes_upto]]) * RESOLUTION
-            for i, scale in enumerate(scales):
+            for i, scale in enumerate(multiples):
                 a_below, q, m_below = a[: cap_index + 1] * scale, users_above * scale, users_below * scale
                 distance_too_high = distance_if_too_high(a_below, m_below, added_shares[:cap_index], q[0], k)
                 distances[i, j] = max(distance_too_high, distance_if_too_low(a[-1] * scale, q[1], k))

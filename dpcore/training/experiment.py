@@ -453,7 +453,7 @@ def _fill_batch(
     draw_ranks_once: Callable[..., IntArray],
     should_stop: ShouldStop,
 ) -> bool:
-    """Train the runs of some cells and write their scores into ``scores``; return False if it was stopped.
+    """Train the runs of some cells and write their scores into ``scores``, as `Table.scores`; return False if stopped.
 
     Cells of output perturbation come one at a time.
     """

@@ -199,7 +199,7 @@ def describe_spending(facts: ReleaseFacts) -> str:
 
 
 def find_range_facts(lower: float | None, upper: float | None) -> ReleaseFacts | None:
-    """Return the guarantee of the latest private selection of this very range; None if it was entered."""
+    """Return the guarantee of the latest private selection that gave exactly this range; None if none did."""
     range_selections = [selection for _, selection in list_choices() if isinstance(selection, PrivateRange)]
     return next((r.facts for r in reversed(range_selections) if (r.lower, r.upper) == (lower, upper)), None)
 

@@ -163,8 +163,8 @@ def propose_clamp(solution: UsersSolution, rows_choice: mean.SmoothChoice, clamp
         rows_text, users_text = map(wording.number, added_errors_by_clamp.values())
         added_phrase = f"added up, the errors are {rows_text} (rows), {users_text} (users)."
         cancelling_sentence = f" Biases cancel on this table: {added_phrase}"
-    error_text = f"error {wording.number(other_error)}, {wording.change(other_error, error)}"
-    return f"{other_name} clamped: {error_text}.{cancelling_sentence}{advice_sentence}"
+    comparison_phrase = f"error {wording.number(other_error)}, {wording.change(other_error, error)}"
+    return f"{other_name} clamped: {comparison_phrase}.{cancelling_sentence}{advice_sentence}"
 
 
 def write_headline(solution: UsersSolution) -> str:

@@ -255,7 +255,7 @@ def describe_paper_bound(solution: QuantileSolution) -> str:
 
 
 def describe_poorer_bases(solution: QuantileSolution, base_change: BaseChange) -> str:
-    """Describe the figure of poorer bases, and where the error becomes large."""
+    """Write the caption of poorer bases: a fixed sentence for moved ones, for wider ones the width that ε allows."""
     if base_change is BaseChange.MOVED:
         return "Once the quantile lies outside ν or far in its tail, no answer comes near it, **whatever ε**."
     w, quantiles = solution.outputs[0].largest_user_weight, solution.parameters.quantile_levels
