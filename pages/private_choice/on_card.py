@@ -252,8 +252,8 @@ def _find_selection(
 ) -> tuple[words.Selection, SelectionRequest] | None:
     """Return the latest selection for a card with the request that it answers; None if nothing was selected for it.
 
-    Of a total, every release takes its share of what those before it left: the selection may be of a request that was
-    made before any of them, and the release gets what all of them leave.
+    Every release takes its share of the part of the total that earlier releases left. The selection may be of a request
+    that was made before any of them, and the release gets the part that all of them leave.
     """
     settings, column_name = read_settings(), selections.find_column(request, dataset)
     ledger, requests = session.get_ledger(), [request]

@@ -76,7 +76,7 @@ CONTRIBUTION = {
 
 
 class Rule(enum.Enum):
-    """What happens to values that are missing or no number."""
+    """The treatment of values that are missing or no number."""
 
     REFUSE = "Refuse the file"
     DROP = "Leave these rows out"

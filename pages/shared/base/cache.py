@@ -1,17 +1,17 @@
 """Calls of the core that a rerun repeats, cached by content, and the queue of light work.
 
-Every cache of the app is made here. Streamlit hashes only a sample of a large array, and heavy tails are exactly what a
-sample misses: so the key is the data's digest and the frozen question, and the data themselves pass by as
-``_argument``. Results that depend on data are kept per session, since uploads are private to the person who made them,
-and as a resource, since answers are frozen and pickling millions of users on every rerun would cost more than the
-answer. A DP histogram takes the place of the data it was drawn from, and nothing computed from those may stay: a cache
-that this module does not know could not be forgotten. A test looks for others.
+Every cache of the app is made here. Streamlit hashes only a sample of a large array, and a sample misses heavy tails.
+So the key is the data's digest and the frozen question, and the data themselves pass by as ``_argument``. Results that
+depend on data are kept per session, since uploads are private to the person who made them. They are kept as a resource:
+answers are frozen, and pickling millions of users on every rerun would cost more than the answer. A DP histogram takes
+the place of the data it was drawn from, and no result computed from those may stay. This module must know every cache
+to clear it. A test looks for others.
 
 A few pieces of light work compute at a time, and runs of pages go before all of them. The interpreter runs one thread
 at a time: twenty searches at once leave a run of a page a twentieth of it, and none of them ends soon. So light work
 stands in a line. At each of its steps it lets pages go first, and after a while it hands its turn to whoever has waited
-longer. The results of searches are kept as `Answers`: those on samples and generated data for everybody, as a class
-that is shown one sample asks the same twenty times; all others per session.
+longer. The results of searches are kept as `Answers`. Those on samples and generated data are kept for everybody, as a
+class that is shown one sample asks the same twenty times. All others are kept per session.
 """
 
 from __future__ import annotations
