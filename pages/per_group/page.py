@@ -2,104 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
-from dpcore.answer.answer import Answer
-from dpcore.common import wording
-from dpcore.common.parameters import Place
+from dpcore.answer import Answer
 from dpcore.dataset import Dataset
-from dpcore.per_group.answer.answer import (
-    build_answer,
-    build_refused_answer,
-    solve_beside_page,
-    write_data_cell,
-)
-from dpcore.per_group.answer.solution import DistributionSolution
-from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
+from dpcore.per_group.answer import DistributionSolution, build_answer, build_refused_answer
+from dpcore.per_group.answer.answer import solve_beside_page, write_data_cell
+from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.report.script import Source
+from pages.per_group import inputs
 from pages.per_group.question import QUESTION
 from pages.shared.card import cards
-from pages.shared.data import group_list
-from pages.shared.fields import fields
-from pages.shared.render import question_page
 from pages.shared.render.question_page import Needs, Page
 from pages.shared.screen import layout
-from pages.shared.session import session
-
-
-def list_statistics(dataset: Dataset) -> list[Statistic]:
-    """Return the statistics that can be computed from the data."""
-    pairs = dataset.pairs
-    if pairs is None and dataset.pair_sizes is not None:
-        return [Statistic.ROWS, Statistic.USERS]
-    if pairs is None or pairs.rows is None:
-        return [Statistic.USERS]
-    if pairs.sums is None:
-        return [Statistic.ROWS, Statistic.USERS]
-    # One user with a negative sum must not decide what may be drawn privately.
-    sum_statistics = [Statistic.SUM] if dataset.is_private or float(pairs.sums.min()) >= 0.0 else []
-    return [Statistic.ROWS, Statistic.USERS, *sum_statistics, Statistic.SIGNED_SUM, Statistic.MEAN]
-
-
-def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters | None:
-    """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
-    is_session_dataset = dataset is session.dataset()
-    state, make_key = st.session_state, QUESTION.key
-    options: dict[str, list[Any]] = {"statistic": list_statistics(dataset), "objective": list(Objective)}
-    is_mean = state.get(make_key("statistic")) is Statistic.MEAN and Statistic.MEAN in options["statistic"]
-    if is_mean:
-        options["objective"] = [objective for objective in Objective if not objective.is_relative]
-    unused_fields = question_page.start_fields(QUESTION, options, is_session_dataset)
-    end_name_by_key = {make_key("lower"): "L", make_key("upper"): "U"}
-    # A link of another statistic has no range, and leaves the fields empty.
-    if (
-        is_mean
-        and all(state[range_key] is None for range_key in end_name_by_key)
-        and state.get(make_key("proposed"))
-    ):
-        state[make_key("lower")], state[make_key("upper")] = state[make_key("proposed")]
-    # The number of groups must not be read off private data, so that the page asks for it at once.
-    if "num_groups" not in unused_fields and any(
-        (state[make_key(name)] or "").strip() for name in ("groups", "edges")
-    ):
-        unused_fields.append("num_groups")  # The list says how many they are.
-    asks_num_groups = dataset.is_private and not is_mean and "num_groups" not in unused_fields
-    line_fields = ("lower", "upper") if is_mean else ("num_groups",) if asks_num_groups else ("program",)
-
-    def draw_fields(*names: str) -> None:
-        """Draw the fields of these names, but for unused ones."""
-        for name in names:
-            if name == "groups" and name not in unused_fields:
-                group_list.draw(QUESTION)
-            elif name not in unused_fields:
-                fields.draw(QUESTION, name, options=options.get(name, ()))
-
-    with slots.line:
-        draw_fields("statistic", *line_fields)
-    with slots.line.popover("More settings", icon=":material/tune:", key="per_group_more"):
-        draw_fields(*(name for name in ("objective", "floor", "selection") if name not in line_fields))
-        with fields.row():
-            draw_fields("selection_share", "selection_delta", "min_users")
-        other_names = "groups", "edges", "num_groups", "mechanism", "delta", "program", "neighbours"
-        draw_fields(*(name for name in other_names if name not in line_fields))
-    with slots.notes:
-        if "floor" not in unused_fields:
-            is_for_large_groups = state[make_key("objective")] is Objective.LARGE_GROUPS
-            start_text = "Groups are large from" if is_for_large_groups else "Errors are divided by at least"
-            floor_text = "…" if state[make_key("floor")] is None else wording.number(state[make_key("floor")])
-            st.caption(f"{start_text} {floor_text} (*More settings*).")
-        if dataset.pairs is not None and dataset.pairs.rows is None:
-            st.caption("These data have no rows per group: only users can be counted.")
-        if is_mean:
-            if question_page.ask_for_range(dataset, end_name_by_key):
-                return None
-            session.explain_cleared(end_name_by_key)
-        parameters: PerGroupParameters | None = fields.build(
-            QUESTION, unused_names=unused_fields, optional_names=QUESTION.list_fields(Place.OWN)
-        )
-    return parameters
 
 
 class PerGroupPage(Page):
@@ -107,7 +22,7 @@ class PerGroupPage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> PerGroupParameters | None:
         """Draw the inputs that go with the statistic, and return the parameters; None if they are refused."""
-        return read_inputs(dataset, slots)
+        return inputs.read_inputs(dataset, slots)
 
     def draw_refused(self, slots: layout.PageSlots, dataset: Dataset, parameters: PerGroupParameters) -> None:
         """Offer to choose the pair with DP if the data are private; draw nothing otherwise."""

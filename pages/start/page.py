@@ -1,93 +1,27 @@
 """Home: a figure that shows what a contribution bound does, and which page answers a person's question."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
 from dpcore.dataset import Dataset
 from dpcore.start import parameters as start_parameters
-from dpcore.start.answer import ASSUMPTION, Tradeoff, build_answer, solve
+from dpcore.start.answer import ASSUMPTION, build_answer
 from dpcore.start.parameters import StartParameters
-from pages.shared.base import catalogue, keys
-from pages.shared.base.cache import cached
-from pages.shared.base.question import Question
+from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.screen import layout, other_bounds, sections
 from pages.shared.session import session
+from pages.start import contents
 from pages.start.question import QUESTION
-
-
-@cached(max_entries=16)
-def solve_cached(digest: str, epsilon: float, _data: Dataset) -> Tradeoff:
-    """Compute the trade-off and its best bound, cached; the user's own bound moves marks only."""
-    return solve(_data, StartParameters(epsilon))
-
-
-ADVICE = {
-    "Yes": "",
-    "No": "The bound is 1. Note that *one row per session* or *per device* can be several rows per person.",
-    "Not sure": "Load your table in *Data*, and look at the largest number of rows of one user.",
-}
-"""By the answer to the question whether users have several rows."""
-USER_HELP = "A user is whoever is to be protected. If no column names users, privacy holds per row and needs no bound."
-PAGE_GROUPS = {"Numbers": "Choose a bound", "A model": "Models"}
-"""The group of pages for each kind of release."""
-
-
-def list_release_phrases(release_kind: str | None = None) -> list[str]:
-    """List the phrases of all releases that have a page, or of those of one kind, a key of `PAGE_GROUPS`."""
-    return [
-        page.release_phrase
-        for page in catalogue.PAGES
-        if page.release_phrase and page.group == PAGE_GROUPS.get(release_kind or "", page.group)
-    ]
-
-
-def find_page(phrase: str | None) -> Question | None:
-    """Return the page whose phrase for its release this is; None if there is none."""
-    return next((page for page in catalogue.PAGES if phrase and page.release_phrase == phrase), None)
-
-
-def ask_questions() -> None:
-    """Show the questions, and the button to the page that they lead to."""
-    state, release_key = st.session_state, QUESTION.key("release")
-    with st.container(horizontal=True, vertical_alignment="bottom", key="start_way"):
-        options: dict[str, Any] = {"persist_state": "session"}
-        q1_key, kind_key = QUESTION.key("several"), QUESTION.key("kind")
-        st.segmented_control("1. Several rows per user?", list(ADVICE), key=q1_key, help=USER_HELP, **options)
-        release_kind = st.segmented_control("2. You release", list(PAGE_GROUPS), key=kind_key, **options)
-        phrases = list_release_phrases(release_kind)
-        if state.get(release_key) not in phrases:
-            state[release_key] = None
-        options |= {"placeholder": "Choose", "width": fields.scale_width(300)}
-        page = find_page(st.selectbox("3. Which?", phrases, None, key=release_key, **options))
-        if page is None:
-            session.draw_data_link("Bring data")
-        else:
-            st.page_link(page.path, label=f"Go to {page.title}", icon=page.icon)
-
-
-def show_advice(dataset: Dataset) -> None:
-    """Show what follows from the answers, below the card, so that it moves no figure."""
-    sentences = [ADVICE.get(st.session_state.get(QUESTION.key("several")) or "", "")]
-    page = find_page(st.session_state.get(QUESTION.key("release")))
-    if page is not None:
-        lacks_columns = not page.has_own_data and not page.can_answer(dataset)
-        note = " The data in use lack what it needs, so it shows invented data." if lacks_columns else ""
-        sentences.append(f"**{page.title}:** {page.sentence}{note}")
-    if advice_text := "\n\n".join(filter(None, sentences)):
-        st.info(advice_text, icon=":material/signpost:")
 
 
 def draw_body(slots: layout.PageSlots) -> None:
     """Show the questions that lead to a page, the figure, and its answer."""
     if slots.intro is not None:
         with slots.intro:
-            ask_questions()
+            contents.ask_questions()
     fields.start(QUESTION)
     with slots.line:
         user_preset = fields.draw(QUESTION, "users")
@@ -103,7 +37,7 @@ def draw_body(slots: layout.PageSlots) -> None:
     if parameters is not None:
         show(slots, parameters, dataset)
     with slots.answer:
-        show_advice(session.dataset())
+        contents.show_advice(session.dataset())
     slots.bottom.caption(f"{ASSUMPTION}.")
 
 
@@ -115,7 +49,7 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
     # During the tour its question says whose rows these are, and the sentence would answer it.
     if parameters.users in start_parameters.SENTENCES and session.get_tour() is None:
         slots.notes.markdown(f"**Invented users.** {start_parameters.SENTENCES[parameters.users]}")
-    solution = solve_cached(dataset.digest, parameters.epsilon, dataset)
+    solution = contents.solve_cached(dataset.digest, parameters.epsilon, dataset)
     answer = build_answer(dataset, parameters, solution)
     with slots.figure:
         sections.show_plot(answer.plots["start-tradeoff"](), get_field_key=QUESTION.key)

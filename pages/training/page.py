@@ -1,208 +1,30 @@
-"""Classifier: a private classifier under a bound on what a user brings, trained many times at every bound.
-
-The DP release of a model is work beside the page, with progress and Stop. Its cost is noted before the work begins,
-and taken out again only if the work ended before there was any noise.
-"""
+"""Classifier: a private classifier under a bound on what a user brings, trained many times at every bound."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import streamlit as st
 
-from dpcore.answer.answer import Answer
-from dpcore.answer.plot import Plot
-from dpcore.answer.section import Cached, SearchResult, Solver
-from dpcore.common import wording
-from dpcore.common.checks import InputProblem, InvalidInput, describe_error, refuse
-from dpcore.common.privacy import Ledger, ReleaseFacts, format_rounded_up
-from dpcore.common.progress import ShouldStop
+from dpcore.answer import Answer, Plot
+from dpcore.answer.section import SearchResult, Solver
 from dpcore.report.content import Line
 from dpcore.report.script import Code, Source, write_table_cell
-from dpcore.training import release as dp_release
-from dpcore.training.account import Method
-from dpcore.training.answer import plots, words
-from dpcore.training.answer.answer import build_answer, solve_beside_page
-from dpcore.training.answer.solution import TrainingSolution, scale_rows
-from dpcore.training.answer.words import describe_cell, describe_model
+from dpcore.training.answer import TrainingSolution, build_answer, plots, words
+from dpcore.training.answer.answer import solve_beside_page
 from dpcore.training.experiment import MAX_RUNS
-from dpcore.training.mechanism import Mechanism
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
-from dpcore.training.release import Model, ReleaseRecord, StoppedError, state_guarantee, train_once
-from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit
-from dpcore.training.training_data import TrainingData, describe_positive
-from pages.shared.base import cache
-from pages.shared.card import releases
-from pages.shared.card.releases import Releases
+from dpcore.training.rows import Measure, ScoreUnit
+from dpcore.training.training_data import TrainingData
 from pages.shared.fields import fields, jobs
-from pages.shared.figures import figures
 from pages.shared.figures.figures import draw as draw_plot
 from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
 from pages.shared.screen import layout
 from pages.shared.server import access
-from pages.training import upload
+from pages.training import release, upload
 from pages.training.question import MAX_DEMO_RUNS, QUESTION
-
-JOB = QUESTION.key("release_job")
-"""Its question is the account of the rows, and the mark of its cost in the ledger."""
-
-
-@dataclass(frozen=True)
-class _Stopped:
-    """The result of a training that was stopped or failed; ``has_noise`` is True if noise had been drawn by then."""
-
-    has_noise: bool
-    input_problems: tuple[InputProblem, ...] = ()
-
-
-def _get_mechanism(solution: TrainingSolution) -> Mechanism:
-    """Return the mechanism of the page with all users in every step: a release samples none."""
-    return replace(solution.parameters.mechanism, sampled=1.0)
-
-
-def _get_question_key(solution: TrainingSolution) -> object:
-    """Return all that a release made now would depend on, to recognise releases of the same question."""
-    data, parameters = solution.data, solution.parameters
-    return data.digest, parameters.positive_above, _get_mechanism(solution), parameters.release_cell
-
-
-def get_store(solution: TrainingSolution) -> Releases:
-    """Return the releases of the rows in use."""
-    return Releases(QUESTION, solution.data.account)
-
-
-def find_latest(solution: TrainingSolution) -> Model | None:
-    """Return the last model that was released for the present question; None if there is none."""
-    records, question_key = get_store(solution).draws, _get_question_key(solution)
-    return next((record.model for record in reversed(records) if record.question == question_key), None)
-
-
-def collect_release() -> None:
-    """Keep the model that was drawn beside the page; if the work stopped before there was noise, nothing was spent."""
-    (account, ledger_mark), job_result = jobs.find_result(JOB) or (("", ""), None)
-    store = Releases(QUESTION, account)
-    if isinstance(job_result, ReleaseRecord) and job_result not in store.draws:
-        store.draws.append(job_result)
-    if isinstance(job_result, _Stopped) and not job_result.has_noise and ledger_mark in store.ledger.marks:
-        store.take_back(ledger_mark)
-
-
-def show_release(solution: TrainingSolution) -> None:
-    """Draw the tab of the release: a description, the button, and the latest model with its label."""
-    store, parameters = get_store(solution), solution.parameters
-    collect_release()
-    draws = store.draws
-    cost_text = f"ε = {format_rounded_up(parameters.epsilon)}, δ = {format_rounded_up(parameters.delta)}"
-    st.markdown(
-        f"A release trains on **all {wording.counted(solution.data.dataset.histogram.num_users, 'user')}** with "
-        f"{describe_cell(parameters.release_cell)} (*More settings*), and spends **{cost_text}**. OpenDP draws the "
-        "noise."
-    )
-    notes = [
-        "Everything else on this page is a simulation. ε does not cover a method, a bound or steps that were chosen by "
-        "looking at these data."
-    ]
-    if parameters.bounded_by is Method.CAP:
-        notes.insert(0, "Rows are drawn once, for all steps; ε covers who keeps which rows.")
-    if parameters.sampled < 1.0:
-        notes.insert(0, "All users take part in every step of a release.")
-    st.caption(" ".join(notes))
-    if jobs.watch(JOB, "Training the model that is released"):
-        return
-    _show_stop(store.account)
-    fields.button(
-        f"Train once{' more' if draws else ''}: spends {cost_text}",
-        "training_release",
-        "casino",
-        _start_release,
-        solution,
-        is_main=not draws,
-    )
-    store.say_refused()
-    is_outdated = bool(draws) and draws[-1].question != _get_question_key(solution)
-    store.show_account(draws[-1].model.facts if draws else None, is_outdated)
-    if draws:
-        _show_model(draws[-1])
-        store.file_button("Released models (CSV)", lambda: dp_release.write_models(draws), "released-models")
-
-
-def _start_release(solution: TrainingSolution) -> None:
-    """Note what a release costs, and start it; or keep why it is refused."""
-    data, parameters = solution.data, solution.parameters
-    labelled_rows, scaling = data.dataset.table, data.scaling
-    assert labelled_rows is not None
-    assert scaling is not None
-    rows: ClassifierRows = cache.compute(Cached(scale_rows, (data, parameters.positive_above), num_kept=4))
-    mechanism, cell, releases_store = _get_mechanism(solution), parameters.release_cell, get_store(solution)
-    question_key = _get_question_key(solution)
-    positive_meaning = describe_positive(data, parameters.positive_above)
-    collect_release()
-    try:
-        facts = state_guarantee(rows, mechanism, cell)
-    except InvalidInput as refused:
-        releases_store.refuse(refused)
-        return
-
-    def check_noted(charged: ReleaseFacts) -> None:
-        """Raise `InvalidInput` if a release would cost something else than was noted."""
-        if charged != facts:  # Asked before anything is drawn.
-            raise refuse("the release would cost something else than was noted")
-
-    def make(progress: jobs.Progress, should_stop: ShouldStop) -> ReleaseRecord | _Stopped:
-        """Train once and return the record of the release, or how it was stopped or failed."""
-        try:
-            model = train_once(
-                rows, mechanism, cell, charge=check_noted, progress=progress, should_stop=should_stop
-            )
-        except StoppedError as stopped_error:
-            return _Stopped(stopped_error.was_drawn)
-        except Exception as error:  # No second try of the same work: it would draw noise that nobody noted.
-            return _Stopped(True, describe_error(error))
-        return ReleaseRecord(question_key, labelled_rows.feature_names, scaling, model, positive_meaning)
-
-    jobs.start(JOB, (data.account, releases_store.note(facts)), make)
-
-
-def _show_stop(account: str) -> None:
-    """Show how the last release of these rows ended, if it was stopped or failed."""
-    (ended_account, _), stopped_release = jobs.find_result(JOB) or (("", ""), None)
-    if ended_account != account or not isinstance(stopped_release, _Stopped):
-        return
-    if stopped_release.input_problems:
-        fields.show_problems(stopped_release.input_problems)
-    elif stopped_release.has_noise:
-        st.info("Stopped after noise was drawn: the cost is spent.", icon=":material/stop_circle:")
-    else:
-        st.info("Stopped before any noise was drawn: nothing was spent.", icon=":material/stop_circle:")
-
-
-def _show_model(record: ReleaseRecord) -> None:
-    """Show θ with the range of each feature, and how the model is applied."""
-    columns = {"Lowest": record.range_ends[0], "Highest": record.range_ends[1], "θ": record.model.theta}
-    figures.show_table(
-        {"Feature": record.feature_names, **columns},
-        "The released model",
-        "training_model",
-        dict.fromkeys(columns, "%.4g"),
-    )
-    st.caption(describe_model(record))
-
-
-def list_lines(draws: Sequence[ReleaseRecord], ledger: Ledger) -> tuple[Line, ...]:
-    """List the latest release for the report, and all that was spent: releases that ended in an error, too."""
-    return releases.list_lines(
-        draws,
-        ledger,
-        "these rows",
-        lambda latest: (
-            latest.raw_feature_names,
-            latest.model.theta,
-            f"Release {len(draws)} of these rows; {describe_cell(latest.model.cell)}.",
-            latest.model.facts,
-        ),
-    )
 
 
 def solve(data: TrainingData, parameters: TrainingParameters) -> Solver:
@@ -214,8 +36,8 @@ def solve(data: TrainingData, parameters: TrainingParameters) -> Solver:
 
 def build(data: TrainingData, parameters: TrainingParameters, solution: TrainingSolution) -> Answer:
     """Build the answer; its methods section is about the model that was released, if there is one."""
-    collect_release()  # Whatever tab is open, and before files and methods are made.
-    answer, model = build_answer(data, parameters, solution), find_latest(solution)
+    release.collect_release()  # Whatever tab is open, and before files and methods are made.
+    answer, model = build_answer(data, parameters, solution), release.find_latest(solution)
     return replace(answer, make_methods=lambda: words.write_methods(solution, model))
 
 
@@ -245,7 +67,7 @@ class TrainingPage(Page):
         return parameters.source is DataSource.SAMPLE
 
     def read_inputs(self, slots: layout.PageSlots, data: TrainingData) -> TrainingParameters | None:
-        """Draw the inputs, and say what a label means and what a public demo does not do."""
+        """Draw the inputs, say what a label means and what a demo does not do; return None if they are refused."""
         parameters: TrainingParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
@@ -276,7 +98,7 @@ class TrainingPage(Page):
 
     def list_tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
         """Return the tab of the release, by its name."""
-        return {"Release": lambda: show_release(answer.solution)}
+        return {"Release": lambda: release.show_release(answer.solution)}
 
     def build_source(self, answer: Answer, data: TrainingData) -> Source:
         """Build the source of the script: a table with its ranges, unless the settings say what the data are."""
@@ -298,8 +120,8 @@ class TrainingPage(Page):
 
     def list_releases(self, answer: Answer, data: TrainingData) -> tuple[Line, ...]:
         """List the latest model, and what was spent on these rows."""
-        store = get_store(answer.solution)
-        return list_lines(store.draws, store.ledger)
+        store = release.get_store(answer.solution)
+        return release.list_lines(store.draws, store.ledger)
 
     def list_report_fields(self, answer: Answer) -> list[str]:
         """Leave out how data are generated, unless these are."""

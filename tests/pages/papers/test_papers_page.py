@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpcore.learning.paper import FIGURES
-from pages.papers import page
+from pages.papers import contents
 from pages.shared.base import catalogue, keys
 from tests.pages.driving import check, figure_keys, finish, open_app, shown_texts
 
@@ -36,9 +36,9 @@ def test_a_figure_is_computed_anew_and_leads_to_its_page() -> None:
 def test_a_row_of_the_lists_opens_its_page_at_the_tab(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test cannot press a button within a table: what a press does, with the row that it names."""
     state: dict[str, object] = {"papers.open_items": {"row": 1, "label": "x"}}
-    monkeypatch.setattr(page.st, "session_state", state)
+    monkeypatch.setattr(contents.st, "session_state", state)
     places = [None, ("Join or train alone", "Unequal owners"), ("Mean", "")]
-    assert page.list_labels(places) == [None, "Join or train alone, Unequal owners", "Mean"]
-    page._open_clicked_page("papers.open_items", tuple(places))
+    assert contents.list_labels(places) == [None, "Join or train alone, Unequal owners", "Mean"]
+    contents._open_clicked_page("papers.open_items", tuple(places))
     assert state["data_owners.tabs"] == "Unequal owners"
     assert state[keys.TOUR_GOES_TO] == catalogue.find_page("Join or train alone").path

@@ -35,7 +35,7 @@ from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.whole_vector import VectorRule, keep_amounts
 from dpcore.report.script import Source
-from pages.per_group import page
+from pages.per_group import inputs
 from pages.per_group.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.report import report_content
@@ -301,11 +301,11 @@ def test_only_what_the_data_hold_is_offered() -> None:
     def data(pairs: object) -> Dataset:
         return Dataset("d", "", Disclosure.PUBLIC, ContributionHistogram([1, 2], [1, 1]), pairs=pairs)  # type: ignore[arg-type]
 
-    assert page.list_statistics(SHOP) == list(Statistic)
-    assert Statistic.SUM not in page.list_statistics(data(signed))
-    assert Statistic.SIGNED_SUM in page.list_statistics(data(signed))
-    assert page.list_statistics(data(plain)) == [Statistic.ROWS, Statistic.USERS]
-    assert page.list_statistics(data(replace(plain, rows=None))) == [Statistic.USERS]
+    assert inputs.list_statistics(SHOP) == list(Statistic)
+    assert Statistic.SUM not in inputs.list_statistics(data(signed))
+    assert Statistic.SIGNED_SUM in inputs.list_statistics(data(signed))
+    assert inputs.list_statistics(data(plain)) == [Statistic.ROWS, Statistic.USERS]
+    assert inputs.list_statistics(data(replace(plain, rows=None))) == [Statistic.USERS]
 
 
 def test_the_page_goes_from_one_question_to_the_next() -> None:

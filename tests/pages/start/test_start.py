@@ -20,7 +20,7 @@ from dpcore.start.parameters import StartParameters, UserPreset
 from pages.shared.base import catalogue, keys
 from pages.shared.fields import setting
 from pages.shared.session import session
-from pages.start import page
+from pages.start import contents
 from tests.pages.driving import (
     answer_of,
     chart,
@@ -174,9 +174,9 @@ def test_three_answers_lead_to_a_page_with_the_data_in_use():
     assert "Bring data" in links
     assert not [label for label in links if label.startswith("Go to")]
     check(app.get_by_key("start.several").set_value("No").run())
-    assert page.ADVICE["No"] in shown_texts(app)
+    assert contents.ADVICE["No"] in shown_texts(app)
     check(app.get_by_key("start.kind").set_value("A model").run())
-    assert app.selectbox(key="start.release").options == page.list_release_phrases("A model")
+    assert app.selectbox(key="start.release").options == contents.list_release_phrases("A model")
     check(app.get_by_key("start.kind").set_value("Numbers").run())
     mean, groups = catalogue.find_page("Mean"), catalogue.find_page("Group by")
     check(app.selectbox(key="start.release").set_value(mean.release_phrase).run())

@@ -32,8 +32,8 @@ from pages.shared.base import cache as cache_of_pages
 from pages.shared.base import keys
 from pages.shared.report import report_content
 from pages.shared.server import access
-from pages.training import page as releases
 from pages.training import question as limits
+from pages.training import release as releases
 from pages.training.upload import UPLOAD
 from tests.pages import reporting
 from tests.pages.driving import (

@@ -1,0 +1,152 @@
+"""The training of the page Join or train alone, in a tab, and the report that holds its results."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+import streamlit as st
+
+from dpcore.answer.answer import Answer
+from dpcore.common import wording
+from dpcore.common.checks import InvalidInput
+from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.data_owners.answer import plots as answer_plots
+from dpcore.data_owners.answer.answer import summarise_owners
+from dpcore.data_owners.answer.plots import TITLE, TrainingCard
+from dpcore.data_owners.paper import FIGURES
+from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters
+from dpcore.data_owners.study import RecordSource, StudyResult, check_records, run_study
+from dpcore.data_owners.training import LabelledRecords
+from dpcore.report.content import Report
+from dpcore.report.script import Code, Source
+from pages.data_owners import upload
+from pages.data_owners.question import QUESTION
+from pages.shared.card import cards
+from pages.shared.fields import fields, jobs
+from pages.shared.figures import figures
+from pages.shared.report import report_content
+from pages.shared.screen import sections
+
+JOB_KEY = QUESTION.key("training_job")
+
+
+def show(parameters: OwnersParameters) -> None:
+    """Draw the tab: inputs, *Train*, figure and sentences; below, the paper's tables and figure at its setting."""
+    _show_training(parameters)
+    st.divider()
+    sections.show_paper_figure(FIGURES, QUESTION.key("paper_figure"))
+
+
+def _show_training(parameters: OwnersParameters) -> None:
+    """Draw the training: inputs, *Train*, progress, and the latest results if they are for these records."""
+    st.markdown(
+        "Logistic regression with a shared part W and a personal part V of every owner. *Joint privacy*: W is trained "
+        "with noise, then every owner fits V by itself. "
+        f"**{wording.capital(answer_plots.UNIT_NAMES[parameters.unit])}** is protected: neighbouring data sets differ "
+        "in one unit whose records are zeroed."
+    )
+    records: RecordSource | LabelledRecords = fields.draw(QUESTION, "train_on")
+    study, account = parameters.study, ""
+    provenance: Provenance = Disclosure.PUBLIC
+    if records is RecordSource.UPLOAD:
+        if (own_table := upload.show_table()) is None:
+            return
+        records, account = own_table.records, own_table.dataset.digest
+        provenance = own_table.dataset.provenance
+        study = replace(study, numbers_of_owners=(own_table.records.num_owners,))
+    slots = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
+    for slot, field_name in zip(slots, TRAINING_FIELDS[1:], strict=False):
+        with slot:
+            fields.draw(QUESTION, field_name, is_disabled=field_name == "train_owners" and bool(account))
+    with slots[-1]:
+        is_started = fields.button("Train", "owners_train", "play_arrow", is_main=True, width="stretch")
+    training_key = (parameters.train_on, account, study, provenance)
+    try:
+        check_records(study, records)
+    except InvalidInput as refused:
+        fields.show_problems(refused.problems)
+        is_started = False
+    if is_started:
+        jobs.start(JOB_KEY, training_key, functools.partial(run_study, study, records), is_heavy=True)
+    is_running = jobs.watch(JOB_KEY, "Training")
+    keyed_result = jobs.find_partial_result(JOB_KEY) if is_running else jobs.find_result(JOB_KEY)
+    # Of other records they would stand under the wrong label.
+    if keyed_result is None or keyed_result[0][:2] != training_key[:2] or keyed_result[1].share_done == 0.0:
+        if not is_running:
+            st.caption("Nothing was trained yet.")
+        return
+    if keyed_result[0] != training_key:
+        if is_running:
+            return
+        st.caption(":material/history: These are for earlier settings; train again.")
+    _show_results(keyed_result[1], is_running, provenance, has_paper=not account)
+
+
+def _show_results(result: StudyResult, is_running: bool, provenance: Provenance, has_paper: bool) -> None:
+    """Draw the figure of accuracies; once training has ended also the sentences, the table, settings and label."""
+    if not is_running and result.share_done < 1.0:
+        st.caption(f":material/stop_circle: Stopped after {wording.percent(result.share_done)}.")
+    figures.draw(answer_plots.plot_accuracy(result, provenance, has_paper))
+    if is_running:
+        return
+    text_by_heading = answer_plots.write_directions(result, has_paper)
+    st.markdown("\n".join(f"- **{heading}:** {text}" for heading, text in text_by_heading.items()))
+    st.dataframe(
+        answer_plots.tabulate_accuracy(result).style.format("{:.3f}", na_rep="not run"),
+        alt="Test accuracy of every form",
+    )
+    records_text = wording.plain(wording.capital(result.records_name))
+    st.caption(f"{records_text}: {answer_plots.write_settings(result)}")
+    cards.label(provenance)
+
+
+def build_report(answer: Answer, source: Source, training_card: TrainingCard | None = None) -> Report:
+    """Build the report of the page, with the results of training, if any."""
+
+    def write_disclosure(code: Code, source: Source, public_only: bool) -> str:
+        """Write the cell that sets ``data`` to the disclosure of the entered numbers, as no data are read."""
+        disclosure_code = code.write(answer.disclosure)
+        return f"data = {disclosure_code}  # The kind of numbers that the settings hold."
+
+    solution, hidden_fields, summary_lines = answer.solution, {*TRAINING_FIELDS, "x_axis", "y_axis"}, None
+    if solution.is_of_data:
+        hidden_fields |= {"owners", "records"}
+    else:
+        hidden_fields.add("own_bound")
+        summary_lines = summarise_owners(solution)
+        source = replace(source, disclosure=answer.disclosure, write_data_cell=write_disclosure)
+    if training_card is not None and training_card.is_private:
+        # The bounds may be public: the file as a whole is not.
+        source = replace(source, disclosure=training_card.disclosure)
+    labels_by_field = QUESTION.get_labels(*(name for name in QUESTION.fields if name not in hidden_fields))
+    report = report_content.build_page_report(
+        QUESTION, answer, source, labels_by_field=labels_by_field, summary=summary_lines
+    )
+    if training_card is None:
+        return report
+    answers = (*report.answers, (TITLE, training_card.card))
+    return replace(report, answers=answers, figures=(*report.figures, training_card.plot))
+
+
+def show_files(answer: Answer) -> None:
+    """Offer report, methods, script and choice as files; the report holds the results of the last training, if any."""
+    assert answer.write_choice is not None
+    source, study_card = report_content.build_session_source(), None
+    latest_training = jobs.find_result(JOB_KEY)
+    if latest_training is not None and latest_training[1].share_done > 0.0:
+        (record_source, _, _, disclosure), study_result = latest_training
+        study_card = TrainingCard(study_result, disclosure, record_source is not RecordSource.UPLOAD)
+    report_content.draw(
+        "owners",
+        answer.disclosure if study_card is None or not study_card.is_private else study_card.disclosure,
+        lambda: build_report(answer, source, study_card),
+        answer.methods,
+        f"**Choice** holds every bound and crossing. Label: *{answer.disclosure.label}*.",
+        [("Choice (JSON)", "owners_choice.json", answer.write_choice)],
+        answer.disclosure,
+    )
+    if study_card is not None:
+        st.caption(
+            f"The report holds the accuracies of the last training. Their label: *{study_card.disclosure.label}*."
+        )

@@ -1,0 +1,124 @@
+"""The contents of the page Paper comparison: its inputs, its tabs, and the work beside it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from dpcore.answer.paper_figure import FigureRuns, PaperFigure
+from dpcore.common import wording
+from dpcore.papers.items import Paper
+from pages.papers.question import QUESTION
+from pages.shared.base import catalogue, keys
+from pages.shared.figures.figures import MISSING
+
+Destination = tuple[str, str]
+"""Title of a page, and a tab of it; empty for the first screen."""
+
+
+def open_page(title: str, tab: str) -> None:
+    """Open the page at that tab."""
+    page = catalogue.find_page(title)
+    if tab:
+        st.session_state[page.key("tabs")] = tab
+    st.session_state[keys.TOUR_GOES_TO] = page.path
+
+
+def list_labels(destinations: Sequence[Destination | None]) -> list[str | None]:
+    """Return the label of the button to each destination, ``page, tab``; None where there is no destination."""
+    return [None if d is None else ", ".join(filter(None, d)) for d in destinations]
+
+
+def _open_clicked_page(key: str, destinations: tuple[Destination | None, ...]) -> None:
+    """Open the page of the row whose button was pressed."""
+    click = st.session_state.get(key)
+    if click is not None and (destination := destinations[click["row"]]) is not None:
+        open_page(*destination)
+
+
+def show_figures(figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns]]) -> None:
+    """Show a row for each figure: largest difference, small pictures of its main line, and its page."""
+    figures = [figure for figure, _ in figures_with_runs]
+    columns = {
+        "Figure": [figure.name for figure in figures],
+        **_list_comparisons(figures_with_runs),
+        "Open": [],
+        "What it shows": [figure.title for figure in figures],
+        "Line": [figure.lines[-1].name for figure in figures],
+    }
+    destinations = [(figure.page_title, figure.tab_name) for figure in figures]
+    alt = "All figures with their largest difference from the paper's"
+    _show_table("figures", columns, destinations, alt)
+
+
+def show_items(paper: Paper, figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns]]) -> None:
+    """Show for each numbered item of the paper where it stands, and for figures how near ours is."""
+    st.markdown(paper.introduction.replace("\n", " "))
+    # An item that has several figures gets the first.
+    paper_figures = [f for f in figures_with_runs if f[0].paper_name == paper.title]
+    figure_by_item = {re.split(" [(]|, ", f[0].item_name)[0]: f for f in reversed(paper_figures)}
+    figures = [next(filter(None, map(figure_by_item.get, i.items.split(", "))), None) for i in paper.items]
+    columns = {
+        "Item": [item.items for item in paper.items],
+        "What it says": [_remove_markup(item.says) for item in paper.items],
+        "Open": [],
+        **_list_comparisons(figures),
+        "State": [item.state for item in paper.items],
+        "What differs": [_remove_markup(item.differs) for item in paper.items],
+        "Page, tab": [_remove_markup(item.places) for item in paper.items],
+    }
+    destinations = [item.first_place for item in paper.items]
+    _show_table("items", columns, destinations, "Every numbered item of the paper with where it stands")
+
+
+def _show_table(
+    name: str, columns: dict[str, list[Any]], destinations: Sequence[Destination | None], alt: str
+) -> None:
+    """Show a table with a column of buttons, one for each destination; ``name`` makes their key unique."""
+    key = QUESTION.key(f"open_{name}")
+    options: dict[str, Any] = {"on_click": _open_clicked_page, "args": (key, tuple(destinations))}
+    open_column = st.column_config.ButtonColumn("Open", type="tertiary", alignment="left", key=key, **options)
+    thumbnails = {title: st.column_config.LineChartColumn(title, width=90) for title in ("Ours", "Theirs")}
+    st.dataframe(
+        columns | {"Open": list_labels(destinations)},
+        hide_index=True,
+        column_config=thumbnails | {"Open": open_column},
+        placeholder=MISSING,
+        height="content",
+        alt=alt,
+    )
+
+
+def _list_comparisons(figures: Sequence[tuple[PaperFigure, FigureRuns] | None]) -> dict[str, list[Any]]:
+    """Return three columns: the largest difference, and lists of the last line's numbers, ours and theirs."""
+    figure_rows: list[tuple[Any, ...]] = []
+    for figure, runs in (f or (None, None) for f in figures):
+        if figure is None or runs is None:
+            figure_rows.append((None, None, None))
+        else:
+            value_lists = (runs.summary.means[-1], figure.lines[-1].paper_values)
+            figure_rows.append((_write_difference(figure, runs), *map(_drop_missing, value_lists)))
+    columns = map(list, zip(*figure_rows, strict=True))
+    return dict(zip(("Largest difference", "Ours", "Theirs"), columns, strict=True))
+
+
+def _write_difference(figure: PaperFigure, runs: FigureRuns) -> str:
+    """Write the largest difference of a figure from the paper's, in a word or as a percentage."""
+    difference = figure.compute_largest_difference(runs)
+    if difference is None:
+        return "no numbers printed"
+    return "within" if difference == 0.0 else wording.percent(difference)
+
+
+def _drop_missing(values: Sequence[float | None]) -> list[float]:
+    """Return the finite values."""
+    return [float(value) for value in values if value is not None and math.isfinite(value)]
+
+
+def _remove_markup(text: str) -> str:
+    """Remove asterisks and backquotes from Markdown."""
+    return re.sub(r"[*`]", "", text)

@@ -1,0 +1,79 @@
+"""The contents of the page Home: its inputs, its tabs, and the work beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from dpcore.dataset import Dataset
+from dpcore.start.answer import Tradeoff, solve
+from dpcore.start.parameters import StartParameters
+from pages.shared.base import catalogue
+from pages.shared.base.cache import cached
+from pages.shared.base.question import Question
+from pages.shared.fields import fields
+from pages.shared.session import session
+from pages.start.question import QUESTION
+
+
+@cached(max_entries=16)
+def solve_cached(digest: str, epsilon: float, _data: Dataset) -> Tradeoff:
+    """Compute the trade-off and its best bound, cached; the user's own bound moves marks only."""
+    return solve(_data, StartParameters(epsilon))
+
+
+ADVICE = {
+    "Yes": "",
+    "No": "The bound is 1. Note that *one row per session* or *per device* can be several rows per person.",
+    "Not sure": "Load your table in *Data*, and look at the largest number of rows of one user.",
+}
+"""By the answer to the question whether users have several rows."""
+USER_HELP = "A user is whoever is to be protected. If no column names users, privacy holds per row and needs no bound."
+PAGE_GROUPS = {"Numbers": "Choose a bound", "A model": "Models"}
+"""The group of pages for each kind of release."""
+
+
+def list_release_phrases(release_kind: str | None = None) -> list[str]:
+    """List the phrases of all releases that have a page, or of those of one kind, a key of `PAGE_GROUPS`."""
+    return [
+        page.release_phrase
+        for page in catalogue.PAGES
+        if page.release_phrase and page.group == PAGE_GROUPS.get(release_kind or "", page.group)
+    ]
+
+
+def find_page(phrase: str | None) -> Question | None:
+    """Return the page whose phrase for its release this is; None if there is none."""
+    return next((page for page in catalogue.PAGES if phrase and page.release_phrase == phrase), None)
+
+
+def ask_questions() -> None:
+    """Show the questions, and the button to the page that they lead to."""
+    state, release_key = st.session_state, QUESTION.key("release")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="start_way"):
+        options: dict[str, Any] = {"persist_state": "session"}
+        q1_key, kind_key = QUESTION.key("several"), QUESTION.key("kind")
+        st.segmented_control("1. Several rows per user?", list(ADVICE), key=q1_key, help=USER_HELP, **options)
+        release_kind = st.segmented_control("2. You release", list(PAGE_GROUPS), key=kind_key, **options)
+        phrases = list_release_phrases(release_kind)
+        if state.get(release_key) not in phrases:
+            state[release_key] = None
+        options |= {"placeholder": "Choose", "width": fields.scale_width(300)}
+        page = find_page(st.selectbox("3. Which?", phrases, None, key=release_key, **options))
+        if page is None:
+            session.draw_data_link("Bring data")
+        else:
+            st.page_link(page.path, label=f"Go to {page.title}", icon=page.icon)
+
+
+def show_advice(dataset: Dataset) -> None:
+    """Show what follows from the answers, below the card, so that it moves no figure."""
+    sentences = [ADVICE.get(st.session_state.get(QUESTION.key("several")) or "", "")]
+    page = find_page(st.session_state.get(QUESTION.key("release")))
+    if page is not None:
+        lacks_columns = not page.has_own_data and not page.can_answer(dataset)
+        note = " The data in use lack what it needs, so it shows invented data." if lacks_columns else ""
+        sentences.append(f"**{page.title}:** {page.sentence}{note}")
+    if advice_text := "\n\n".join(filter(None, sentences)):
+        st.info(advice_text, icon=":material/signpost:")
