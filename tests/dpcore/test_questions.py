@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 
 import numpy as np
@@ -419,6 +420,22 @@ def test_problems_of_question_and_data_are_told_at_once():
     ):
         with pytest.raises(InvalidInput, match=text):
             wrong()
+
+
+@pytest.mark.parametrize("name", questions.QUESTIONS)
+def test_calls_and_fields_agree_by_name(name):
+    question, parameters_type = questions.QUESTIONS[name], questions.parameters_of(name)
+    fields = {field.name for field in dataclass_fields(parameters_type) if field.init}
+    fixed, renamed = set(question.fixed_settings), question.field_names_by_setting
+    assert fixed | set(renamed.values()) <= fields, "a field was renamed, and not in QUESTIONS"
+    settings = fields - fixed - set(renamed.values()) | set(renamed)
+    assert (
+        set(inspect.signature(getattr(ss, name)).parameters)
+        == {"data", *question.column_arguments} | settings
+    )
+    named = question.required_settings, question.nullable_settings, question.required_with_data
+    for names in (*named, question.derived_settings):
+        assert set(names) <= settings, "a setting was renamed, and not in QUESTIONS"
 
 
 @pytest.mark.parametrize("name", questions.QUESTIONS)

@@ -218,7 +218,7 @@ def build_answer(
 def _clamp_users(
     answer: Answer, solution: MeanSolution, users_solution: users.UsersSolution, dataset: Dataset
 ) -> Answer:
-    """Return the answer for clamped users from that for clamped rows."""
+    """Return the answer for clamped rows with headline, numbers, facts and plots of clamped users instead."""
     parameters, problem, smooth_choice = answer.parameters, solution.problem, solution.smooth_choice
     own_bound, error_key = parameters.own_bound, solution.error_name.replace(" ", "_")
     leak_sentences = warn_of_leaks(solution, dataset, parameters)
