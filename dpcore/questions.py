@@ -169,7 +169,7 @@ def call_of(call_name: str) -> Callable[..., Reply | pd.DataFrame]:
     def call(data: Any = None, **settings: Any) -> Reply | pd.DataFrame:
         """Ask the question of data, with columns and settings by name; return its reply, a table for several ε."""
         epsilon = settings.get("epsilon")
-        if isinstance(epsilon, Iterable) and not isinstance(epsilon, str):
+        if isinstance(epsilon, Iterable) and not isinstance(epsilon, str | bytes | Mapping):
             return tabulate_replies(call_name, data, settings, list(epsilon))
         return reply_of(call_name, data, settings)
 

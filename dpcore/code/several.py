@@ -138,16 +138,16 @@ class Several:
         range_choice = next((choice for choice in choices if choice.lower is not None), None)
         # It determines the columns that are read; its bounds are dummies, as a choice must have some.
         quantity = Quantity.COUNT
-        dummy_bound_fields: dict[str, Any] = {"max_rows": 1, "max_total": None, "max_groups": None}
+        placeholder_bounds: dict[str, Any] = {"max_rows": 1, "max_total": None, "max_groups": None}
         if value_choice is not None:
             quantity = Quantity.SUM
-            dummy_bound_fields = {"max_rows": None, "max_total": 1.0, "max_groups": None}
+            placeholder_bounds = {"max_rows": None, "max_total": 1.0, "max_groups": None}
         if group_choice is not None and value_choice is None:
             quantity = Quantity.GROUP_COUNTS
-            dummy_bound_fields = {"max_rows": None, "max_total": None, "max_groups": 1}
+            placeholder_bounds = {"max_rows": None, "max_total": None, "max_groups": 1}
         elif group_choice is not None:
             quantity = Quantity.GROUP_SUMS
-            dummy_bound_fields = {"max_rows": None, "max_total": 1.0, "max_groups": 1}
+            placeholder_bounds = {"max_rows": None, "max_total": 1.0, "max_groups": 1}
         return replace(
             first_choice,
             quantity=quantity,
@@ -167,7 +167,7 @@ class Several:
             edges=() if group_choice is None else group_choice.edges,
             lower=None if range_choice is None else range_choice.lower,
             upper=None if range_choice is None else range_choice.upper,
-            **dummy_bound_fields,
+            **placeholder_bounds,
         )
 
     @property
@@ -381,7 +381,7 @@ def _write(
 
 
 def _list_template_values(several: Several, release: ReleaseShare, program: Program) -> dict[str, Any]:
-    """List the values of a release for a template."""
+    """Return what a template is told of one release, by the name that it has there."""
     choice = release.choice
     min_total, max_total = choice.min_total, choice.max_total
     return {

@@ -337,7 +337,7 @@ def _require_integers(
 
 
 def _check_integers(values: npt.ArrayLike, problems: Problems) -> npt.NDArray[Any]:
-    """Return the values; add a problem unless they are a vector of integers that float64 holds."""
+    """Return the values as an array, good or not; add a problem unless they are a vector of integers up to 2^53."""
     integers = np.asarray(values)
     if integers.ndim != 1 or integers.size == 0 or integers.dtype.kind not in "iu":
         problems.add("values must be a vector of whole numbers")

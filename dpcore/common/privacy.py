@@ -260,26 +260,6 @@ def compute_gaussian_epsilon(sigma: float, delta: float) -> float:
         return float(get_epsilon_gaussian(sigma, delta))
 
 
-def compute_one_record_epsilon(multiplier: float, num_records: int, num_steps: int, delta: float) -> float:
-    """Compute epsilon by RDP accounting for noisy steps that each draw one record of ``num_records``; replace-one.
-
-    Args:
-        multiplier: Standard deviation of a step's Gaussian noise, over how far a replaced record moves the step.
-        num_records: Drawn from, without replacement within a step.
-        num_steps: Of them.
-        delta: In (0, 1).
-    """
-    import numpy as np
-    from dp_accounting import GaussianDpEvent, NeighboringRelation, SampledWithoutReplacementDpEvent
-    from dp_accounting.rdp import RdpAccountant
-
-    with np.errstate(all="ignore"):  # As in `compute_gaussian_sigma`.
-        accountant = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
-        step_event = SampledWithoutReplacementDpEvent(num_records, 1, GaussianDpEvent(multiplier))
-        accountant.compose(step_event, num_steps)
-        return float(accountant.get_epsilon(delta))
-
-
 def bound_sampled_epsilon(
     sigma: float,
     sampling_probability: float,

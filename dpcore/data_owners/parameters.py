@@ -161,8 +161,8 @@ class OwnersParameters(Parameters):
 
     def build_collaboration(self) -> Collaboration:
         """Return the entered owners, all of one size."""
-        unit_sizes = {Unit.RECORD: 1.0, Unit.USER: self.records_per_user or 1.0, Unit.OWNER: self.records}
-        return build_from(Collaboration, self, records_per_unit=unit_sizes[self.unit])
+        sizes_by_unit = {Unit.RECORD: 1.0, Unit.USER: self.records_per_user or 1.0, Unit.OWNER: self.records}
+        return build_from(Collaboration, self, records_per_unit=sizes_by_unit[self.unit])
 
     def build_collaboration_of_histogram(
         self, histogram: ContributionHistogram, cap: float | None = None

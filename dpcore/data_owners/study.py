@@ -281,7 +281,7 @@ def _test_forms(
 
 
 def _deal_records(records: LabelledRecords, num_owners: int, seed: int) -> tuple[LabelledRecords, IntArray]:
-    """Deal records to owners; return those that an owner can have, with the codes of the owners."""
+    """Deal records to owners; return the records that have an owner, and the code of the owner of each."""
     owner_codes = training.assign_owners(records, num_owners, seed)
     indices = np.flatnonzero(owner_codes >= 0)
     return records.select(indices), owner_codes[indices]

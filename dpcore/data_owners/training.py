@@ -265,7 +265,7 @@ def pad_units(records: LabelledRecords, unit_codes: IntArray, num_units: int) ->
 
 
 def _softmax(scores: FloatArray) -> FloatArray:
-    """Compute the class probabilities of scores."""
+    """Compute class probabilities from scores, of the same shape, classes along the last axis."""
     # Subtracting the largest score changes no probability, and no exponential overflows.
     exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))

@@ -197,7 +197,7 @@ class FactorSettings:
     seed: int = 0
 
     def draw_first_vectors(self, num_items: int) -> FloatArray:
-        """Draw random vectors of expected squared length 1, with nothing in the offset coordinate."""
+        """Draw random item vectors of expected squared length 1, 0 in the offset coordinate; append the own one."""
         num_free = self.dimension - (self.offset_coordinate > 0.0)
         rng = np.random.default_rng(self.seed)
         random_vectors = rng.standard_normal((num_items, num_free)) / math.sqrt(max(num_free, 1))
@@ -205,7 +205,7 @@ class FactorSettings:
         return self.append_own_coordinate(np.hstack([offset_column, random_vectors]))
 
     def append_own_coordinate(self, item_vectors: FloatArray) -> FloatArray:
-        """Append the own coordinate to item vectors of d coordinates; without one, return them as they are."""
+        """Append the own coordinate to item vectors of shape (items, d); without one, return them as they are."""
         if not self.own_coordinate:
             return item_vectors
         return np.hstack([item_vectors, np.full((item_vectors.shape[0], 1), self.own_coordinate)])

@@ -248,8 +248,8 @@ USERS_CLAMPED = (
     "quantity, not from the data"
 )
 DEVIATIONS_RELEASED = (
-    "Released are Σ (B u/2 + z) and Σ (B u/2 − z), u a user's weight and z their deviation",
-    "Released is Σ z, z a user's deviation",
+    "The release has Σ (B u/2 + z) and Σ (B u/2 − z), u a user's weight and z their deviation",
+    "The release has Σ z, z a user's deviation",
 )
 
 

@@ -373,7 +373,7 @@ def run_cvxpy(problem: TaskProblem, solver: str = "CLARABEL", **options: object)
 
 
 def compare_with_cvxpy(problem: TaskProblem, should_stop: ShouldStop = never) -> tuple[Solved, ...]:
-    """Compare our solution with that of CVXPY with Clarabel, both timed; return ours alone if it is stopped."""
+    """Solve with our search and by CVXPY with Clarabel; return both, each timed, or ours alone if it is stopped."""
     import_extra("cvxpy")  # Before its clock starts.
     problem.graph.sum_by_user(np.zeros(problem.graph.num_tasks))  # The index too.
 

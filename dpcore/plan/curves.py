@@ -284,7 +284,7 @@ class RankCurve:
         return float(self._least_errors[0] ** 2)
 
     def _find_position(self, v: FloatArray) -> FloatArray:
-        """Find the position of v on the logarithmic grid."""
+        """Return the fractional index of each v on the logarithmic grid; beyond its ends that of the end."""
         positions = np.interp(np.log(np.minimum(v, self._v[-1])), np.log(self._v), np.arange(self._v.size))
         return np.asarray(positions)
 

@@ -90,7 +90,7 @@ class Budget:
         return not self.has_quantile and self.program not in (Program.OPENDP, Program.TUMULT)
 
     def divide(self, shares: npt.ArrayLike) -> FloatArray:
-        """Compute v of shares in [0, 1]; infinite at 0."""
+        """Return v, the noise variance per squared sensitivity, for shares of the budget in [0, 1]; infinite at 0."""
         with np.errstate(divide="ignore"):
             return np.asarray(self.full_v / np.asarray(shares, dtype=np.float64) ** self.power)
 

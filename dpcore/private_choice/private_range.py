@@ -220,12 +220,12 @@ class RangeProblem:
 
     @cached_property
     def centre_log_prior(self) -> FloatArray:
-        """Return the log weights of the candidates for the centre."""
+        """Return the log weights of the candidates for the centre, shape (c,), the larger the nearer to 0; public."""
         has_few_users = self.signal_ratio is not None and self.signal_ratio < 1.0
         return np.asarray(-CENTRE_POWERS[has_few_users] * np.log(np.maximum(np.abs(self.centres), self.unit)))
 
     def list_widths(self, anchor: float) -> FloatArray:
-        """Return the distances that can be told from 0 on both sides of the anchor; public."""
+        """Return the distances of the grid that can be told from 0 on both sides of the anchor, ascending; public."""
         return self.grid[(anchor + self.grid > anchor) & (anchor - self.grid < anchor)]
 
     def compute_log_prior(self, anchor: float) -> FloatArray:

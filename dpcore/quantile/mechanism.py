@@ -337,10 +337,10 @@ def _simulate(problem: QuantileProblem, bound: float) -> tuple[FloatArray, Float
     base_ends = float(problem.base.breaks[0]), float(problem.base.breaks[-1])
     # A row of a user is counted on every one of the four levels.
     noise_scale = 4.0 * sensitivity_rows / problem.epsilon
-    answers = simulate_tree(problem.rows, base_ends, problem.quantile, noise_scale, max_rows)
+    simulated_answers = simulate_tree(problem.rows, base_ends, problem.quantile, noise_scale, max_rows)
     ordered_values = problem.rows.ordered_values
-    shares_below = np.searchsorted(ordered_values, answers, side="right") / ordered_values.size
-    return answers, np.abs(shares_below - problem.quantile)
+    shares_below = np.searchsorted(ordered_values, simulated_answers, side="right") / ordered_values.size
+    return simulated_answers, np.abs(shares_below - problem.quantile)
 
 
 def _simulate_output(problem: QuantileProblem, bound: float) -> QuantileOutput:

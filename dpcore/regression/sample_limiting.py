@@ -79,7 +79,7 @@ class CapCurve:
 
     @property
     def variances(self) -> FloatArray:
-        """Return the mean total variance."""
+        """Return sampling plus privacy variance at each cap, the mean of what was drawn."""
         return np.asarray(self.sampling_variances + self.privacy_variances)
 
     @property

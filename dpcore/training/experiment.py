@@ -97,7 +97,7 @@ class Experiment:
 
     @cached_property
     def key(self) -> tuple[object, ...]:
-        """Return all that the table depends on, to recognise a table of this experiment."""
+        """Return what identifies this experiment's table: digests of rows, mechanism, cells, number of runs, seed."""
         digests = tuple(side_rows.digest for split in self.splits for side_rows in split)
         return (digests, self.mechanism, self.cells, self.num_runs, self.seed)
 
@@ -205,7 +205,7 @@ class SplitSummary(Summary):
 
 
 def _compute_student_quantile(degrees_of_freedom: IntArray) -> FloatArray:
-    """Return Student's quantile of a 95 % interval; NaN without a degree of freedom."""
+    """Return Student's quantile of a 95 % interval, in the shape of the degrees of freedom; NaN at 0 of them."""
     from scipy.special import stdtrit
 
     quantiles = stdtrit(np.maximum(degrees_of_freedom, 1), 0.5 + CONFIDENCE / 2.0)

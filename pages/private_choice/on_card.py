@@ -315,7 +315,7 @@ def _describe_aim(card: Answer, request: SelectionRequest) -> str:
 
 
 def _build_card(card: Answer, drawn: words.Selection, request: SelectionRequest, dataset: Dataset) -> Answer:
-    """Build the card with what was selected in place of what was read off the data."""
+    """Return the card with what was selected in place of what was read off the data; its parts of the error go."""
     value_range = selections.find_value_range(card, request.number)
     range_facts = actions.find_range_facts(*value_range)
     released_card = selections.build_answer(card, drawn, request, dataset, value_range, range_facts)

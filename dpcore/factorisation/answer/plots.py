@@ -170,7 +170,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
 
 
 def _compute_interval_ends(means: FloatArray, half_widths: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Compute both ends of the intervals; where there is no interval, both are the mean."""
+    """Return the lower and the upper ends of intervals, in the shape of the means; the mean for a half-width of NaN."""
     return means - np.nan_to_num(half_widths), means + np.nan_to_num(half_widths)
 
 

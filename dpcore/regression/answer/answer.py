@@ -170,7 +170,7 @@ def show_basis(answer: Answer, _dataset: Dataset) -> Parts:
 
 
 def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
-    """Tabulate the errors of all methods."""
+    """Return the errors of all methods as a table: lists by heading, an entry for each method."""
     listed_methods = solution.methods_by_key.values()
     return {
         "Method": [method.name for method in listed_methods],

@@ -43,7 +43,7 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     has_bound = not solution.is_useless and cell.method is not Method.FOLLOWED
     loss_help = "Mean over rows. The 95 % intervals are for the noise, and for other users held out."
     private_text, guessing_text = wording.number(loss_without_privacy), wording.number(guessing_loss)
-    reference_text = f"(without privacy {private_text}, guessing {guessing_text})" if has_bound else ""
+    reference_text = f"(no privacy {private_text}, guessing {guessing_text})" if has_bound else ""
     numbers = [
         Number(
             "Loss" if has_bound else "Loss, users held out",
