@@ -10,6 +10,7 @@ PIP := $(PY) -m pip install -qq --disable-pip-version-check
 # cores, three leave a seventh of them idle until the browser is done, and take 5:04 where four take 4:51.
 TEST_WORKERS ?= $(shell expr 2 + $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))
 PYTEST_ARGS ?=
+FAST_TESTS := tests/test_imports.py tests/dpcore/test_contributions.py $(addprefix tests/dpcore/,answer common data quantile total)
 # How many times the examples of `make test` a search takes.
 SEARCH_TIMES ?= 20
 # Bytecode is kept, whatever the caller's environment says: else each worker rewrites every test anew, and each server and
@@ -18,7 +19,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help app test test-long test-features test-engines test-libraries lint format bench docs docs-pictures package test-package paper-figures plotly clean
+.PHONY: help app test test-fast test-oldest test-long test-features test-engines test-libraries lint format bench docs docs-pictures package test-package paper-figures plotly clean
 
 # An interpreter that no longer starts (an upgraded or removed Python) makes the stamps worthless.
 ifneq ($(wildcard .venv),)
@@ -28,6 +29,8 @@ endif
 help:
 	@echo "make app      start the app and open it in the browser (SWEETSPOT_NO_BROWSER=1: only print its address)"
 	@echo "make test     run all tests, those in a real browser included (PYTEST_ARGS='-k mean' for some of them)"
+	@echo "make test-fast run the tests of pure functions (under a minute)"
+	@echo "make test-oldest run them with the oldest versions that the requirements allow, installed first (1.3 GB)"
 	@echo "make test-long search for new counter-examples, for an hour or so (SEARCH_TIMES=20 times as many as make test)"
 	@echo "make test-features  run the numeric tests as on a processor with fewer features"
 	@echo "make test-engines  test counting on PostgreSQL and Spark, installed first where they are missing (1 GB)"
@@ -55,6 +58,13 @@ test: .venv/.stamp-dev
 	  echo "All other tests passed. The tests in a real browser did not run, as there is no Chromium or Chrome." >&2; \
 	  exit 3; \
 	fi
+
+# Those of numbers, words, data and imports, which take no server, no program and no long computation.
+test-fast: .venv/.stamp-dev
+	@$(PY) -m pytest -n 2 -q -m "not browser and not slow" $(PYTEST_ARGS) $(FAST_TESTS)
+
+test-oldest: .venv/.stamp-oldest
+	@.venv/oldest/bin/python -m pytest -n 2 -q -m "not browser and not slow" $(PYTEST_ARGS) $(FAST_TESTS)
 
 test-long: .venv/.stamp-dev
 	@SWEETSPOT_SEARCH=$(SEARCH_TIMES) $(PY) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --dist loadgroup -m "not browser" $(PYTEST_ARGS) tests/dpcore
@@ -139,6 +149,15 @@ endef
 	@$(make_venv)
 	@rm -rf .venv/engines && $(PY) -m venv .venv/engines
 	@.venv/engines/bin/python -m pip install -qq --disable-pip-version-check -r $<
+	@touch $@
+
+# The lower end of every range of the app as a constraint; what its libraries bring has the newest version that they take.
+.venv/.stamp-oldest: requirements-core.txt requirements.txt
+	@echo "Setting up .venv/oldest (about two minutes and 1.3 GB, once) ..."
+	@$(make_venv)
+	@rm -rf .venv/oldest && $(PY) -m venv .venv/oldest
+	@sed -n 's/^\([a-z0-9-]*\)[^>]*>=\([0-9.]*\).*/\1==\2/p' requirements-core.txt requirements.txt > .venv/oldest/constraints.txt
+	@.venv/oldest/bin/python -m pip install -qq --disable-pip-version-check -c .venv/oldest/constraints.txt -r requirements.txt pytest pytest-xdist hypothesis polars==1.36.1
 	@touch $@
 
 # Likewise for each library whose programs are run: Tumult pins an old pandas and Spark.

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.branch_and_bound import find_least_noise
-from dpcore.common.privacy import compute_gaussian_sigma, compute_one_record_epsilon
+from dpcore.common.privacy import compute_gaussian_sigma
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 
@@ -68,6 +68,25 @@ class AuditInstance:
         return math.hypot(math.sqrt(self.owners) * self.personal_diameter, 1.0) / (
             self.steps * math.sqrt(spread)
         )
+
+
+def compute_one_record_epsilon(multiplier: float, num_records: int, num_steps: int, delta: float) -> float:
+    """Compute epsilon by RDP accounting for noisy steps that each draw one record of ``num_records``; replace-one.
+
+    Args:
+        multiplier: Standard deviation of a step's Gaussian noise, over how far a replaced record moves the step.
+        num_records: Drawn from, without replacement within a step.
+        num_steps: Of them.
+        delta: In (0, 1).
+    """
+    from dp_accounting import GaussianDpEvent, NeighboringRelation, SampledWithoutReplacementDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    with np.errstate(all="ignore"):  # As in `compute_gaussian_sigma`.
+        accountant = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
+        step_event = SampledWithoutReplacementDpEvent(num_records, 1, GaussianDpEvent(multiplier))
+        accountant.compose(step_event, num_steps)
+        return float(accountant.get_epsilon(delta))
 
 
 @functools.cache

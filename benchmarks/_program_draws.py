@@ -194,10 +194,10 @@ def _scales_kept() -> Iterator[None]:
     search: Callable[..., float] = dp.binary_search_param
     scales: dict[tuple[float, float], float] = {}
 
-    def search_once(make: Any, d_in: float, d_out: float) -> float:
+    def search_once(make: Any, d_in: float, d_out: float, **options: Any) -> float:
         """Search a scale, or return the one found before."""
         if (d_in, d_out) not in scales:
-            scales[d_in, d_out] = search(make, d_in=d_in, d_out=d_out)
+            scales[d_in, d_out] = search(make, d_in=d_in, d_out=d_out, **options)
         return scales[d_in, d_out]
 
     dp.binary_search_param = search_once

@@ -68,6 +68,7 @@ FURTHER = (
     "sample_data/README",
     "benchmarks/training",
     "benchmarks/factorisation",
+    "benchmarks/first_look",
 )
 
 

@@ -18,7 +18,7 @@ from dpcore.common.checks import Problems
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 SizeIndex = IntArray | slice
-"""How many distinct sizes lie at or below bounds."""
+"""Numbers of distinct sizes at or below bounds, any shape, or a slice of all such numbers."""
 Entry = TypeVar("Entry", bound=np.generic)
 
 MAX_SIZE = 10**12

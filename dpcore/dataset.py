@@ -58,7 +58,7 @@ class Values(ArrayFacet):
         values: Finite values, shape (num_entries,), float64, in the column's own unit.
         column: Name of the column they came from.
         num_rows_each: Rows of each entry, at least 1, shape (num_entries,), int64; None where each is one row.
-        deviations: Standard deviation of the values of these rows, divisor num_rows_each, likewise; 0 outside the bins.
+        standard_deviations: Of the values of these rows, divisor num_rows_each, likewise; 0 outside the bins.
         bins: The public bins; None where each entry is one row.
 
     Raises:
@@ -69,7 +69,7 @@ class Values(ArrayFacet):
     values: FloatArray
     column: str = "value"
     num_rows_each: IntArray | None = None
-    deviations: FloatArray | None = None
+    standard_deviations: FloatArray | None = None
     bins: ValueBins | None = None
 
     def _check(self, problems: Problems) -> None:
@@ -80,14 +80,11 @@ class Values(ArrayFacet):
             problems.add("user_codes must be ascending")
         if not np.all(np.isfinite(self.values)):
             problems.add("values must be finite numbers")
-        num_rows = self.num_rows_each
-        if num_rows is not None and (num_rows.shape != self.values.shape or np.any(num_rows < 1)):
-            problems.add("num_rows_each must be whole numbers of at least 1, one per value")
-        deviations = self.deviations
-        if deviations is not None and (
-            deviations.shape != self.values.shape or not np.all(deviations >= 0.0)
-        ):
-            problems.add("deviations must be numbers of at least 0, one per value")
+        for array, least in ((self.num_rows_each, 1), (self.standard_deviations, 0)):
+            if array is not None and (array.shape != self.values.shape or not np.all(array >= least)):
+                problems.add(
+                    "num_rows_each and standard_deviations need one number per value, at least 1 and at least 0"
+                )
 
     @property
     def num_rows(self) -> int:

@@ -19,20 +19,15 @@ from dpcore.common.privacy import Charge, Disclosure, Ledger, check_provenance
 from dpcore.common.text_fields import find_option, list_options
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.counting.count import to_dataset
-from dpcore.counting.files import is_table, list_paths
+from dpcore.counting.files import is_table, list_paths, read_if_summary
 from dpcore.counting.formats import File, MemoryFile
 from dpcore.counting.frames import FRAME_FILE, write_parquet
 from dpcore.counting.user_amounts import read_user_amounts
+from dpcore.data.binned_values import expand_rows
 from dpcore.data.column_names import list_columns
 from dpcore.data.column_roles import MissingRule, Roles
 from dpcore.data.group_list import find_groups, write_groups
-from dpcore.data.totals_per_user import (
-    UserAmounts,
-    build_dummy_dataset,
-    expand_rows,
-    get_role_columns,
-    get_user_amounts,
-)
+from dpcore.data.totals_per_user import UserAmounts, build_dummy_dataset, get_role_columns, get_user_amounts
 from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean import Clamp
 from dpcore.per_group.parameters import Statistic
@@ -165,6 +160,7 @@ def select_range(
         InvalidInput: A setting or a column is missing or wrong, or the data are no table. No sentence depends on the
             rows of one user.
     """
+    data = read_if_summary(data)
     options = {"clamp": find_option(Clamp, clamp), "neighbours": find_option(Relation, neighbours)}
     with Problems() as problems:
         for name, options_type in (("clamp", Clamp), ("neighbours", Relation)):
@@ -230,10 +226,11 @@ def _pose_question(
         raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE)}; got {question!r}")
     columns: dict[str, Any] = {name: tuple(list_columns(settings.get(name))) for name in ("user", "group")}
     columns |= {name: settings.get(name) for name in ("value", "missing", "sheet", "separator")}
+    entered_provenance = check_provenance(settings.get("disclosure", Disclosure.PRIVATE))
+    data = read_if_summary(data, entered_provenance)
     if isinstance(data, Dataset):
         columns = get_role_columns(data)
-    entered_disclosure = settings.get("disclosure", Disclosure.PRIVATE)
-    provenance = data.provenance if isinstance(data, Dataset) else check_provenance(entered_disclosure)
+    provenance = data.provenance if isinstance(data, Dataset) else entered_provenance
     if not isinstance(provenance, Disclosure):
         raise refuse("a bound that is read off a DP release may be published, and needs no draw")
     contribution = data.contribution if isinstance(data, Dataset) else Contribution.ROWS
@@ -265,7 +262,8 @@ def _build_request(reply: Reply, epsilon: float | None, options: Mapping[str, An
     Raises:
         InvalidInput: Nothing needs to be selected, or a public number is missing.
     """
-    if reply.data is None or reply.answer.setting is None:
+    is_choice = isinstance(reply.parameters, PrivateParameters)
+    if reply.data is None or (reply.answer.setting is None and not is_choice):
         raise refuse("there is no private draw for this answer")
     if epsilon is None and isinstance(reply.parameters, PrivateParameters):
         epsilon = reply.parameters.selection_epsilon

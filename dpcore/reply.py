@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpcore.answer import Answer, Plot, section
-from dpcore.code import LIBRARIES, Code, write
+from dpcore.code import LIBRARIES, Code, read_program, write
 from dpcore.common.checks import refuse
 from dpcore.common.extras import import_extra
 from dpcore.common.privacy import Charge
@@ -252,6 +252,34 @@ class Reply:
             raise refuse(" ".join(code_by_form[wanted_form].differences).rstrip("."))
         return code_by_form[written_form].text, written_form
 
+    def parameters_for(self, library: str, form: str = "") -> dict[str, dict[str, Any]]:
+        """Return what the program of `code` passes to PipelineDP or Tumult, by these libraries' own names.
+
+        Args:
+            library: pipelinedp or tumult.
+            form: As for `code`.
+
+        Returns:
+            The arguments of each call by its name, such as those of ``AggregateParams``.
+
+        Raises:
+            InvalidInput: It is another library, or there is no such program.
+        """
+        return read_program.read_parameters(self.program(library, form)[0], library.lower())
+
+    def to_opendp(self, context: Any, form: str = "") -> Any:
+        """Return the query that the program of `code` for OpenDP makes, on a context of your own.
+
+        Args:
+            context: A context of OpenDP's whose table is that of the program, with its columns: ``privacy_unit``, and
+                for a sum or a mean the whole numbers of steps ``total``.
+            form: As for `code`.
+
+        Raises:
+            InvalidInput: The program makes no query of a context, or there is none.
+        """
+        return read_program.build_query(self.program("opendp", form)[0], context)
+
     @property
     def forms(self) -> Mapping[str, Any]:
         """Return the choices that ``code`` can be written for, by name: for example the cap and the smooth weights."""
@@ -291,7 +319,7 @@ class Reply:
         Raises:
             InvalidInput: Nothing needs to be drawn, or a public number is missing; the sentence says which.
         """
-        if self.data is None or self.answer.setting is None:
+        if self.data is None:
             raise refuse("there is no private draw for this answer")
         # That module asks questions, whose replies are of this one.
         select = importlib.import_module("dpcore.private_selection").select_privately

@@ -114,7 +114,7 @@ def _is_same(first_value: Any, second_value: Any) -> bool:
 
 BIAS, SAMPLING, NOISE = "Bias", "Sampling", "Noise"
 PART_STYLES: Mapping[str, Style] = {BIAS: Style.BIAS, SAMPLING: Style.SAMPLING, NOISE: Style.PRIVACY}
-"""What the bound itself causes, what is drawn at random besides the noise, and the noise."""
+"""Styles of the parts of an error: bias from the bound, random sampling besides the noise, and the noise."""
 
 
 @dataclass(frozen=True)
@@ -165,11 +165,13 @@ class RelativeError:
         share: The error over that size, at least 0.
         base_phrase: That size: ``the count``, or what stands in for a value that was not read.
         remark: A further sentence for the card; empty for none.
+        error_phrase: The error with its verb, the beginning of a sentence that `text` ends.
     """
 
     share: float
     base_phrase: str
     remark: str = ""
+    error_phrase: str = "the error is"
 
     @property
     def verdict(self) -> Verdict:
@@ -331,7 +333,7 @@ class Answer:
         """Return the verdict with its reason: ``useful, the error is 1.5 % of the count.``; empty for no verdict."""
         if (relative := self.relative_error) is None:
             return ""
-        return f"{relative.verdict}, the error is {relative.text}. {relative.remark}".rstrip()
+        return f"{relative.verdict}, {relative.error_phrase} {relative.text}. {relative.remark}".rstrip()
 
     @property
     def all_assumptions(self) -> tuple[str, ...]:

@@ -148,7 +148,7 @@ def plot_counts(dataset: Dataset) -> Plot:
     user_limits = float(users_per_size.min()) / 2.0, float(users_per_size.max()) * 2.0
     return Plot(
         "distribution-counts",
-        "How many users have exactly so many rows",
+        "Users of each size",
         f"The commonest number of rows per user is {wording.number(commonest_size)}; the tail reaches "
         f"{histogram.max_size:,}",
         _build_rows_axis(histogram),
@@ -240,7 +240,7 @@ def tabulate_shares(histogram: ContributionHistogram) -> dict[str, FloatArray]:
     return {"share_of_users": user_shares, "share_of_rows": histogram.share_held_by_heaviest(user_shares)}
 
 
-GINI_SCALE = "(0: all alike, 1: one user has everything)"
+GINI_SCALE = "0: all alike; 1: one user has everything."
 
 
 def describe_sizes(histogram: ContributionHistogram) -> str:

@@ -42,7 +42,7 @@ _LATEX_SYMBOLS = {
     "\N{NO-BREAK SPACE}": "~",
     "×": r"$\times$",
 }
-"""What letters and signs of our sentences are in LaTeX."""
+"""LaTeX for the letters and signs in sentences."""
 
 
 @dataclass(frozen=True)

@@ -83,9 +83,6 @@ def all_hold(*checks: Callable[[Columns], bool]) -> Callable[[Columns], bool]:
     return lambda c: all(holds(c) for holds in checks)
 
 
-DATA_NOTE = "`docs/papers_data.md` says where they are, and which command computes the figure on them"
-"""Where a figure needs the paper's own data."""
-
 Run = Callable[[float, int], Mapping[str, float]]
 """One run at one value with one seed: a number for each line; NaN, or nothing, where there is none."""
 
@@ -160,7 +157,7 @@ class PaperFigure:
             InvalidInput: The figure needs the paper's own data.
         """
         if self.run_once is None:
-            raise refuse(f"{self.name} needs the paper's own data: {DATA_NOTE}")
+            raise refuse(f"{self.name} needs the paper's own data: see `docs/papers_data.md`")
         seeds = tuple(range(1 if self.ignores_seed else self.num_runs)) if seeds is None else seeds
         x_values = self.x_values if x_values is None else x_values
         run_numbers = np.full((len(self.lines), len(x_values), len(seeds)), np.nan)

@@ -60,8 +60,8 @@ class Axis:
         limits: Where it begins and ends; on a log scale both above 0. By default it fits what the plot draws.
         scale: How it is divided.
         title: What stands at it; by default the name with its unit.
-        limits_range: From where to where a person may set its ends; by default a hundred times beyond either of them
-            on a log scale. None where it stays as it is.
+        limits_range: The lowest and highest end that a person may set; by default a hundred times beyond either end
+            on a log scale. It is None if the ends are fixed.
         number_format: How a number is written where the pointer is, in d3's format language; three significant digits.
         named_ticks: (where, words) of what stands at it in place of round numbers; empty for these.
     """

@@ -151,7 +151,7 @@ class Choice(Element):
 
     @property
     def first_value(self) -> Any:
-        """Return the value that is chosen at first."""
+        """Return the value that is chosen at first, the first of `texts_by_value`."""
         return next(iter(self.texts_by_value))
 
 

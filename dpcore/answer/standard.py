@@ -12,7 +12,7 @@ from dpcore.common.progress import ShouldStop
 SIMULATION = "A simulation with NumPy's noise, not a release."
 """Stands at every result whose noise NumPy draws."""
 CHOOSE_PRIVATELY = "Choose it with differential privacy, or without these data."
-"""What to do instead of publishing a bound that was computed from private data."""
+"""Advice that replaces publishing a bound that was computed from private data."""
 
 
 ASSUMES_PUBLIC_COUNTS = (
@@ -42,7 +42,6 @@ def write_range(
     symbol: str = "",
     objective: str = "the least error",
     worse_choices_phrase: str = "",
-    other_bound_phrase: str = "",
 ) -> str:
     """Write the near-optimal range of a choice, or that only one choice is near-optimal.
 
@@ -53,13 +52,11 @@ def write_range(
         symbol: The symbol of the choice; empty for a bound.
         objective: The quantity that stays within 5 % of its minimum; empty if the sentence beside it says so.
         worse_choices_phrase: The choices that are worse if only one is near-optimal: ``the next bounds tried``.
-        other_bound_phrase: The bound that stays fixed, if there are two: ``3 rows``.
     """
     limit_percent, symbol_text = f"5{wording.PERCENT}", symbol and f"{symbol} = "
     limit_text = f"within {limit_percent} of {objective}" if objective else f"within {limit_percent}"
     low_text = wording.number(lowest_choice) if unit_noun else wording.entered(lowest_choice)
     high_text = wording.counted(highest_choice, unit_noun) if unit_noun else wording.entered(highest_choice)
-    high_text += other_bound_phrase and f" × {other_bound_phrase}"
     if lowest_choice != highest_choice:
         return f"{symbol_text}{low_text} to {high_text}, {limit_text}."
     if worse_choices_phrase:

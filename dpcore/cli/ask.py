@@ -98,10 +98,10 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
         print(note, file=sys.stderr)
     if library_name is not None:
         sys.stdout.write(reply.code(library_name))
-        _, written_form_name = reply.program(library_name)
-        if other_form_names := [form for form in reply.forms if form != written_form_name]:
-            other_forms_text = ", ".join(other_form_names)
-            message = f"The program is for: {written_form_name}. The app also writes: {other_forms_text}."
+        _, written_choice_name = reply.program(library_name)
+        if other_choice_names := [form for form in reply.forms if form != written_choice_name]:
+            other_choices_text = ", ".join(other_choice_names)
+            message = f"The program is for: {written_choice_name}. The app also writes: {other_choices_text}."
             print(message, file=sys.stderr)
     elif writes_json:
         sys.stdout.write(reply.to_json())

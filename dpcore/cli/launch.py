@@ -42,7 +42,7 @@ START_LIMIT = 90.0
 WARM_LIMIT = 180.0
 STOP_LIMIT = 5.0
 PORT_TAKEN_TEXT = "is not available"
-"""What Streamlit says of a port that it cannot have, before it ends."""
+"""Part of Streamlit's message about a port that is in use, before it ends."""
 
 # A proxy set for the outside world must not be asked for an address on this computer.
 _direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -98,8 +98,8 @@ def build_server_environment(token: str = "") -> dict[str, str]:
 
     The token stands here, as everybody on this computer can read the arguments of a process.
 
-    Matrices here are tall and narrow, and searches run side by side: threads inside the linear algebra only get
-    in each other's way (measured on two busy cores: five times slower with them).
+    Matrices here are tall and narrow, and searches run in parallel, so threads inside the linear algebra only delay
+    each other. On two busy cores they made it five times slower.
     """
     own_variables = {"SWEETSPOT_LOCAL": "1", "SWEETSPOT_FOLDER": os.getcwd(), "PYTHONUNBUFFERED": "1"}
     own_variables["SWEETSPOT_TOKEN"] = token
@@ -161,8 +161,8 @@ class Output:
 def wait_until_up(server: subprocess.Popen[str], url: str, output: Output | None = None) -> None:
     """Wait until the server answers; raise StartError when it ends or takes too long.
 
-    Of two that are started at one moment both find the same port free, and the one that comes second would take the
-    answers of the other for its own: with its ``output``, it is up once it has said its address itself.
+    Two servers that start at the same moment both find the same port free, and the second would take the answers of the
+    first for its own. With its ``output``, a server is up once it has written its address itself.
     """
     deadline = time.monotonic() + START_LIMIT
     while time.monotonic() < deadline:

@@ -97,7 +97,7 @@ PUBLIC_GROUPS = (
     "bounded, so that they use up none of a user's groups."
 )
 PUBLIC_ROWS = "Everybody's number of rows is taken as public, and so is this sum."
-_LEARNER = "Which data count as neighbouring depends on the learner."
+_LEARNER = "The learner defines which data are neighbouring."
 ADD_OR_REMOVE = "Neighbouring data differ by one user, added or removed with all their rows."
 
 
@@ -270,8 +270,8 @@ def list_reading_differences(choice: Choice) -> list[str]:
         if not table_layout.dropped_column:
             rule_text = f"replaces it by {table_layout.missing_constant!r}"
         differences.append(
-            f"Where a value is missing or no number up to ±1e100, this program {rule_text}, as the page does. That "
-            "rule must not be chosen because such a value was seen: no epsilon covers that look."
+            f"If a value is missing or no number up to ±1e100, this program {rule_text}, as the page does. Do not "
+            "choose this rule because you saw such a value: epsilon does not cover that choice."
         )
     elif choice.number_columns and not choice.is_of_public_data:
         differences.append(
@@ -282,7 +282,7 @@ def list_reading_differences(choice: Choice) -> list[str]:
     elif choice.number_columns:
         differences.append(
             "A cell that must hold a number and holds none stops the program before it spends epsilon, as Sweet Spot "
-            "refuses such a file. That it stopped tells something about the data, which no epsilon covers: correct the "
+            "refuses such a file. The stop reveals something about the data that epsilon does not cover. Correct the "
             "file first."
         )
     if choice.number_columns and not choice.is_of_public_data:
@@ -291,8 +291,8 @@ def list_reading_differences(choice: Choice) -> list[str]:
             "and DECIMAL says how it reads 1,234."
         )
     differences.append(
-        "Blanks around a user's name are no part of it. One person in two spellings (a no-break space, another Unicode "
-        "form of a letter) is two users, here as in Sweet Spot, and keeps twice the bound: write each in one way first."
+        "Blanks around a user's name are ignored. One person in two spellings (a no-break space, another Unicode form "
+        "of a letter) counts as two users, as in Sweet Spot, and keeps twice the bound. Unify spellings first."
     )
     return differences
 
@@ -303,19 +303,19 @@ def describe_public_counts(choice: Choice) -> str:
         return ""
     if choice.quantity is Quantity.QUANTILE:
         return (
-            "The bound was chosen for neighbours that differ in one user's values. Here ε is for a user who comes or "
-            "goes with all rows; a change of values alone is protected with ε / max(q, 1 - q), for a median twice ε."
+            "The bound was chosen for neighbours that differ in one user's values. Here ε is for a user who is "
+            "added or removed with all rows. A change of values alone has ε / max(q, 1 - q), for a median twice ε."
         )
     return (
         "The bound was chosen for public numbers of rows per user, with neighbours that differ in one user's values. "
-        "Values are moved to start at 0, so the noise on the sum is the same here and covers a user's presence too; "
-        "the division by the number of rows kept, or the sum of weights, does not: it is taken as public."
+        "Values are moved to start at 0, so the noise on the sum is the same here and covers a user's presence too. "
+        "The program divides by the number of kept rows, or the sum of weights, and takes this number as public."
     )
 
 
 AT_LEAST_ONE = (
-    "Where noise leaves less than one row, the program divides by one, and a mean outside the range is moved to its "
-    "nearer end: both are computed from what is released, and cost no epsilon."
+    "If noise leaves less than one row, the program divides by one. A mean outside the range is moved to its nearer "
+    "end. These steps use only released numbers and cost no epsilon."
 )
 CLAMPED_MEAN = (
     "A mean outside the range is moved to its nearer end, computed from what is released, at no epsilon."
@@ -454,11 +454,11 @@ DIFFERENCES = (
     "The noise comes from NumPy's floating-point generator: right for trying out, but open to attacks on floating "
     "point. To publish a model take the page's tab Release, which draws it with OpenDP, or a library below.",
     "Opacus: a row's gradient is clipped by max_grad_norm, and noise_multiplier is the noise over that norm; it knows "
-    "no users. It protects a user where every user has one row, or where a user's rows are collated into one sample, "
-    "whose gradient is then the user's mean: smooth weights with a bound of 1.",
+    "no users. It protects a user if every user has one row, or if a user's rows are collated into one sample. The "
+    "gradient of this sample is the user's mean: smooth weights with a bound of 1.",
     "jax-privacy: clipped_grad(l2_clip_norm=..., keep_batch_dim=False) clips the gradient of a user whose rows "
     "stand along a second axis, and batch_selection.UserSelectionStrategy(examples_per_user_per_batch=h) bounds "
-    "them. Neither weights rows by min(h, s) / s; multiply the losses by that.",
+    "them. To weight rows by min(h, s) / s, multiply their losses by it.",
 )
 CLAMPS_ROWS = (
     "{library} cannot limit a user's deviation from the middle of a range: it clamps each row, or each user's total. "

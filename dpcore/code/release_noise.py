@@ -67,9 +67,10 @@ def count_aggregates(choice: Choice) -> int:
 def protect_replaced_user(choice: Choice, library: Program) -> Choice:
     """Return a per-group choice for replacing users with an add-or-remove epsilon of equal noise; others unchanged.
 
-    A replacement moves a release per group further: twice in L1, and sqrt 2 times in L2, as two users without a common
-    group differ most, or twice where amounts may have any sign. A library, which protects a user added or removed,
-    draws noise for that at a smaller epsilon, by its own relation of the two. Other choices are returned unchanged.
+    A replacement moves a release per group further: twice in L1 and sqrt 2 times in L2, as two users without a common
+    group differ most. If amounts may have any sign, it is twice in L2 too. A library, which protects a user added or
+    removed, draws noise for that at a smaller epsilon, by its own relation of the two. Other choices are returned
+    unchanged.
     """
     is_converted = choice.replacement_epsilon is not None
     if choice.neighbours is not Neighbours.REPLACE_USER or choice.quantity not in PER_GROUP or is_converted:

@@ -1,7 +1,7 @@
 """Several releases of one table from one budget, as one program with one accountant.
 
-Each release takes an integer number of parts of the budget. The budget has 32 binary digits and there are 2^20 parts,
-so that a part and all sums of parts are exact in float64, and no library's arithmetic exceeds the budget.
+Each release takes an integer number of parts of the budget. The budget has 32 binary digits and there are 2^20 parts.
+So a part and all sums of parts are exact in float64, and no library's arithmetic exceeds the budget.
 
 OpenDP 0.16.0, run by the tests: ``Context.compositor(split_by_weights=...)`` divides the budget by the map of its own
 composition (``Context.d_mids``); a query is given its share when it is built, so each is released before the next is
@@ -130,7 +130,7 @@ class Several:
 
     @property
     def reading_choice(self) -> Choice:
-        """Return a choice whose reading of the table suits all releases."""
+        """Return a choice made up to read all columns the releases need; its quantity and bounds are placeholders."""
         first_choice = self.releases[0].choice
         choices = [release.choice for release in self.releases]
         group_choice = next((choice for choice in choices if choice.quantity in PER_GROUP), None)
@@ -138,16 +138,16 @@ class Several:
         range_choice = next((choice for choice in choices if choice.lower is not None), None)
         # It determines the columns that are read; its bounds are dummies, as a choice must have some.
         quantity = Quantity.COUNT
-        dummy_bound_fields: dict[str, Any] = {"max_rows": 1, "max_total": None, "max_groups": None}
+        placeholder_bounds: dict[str, Any] = {"max_rows": 1, "max_total": None, "max_groups": None}
         if value_choice is not None:
             quantity = Quantity.SUM
-            dummy_bound_fields = {"max_rows": None, "max_total": 1.0, "max_groups": None}
+            placeholder_bounds = {"max_rows": None, "max_total": 1.0, "max_groups": None}
         if group_choice is not None and value_choice is None:
             quantity = Quantity.GROUP_COUNTS
-            dummy_bound_fields = {"max_rows": None, "max_total": None, "max_groups": 1}
+            placeholder_bounds = {"max_rows": None, "max_total": None, "max_groups": 1}
         elif group_choice is not None:
             quantity = Quantity.GROUP_SUMS
-            dummy_bound_fields = {"max_rows": None, "max_total": 1.0, "max_groups": 1}
+            placeholder_bounds = {"max_rows": None, "max_total": 1.0, "max_groups": 1}
         return replace(
             first_choice,
             quantity=quantity,
@@ -167,7 +167,7 @@ class Several:
             edges=() if group_choice is None else group_choice.edges,
             lower=None if range_choice is None else range_choice.lower,
             upper=None if range_choice is None else range_choice.upper,
-            **dummy_bound_fields,
+            **placeholder_bounds,
         )
 
     @property
@@ -203,7 +203,10 @@ def write_for_opendp(several: Several) -> Code:
 
 def write_for_pipelinedp(several: Several) -> Code:
     """Write the program for PipelineDP, or the sentences why there is none."""
-    sentences = _list_common_differences(several, uses_rho=False)
+    several, weight_sentences = _bound_rows_of_quantiles(several, "PipelineDP")
+    sentences = [*_list_common_differences(several, uses_rho=False), *weight_sentences]
+    if several.has_quantile:
+        sentences.append(_TREE.format(library="PipelineDP"))
     if several.noise is NoiseKind.GAUSSIAN:
         sentences.append(
             "PipelineDP composes the privacy losses of all releases: its noise is that of the exact Gaussian "
@@ -211,7 +214,13 @@ def write_for_pipelinedp(several: Several) -> Code:
         )
     elif Quantity.MEAN in several.quantities:
         sentences.append(_SPLIT_MEAN.format(library="PipelineDP"))
-    return _write(several, Program.PIPELINEDP, sentences, _refuse_releases(several, "PipelineDP"))
+    refusal_sentences = _refuse_releases(several, "PipelineDP")
+    if several.has_quantile and several.noise is NoiseKind.GAUSSIAN:
+        refusal_sentences.append(
+            "The error of a quantile in PipelineDP's tree is known with Laplace noise alone: OpenDP, Tumult and plain "
+            "Python have a program with Gaussian noise."
+        )
+    return _write(several, Program.PIPELINEDP, sentences, refusal_sentences)
 
 
 def write_for_tumult(several: Several) -> Code:
@@ -225,15 +234,18 @@ def write_for_tumult(several: Several) -> Code:
         )
     if Quantity.MEAN in several.quantities and several.noise is NoiseKind.LAPLACE:
         sentences.append(_SPLIT_MEAN.format(library="Tumult"))
-    return _write(several, Program.TUMULT, sentences, _refuse_releases(several, "Tumult", has_quantiles=True))
+    return _write(several, Program.TUMULT, sentences, _refuse_releases(several, "Tumult"))
 
 
 def write_for_bigquery(several: Several) -> Code:
     """Write a BigQuery query per release, each with its share of epsilon, or the sentences why there are none."""
+    several, weight_sentences = _bound_rows_of_quantiles(several, "BigQuery")
     choice, refusal_sentences = several.reading_choice, _refuse_releases(several, "BigQuery")
     sentences = [
         "BigQuery has no accountant: nothing but these shares holds the sum of the epsilons.",
         "BigQuery draws Laplace noise whatever noise is chosen.",
+        *weight_sentences,
+        *([_TREE.format(library="BigQuery")] if several.has_quantile else []),
     ]
     if any(map(with_bigquery.makes_bins, (release.choice for release in several.releases))):
         refusal_sentences.append(with_bigquery.NO_BINS)
@@ -258,6 +270,10 @@ def write_for_bigquery(several: Several) -> Code:
     )
 
 
+_TREE = (
+    "{library} finds quantiles in a tree with noise on every node, which errs more than OpenDP. Where this library is "
+    "chosen on the page, shares and errors are for it."
+)
 _SPLIT_MEAN = (
     "{library} gives half of the mean's share to the sum and half to the number of rows. OpenDP and plain Python "
     "release a pair of sums at one share, with less noise; where this library is chosen on the page, shares and errors "
@@ -292,18 +308,10 @@ def _replace_weights_by_rows(release: ReleaseShare) -> ReleaseShare:
     return replace(release, choice=replace(release.choice, threshold=None, max_rows=max(round(threshold), 1)))
 
 
-def _refuse_releases(several: Several, library_name: str, has_quantiles: bool = False) -> list[str]:
-    """Return the sentences why a library has no program: users are clamped, or it has no such quantiles; else none."""
-    sentences = []
-    if any(release.choice.clamps_users for release in several.releases):
-        sentences.append(common.CLAMPS_ROWS.format(library=library_name))
-    if not several.has_quantile or has_quantiles:
-        return sentences
-    return [
-        *sentences,
-        f"{library_name} finds quantiles in a tree, of which this plan knows no error: OpenDP, Tumult and plain Python "
-        "draw those of the plan. Without them there is a program for this library, too.",
-    ]
+def _refuse_releases(several: Several, library_name: str) -> list[str]:
+    """Return the sentence why a library has no program if users are clamped; else none."""
+    clamps_users = any(release.choice.clamps_users for release in several.releases)
+    return [common.CLAMPS_ROWS.format(library=library_name)] if clamps_users else []
 
 
 def _list_common_differences(several: Several, uses_rho: bool = True) -> list[str]:
@@ -311,8 +319,8 @@ def _list_common_differences(several: Several, uses_rho: bool = True) -> list[st
     sentences = []
     if several.noise is NoiseKind.GAUSSIAN and uses_rho:
         sentences.append(
-            "What adds up over Gaussian releases is rho of zero-concentrated DP; the epsilons of single releases do "
-            "not. The whole rho is the largest that OpenDP converts to epsilon at delta."
+            "Gaussian releases add up in rho of zero-concentrated DP; the epsilons of single releases do not add up. "
+            "The total rho is the largest that OpenDP converts to epsilon at delta."
         )
     if several.zero_names:
         names_text = " and ".join(several.zero_names)
@@ -373,7 +381,7 @@ def _write(
 
 
 def _list_template_values(several: Several, release: ReleaseShare, program: Program) -> dict[str, Any]:
-    """List the values of a release for a template."""
+    """Return what a template is told of one release, by the name that it has there."""
     choice = release.choice
     min_total, max_total = choice.min_total, choice.max_total
     return {
@@ -391,6 +399,7 @@ def _list_template_values(several: Several, release: ReleaseShare, program: Prog
         # That of a user with one row.
         "least_weight": min(choice.threshold or 1.0, choice.weight_of_rows + choice.weight_of_users),
         "q": choice.quantiles[0] if choice.quantiles else None,
+        "percents": with_pipelinedp.list_percents(choice),
         "low": min_total,
         "high": max_total,
         "most": None if max_total is None else max(abs(min_total), abs(max_total)),

@@ -39,7 +39,7 @@ NO_BINS = (
     "names of the bins."
 )
 _FINDS_GROUPS = (
-    "BigQuery finds the groups itself, privately; the page takes the list of groups as public. Where the page has the "
+    "BigQuery finds the groups itself, privately; the page takes the list of groups as public. If the page has the "
     "list, rows of other groups are left out first."
 )
 
@@ -79,12 +79,12 @@ def list_differences(choice: Choice) -> list[str]:
         return [common.CLAMPS_ROWS.format(library="BigQuery")]
     if quantity is Quantity.QUANTILE and is_smooth:
         return [
-            "PERCENTILE_CONT counts all rows alike, so smooth weights cannot be expressed. What comes "
-            "nearest is a bound on rows per user in a statement before; plain Python has the smooth weights."
+            "PERCENTILE_CONT counts all rows alike, so smooth weights cannot be expressed. The closest "
+            "option is a bound on rows per user in a statement before; plain Python has the smooth weights."
         ]
     if quantity is Quantity.TASK_WEIGHTS:
         return [
-            "BigQuery has no weights per group. What comes nearest is a bound on tasks per user, "
+            "BigQuery has no weights per group. The closest option is a bound on tasks per user, "
             "max_groups_contributed; plain Python has the task weights."
         ]
     if quantity is Quantity.COEFFICIENTS:
@@ -99,8 +99,8 @@ def list_differences(choice: Choice) -> list[str]:
         ]
     if choice.max_norm is not None:
         return [
-            "BigQuery bounds groups and amounts one by one, not the norm of a user's whole vector. What comes nearest "
-            "is the pair of bounds; plain Python has the norm."
+            "BigQuery bounds groups and amounts one by one, not the norm of a user's whole vector. The closest "
+            "option is the pair of bounds; plain Python has the norm."
         ]
     if makes_bins(choice):
         return [NO_BINS]
@@ -163,8 +163,8 @@ def _describe_bounds(choice: Choice) -> list[str]:
         return [_FINDS_GROUPS]
     if quantity is Quantity.QUANTILE:
         return [
-            "No bound on rows can be chosen: ZetaSQL, whose language BigQuery has, keeps at most 5 rows per user "
-            "at random, and adds noise for 5 whatever the first statement leaves. Each percentile gets ε / "
+            "You cannot choose a bound on rows. ZetaSQL, whose language BigQuery has, keeps at most 5 rows per user "
+            "at random. It adds noise for 5 rows even if the first statement leaves fewer. Each percentile gets ε / "
             "(percentiles + 1); the rest goes to a hidden count of users."
         ]
     return []
@@ -205,7 +205,7 @@ def write_statements(choice: Choice) -> str:
 
 
 def _choose_replacement(choice: Choice) -> float:
-    """Return the replacement of a value that is not a finite number: that of the page, the lower end, or 0."""
+    """Return the replacement of a value that is no number: that of the page, the lower end, or 0."""
     if choice.read_as.missing_constant is not None:
         return choice.read_as.missing_constant
     return 0.0 if choice.lower is None or choice.max_total is not None else choice.lower

@@ -24,8 +24,8 @@ POLARS = "pip install 'opendp[polars]>=0.16,<0.17'"
 NEEDS = f"{POLARS} pandas"
 SELECTION_NEEDS = "pip install 'opendp>=0.16,<0.17' pandas"
 RELATION = (
-    f"{common.ADD_OR_REMOVE} That is what unit_of(contributions=1, identifier=...) says; with changes=1 in its place "
-    "one user would be replaced."
+    f"{common.ADD_OR_REMOVE} unit_of(contributions=1, identifier=...) declares this; changes=1 in its place would "
+    "replace one user."
 )
 CANDIDATES = 1001
 PERMUTE_AND_FLIP = (
@@ -56,7 +56,7 @@ def has_short_program(choice: Choice) -> bool:
     """Return True if a short program reads the file by Polars alone: one plain text or Parquet file of public data.
 
     Not for private data: a lone quotation mark in one user's cell ends Polars' reader with lines of other users in its
-    message, and whether amounts need more than a cast is private, too.
+    message. Besides, the need for more than a cast is itself private.
     """
     table_layout, (file_layout, *other_layouts) = choice.read_as, choice.read_as.files
     is_utf8_text = file_layout.kind is FileKind.TEXT and file_layout.encoding in ("utf-8", "ascii")
@@ -91,7 +91,7 @@ def _list_differences(choice: Choice) -> list[str]:
     differences.append(common.describe_clamped_mean(choice))
     if quantity is Quantity.QUANTILE and is_smooth:
         return [
-            "OpenDP's quantile counts all rows alike, so smooth weights cannot be expressed. What comes nearest is a "
+            "OpenDP's quantile counts all rows alike, so smooth weights cannot be expressed. The closest option is a "
             "bound on rows per user, for which this library has code; plain Python has the smooth weights."
         ]
     if quantity is Quantity.QUANTILE:
@@ -101,9 +101,9 @@ def _list_differences(choice: Choice) -> list[str]:
         )
     if quantity is Quantity.MODEL:
         differences.append(
-            "OpenDP has no learner with a bound on rows per user. The code keeps the bound; the privacy is that of "
-            "the learner you hand the rows to, which must count a user's rows together (user-level DP, or group "
-            "privacy for MAX_ROWS)."
+            "OpenDP has no learner with a bound on rows per user. The code only applies the bound; the learner "
+            "that gets the rows must provide the privacy. It must count a user's rows together (user-level DP, or "
+            "group privacy for MAX_ROWS)."
         )
     if quantity in PER_GROUP:
         differences += [common.PUBLIC_GROUPS, common.describe_replacement(choice)]
@@ -119,10 +119,10 @@ def _list_differences(choice: Choice) -> list[str]:
 
 
 _REFUSALS = {
-    Quantity.TASK_WEIGHTS: "OpenDP's context cannot bound a user's squared weights over all tasks together. What comes "
-    "nearest is a bound on tasks per user, truncate_per_group; plain Python has the task weights.",
+    Quantity.TASK_WEIGHTS: "OpenDP's context cannot bound a user's squared weights over all tasks together. The "
+    "closest option is a bound on tasks per user, truncate_per_group; plain Python has the task weights.",
     Quantity.COEFFICIENTS: "OpenDP's context bounds each sum by itself, while here all coefficients share one bound on "
-    "a user's weight. Nothing in the context comes near; plain Python adds OpenDP's noise to the vector.",
+    "a user's weight. The context has no similar option; plain Python adds OpenDP's noise to the vector.",
 }
 
 

@@ -63,8 +63,8 @@ def _list_differences(choice: Choice) -> list[str]:
         differences.append(common.SPLIT_MEAN)
     if quantity is Quantity.QUANTILE and is_smooth:
         return [
-            "PipelineDP's percentiles count all rows alike, so smooth weights cannot be expressed. What "
-            "comes nearest is a bound on rows per user; plain Python has the smooth weights."
+            "PipelineDP's percentiles count all rows alike, so smooth weights cannot be expressed. The "
+            "closest option is a bound on rows per user; plain Python has the smooth weights."
         ]
     if quantity is Quantity.QUANTILE:
         differences.append(
@@ -78,14 +78,14 @@ def _list_differences(choice: Choice) -> list[str]:
         )
     if quantity is Quantity.TASK_WEIGHTS:
         return [
-            "PipelineDP has no weights per partition. What comes nearest is a bound on tasks per user, "
+            "PipelineDP has no weights per partition. The closest option is a bound on tasks per user, "
             "max_partitions_contributed; plain Python has the task weights."
         ]
     if quantity is Quantity.COEFFICIENTS:
         return [common.NO_WEIGHTS.format(library="PipelineDP")]
     if choice.max_norm is not None:
         return [
-            "PipelineDP has no bound on the norm of what a user adds to all partitions. What comes nearest is the pair "
+            "PipelineDP has no bound on the norm of what a user adds to all partitions. The closest option is the pair "
             "of bounds, max_partitions_contributed with max_contributions_per_partition; plain Python has the norm."
         ]
     if quantity in PER_GROUP:
@@ -96,12 +96,15 @@ def _list_differences(choice: Choice) -> list[str]:
     return differences
 
 
+def list_percents(choice: Choice) -> list[float]:
+    """List the quantiles in percent, to 13 digits, since 0.07 * 100 is 7.000000000000001."""
+    return [float(f"{100 * quantile:.13g}") for quantile in choice.quantiles]
+
+
 def _render_body(choice: Choice) -> str:
     """Render the program without its head."""
-    # To 13 digits, since 0.07 * 100 is 7.000000000000001.
-    percents = [float(f"{100 * quantile:.13g}") for quantile in choice.quantiles]
     release_noise = find_release_noise(choice, Program.PIPELINEDP)
-    template_values: dict[str, Any] = {"percents": percents, "noise": release_noise}
+    template_values: dict[str, Any] = {"percents": list_percents(choice), "noise": release_noise}
     template_values["public_rows"] = common.PUBLIC_ROWS
     template_values["composes_losses"] = composes_losses(choice)
     selection = choice.selection

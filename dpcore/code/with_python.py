@@ -34,7 +34,7 @@ def write(choice: Choice) -> Code:
     differences = [common.describe_clamped_mean(choice)]
     if choice.quantity is Quantity.MODEL:
         differences.append(
-            "The code keeps the bound; the privacy is that of the learner you hand the rows to, which must count a "
+            "The code only applies the bound; the learner that gets the rows must provide the privacy. It must count a "
             "user's rows together (user-level DP, or group privacy for MAX_ROWS)."
         )
     if choice.quantity is Quantity.QUANTILE:
@@ -52,7 +52,7 @@ def write(choice: Choice) -> Code:
             "The weights C are a file: Downloads, C. They need a residual variance that you entered: one that was "
             "computed from the labels puts the labels into C. C has a line for each complete row, in the order of the "
             "data. In private data every row with a user and all features counts. If labels were missing when C was "
-            "made, the program refuses C: fill these labels, or remove their rows, and make C anew."
+            "made, the program refuses C: fill these labels, or remove their rows, and compute C again."
         )
     sigma = None
     if choice.noise is NoiseKind.GAUSSIAN and choice.delta is not None:

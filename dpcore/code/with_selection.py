@@ -19,7 +19,7 @@ GEOMETRIC, LAPLACE, GAUSSIAN = "truncated geometric", "Laplace threshold", "Gaus
 """Rules, as `dpcore.code.choice.GroupSelection` names them."""
 SELECTED = (
     "Groups are selected privately, by the users that keep them. A group that is not released is missing, whatever it "
-    "holds. Which groups are released, and their noisy amounts, are covered by the budget of both parts together."
+    "holds. The budget of both parts together covers the list of released groups and their noisy amounts."
 )
 _ONLY_PAIRS = (
     "{library} selects groups privately for the pair of bounds only, not for a bound on whole vectors."

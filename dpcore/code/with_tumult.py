@@ -65,8 +65,8 @@ def _list_differences(choice: Choice) -> list[str]:
         )
     if quantity is Quantity.QUANTILE and is_smooth:
         return [
-            "Tumult's quantile counts all rows alike, so smooth weights cannot be expressed. What comes "
-            "nearest is a bound on rows per user, MaxRowsPerID; plain Python has the smooth weights."
+            "Tumult's quantile counts all rows alike, so smooth weights cannot be expressed. The closest "
+            "option is a bound on rows per user, MaxRowsPerID; plain Python has the smooth weights."
         ]
     if quantity is Quantity.QUANTILE:
         candidates_text = "from the intervals between values within the range"
@@ -78,14 +78,14 @@ def _list_differences(choice: Choice) -> list[str]:
         )
     if quantity is Quantity.TASK_WEIGHTS:
         return [
-            "Tumult has no weights per group. What comes nearest is a bound on tasks per user, MaxGroupsPerID; plain "
+            "Tumult has no weights per group. The closest option is a bound on tasks per user, MaxGroupsPerID; plain "
             "Python has the task weights."
         ]
     if quantity is Quantity.COEFFICIENTS:
         return [common.NO_WEIGHTS.format(library="Tumult")]
     if choice.max_norm is not None:
         return [
-            "Tumult has no bound on the norm of what a user adds to all groups. What comes nearest is the pair of "
+            "Tumult has no bound on the norm of what a user adds to all groups. The closest option is the pair of "
             "bounds, MaxGroupsPerID with MaxRowsPerGroupPerID; plain Python has the norm."
         ]
     if quantity in PER_GROUP:

@@ -20,9 +20,9 @@ from dpcore.common.privacy import Disclosure, compute_gaussian_sigma, format_rou
 from dpcore.contributions import FloatArray, IntArray
 
 Charge = Callable[[float, float], None]
-"""Takes the epsilon and delta that a draw guarantees. Every function that draws calls it, where one is given, when
-all checks have passed and before there is any noise: what happens afterwards, an error too, has been paid for. Where
-it raises, nothing is drawn."""
+"""Takes the epsilon and delta that a draw guarantees. Every function that draws calls it, if one is given, after all
+checks and before there is any noise. So everything that happens afterwards has been paid for, an error too. If it
+raises, nothing is drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,8 +179,8 @@ def release_discrete_gaussian(
 ) -> IntegerRelease:
     """Add discrete Gaussian noise to a vector of whole numbers, by OpenDP's exact sampler.
 
-    OpenDP proves rho-zCDP and converts it to (epsilon, delta) at the delta given: a few per cent more noise
-    than the exact privacy curve would ask for, and a guarantee that comes from one place.
+    OpenDP proves rho-zCDP and converts it to (epsilon, delta) at the given delta. This takes a few per cent more noise
+    than the exact privacy curve, but the guarantee comes from one place.
 
     Args:
         values: What to release, whole numbers of at most 2^53 in magnitude, shape (k,).
@@ -337,7 +337,7 @@ def _require_integers(
 
 
 def _check_integers(values: npt.ArrayLike, problems: Problems) -> npt.NDArray[Any]:
-    """Return the values; add a problem unless they are a vector of integers that float64 holds."""
+    """Return the values as an array, good or not; add a problem unless they are a vector of integers up to 2^53."""
     integers = np.asarray(values)
     if integers.ndim != 1 or integers.size == 0 or integers.dtype.kind not in "iu":
         problems.add("values must be a vector of whole numbers")

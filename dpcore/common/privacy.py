@@ -125,7 +125,7 @@ Charge = Callable[[ReleaseFacts], None]
 error afterwards finds the draw noted; where it raises, nothing is drawn."""
 
 Provenance = Disclosure | ReleaseFacts
-"""Where numbers come from, with a ``label``: a release names its facts, else public or private."""
+"""The origin of numbers, with a ``label``: the facts of a release, or else public or private."""
 
 
 def check_provenance(disclosure: str | Provenance) -> Provenance:
@@ -258,26 +258,6 @@ def compute_gaussian_epsilon(sigma: float, delta: float) -> float:
 
     with np.errstate(all="ignore"):  # As in `compute_gaussian_sigma`.
         return float(get_epsilon_gaussian(sigma, delta))
-
-
-def compute_one_record_epsilon(multiplier: float, num_records: int, num_steps: int, delta: float) -> float:
-    """Compute epsilon by RDP accounting for noisy steps that each draw one record of ``num_records``; replace-one.
-
-    Args:
-        multiplier: Standard deviation of a step's Gaussian noise, over how far a replaced record moves the step.
-        num_records: Drawn from, without replacement within a step.
-        num_steps: Of them.
-        delta: In (0, 1).
-    """
-    import numpy as np
-    from dp_accounting import GaussianDpEvent, NeighboringRelation, SampledWithoutReplacementDpEvent
-    from dp_accounting.rdp import RdpAccountant
-
-    with np.errstate(all="ignore"):  # As in `compute_gaussian_sigma`.
-        accountant = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
-        step_event = SampledWithoutReplacementDpEvent(num_records, 1, GaussianDpEvent(multiplier))
-        accountant.compose(step_event, num_steps)
-        return float(accountant.get_epsilon(delta))
 
 
 def bound_sampled_epsilon(

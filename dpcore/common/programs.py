@@ -27,7 +27,7 @@ from dpcore.contributions import FloatArray
 
 
 class Program(enum.Enum):
-    """The program whose noise an error is of; the value is what a person calls it."""
+    """The program whose noise an error is of, or the least noise known (`BEST`); its value is its name for people."""
 
     OPENDP = "OpenDP"
     PIPELINEDP = "PipelineDP"
@@ -41,9 +41,9 @@ SPLITS_MEANS = (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
 """Programs that divide the budget of a mean between a sum around the middle of the range and the number of rows. The
 others release two sums with one budget."""
 LARGEST_GAIN = 1.0 / math.sqrt(6.0)
-"""How much less whole noise errs than noise of real numbers at the same scale, at most: this in E|a + noise| and in
-E|noise|, and its square in variances. Laplace noise of scale b gains b - 1 / sinh(1 / b) in the former and
-2 b^2 - 1 / (2 sinh(1 / 2b)^2) in the latter; a discrete Gaussian gains less."""
+"""Largest reduction of E|a + noise| and E|noise| by whole noise, against noise of real numbers at the same scale. The
+square of it is the largest reduction of variances. Laplace noise of scale b gains b - 1 / sinh(1 / b) in E|noise|
+and 2 b^2 - 1 / (2 sinh(1 / 2b)^2) in the variance. A discrete Gaussian gains less."""
 _WHOLE_COUNTS = (Program.OPENDP, Program.TUMULT, Program.BEST)
 """They draw whole noise for users and rows."""
 _PIPELINEDP_EXCESS = 5e-4
@@ -142,8 +142,8 @@ def _cumulate_magnitudes(values: FloatArray, probabilities: FloatArray) -> Float
 
 
 _LARGE_SIGMA = 20.0
-"""Beyond it the E|a + z| of a discrete Gaussian is that of a Gaussian to 1e-6, with the first term of Euler and
-Maclaurin: the kink of |a + z| at -a takes a sixth of the density there."""
+"""Beyond it the E|a + z| of a discrete Gaussian is that of a Gaussian to 1e-6, with the first Euler-Maclaurin term. The
+kink of |a + z| at -a takes a sixth of the density there."""
 
 
 def _mean_gaussian(scale: FloatArray, shifts: FloatArray) -> FloatArray:

@@ -141,7 +141,7 @@ def open_link(link: str, workspace: Workspace) -> bool:
     Every account of a computer can read the arguments of a process. So the browser is given the name of a file that
     leads to the link. The file is readable for its owner alone and goes with the workspace.
     """
-    if not _can_read_files():
+    if not _may_read_files():
         return False
     page_path = workspace.folder / f"{secrets.token_hex(8)}.html"
     page_text = f"""<!doctype html><meta charset="utf-8"><title>Sweet Spot</title>
@@ -152,8 +152,8 @@ def open_link(link: str, workspace: Workspace) -> bool:
     return webbrowser.open(page_path.as_uri())
 
 
-def _can_read_files() -> bool:
-    """Return False for the browser of Windows under WSL, and for one in a snap: they see another temporary folder."""
+def _may_read_files() -> bool:
+    """Return False under WSL, and if Firefox or Chromium is a snap: the browser may see another temporary folder."""
     return not sys.platform.startswith("linux") or not (
         "microsoft" in platform.release().lower()
         or any(os.path.exists(f"/snap/bin/{browser_name}") for browser_name in ("firefox", "chromium"))

@@ -55,11 +55,8 @@ def _build_parser(program_name: str = "python -m dpcore.counting") -> argparse.A
     add_argument("--value", help="column of values")
     values_help = "file for an engine's values by user in public bins, for means and quantiles"
     add_argument("--values-to", type=Path, help=values_help)
-    bins_help = (
-        "lowest and highest edge of the bins, and their number; a known range, not one read off the data"
-    )
-    bin_names = ("LOWEST", "HIGHEST", "NUMBER")
-    add_argument("--value-bins", type=float, nargs=3, metavar=bin_names, help=bins_help)
+    bins_help = "lowest and highest edge of the bins, known without looking at the data, and their number"
+    add_argument("--value-bins", type=float, nargs=3, metavar=("LOWEST", "HIGHEST", "NUMBER"), help=bins_help)
     add_argument("--sheet", default="", help="sheet of a workbook; by default the first")
     separator_help = (
         "what stands between fields of text, such as ';', tab or blank; by default it is detected"

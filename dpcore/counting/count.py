@@ -249,7 +249,7 @@ def _refuse_missing_facets(dataset: Dataset, needed_arguments: Sequence[str]) ->
 
 def _choose_roles(
     source: Source, user_columns: list[str], value_column: str | None, group_columns: list[str],
-    contribution: Contribution, missing_arguments: Sequence[str], missing: MissingRule,
+    contribution: Contribution, unmet_needs: Sequence[str], missing: MissingRule,
     earlier_problems: Problems,
 ) -> Roles:  # fmt: skip
     """Return the roles of the named columns, or the guessed roles if no user is named or the file is of pairs that fit.
@@ -268,7 +268,7 @@ def _choose_roles(
                 names_text += f"; {column_names.shorten(guessed_roles.user)} looks likely"
             problems.add(f"say which column names the user: user=…, one of {names_text}")
         if guesses_events or (user_columns and guessed_roles.kind is not TableKind.PAIRS):
-            column_names.add_missing_arguments(problems, missing_arguments)
+            column_names.add_missing_arguments(problems, unmet_needs)
     roles = guessed_roles
     if user_columns:
         roles = Roles.of_events(user_columns, value_column, group_columns, contribution, missing=missing)

@@ -206,7 +206,7 @@ def find_rows(
             limit_sql = f"WHERE bad ORDER BY {ROW_COLUMN} LIMIT {max_rows - len(row_places)}"
             details_sql = f"SELECT {ROW_COLUMN}, detail FROM ({write_bad_sql(duck)}) {limit_sql}"
             numbered_details = duck.fetch_rows(details_sql)
-        other_row_numbers = [detail for _, detail in numbered_details if isinstance(detail, int)]
+        other_row_numbers = [raw_detail for _, raw_detail in numbered_details if isinstance(raw_detail, int)]
         row_numbers = [*(row_number for row_number, _ in numbered_details), *other_row_numbers]
         file_suffix = f" of {shorten(relation.name)}" if len(relations) > 1 else ""
         if relation.table is not None:
@@ -216,12 +216,12 @@ def find_rows(
         else:
             lines_by_row = _find_lines(relation, row_numbers, should_stop)
             locations_by_row = {row: f"line {n:,}{file_suffix}" for row, n in lines_by_row.items()}
-        for row, detail in numbered_details:
-            if isinstance(detail, int):
-                detail_text = locations_by_row[detail]
+        for row, raw_detail in numbered_details:
+            if isinstance(raw_detail, int):
+                detail = locations_by_row[raw_detail]
             else:  # Rounded: messages must not quote ids, as of a column of ids chosen by mistake.
-                detail_text = f"{detail:.3g}" if isinstance(detail, float) else str(detail or "")[:20]
-            row_places.append((locations_by_row[row], detail_text))
+                detail = f"{raw_detail:.3g}" if isinstance(raw_detail, float) else str(raw_detail or "")[:20]
+            row_places.append((locations_by_row[row], detail))
         if len(row_places) == max_rows:
             break
     return row_places

@@ -14,16 +14,16 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.checks import InvalidInput, Problems, refuse
+from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
-from dpcore.contributions import ContributionHistogram
 from dpcore.counting import query
 from dpcore.counting.count import CountResult, build_counted_dataset, convert_to_events, count_queries
 from dpcore.counting.duck import PLACEHOLDERS, Columns, Steps, StoppedError, check_stop, note_placeholders
@@ -33,7 +33,7 @@ from dpcore.data import binned_values
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles, build_rule_layout, check_roles
 from dpcore.data.value_bins import ValueBins
-from dpcore.dataset import Contribution, Values
+from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -249,10 +249,11 @@ def count_table(
     start_seconds = time.monotonic()
     check_roles(table.columns, roles, name)
     roles = convert_to_events(roles)
-    if value_bins is not None:
-        _check_binned_roles(roles)
+    if value_bins is not None and not can_bin_values(roles):
+        message = "values by user need a column of values, no groups, and rows as contributions"
+        raise refuse(message, remedy="Name --value, leave out --task and --count, or count twice")
     notes = [binned_values.BINNED_NOTE] if value_bins is not None else []
-    steps = Steps(progress, count_queries(roles))
+    steps = Steps(progress, count_queries(roles) + (value_bins is not None))
     if roles.value is not None and not (value_type := table[roles.value].type()).is_numeric():
         message = f"column {shorten(roles.value)} has the type {value_type}, not numbers"
         raise refuse(message, remedy="Convert it to numbers in a view, or choose another column")
@@ -274,16 +275,13 @@ def count_table(
         (number_column,) = run_query(expression).values()
         return int(np.nan_to_num(number_column)[0])
 
-    def fetch_values(counted_rows: Table, histogram: ContributionHistogram) -> Values:
-        """Fetch the binned values of the rows that count, as one more step."""
-        assert value_bins is not None
-        steps.num_steps += 1
-        return fetch_binned_values(run_query, counted_rows, histogram, roles.value or "", value_bins)
-
+    fetch_values = (
+        partial(fetch_binned_values, run_query, roles.value or "", value_bins) if value_bins else None
+    )
     try:
         facets = Reduction(
             rows, roles, tuple(table.columns), run_query, None, notes=notes, max_fetched_pairs=max_pairs or 0,
-            fetch_values=None if value_bins is None else fetch_values,
+            fetch_values=fetch_values,
         ).reduce()  # fmt: skip
         has_text_users = query.list_user_columns(rows)[0] in query.list_text_columns(rows)
         if has_text_users and roles.contribution is Contribution.ROWS:
@@ -300,22 +298,14 @@ def count_table(
     except Exception as error:  # every driver has its own
         message = f"the engine could not answer: {take_first_line(error)}"
         raise refuse(message, remedy="Check the connection and your rights to read the table") from error
-    layout = build_rule_layout(
-        roles.value or "", roles.missing_rule, roles.missing_users is MissingUsers.ONE_USER
-    )
+    layout = build_rule_layout(roles)
     dataset = build_counted_dataset(facets, name, f"Table {name}.", roles, disclosure, notes, layout)
     return CountResult.build(start_seconds, dataset)
 
 
-def _check_binned_roles(roles: Roles) -> None:
-    """Raise InvalidInput unless rows of users are counted that have a value, and no groups."""
-    with Problems() as problems:
-        if roles.value is None:
-            problems.add("values by user need the column of values", "", "Name it: --value")
-        if roles.task is not None:
-            problems.add("values by user are counted without groups", "", "Leave out --task, or count twice")
-        if roles.contribution is not Contribution.ROWS:
-            problems.add("values by user need rows as contributions", "", "Leave out --count, or count twice")
+def can_bin_values(roles: Roles) -> bool:
+    """Return True if values of users can be counted in bins: there are values and no groups, and rows are counted."""
+    return roles.value is not None and roles.task is None and roles.contribution is Contribution.ROWS
 
 
 def write_recipe(

@@ -62,10 +62,10 @@ def list_task_names(duck: Duck, codes_table: Table) -> tuple[str, ...]:
 
 def fetch_binned_values(
     run_query: Callable[[Table], Columns],
-    rows: Table,
-    histogram: ContributionHistogram,
     column: str,
     bins: ValueBins,
+    rows: Table,
+    histogram: ContributionHistogram,
 ) -> dataset.Values:
     """Fetch the values of each user by bin from an engine; raise InvalidInput if there may be too many entries."""
     # A user has at most one entry per row, and at most one per bin.
@@ -76,7 +76,7 @@ def fetch_binned_values(
         )
         raise refuse(message, remedy="Take fewer bins, or a sample of whole users")
     columns = run_query(query.bin_user_values(rows, bins.lower, bins.upper, bins.num_bins))
-    arrays = (columns[name] for name in ("user", "rows", "mean", "deviation"))
+    arrays = (columns[name] for name in ("user", "rows", "mean", "standard_deviation"))
     return binned_values.build_values(*arrays, column=column, bins=bins)
 
 

@@ -24,7 +24,7 @@ from dpcore.counting.relation import Relation, read_stamp
 from dpcore.counting.text import TooManyCells, read_separator, read_table
 from dpcore.counting.workbooks import read_workbook
 from dpcore.data import binned_values, group_pairs
-from dpcore.data.column_names import refuse_other_columns, shorten
+from dpcore.data.column_names import refuse_many_columns, refuse_other_columns, shorten
 from dpcore.data.column_roles import Roles, guess_roles
 from dpcore.data.tables import FileKind, Table, join_tables, join_types
 from dpcore.dataset import Dataset
@@ -198,6 +198,7 @@ def add_folder_cells(path: File, relation: Relation, table: Table) -> tuple[Rela
     cell_by_column = {name: cell for name, cell in _list_folder_cells(path) if name not in relation.columns}
     if not cell_by_column:
         return relation, table
+    refuse_many_columns(len(relation.columns) + len(cell_by_column))
     file_layouts = tuple(replace(f, folder_cells=tuple(cell_by_column.items())) for f in table.layouts)
     table = replace(table, frame=table.frame.assign(**cell_by_column), layouts=file_layouts)
     if relation.table is not None:
@@ -275,6 +276,15 @@ def read_summary(
     return read_content(content, path.name if names is None else names[0], provenance)
 
 
+def read_if_summary(data: Any, provenance: Disclosure | ReleaseFacts = Disclosure.PRIVATE) -> Any:
+    """Return the dataset of a file of summaries that data name and that can be read; other data unchanged."""
+    with suppress(InvalidInput, OSError):
+        paths = list_paths(data)
+        if paths and find_summaries(paths):
+            return read_summary(paths, provenance=provenance)
+    return data
+
+
 @convert_system_errors()
 def open_files(
     paths: Sequence[str | Path | MemoryFile],
@@ -324,6 +334,12 @@ def open_files(
                 relations.append(relation)
                 head_tables.append(table)
                 remaining_bytes -= num_kept_bytes
+        has_one_header = (
+            not problems.entries and len({frozenset(table.columns) for table in head_tables}) == 1
+        )
+        if separator and len(files) > 1 and not has_one_header:
+            message = "with this separator, which holds for all files, they do not have the same columns"
+            problems.add(message, "", "Leave it out, and that of each file is detected")
     file_kinds = {file_layout.kind for table in head_tables for file_layout in table.layouts}
     with Problems() as problems:
         if sheet and file_kinds != {FileKind.WORKBOOK}:

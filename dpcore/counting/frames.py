@@ -128,8 +128,8 @@ def refuse_repeated_names(problems: Problems, columns: Sequence[str], names: Seq
 def write_parquet(table: Any, named_columns: list[str], missing_arguments: Sequence[str] = ()) -> bytes:
     """Write the named columns as Parquet bytes: all if none is named, or in a table of pairs.
 
-    Raise InvalidInput for named columns that are not there, for repeated names and, unless the table is one of pairs,
-    also for arguments (``missing_arguments``) that a question needs and nobody gave, if there are other problems.
+    Raise InvalidInput for named columns that are not there and for repeated names. If there are such problems and the
+    table is not one of pairs, name missing arguments of the question (``missing_arguments``), too.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

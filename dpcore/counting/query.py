@@ -3,9 +3,9 @@
 `select_events` reduces a table to user, task and value; every other function reduces that further. No query is run
 here. Column names of the results are fixed, so that one place reads the results.
 
-The expressions use only features on which all engines agree: NaN is tested by a function and never compared (in some
-engines it equals itself, and DuckDB drops a comparison that a Parquet file's statistics, which exclude NaN, decide),
-and the edges of bins are irrational numbers, which no short decimal equals.
+The expressions use only features on which all engines agree. NaN is tested by a function and never compared: in some
+engines it equals itself, and DuckDB drops a comparison that a Parquet file's statistics decide, which exclude NaN. The
+edges of bins are irrational numbers, which no short decimal equals.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.column_roles import MissingUsers, Roles
 from dpcore.data.tables import MAX_NUMBER
-from dpcore.data.value_bins import LARGEST_MEAN
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
@@ -318,7 +317,7 @@ def bin_totals(rows: Table) -> Table:
 
 @_cache_expressions
 def bin_user_values(rows: Table, lower: float, upper: float, num_bins: int) -> Table:
-    """Build the query for the values of each user by bin: (``user``, ``rows``, ``mean``, ``deviation``).
+    """Build the query for the values of each user by bin: (``user``, ``rows``, ``mean``, ``standard_deviation``).
 
     Users are ranks, as in `rank_pairs`. The bins are those of `dpcore.data.value_bins.ValueBins`; two more hold the
     values below and above, where the standard deviation is 0. Of equal values it is 0, and their mean is exact.
@@ -330,19 +329,20 @@ def bin_user_values(rows: Table, lower: float, upper: float, num_bins: int) -> T
     bins = ((limited_value - lower) / width).floor().cast("int64")
     # Distances from the middle of the bin, so that shifts do not cancel and no square is large.
     offset = limited_value - ((bins.cast("float64") + 0.5) * width + lower)
-    summed_value = ibis.greatest(ibis.least(rows["value"], LARGEST_MEAN), -LARGEST_MEAN)
-    columns_by_name = {"bin": bins, "summed": summed_value, "offset": offset, "square": offset * offset}
-    binned_rows = rows.mutate(**columns_by_name)
-    cells = binned_rows.group_by([*list_user_columns(rows), "bin"]).aggregate(
-        rows=binned_rows.count().cast("int64"), total=binned_rows["summed"].sum().cast("float64"),
-        least=binned_rows["summed"].min(), largest=binned_rows["summed"].max(),
+    binned_rows = rows.mutate(bin=bins, offset=offset, square=offset * offset)
+    entries = binned_rows.group_by([*list_user_columns(rows), "bin"]).aggregate(
+        rows=binned_rows.count().cast("int64"), total=binned_rows["value"].sum().cast("float64"),
+        least=binned_rows["value"].min(), largest=binned_rows["value"].max(),
         offset=binned_rows["offset"].mean(), square=binned_rows["square"].mean(),
     )  # fmt: skip
-    mean = ibis.greatest(ibis.least(cells["total"] / cells["rows"], cells["largest"]), cells["least"])
-    user_ranks = ibis.dense_rank().over(order_by=[cells[column] for column in list_user_columns(rows)])
-    variance = ibis.greatest(cells["square"] - cells["offset"] * cells["offset"], 0.0)
-    deviation = (cells["least"] < cells["largest"]).ifelse(variance.sqrt(), 0.0)
-    return cells.select(user=user_ranks, rows=cells["rows"], mean=mean, deviation=deviation)
+    mean = ibis.greatest(ibis.least(entries["total"] / entries["rows"], entries["largest"]), entries["least"])
+    user_ranks = ibis.dense_rank().over(order_by=[entries[column] for column in list_user_columns(rows)])
+    variance = ibis.greatest(entries["square"] - entries["offset"] * entries["offset"], 0.0)
+    is_spread = (entries["least"] < entries["largest"]) & (entries["bin"] >= 0)
+    standard_deviation = is_spread.ifelse(variance.sqrt(), 0.0)
+    return entries.select(
+        user=user_ranks, rows=entries["rows"], mean=mean, standard_deviation=standard_deviation
+    )
 
 
 @_cache_expressions
@@ -426,11 +426,11 @@ def rank_pairs(rows: Table) -> Table:
     """
     import ibis
 
-    pairs, amount_columns = _compute_pair_amounts(rows)
+    pairs, pair_amount_names = _compute_pair_amounts(rows)
     user_ranks = ibis.dense_rank().over(order_by=[pairs[column] for column in list_user_columns(rows)])
     task_ranks = ibis.dense_rank().over(order_by=[pairs[column] for column in list_task_columns(rows)])
     # Ibis counts ranks from 0.
-    return pairs.select(*amount_columns, user=user_ranks + 1, task=task_ranks + 1)
+    return pairs.select(*pair_amount_names, user=user_ranks + 1, task=task_ranks + 1)
 
 
 @_cache_expressions
@@ -458,10 +458,10 @@ def code_pairs(rows: Table, user_table: Table, task_table: Table) -> Table:
     ``sums`` and ``squares`` (sums of squares).
     """
     task_columns = list_task_columns(rows)
-    pairs, amount_columns = _compute_pair_amounts(rows)
+    pairs, pair_amount_names = _compute_pair_amounts(rows)
     user_coded_pairs = pairs.left_join(user_table.rename(user="code"), list_user_columns(rows))
     user_codes = user_coded_pairs["user"].fill_null(0)
-    user_coded_pairs = user_coded_pairs.select(*task_columns, *amount_columns, user=user_codes)
+    user_coded_pairs = user_coded_pairs.select(*task_columns, *pair_amount_names, user=user_codes)
     coded_pairs = user_coded_pairs.inner_join(task_table.rename(number="code"), task_columns)
     codes_by_name = {"user": _shrink_codes(coded_pairs["user"]), "task": _shrink_codes(coded_pairs["number"])}
-    return coded_pairs.select(*amount_columns, **codes_by_name)
+    return coded_pairs.select(*pair_amount_names, **codes_by_name)

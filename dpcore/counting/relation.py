@@ -344,11 +344,11 @@ def strip_padded(column: Any) -> Any:
 
 _TIME_KINDS_BY_TYPE = dict.fromkeys(("interval", "month_day_nano_interval", "duration"), "durations")
 _TIME_KINDS_BY_TYPE |= {"date": "dates", "time": "times of day", "timestamp": "points in time"}
-"""What columns hold, by the beginning of the name of their type in DuckDB or Arrow; the last that fits counts."""
+"""Contents of columns, by the beginning of their type's name in DuckDB or Arrow; the last that fits counts."""
 
 
 def find_times(columns: Iterable[str], types: Iterable[object]) -> dict[str, str]:
-    """Return the kind of time, such as ``dates``, by name of each column of durations, dates or times."""
+    """Return the kind of time, such as ``dates``, by name of each column whose type, of DuckDB or Arrow, is a time."""
     type_names_by_column = {column: str(type_).lower() for column, type_ in zip(columns, types, strict=True)}
     return {
         column: time_kind

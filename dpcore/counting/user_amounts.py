@@ -91,7 +91,7 @@ def read_user_amounts(
 
 def _build_unreadable_error() -> InvalidInput:
     """Return the error that the data cannot be read, which tells nothing about them."""
-    remedy = "Ask without a draw to see why. Nothing was drawn, and no ε was spent"
+    remedy = "Ask without a draw to see why. No draw was made, and no ε was spent"
     return refuse("the data cannot be read as a table", remedy=remedy)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from dpcore.common.checks import Problems
 from dpcore.contributions import ByDigest
 
-_LATER_FIELDS = ("num_rows_each", "deviations", "bins")
+_LATER_FIELDS = ("num_rows_each", "standard_deviations", "bins")
 """Fields that older session files lack: where they are None they are no part of a digest."""
 
 

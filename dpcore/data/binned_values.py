@@ -1,17 +1,18 @@
 """The values of each user in public bins, which an engine counts, as a file.
 
-The file has the public ``bins``, the name of the ``value_column``, what happened to ``missing`` values, and four lists
-without names of users:
+The file has the public ``bins``, the name of the ``value_column``, whether rows were left out that have no value
+(``drops_missing``), and four lists without names of users:
 
 - ``bins_per_user``: the number of bins that hold values of a user, for each user, those with the fewest rows first;
 - ``rows``: the number of rows in each of these bins;
 - ``means``: the mean of their values;
-- ``deviations``: the standard deviation of their values, 0 below and above all bins.
+- ``standard_deviations``: the standard deviation of their values, 0 below and above all bins.
 """
 
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import numpy.typing as npt
@@ -19,19 +20,18 @@ import numpy.typing as npt
 from dpcore.common import strict_json
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure
-from dpcore.common.strict_json import Codec, JsonValue
+from dpcore.common.strict_json import Codec
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
-from dpcore.data.column_roles import DROP, build_rule_layout
-from dpcore.data.value_bins import LARGEST_EDGE, LARGEST_MEAN, ValueBins
-from dpcore.dataset import Dataset, Totals, Values
+from dpcore.data.column_roles import Roles, TableKind, build_rule_layout
+from dpcore.data.tables import MAX_NUMBER
+from dpcore.data.value_bins import ValueBins
+from dpcore.dataset import MAX_VALUES, Dataset, Totals, Values
 
 SCHEMA = "sweetspot/binned-values/1"
 MAX_BYTES = 150_000_000
 """Largest file that is read: the largest number of entries takes about 100 MB."""
 MAX_ENTRIES = 2_000_000
 """Largest number of pairs of a user and a bin: 32 bytes each, 64 MB."""
-MAX_ROWS = 10**15
-"""Largest total number of rows, below which sums of integers are exact."""
 BINNED_NOTE = "Values are known by user and bin, not by row; programs read the table itself."
 
 
@@ -39,7 +39,7 @@ def build_values(
     user_codes: npt.ArrayLike,
     num_rows_each: npt.ArrayLike,
     means: npt.ArrayLike,
-    deviations: npt.ArrayLike,
+    standard_deviations: npt.ArrayLike,
     *,
     column: str,
     bins: ValueBins,
@@ -50,7 +50,7 @@ def build_values(
         user_codes: Different integers for different users, shape (num_entries,), in any order.
         num_rows_each: Rows of each entry, at least 1, likewise.
         means: Mean of their values, finite, likewise.
-        deviations: Standard deviation of their values, at least 0, likewise.
+        standard_deviations: Standard deviation of their values, at least 0, likewise.
         column: Name of the column of values.
         bins: The bins.
     """
@@ -60,33 +60,59 @@ def build_values(
     user_order = np.lexsort((np.bincount(user_indices, row_counts * mean_array), sizes))
     new_codes = np.argsort(user_order)[user_indices]
     order = np.lexsort((mean_array, new_codes))
-    deviation_array = np.asarray(deviations, dtype=np.float64)[order]
+    deviation_array = np.asarray(standard_deviations, dtype=np.float64)[order]
     return Values(new_codes[order], mean_array[order], column, row_counts[order], deviation_array, bins)
+
+
+def expand_rows(values: Values) -> Values:
+    """Return values with one entry per row; raise InvalidInput if binned values stand for too many rows.
+
+    The rows of an entry lie evenly around its mean within its bin, and scatter as they do as far as that allows.
+    """
+    if values.num_rows_each is None or values.bins is None or values.standard_deviations is None:
+        return values
+    if values.num_rows > MAX_VALUES:
+        message = (
+            f"this needs the rows one by one, and there are {values.num_rows:,}; at most {MAX_VALUES:,} fit"
+        )
+        raise refuse(message, remedy="Count a sample of whole users")
+    # Evenly spaced rows have the standard deviation d / sqrt(3) within mean +- d, but for few rows.
+    half_widths = np.minimum(
+        math.sqrt(3.0) * values.standard_deviations, values.bins.find_room(values.values)
+    )
+    num_rows, first_rows = values.num_rows_each, np.cumsum(values.num_rows_each) - values.num_rows_each
+    row_numbers = np.arange(values.num_rows) - np.repeat(first_rows, num_rows)
+    positions = (2.0 * row_numbers + 1.0) / np.repeat(num_rows, num_rows) - 1.0  # evenly between -1 and 1
+    row_values = np.repeat(values.values, num_rows) + np.repeat(half_widths, num_rows) * positions
+    return Values(np.repeat(values.user_codes, num_rows), row_values, values.column)
 
 
 def list_assumptions(dataset: Dataset, is_quantile: bool = False) -> tuple[str, ...]:
     """Return a sentence on how far a mean or a quantile of binned values is known; empty if values are not binned."""
     bins = None if dataset.values is None else dataset.values.bins
-    if bins is None:
-        return ()
-    return (bins.quantile_assumption if is_quantile else bins.mean_assumption,)
+    return () if bins is None else (bins.describe_error(is_quantile),)
 
 
 def write_values(dataset: Dataset) -> str:
     """Write the binned values of a dataset as a JSON file; raise InvalidInput if there are none."""
     values = dataset.values
-    if values is None or values.bins is None or values.num_rows_each is None or values.deviations is None:
+    if (
+        values is None
+        or values.bins is None
+        or values.num_rows_each is None
+        or values.standard_deviations is None
+    ):
         raise refuse("binned values need an engine, a column of values and bins")
     members = {
         "schema": SCHEMA,
         "label": dataset.provenance.label,
         "value_column": values.column,
-        "missing": DROP if dataset.drops_missing else dataset.layout and dataset.layout.missing_constant,
+        "drops_missing": dataset.drops_missing,
         "bins": vars(values.bins),
         "bins_per_user": np.diff(np.append(values.first_entries, values.values.size)).tolist(),
         "rows": values.num_rows_each.tolist(),
         "means": values.values.tolist(),
-        "deviations": values.deviations.tolist(),
+        "standard_deviations": values.standard_deviations.tolist(),
     }
     return json.dumps(members, ensure_ascii=False) + "\n"
 
@@ -108,34 +134,28 @@ def read_values(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
             "schema": lambda node: node.choose({SCHEMA: SCHEMA}),
             "value_column": strict_json.read_text(500),
             "bins": lambda node: Codec(0, 0).read(node, ValueBins),
+            "drops_missing": lambda node: node.get_boolean(),
             "bins_per_user": lambda node: node.get_numbers(MAX_ENTRIES, (1, MAX_ENTRIES), is_integer=True),
             "rows": lambda node: node.get_numbers(MAX_ENTRIES, (1, MAX_SIZE), is_integer=True),
-            "means": lambda node: node.get_numbers(MAX_ENTRIES, (-LARGEST_MEAN, LARGEST_MEAN)),
-            "deviations": lambda node: node.get_numbers(MAX_ENTRIES, (0, 2.0 * LARGEST_EDGE)),
+            "means": lambda node: node.get_numbers(MAX_ENTRIES, (-MAX_NUMBER, MAX_NUMBER)),
+            "standard_deviations": lambda node: node.get_numbers(MAX_ENTRIES, (0, 2.0 * MAX_NUMBER)),
         },
-        {"label": strict_json.read_text(500), "missing": _read_missing},
+        {"label": strict_json.read_text(500)},
     )
     document.problems.raise_if_any()
     assert members is not None
-    bins_per_user, *arrays = (members[key] for key in ("bins_per_user", "rows", "means", "deviations"))
-    num_rows_each = arrays[0]
+    bins_per_user, *arrays = (
+        members[key] for key in ("bins_per_user", "rows", "means", "standard_deviations")
+    )
     if any(array.size != bins_per_user.sum() for array in arrays):
-        document.refuse("rows, means and deviations must have one entry for each bin of each user")
-    if float(num_rows_each.sum(dtype=np.float64)) > MAX_ROWS:
-        document.refuse(f"there are more than {MAX_ROWS:,} rows in all")
+        document.refuse("rows, means and standard deviations must have one entry for each bin of each user")
     document.problems.raise_if_any()
     user_codes = np.repeat(np.arange(bins_per_user.size), bins_per_user)
     values = build_values(user_codes, *arrays, column=members["value_column"], bins=members["bins"])
     histogram = ContributionHistogram.from_counts(values.rows_per_user)
+    roles = Roles(TableKind.EVENTS, value=values.column, drops_missing=members["drops_missing"])
     return Dataset(
         name, f"File {name}, values by user in {members['bins'].text}.", disclosure, histogram,
         values=values, totals=Totals.of_contributions(histogram), notes=(BINNED_NOTE,),
-        layout=build_rule_layout(values.column, members.get("missing")),
+        layout=build_rule_layout(roles),
     )  # fmt: skip
-
-
-def _read_missing(node: JsonValue) -> str | float | None:
-    """Read the rule for missing values: ``drop``, or a number; None for null, and with a problem for anything else."""
-    if node.value is None or node.value == DROP:
-        return None if node.value is None else DROP
-    return node.get_number()

@@ -382,16 +382,15 @@ def describe_values(roles: Roles, table: Table) -> dict[str, Any]:
     }
 
 
-def build_rule_layout(
-    column: str, missing_rule: MissingRule, missing_is_a_user: bool = False
-) -> TableLayout | None:
-    """Build the usual layout of a file, with a rule for missing values of a column; None if there is no rule."""
-    if missing_rule is None:
+def build_rule_layout(roles: Roles) -> TableLayout | None:
+    """Build the usual layout of a file with the rule of these roles for missing values; None without a rule."""
+    if roles.missing_rule is None:
         return None
-    dropped_column, constant = (column, None) if isinstance(missing_rule, str) else ("", float(missing_rule))
-    rule_fields: dict[str, Any] = {"dropped_column": dropped_column, "missing_constant": constant}
     return TableLayout(
-        (FileLayout.by_name("events.csv"),), missing_is_a_user=missing_is_a_user, **rule_fields
+        (FileLayout.by_name("events.csv"),),
+        missing_is_a_user=roles.missing_users is MissingUsers.ONE_USER,
+        dropped_column=(roles.value or "") if roles.drops_missing else "",
+        missing_constant=roles.missing_constant,
     )
 
 
@@ -429,7 +428,7 @@ def check_roles(columns: Sequence[str], roles: Roles, table_name: str) -> None:
 def describe_two_people(columns: Sequence[str]) -> InputProblem:
     """Describe as a problem that each of two columns of the user names a person of its own."""
     return InputProblem(
-        "each of these columns names a person, so a row belongs to two: a bound on the rows of both is not stable, as "
+        "each of these columns names a person, so a row belongs to two. A bound on the rows of both is not stable: "
         "removing one person can change which rows of all others are kept",
         f"columns {' and '.join(map(shorten, columns))}",
         "Choose one of them. If the pair is what you protect, join both into one column first",

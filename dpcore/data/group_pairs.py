@@ -203,7 +203,7 @@ def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Data
             pair_arrays["groups"], pair_arrays["rows"], pair_arrays["pairs"],
             np.repeat(group_arrays["rows"], group_counts), users_per_group, column, tuple(further_group_columns),
         ),
-        notes=("Only how pairs of user and group are distributed is known, not which lie in which group.",),
+        notes=("The file has the distribution of pairs of user and group, not the users of each group.",),
     )  # fmt: skip
 
 

@@ -141,7 +141,7 @@ def _read_integers(node: JsonValue, max_integer: int = MAX_SIZE) -> IntArray | N
 
 
 def _read_codes(node: JsonValue) -> IntArray | None:
-    """Read an array of codes, below `MAX_VALUES`."""
+    """Return an array of codes from 0 to below `MAX_VALUES`; None, with a problem, if the node holds none."""
     # Arrays have an entry for every code up to the largest, so a huge code would take all memory.
     return _read_integers(node, MAX_VALUES - 1)
 

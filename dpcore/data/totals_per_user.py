@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from dpcore import contributions
 from dpcore.common import wording
-from dpcore.common.checks import Problems, refuse
+from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import MAX_USERS, ByDigest, ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.data.column_names import and_more
 from dpcore.data.tables import TableLayout
-from dpcore.dataset import MAX_VALUES, Contribution, Dataset, Pairs, PairSizes, Totals, Values
+from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes, Totals, Values
 
 SIGNED_REMEDY = "Clip every total to [L, U]; with L < 0 the noise must cover the larger of |L| and |U|"
 
@@ -82,8 +82,8 @@ class Amounts(ByDigest):
         problems = Problems()
         values, users = _read_table(self.values, self.users, problems)
         if (values < 0.0).any():
-            index, num_more = int(np.argmax(values < 0.0)), int((values < 0.0).sum()) - 1
-            entry_text = f"entry {index + 1} is {wording.entered(values[index])}{and_more(num_more)}"
+            index, num_negatives = int(np.argmax(values < 0.0)), int((values < 0.0).sum())
+            entry_text = f"entry {index + 1} is {wording.entered(values[index])}{and_more(num_negatives - 1)}"
             problems.add(f"a total must not be negative; {entry_text}", remedy=SIGNED_REMEDY)
         if np.any(np.diff(values) <= 0):
             problems.add("values must be distinct and ascending", remedy="Use Amounts.from_table")
@@ -199,27 +199,6 @@ class Amounts(ByDigest):
         return float(self.values[min(int(np.searchsorted(users_up_to, num_needed)), self.values.size - 1)])
 
 
-def expand_rows(values: Values) -> Values:
-    """Return values with one entry per row; raise InvalidInput if binned values stand for too many rows.
-
-    The rows of an entry lie evenly around its mean within its bin, and scatter as they do as far as that allows.
-    """
-    if values.num_rows_each is None or values.bins is None or values.deviations is None:
-        return values
-    if values.num_rows > MAX_VALUES:
-        message = (
-            f"this needs the rows one by one, and there are {values.num_rows:,}; at most {MAX_VALUES:,} fit"
-        )
-        raise refuse(message, remedy="Count a sample of whole users")
-    # Evenly spaced rows have the standard deviation d / sqrt(3) within mean +- d, but for few rows.
-    half_widths = np.minimum(math.sqrt(3.0) * values.deviations, values.bins.find_room(values.values))
-    num_rows, first_rows = values.num_rows_each, np.cumsum(values.num_rows_each) - values.num_rows_each
-    row_numbers = np.arange(values.num_rows) - np.repeat(first_rows, num_rows)
-    positions = (2.0 * row_numbers + 1.0) / np.repeat(num_rows, num_rows) - 1.0  # evenly between -1 and 1
-    row_values = np.repeat(values.values, num_rows) + np.repeat(half_widths, num_rows) * positions
-    return Values(np.repeat(values.user_codes, num_rows), row_values, values.column)
-
-
 LARGEST_CELL = 1e15
 """Magnitude to which cells are clamped, so that no sum overflows; it is also the largest bound."""
 
@@ -279,7 +258,7 @@ def has_totals(dataset: Dataset) -> bool:
 
 
 def _read_totals(dataset: Dataset) -> FloatArray | None:
-    """Return the total of each user, with values clamped to `LARGEST_CELL`; None without totals or values."""
+    """Return each user's total, of values clamped to `LARGEST_CELL`; None without values or with totals in bins."""
     if not has_totals(dataset):
         return None
     if dataset.totals is not None and dataset.totals.column:

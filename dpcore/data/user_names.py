@@ -40,12 +40,25 @@ COUNT_WORDS = split_words(
 VALUES_IN_ORDER = (
     *("value", "amount", "price", "rating", "score", "total", "cost", "revenue", "sales", "spend"),
     *("quantity", "qty", "stars", "duration", "payment", "salary", "income", "weight", "balance"),
+    *(
+        "fare",
+        "tip",
+        "bill",
+        "fee",
+        "charge",
+        "charges",
+        "spending",
+        "minutes",
+        "hours",
+        "seconds",
+        "distance",
+    ),
     *("val", "v", "betrag", "wert", "preis", "menge"),
 )
 TASKS_IN_ORDER = (
     *("task", "product", "item", "category", "group", "partition", "movie", "film", "book", "song", "artist"),
     *("track", "article", "page", "url", "domain", "stockcode", "sku", "genre", "topic", "shop", "store"),
-    *("country", "tag", "model"),
+    *("country", "tag", "model", "brand", "channel", "department", "school", "hospital", "clinic"),
 )
 VALUE_WORDS = frozenset(VALUES_IN_ORDER)
 

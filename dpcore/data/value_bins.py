@@ -9,12 +9,9 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import FloatArray
+from dpcore.data.tables import MAX_NUMBER
 
 MAX_BINS = 10_000
-LARGEST_MEAN = 1e290
-"""Magnitude to which values are limited before they are summed in bins, so that no sum of a user overflows."""
-LARGEST_EDGE = 1e100
-"""Magnitude of edges, up to which a distance between two of them has a square."""
 _SMALLEST_WIDTH = 1e-9
 """Least width of a bin, as a share of the largest edge: rounding moves no value by as much."""
 
@@ -40,7 +37,7 @@ class ValueBins:
         with Problems() as problems:
             edges_by_phrase = {"the lowest edge of the bins": self.lower, "the highest edge": self.upper}
             are_valid = problems.ascending(**edges_by_phrase)
-            are_valid &= problems.between(-LARGEST_EDGE, LARGEST_EDGE, **edges_by_phrase)
+            are_valid &= problems.between(-MAX_NUMBER, MAX_NUMBER, **edges_by_phrase)
             are_valid &= problems.whole(1, MAX_BINS, **{"the number of bins": self.num_bins})
             if are_valid and self.width < _SMALLEST_WIDTH * max(abs(self.lower), abs(self.upper)):
                 problems.add("the bins are too narrow for their edges", remedy="Take fewer bins")
@@ -63,25 +60,21 @@ class ValueBins:
         low_text, high_text, width_text = map(wording.entered, (self.lower, self.upper, self.width))
         return f"{wording.counted(self.num_bins, 'bin')} of width {width_text} from {low_text} to {high_text}"
 
-    @property
-    def mean_assumption(self) -> str:
-        """Return what a mean of binned values is off by, a sentence without its full stop."""
+    def describe_error(self, is_quantile: bool = False) -> str:
+        """Describe what a mean or a quantile of binned values is off by, a sentence without its full stop."""
         # A user's values in a bin [a, b] have the mean m. If U lies in it, the mean of min(y, U) falls short of
         # min(m, U) by at most (U - a) (b - U) / (b - a), reached with all values at a and b. Values count as clamped if
         # m lies beyond U, and else as they are, which is off by less than 0.39 (b - a) in root mean square.
         quarter_text, width_text = wording.number(self.width / 4.0), wording.number(self.width)
-        return (
-            f"Values were counted in {self.text}. If L and U are edges of bins, means and variances are exact. If not, "
-            f"means are off by at most {quarter_text}, and standard deviations by at most {width_text}"
+        error_text = (
+            f"If L and U are edges of bins, means and variances are exact. If not, means are off by at most "
+            f"{quarter_text}, and standard deviations by at most {width_text}"
         )
-
-    @property
-    def quantile_assumption(self) -> str:
-        """Return how far ranks of binned values are known, a sentence without its full stop."""
-        return (
-            f"Values were counted in {self.text}. The ranks of edges are exact. Within a bin the rows of a user are "
-            "spread around their mean"
-        )
+        if is_quantile:
+            error_text = (
+                "The ranks of edges are exact. Within a bin the rows of a user are spread around their mean"
+            )
+        return f"Values were counted in {self.text}. {error_text}"
 
     def refuse_range(self, lower: float, upper: float, min_mean: float, max_mean: float) -> None:
         """Raise InvalidInput if a range reaches beyond the bins where there are values, of which only means are known.

@@ -205,7 +205,7 @@ def compute_printed_saving(collaboration: Collaboration) -> Numbers:
 
 
 MAX_OWNERS = 10**12
-"""Where the search for a sufficient number ends."""
+"""Largest number that the search for a sufficient one tries."""
 
 
 def compute_advantage(collaboration: Collaboration) -> Numbers:

@@ -30,16 +30,16 @@ SETTING = (
     "model learns from 4,000 generated records. δ = 1e-4; every owner lacks two of ten classes."
 )
 DIFFERENCES_NOTE = (
-    "Only directions can be compared. The linear model has 310 parameters, the network some 30,000, which need more "
-    "noise: with few owners the paper's private models fail, and ours do not."
+    "You can compare directions only. The linear model has 310 parameters and the network some 30,000, which need "
+    "more noise. With few owners the paper's private models fail, and ours do not."
 )
 OWNER_DIFFERENCES = (
     "The paper's private accuracies rise up to 128 owners, as if its noise hid an owner's whole update and not one "
     "record. So does the dashed line, which hides a whole owner: on MNIST from 25 to 79 %."
 )
 GROUP_DIFFERENCES = (
-    "Ours clips a user's records together. With m/r times the noise, as group privacy has it, its accuracies fall as "
-    "the paper's: on MNIST, with full privacy and 256 owners, from 70 to 19 %, the paper's from 74 to 11 %."
+    "Ours clips a user's records together. With m/r times the noise, as in group privacy, its accuracies fall as the "
+    "paper's do. On MNIST, with full privacy and 256 owners, they fall from 70 to 19 %, the paper's from 74 to 11 %."
 )
 FORM_STYLES = {
     Form.SEPARATE: ("Alone", Style.ENTERED, "square"),

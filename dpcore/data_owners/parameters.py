@@ -65,7 +65,7 @@ class OwnersParameters(Parameters):
     source: OwnersSource = public.choice(OwnersSource.ENTERED, "Owners")
     """Owners of equal size as entered, or each user of the data in use as one owner."""
     unit: Unit = public.choice(Unit.RECORD, "What is protected as one")
-    """What privacy hides: one record, all records of a user, or everything that an owner has."""
+    """The protected unit: one record, all records of a user, or all records of an owner."""
     records_per_user: float | None = of_data.number(
         None,
         "Records per user, m/r",
@@ -161,8 +161,8 @@ class OwnersParameters(Parameters):
 
     def build_collaboration(self) -> Collaboration:
         """Return the entered owners, all of one size."""
-        unit_sizes = {Unit.RECORD: 1.0, Unit.USER: self.records_per_user or 1.0, Unit.OWNER: self.records}
-        return build_from(Collaboration, self, records_per_unit=unit_sizes[self.unit])
+        sizes_by_unit = {Unit.RECORD: 1.0, Unit.USER: self.records_per_user or 1.0, Unit.OWNER: self.records}
+        return build_from(Collaboration, self, records_per_unit=sizes_by_unit[self.unit])
 
     def build_collaboration_of_histogram(
         self, histogram: ContributionHistogram, cap: float | None = None

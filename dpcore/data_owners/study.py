@@ -110,9 +110,8 @@ class StudyResult:
     def compare(self, form: Form, other_form: Form) -> FloatArray:
         """Return 1 where the first is more accurate, -1 where it is less, 0 if they lie within the standard error.
 
-        Shape (epsilons, owners), NaN where one has not run. The standard error is that of the difference of two
-        shares of right answers, on as many test records as there are in all runs; it is no proof of a
-        difference.
+        Shape (epsilons, owners), NaN where one has not run. The standard error is that of the difference of two shares
+        of right answers, over the test records of all runs. It does not prove a difference.
         """
         accuracies, other_accuracies = np.broadcast_arrays(self.average(form), self.average(other_form))
         pooled_accuracies = np.clip((accuracies + other_accuracies) / 2.0, 0.0, 1.0)
@@ -206,7 +205,7 @@ def run_study(
     report: Callable[[float, StudyResult], None] = lambda share, result: None,
     should_stop: ShouldStop = never,
 ) -> StudyResult:
-    """Train and test every form of the study.
+    """Train and test every form of the study; return the test accuracies, NaN for runs that a stop left out.
 
     Args:
         study: What is compared.
@@ -282,7 +281,7 @@ def _test_forms(
 
 
 def _deal_records(records: LabelledRecords, num_owners: int, seed: int) -> tuple[LabelledRecords, IntArray]:
-    """Deal records to owners; return those that an owner can have, with the codes of the owners."""
+    """Deal records to owners; return the records that have an owner, and the code of the owner of each."""
     owner_codes = training.assign_owners(records, num_owners, seed)
     indices = np.flatnonzero(owner_codes >= 0)
     return records.select(indices), owner_codes[indices]

@@ -10,8 +10,8 @@ An owner predicts with W + V_j. The forms that are trained, all of them sound:
 
 The unit of protection is a record, a user, or a whole owner: the summed gradient of one unit is clipped, and every
 unit takes part in every step. The steps are one Gaussian mechanism (`compute_step_noise`), exactly (ε, δ) for data
-that differ in one unit whose records are zeroed. How many records and units there are is public: the mean divides by
-the one, and an owner's fit depends on both: nothing is promised of whether a unit is there at all. A unit that is
+that differ in one unit whose records are zeroed. The numbers of records and units are public: the mean divides by the
+number of records, and an owner's fit depends on both. The guarantee does not hide if a unit is present. A unit that is
 replaced, as in the paper's bounds, moves a step by twice as much: `compute_replaced_epsilon`.
 
 Source: Huang et al. 2023, section 4, for the comparison; the convex twin of its model and the forms are ours.
@@ -38,7 +38,7 @@ DIGITS_PATH = FOLDER / "digits.csv.gz"
 TEST_SHARE = 0.2
 MAX_CLASSES, MAX_TABLE_OWNERS, MAX_ROWS = 20, 1_000, 50_000
 MAX_ENTRIES = 30_000_000
-"""Of all owners' records, padded to the largest owner: 240 MB."""
+"""Most entries of all owners' records, padded to the largest owner: 240 MB."""
 LARGEST_FEATURE = 1e150
 """Its square does not overflow."""
 CONSTANT_FEATURE = 0.2
@@ -164,9 +164,9 @@ def split_records(records: LabelledRecords, seed: int) -> tuple[LabelledRecords,
 def assign_owners(records: LabelledRecords, num_owners: int, seed: int) -> IntArray:
     """Assign an owner to every record, nearly equally many each; every owner lacks a fifth of the classes.
 
-    Records that have owners keep them. The classes that an owner lacks depend on the seed and the owner alone,
-    so that training and test records that are assigned with one seed go to owners of the same classes. With two
-    populations, every other owner has one of them.
+    Records that have owners keep them. The classes that an owner lacks depend on the seed and the owner alone. So
+    training and test records that are assigned with one seed go to owners of the same classes. With two populations,
+    every other owner has one of them.
 
     Args:
         records: The records.
@@ -265,7 +265,7 @@ def pad_units(records: LabelledRecords, unit_codes: IntArray, num_units: int) ->
 
 
 def _softmax(scores: FloatArray) -> FloatArray:
-    """Compute the class probabilities of scores."""
+    """Compute class probabilities from scores, of the same shape, classes along the last axis."""
     # Subtracting the largest score changes no probability, and no exponential overflows.
     exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))

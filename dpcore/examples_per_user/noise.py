@@ -1,8 +1,8 @@
 """The noise of a private training if a user may have up to G examples: a quick bound, and the exact number.
 
-A step adds Gaussian noise to a sum of vectors of norm 1 at most (the clip norm is the unit). Each example, or
-each user, takes part with a given probability; a user's examples are chosen by a rule that looks at that user
-alone, and the sum is divided by a constant. A neighbour has one user more or less.
+A step adds Gaussian noise to a sum of vectors of norm 1 at most (the clip norm is the unit). Each example, or each
+user, takes part with a given probability. A user's examples are chosen by a rule that reads only this user's data, and
+the sum is divided by a constant. A neighbour has one user more or less.
 
 The quick bound is Rényi accounting, by quadrature, of a step in which a user moves the sum by 0, 1, … G clip norms.
 Each of a user's G examples is sampled independently, so that k of them are in the step with a binomial probability.
@@ -235,8 +235,8 @@ def _sum_powers(
 def _choose_points(ratio: DensityRatio, low_end: float, high_end: float, powers: FloatArray) -> FloatArray:
     """Choose the points of the rule: all but those around which no integrand has any mass.
 
-    The exponent a log w − z²/2 bends upwards at most as much as log w lets it, and never downwards by more than
-    a normal's: half a standard deviation beside its largest value it has lost 1/8 at most.
+    The exponent a log w − z²/2 bends upwards at most as much as log w lets it, and downwards at most as a normal's. So
+    half a standard deviation from its largest value, it is lower by at most 1/8.
     """
     step_length = ratio.step_length
     coarse_points = np.arange(math.floor(low_end) - 1.0, math.ceil(high_end) + 2.0, 1.0)
@@ -381,7 +381,7 @@ def bound_epsilon(
 
 
 MAX_TERMS = 400
-"""Of a mixture, by privacy losses: more take minutes."""
+"""Most terms of a mixture, by privacy losses: more take minutes."""
 
 
 def is_too_slow(num_examples: int, rate: float) -> bool:

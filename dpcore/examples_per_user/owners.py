@@ -22,7 +22,7 @@ from dpcore.contributions import FloatArray, IntArray
 PRICE_UNIT = 2**20
 """Prices are multiples of 1 / this, as rounded floats prove nothing."""
 MAX_PAIRS = 1_000_000
-"""Of record and owner: more take minutes."""
+"""Most pairs of record and owner: more take minutes."""
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -2,16 +2,16 @@
 
 AdaDPSGD finds item vectors by noisy gradient steps: algorithm 3 of Krichene et al. 2023 with algorithm 2. In each
 sweep users solve for their vectors, and item vectors take S steps. In a step every user's gradient for an item,
-residual times user vector, is clipped to length Gamma and then weighted, so that one user moves the stacked sums by
-at most Gamma sqrt(k): the paper's line 5 clips an item's *summed* gradient, which bounds nothing of the kind (see
+residual times user vector, is clipped to length Gamma and then weighted. So one user moves the stacked sums by at most
+Gamma sqrt(k). The paper's line 5 clips an item's *summed* gradient, which does not bound the effect of a user (see
 `dpcore.multitask.learners`). The ridge is added after the noise; it reads only what is released.
 
 Alternating least squares, without privacy and with it, is algorithm 3 of Krichene et al. 2023 with algorithm 1. It
 releases item vectors and noisy counts alone. Each user's vector is clipped to length 1 and each rating to the public
-range before they enter a sum, so that a rating of weight w adds at most w Gamma_y to an item's vector, and at most w
-times `compute_matrix_sensitivity` to the half of its matrix that is released. A user's own offset is taken off their
-ratings at home before these are clipped: it is computed from their own ratings and what was released, and moves no
-sensitivity.
+range before they enter a sum. So a rating of weight w adds at most w Gamma_y to an item's vector. It adds at most w
+times `compute_matrix_sensitivity` to the half of the item's matrix that is released. A user's own offset is taken off
+their ratings at home before these are clipped: it is computed from their own ratings and what was released, and moves
+no sensitivity.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def descend(
 
 
 RIDGE_TO_NOISE = 10.0
-"""What the ridge of the items grows by per unit of noise. Found on generated ratings: on the user's own, the search
+"""Growth of the items' ridge per unit of noise. Found on generated ratings: on the user's own, the search
 would cost budget."""
 OnSweep = Callable[[], None]
 """A callback after each sweep; what it raises ends the work."""
@@ -333,8 +333,8 @@ def solve_noisy_items(
     """Solve for the item vectors from the released sums: post-processing, which costs no privacy.
 
     The matrix is projected on the positive semidefinite cone (algorithm 1, line 7) before the ridge is added.
-    With an offset coordinate, the ridge draws an item to the overall mean rating instead of the midpoint; that
-    mean comes from the same released sums, whose noise averages out over the items (ours).
+    With an offset coordinate, the ridge pulls an item to the overall mean rating instead of the midpoint. This mean
+    comes from the same released sums, whose noise averages out over the items (ours).
     """
     matrices = model.unfold_triangles(noisy_sums.matrix_triangles).astype(np.float64)
     ridge_target = np.zeros(settings.dimension)

@@ -261,7 +261,7 @@ class PopularityModel:
 
     @property
     def item_vectors(self) -> FloatArray:
-        """Return item vectors of one coordinate, the item's count."""
+        """Return item vectors of one coordinate, the item's count, shape (items, 1)."""
         return np.asarray(self.counts, dtype=np.float64)[:, None]
 
     def solve_user_vectors(self, history: Ratings) -> FloatArray:

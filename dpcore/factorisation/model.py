@@ -1,19 +1,19 @@
 """Item vectors, the user vectors that follow from them, and predictions, by least squares.
 
 Least squares are solved for all users, or for all items, at once, from weighted sums of x x^T and y x. A block of
-users is a sparse matrix with the weights as its entries. Its product with a table of the items' products x_k x_l
-(upper triangle only) gives the matrices of all its users, and the product of its transpose with a table of the users'
-products adds to the matrices of all items: no loop over users, and no table by item. Measured on one core with 10
-million ratings: 0.1 s of processor time for all users and 0.2 s for all items at d = 8, 1.8 s and 1.2 s at d = 32.
+users is a sparse matrix with the weights as its entries. Its product with a table of the items' products x_k x_l (upper
+triangle only) gives the matrices of all its users. The product of its transpose with a table of the users' products
+adds to the matrices of all items. So there is no loop over users and no table by item. Processor time on one core with
+10 million ratings: at d = 8, 0.1 s for all users and 0.2 s for all items. At d = 32, 1.8 s and 1.2 s.
 
 Every user's vector begins with the same number o (the offset coordinate), which is not learned: the item's
 coordinate there is the item's own level. Without it a private model would spend its noise on finding the levels
 as a product. With o = 0 there is no such coordinate, and the objective is (D.1) of Krichene et al. 2023 on
 ratings less the midpoint.
 
-Every item's vector may end with the same number (the own coordinate), which is public: a user's coordinate
-there is how far they rate above what items explain, their own offset. It is computed at home, costs no privacy,
-and is subtracted from their ratings before these enter a sum.
+Every item's vector may end with the same public number (the own coordinate). A user's coordinate there is their own
+offset: how far they rate above what items explain. It is computed on the user's device, costs no privacy, and is
+subtracted from their ratings before these enter a sum.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class FactorSettings:
     seed: int = 0
 
     def draw_first_vectors(self, num_items: int) -> FloatArray:
-        """Draw random vectors of expected squared length 1, with nothing in the offset coordinate."""
+        """Draw random item vectors of expected squared length 1, 0 in the offset coordinate; append the own one."""
         num_free = self.dimension - (self.offset_coordinate > 0.0)
         rng = np.random.default_rng(self.seed)
         random_vectors = rng.standard_normal((num_items, num_free)) / math.sqrt(max(num_free, 1))
@@ -205,7 +205,7 @@ class FactorSettings:
         return self.append_own_coordinate(np.hstack([offset_column, random_vectors]))
 
     def append_own_coordinate(self, item_vectors: FloatArray) -> FloatArray:
-        """Append the own coordinate to item vectors of d coordinates; without one, return them as they are."""
+        """Append the own coordinate to item vectors of shape (items, d); without one, return them as they are."""
         if not self.own_coordinate:
             return item_vectors
         return np.hstack([item_vectors, np.full((item_vectors.shape[0], 1), self.own_coordinate)])

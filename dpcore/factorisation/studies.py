@@ -76,8 +76,8 @@ OWN_RIDGE = 5.0
 def add_own_offsets(mean_model: FactorModel) -> FactorModel:
     """Return a model of released item means plus each user's own offset, Σ (y - item mean) / (ratings + ridge).
 
-    The release is the same. A user's offset is computed from it and from their own ratings and stays with them,
-    so that predictions are private for everybody else (joint differential privacy); nothing more is paid.
+    The release is the same. A user's offset is computed from it and from their own ratings, and stays with them. So
+    predictions are private for everybody else (joint differential privacy) at no further cost.
 
     Args:
         mean_model: Item means, of `fit_item_means` or of `fit_private_item_means`.
@@ -158,7 +158,8 @@ class RatingStudy(Study):
 CHOICE_REFERENCE = ImplicitSettings(dimension=12, sweeps=8, unobserved_weight=0.1)
 CHOICE_KINDS = (ModelKind.POPULAR, ModelKind.NO_PRIVACY, ModelKind.PRIVATE_POPULAR, *SCHEMES)
 TEST_SHARE = 0.2
-"""Of what a test user chose, this is to be recalled; the rest is known. Source: Liang et al. 2018, as in the paper."""
+"""Share of a test user's choices that is to be recalled; the rest is known. Source: Liang et al. 2018, as in the
+paper."""
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ Derivations, losses in [0, 1], x = 1 - n_tau / n and u = tau / n_tau:
 (ii) Pinsker: TV <= sqrt(KL(q || p) / 2), and q_j / p_j <= n / n_tau gives KL(q || p) <= log(n / n_tau). The
     paper's proof bounds the L1 distance, 2 TV, by sqrt(KL / 2), which Pinsker does not give (and it writes
     KL(r || q') for what it computes as KL(q' || r)). The result stands because losses lie in [0, 1], where
-    the sum is at most TV. For losses in [-1, 1], which the proposition's |L| <= 1 would admit, it does not:
-    there the bias reaches 2 TV, and what rests on TV here has to be doubled.
-    x <= (ii) since -log(1 - x) >= 2 x^2 on [0, 1).
+    the sum is at most TV. For losses in [-1, 1], which the proposition's |L| <= 1 would admit, it does not. The bias
+    then reaches 2 TV, and everything here that uses TV has to be doubled. x <= (ii) since -log(1 - x) >= 2 x^2 on [0,
+    1).
 (iii) sum_j (q_j - p_j) L_j = sum_j sqrt(p_j) (L_j - L) (q_j - p_j) / sqrt(p_j) for L = sum_j p_j L_j, so that
     Cauchy-Schwarz gives sqrt(Var chi^2) with chi^2 = sum_j (q_j - p_j)^2 / p_j = sum_j q_j^2 / p_j - 1. The
     paper pairs all users first and bounds sum_j q_j^2 / p_j <= n / n_tau: sqrt(2 Var n / n_tau), which does

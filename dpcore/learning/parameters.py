@@ -90,7 +90,7 @@ class LearningParameters(Parameters):
     )
     """F = C (largest share / ε) to this power."""
     vc_dimension: int = public.number(10, "VC dimension d", (0, MAX_VC_DIMENSION))
-    """Of the models that the learner chooses from. 0 leaves the finite-sample term out."""
+    """The VC dimension of the models that the learner chooses from. 0 leaves the finite-sample term out."""
     finite_sample_constant: float = public.number(1.0, "Finite-sample constant", (0.0, 1e6))
     """Hidden by O(·) in the paper; 1 unless you know better."""
     failure_probability: float = public.number(0.05, "Failure probability δ", (1e-12, 0.999))
@@ -110,7 +110,7 @@ class LearningParameters(Parameters):
         place=CARD,
     )
     """A public number for the private draw, not from these data."""
-    cap_unit: CapUnit = public.choice(CapUnit.FRACTION, "Horizontal axis", place=TAB)
+    cap_unit: CapUnit = public.choice(CapUnit.FRACTION, "Axis", place=TAB)
     """τ₀ is the bound as a share of all rows."""
     alpha: float = of_data.number(0.5, "α of the population", ALPHA_RANGE, step=0.25, place=TAB)
     """User j contributes a share pⱼ ∝ j^−(1+α) of the rows."""

@@ -160,8 +160,8 @@ MAX_EXPECTED_ROWS = 10**9
 MAX_SIMULATED_ROWS = 10**7
 
 NUM_HEAD_USERS = 1024
-"""Users summed one by one. Up to 1e9 rows, where users beyond change from capped to uncapped they do so over
-more than five user numbers, so that the sum over them equals an integral to well below 1e-9 of the total."""
+"""Users summed one by one. Up to 1e9 rows, the users beyond them change from capped to uncapped over more than five
+user numbers. So the sum over them equals an integral to well below 1e-9 of the total."""
 
 QUADRATURE_RULE = np.polynomial.legendre.leggauss(8)
 """Points and weights of Gauss and Legendre on [-1, 1]."""

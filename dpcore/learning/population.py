@@ -1,10 +1,10 @@
 """The cost of privacy: what learning under a bound costs when rows are plentiful.
 
 For a power-law population the bound (*) of `dpcore.learning.optimal_cap` is a function of tau_0 alone once n is
-large: user j keeps min(p_j, tau_0) of the whole. A small tau_0 drives the largest share, hence the noise, to
-zero but leaves a sample in which ever more users weigh the same; a large one leaves users who hold a constant
-share and must be hidden. Neither end vanishes with n, so the smallest bound flattens above zero: the cost of
-privacy of Amin et al. 2019, section 7. Users who are alike (Var(H) = 0, in a bound that uses it) escape.
+large: user j keeps min(p_j, tau_0) of the whole. A small tau_0 drives the largest share, hence the noise, to zero, but
+leaves a sample in which ever more users weigh the same. A large tau_0 leaves users who hold a constant share and must
+be hidden. Neither end vanishes with n, so the smallest bound flattens above zero: the cost of privacy of Amin et al.
+2019, section 7. Users who are alike (Var(H) = 0, in a bound that uses it) escape.
 """
 
 from __future__ import annotations

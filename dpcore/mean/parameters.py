@@ -233,7 +233,7 @@ TABLE_READ = (
 )
 EXCHANGEABLE = (
     "The error is about the mean of the rows in this table",
-    "Who has many rows says nothing about the values, and a bound keeps rows at random",
+    "The number of a user's rows says nothing about the values, and a bound keeps rows at random",
 )
 KEPT_ROWS = {
     Program.TUMULT: "Tumult keeps the same rows in every run; the error is an average over which rows it keeps",
@@ -248,8 +248,8 @@ USERS_CLAMPED = (
     "quantity, not from the data"
 )
 DEVIATIONS_RELEASED = (
-    "Released are Σ (B u/2 + z) and Σ (B u/2 − z), u a user's weight and z their deviation",
-    "Released is Σ z, z a user's deviation",
+    "The release has Σ (B u/2 + z) and Σ (B u/2 − z), u a user's weight and z their deviation",
+    "The release has Σ z, z a user's deviation",
 )
 
 

@@ -40,8 +40,8 @@ NEAR_END = 3.0
 moved into the range. Simulated releases err up to 5 % more or less within both limits, and half as much or less beyond
 in the worst cases."""
 LAPLACE_PAIR = (
-    "Released are Σ w (y − L) and Σ w (U − y), each with Laplace noise of scale B × h / ε; together they change by at "
-    "most B × h in L1, so ε is not split"
+    "The release has Σ w (y − L) and Σ w (U − y), each with Laplace noise of scale B × h / ε. Together they change by "
+    "at most B × h in L1, so ε is not split"
 )
 ASSUMPTIONS = (
     "Values and the number of rows of each user are private; so is a bound computed from them. The guarantee holds for "
@@ -166,16 +166,17 @@ class PrivateCountsProblem(public_counts.MeanProblem):
         if self.released_sums is ReleasedSums.PAIR:
             is_laplace = self.noise.kind is NoiseKind.LAPLACE
             norm_name, budget_phrase = ("L1", "ε") if is_laplace else ("L2", "the budget")
+            scale_text = self.write_scale(1.0, "B × h")
             return (
-                f"Released are Σ w (y − L) and Σ w (U − y), each with {noise_name} of {self.write_scale(1.0, 'B × h')};"
-                f" together they change by at most B × h in {norm_name}, so {budget_phrase} is not split"
+                f"The release has Σ w (y − L) and Σ w (U − y), each with {noise_name} of {scale_text}. Together they "
+                f"change by at most B × h in {norm_name}, so {budget_phrase} is not split"
             )
         scale_factor = math.sqrt(self._split_variance)
         hidden_phrase = " and a hidden count of users" if self.program is Program.BIGQUERY else ""
+        scale_text = self.write_scale(scale_factor / 2.0, "B × h")
         return (
-            f"Released are Σ w (y − (L + U)/2) with {noise_name} of {self.write_scale(scale_factor / 2.0, 'B × h')}, "
-            f"and Σ w with {self.write_scale(scale_factor, 'h')}: {self.program.value} splits the budget between them"
-            f"{hidden_phrase}"
+            f"The release has Σ w (y − (L + U)/2) with {noise_name} of {scale_text}, and Σ w with "
+            f"{self.write_scale(scale_factor, 'h')}: {self.program.value} splits the budget between them{hidden_phrase}"
         )
 
     def noise_share(self, bound: float, is_smooth: bool = False) -> float:

@@ -1,8 +1,8 @@
 """A mean from users with several rows each: the best cap, the best smooth weights, and the error of each.
 
-Setting (Epasto et al. 2020, section 3): contribution counts are public; values lie in [0, B] with variance
-sigma^2 and are independent; neighbours differ in one user's values; the release adds Laplace noise for
-epsilon-DP, or the noise of another program. All errors here are variances in (unit of the values)^2.
+Setting (Epasto et al. 2020, section 3): contribution counts are public. Values lie in [0, B] with variance sigma^2 and
+are independent. Neighbours differ in one user's values. The release adds Laplace noise for epsilon-DP, or the noise of
+another program. All errors here are variances in (unit of the values)^2.
 
 `MeanProblem.target` and the fields after it choose the target and the model of users; the defaults are the paper's.
 The other models are `dpcore.mean.models.CountsOnly`, `dpcore.mean.table_values.KnownValues` and the following one.

@@ -82,8 +82,8 @@ def clamp(values: Values, lower: float, upper: float) -> ClampedValues:
     mean = float(values.weigh(clamped_entries).sum()) / num_rows
     # Rows of one entry scatter, too, unless all of them are clamped.
     variances = np.zeros(clamped_entries.shape)
-    if values.deviations is not None:
-        variances = np.where(clamped_entries == values.values, values.deviations**2, 0.0)
+    if values.standard_deviations is not None:
+        variances = np.where(clamped_entries == values.values, values.standard_deviations**2, 0.0)
     square_sum = float(values.weigh((clamped_entries - mean) ** 2 + variances).sum())
     # The mean may overflow; callers check that it is finite before they use it.
     with np.errstate(over="ignore", invalid="ignore"):

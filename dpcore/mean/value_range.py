@@ -1,21 +1,20 @@
 """The best range [L, U] to which the values of a table are clamped for a mean.
 
-A user of s rows weighs u = min(h, s) / n_h, each of their rows w = u / s; t is the largest u. Clamped to [L, U] and
-released with noise that is in proportion to t (U - L), the mean differs from that of the table by the bias of
+A user of s rows weighs u = min(h, s) / n_h, each of their rows w = u / s; t is the largest u. Values are clamped to
+[L, U], and the noise is in proportion to t (U - L). The released mean differs from that of the table by the bias of
 clamping, the bias of weighting, and noise. The error here adds the two biases without letting them cancel:
 
     f(L, U, h) = (|D| + a)^2 + kappa (U - L)^2,    a = sum w (L - y)_+ + sum w (y - U)_+,    kappa = 2 (t / epsilon)^2
 
 for Laplace noise, with D the weighted mean minus the mean of the table, both before clamping. The minimum of the exact
-error is useless:
-at L = U = the mean it is 0 and reveals the mean as a bound, and at every width some range has no shift at all. The
-root of f is at least the root mean square error, and f is convex in (L, U) for given h.
+error is useless: at L = U = the mean it is 0 and reveals the mean as a bound. At every other width some range has no
+shift at all. The root of f is at least the root mean square error, and f is convex in (L, U) for given h.
 
 **One path holds all optima.** a + lambda (U - L) is least at the lambda-quantiles by weight, from below and from above.
-So the rows above U weigh as much as those below L, and the best range for given h is where
-lambda (|D| + a) = kappa (U - L): along the path the left side rises in lambda and the right side falls. Bisection
-finds it in the sorted values; where the path jumps from one value to the next, an end lies between them, and a linear
-equation gives it. With L known the same holds for U alone, and lambda = all the weight above L means U = L.
+So the rows above U weigh as much as those below L, and the best range for given h is where lambda (|D| + a) = kappa (U
+- L). Along the path the left side rises in lambda and the right side falls. Bisection finds it in the sorted values;
+where the path jumps from one value to the next, an end lies between them, and a linear equation gives it. With L known
+the same holds for U alone, and lambda = all the weight above L means U = L.
 
 **Certificate.** With c = |D| + a + lambda (U - L) at the pair that was found, a >= c - |D| - lambda W at any width W;
 f >= min over W of (c - lambda W)^2 + kappa W^2 = c^2 kappa / (lambda^2 + kappa).
@@ -203,10 +202,10 @@ class WeightedRows:
         row_weights = (np.minimum(threshold, problem.sizes) / problem.sizes / self.kept_rows)[
             size_index
         ] * num_rows
-        weighted_values = row_weights * self.values
+        weighted_offsets = row_weights * self.values
         # Weight of the first i rows and of the last n - i rows, in separate sums: a difference would cancel.
         self._weights_below, self._weights_above = prefix_sums(row_weights), suffix_sums(row_weights)
-        self._sums_below, self._sums_above = prefix_sums(weighted_values), suffix_sums(weighted_values)
+        self._sums_below, self._sums_above = prefix_sums(weighted_offsets), suffix_sums(weighted_offsets)
         self.bounding = abs(float(problem.shifts(threshold)))
         self.noise = float(problem.noise_deviations(threshold))
 

@@ -4,9 +4,9 @@ This differs from a worst-case variance: no population is sampled, and the targe
 user l has the share p_l = s_l / n of the rows and weighs u_l, with t the largest weight.
 
 **Weights with public counts.** The release is off by sum_l (u_l - p_l) (mean of user l's values) before noise. As both
-sum to 1, that is largest in size where every user with p_l > u_l has all values at one end and all others have theirs
-at the other: B sum (p_l - u_l)_+. For smooth weights u = min(h, s) / n_h, and h / n_h = t, only users of more than t n
-rows lose: B sum (p_l - t)_+. No weights with the largest weight t lose less, since u <= t. So the least over all
+sum to 1, that is largest in size if every user with p_l > u_l has all values at one end, and all others at the other
+end. It is then B sum (p_l - u_l)_+. For smooth weights u = min(h, s) / n_h, and h / n_h = t, only users of more than t
+n rows lose: B sum (p_l - t)_+. No weights with the largest weight t lose less, since u <= t. So the least over all
 weights is that over t alone, from 1 / m on, as the weights sum to 1. The error is then B / n times that of a sum of row
 counts with the upper bound T = t n, as `dpcore.total` has it, and its square
 
@@ -27,9 +27,9 @@ It is convex in every value, so the worst values lie at the ends. Written as the
 a size of user reaches an end. x_l counts as any number from 0 to 1: where a user has few rows and an odd number of
 them, that is slightly more than any values give.
 
-**Private counts.** The ratio of the two noisy sums (`private_counts`) is linearised: its noise is largest for a mean at
-either end, where the pair's is as large as with public counts. So the same figure stands, as an approximation, and a
-poor one where the noise on the sum of weights is not small beside it (`PrivateCountsProblem.noise_share`).
+**Private counts.** The ratio of the two noisy sums (`private_counts`) is linearised. Its noise is largest for a mean at
+either end, where it is as large as with public counts. So the same figure stands, as an approximation, and a poor one
+where the noise on the sum of weights is not small beside it (`PrivateCountsProblem.noise_share`).
 
 Source: Rameshwar and Tandon 2025 (arXiv 2502.04749) for the worst case over values in a bounded set; the reduction to a
 sum, its proof and the part of caps are ours.

@@ -104,7 +104,7 @@ PROVEN_POWER = 2.0
 LARGEST_POWER = 60.0
 POWER_GROWTH = 1.15
 NUM_FIRST_USERS = 1000
-"""Of the first working set; of 70,000 users about 100 to 2,000 end up binding."""
+"""Users in the first working set; in the end about 100 to 2,000 of 70,000 users bind."""
 DEAD_SHARE = 0.01
 """A user leaves the working set below this share of an even one, times the round's tolerance."""
 ROUND_FACTOR = 0.1
@@ -373,7 +373,7 @@ def run_cvxpy(problem: TaskProblem, solver: str = "CLARABEL", **options: object)
 
 
 def compare_with_cvxpy(problem: TaskProblem, should_stop: ShouldStop = never) -> tuple[Solved, ...]:
-    """Compare our solution with that of CVXPY with Clarabel, both timed; return ours alone if it is stopped."""
+    """Solve with our search and by CVXPY with Clarabel; return both, each timed, or ours alone if it is stopped."""
     import_extra("cvxpy")  # Before its clock starts.
     problem.graph.sum_by_user(np.zeros(problem.graph.num_tasks))  # The index too.
 

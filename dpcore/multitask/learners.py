@@ -7,20 +7,20 @@ and for k = |x|^2 <= G^2,
     |x x^T + lambda I|_F^2 = k^2 + 2 lambda k + d lambda^2  <=  G^4 + 2 lambda G^2 + d lambda^2,
 
 attained at |x| = G, and |y x| <= G^2 G*. So all the matrices together move by at most sqrt(beta) times the
-root of the first, the vectors by sqrt(beta) G^2 G*. The noise matrix has independent entries on and above
-the diagonal; what is released is that half, whose Euclidean length is at most the Frobenius norm (equal for
-x along an axis, so nothing is to be gained). Noise of standard deviation
-sqrt(G^4 + 2 lambda G^2 + d lambda^2) and G^2 G* makes the two releases (alpha, alpha beta / 2)-RDP each.
+root of the first, the vectors by sqrt(beta) G^2 G*. The noise matrix has independent entries on and above the diagonal,
+and this half is released. Its Euclidean length is at most the Frobenius norm (equal for x along an axis, so there is no
+better bound). Noise of standard deviation sqrt(G^4 + 2 lambda G^2 + d lambda^2) and G^2 G* makes the two releases
+(alpha, alpha beta / 2)-RDP each.
 
 The paper's proof of theorem 3.3 leaves lambda I out and adds noise G^2. That is right only where the
 regularisation does not depend on who is in the data.
 
 **Algorithm 2** is noisy gradient descent on weighted squared losses, all tasks at once. The paper's line 5 clips a
-task's *summed* gradient; removing one user can then turn that sum around, and move it by up to twice the bound
-whatever the user's weight. Its proof (A.3) uses |w_ij gradient| <= w_ij Gamma for each user, so each user's gradient
-is clipped to Gamma here, before weighting. Removing user j then moves the stacked sums of a step by at most Gamma
-sqrt(sum_i w_ij^2) <= Gamma sqrt(beta). With noise of standard deviation Gamma sqrt(T / 2) a step is (alpha, alpha
-beta / T)-RDP, and T steps (alpha, alpha beta).
+task's *summed* gradient. Removing one user can then turn this sum around, and move it by up to twice the bound for any
+weight of the user. Its proof (A.3) uses |w_ij gradient| <= w_ij Gamma for each user, so each user's gradient is clipped
+to Gamma here, before weighting. Removing user j then moves the stacked sums of a step by at most Gamma sqrt(sum_i
+w_ij^2) <= Gamma sqrt(beta). With noise of standard deviation Gamma sqrt(T / 2) a step is (alpha, alpha beta / T)-RDP,
+and T steps (alpha, alpha beta).
 
 The loss of a pair is (theta . x - y)^2 + lambda |theta|^2 (equation 4); the ridge is part of the gradient
 that is clipped, so it needs no accounting of its own.

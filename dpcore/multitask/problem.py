@@ -32,7 +32,7 @@ TaskCodes = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class TaskGraph:
-    """The tasks of each user: one row of tasks per user.
+    """The tasks of each user, one user after another in one flat array.
 
     Build it with `from_pairs`. A user may have no task (they count in n); a task has at least one user.
 

@@ -201,9 +201,9 @@ class WeightRule:
 def compute_skew(allocation: Allocation) -> FloatArray:
     """Compute the distance of each task's weighted loss from the plain one, which weighs its users equally.
 
-    The bounds count noise only. Where users' weights within a task differ, the minimiser of the weighted loss
-    is that of another mixture of users: a bias wherever heavy and light users answer differently, and none
-    where the task's relation is the same for all. Reads the private graph.
+    The bounds count noise only. If users' weights within a task differ, the minimiser of the weighted loss is that of
+    another mixture of users. This is a bias if heavy and light users answer differently, and none if the task's
+    relation is the same for all. Reads the private graph.
 
     Returns:
         Share of the task's weight that sits with other users than in the plain loss (total variation distance), in

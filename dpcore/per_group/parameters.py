@@ -170,11 +170,11 @@ class PerGroupParameters(Parameters):
     """Numbers or dates become groups by public edges, such as ``0 to 100 by 10``. A bin holds its left edge, and not
     its right one."""
     own_groups: int | None = of_data.number(
-        None, "Own bound, groups", (1, MAX_SIZE), name="your own bound on groups", **OWN_BOUND_OPTIONS
+        None, "Own groups", (1, MAX_SIZE), name="your own bound on groups", **OWN_BOUND_OPTIONS
     )
     """Groups per user in the pair that you use today."""
     own_amount: float | None = of_data.number(
-        None, "Own bound, in each", name="your own bound in each", **OWN_BOUND_OPTIONS
+        None, "Own amount", name="your own bound in each", **OWN_BOUND_OPTIONS
     )
     """Rows, or amount, per user and group."""
     selection: SelectionRule = public.choice(

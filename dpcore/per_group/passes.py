@@ -439,10 +439,10 @@ class Passes:
 
         def evaluate_with_slope(x: float) -> tuple[FloatArray, FloatArray]:
             """Return the bound at C = high - x and its derivative in x, at each L0."""
-            cut_biases, c = biases + x * slopes, high - x
-            roots = np.sqrt(cut_biases * cut_biases + variances + square_factors * c * c)
+            biases_at_c, c = biases + x * slopes, high - x
+            roots = np.sqrt(biases_at_c * biases_at_c + variances + square_factors * c * c)
             derivatives = np.zeros_like(roots)
-            np.divide(cut_biases * slopes - square_factors * c, roots, out=derivatives, where=roots > 0.0)
+            np.divide(biases_at_c * slopes - square_factors * c, roots, out=derivatives, where=roots > 0.0)
             return roots @ w, derivatives @ w
 
         (y0, s0), (y1, s1) = evaluate_with_slope(0.0), evaluate_with_slope(width)

@@ -177,16 +177,16 @@ class PrivatePairProblem:
             Distinct numbers of groups k per user, ascending, shape (n,); and sums of min(a, C) over their users, shape
             (n, C).
         """
-        groups_of_user, pair_amounts, pair_counts = self._build_pair_table(any_pairs)
+        groups_of_user, pair_amounts, pair_weights = self._build_pair_table(any_pairs)
         order = np.argsort(groups_of_user, kind="stable")
         k, first_indices = np.unique(groups_of_user[order], return_index=True)
-        pair_amounts, pair_counts = pair_amounts[order], pair_counts[order]
+        pair_amounts, pair_weights = pair_amounts[order], pair_weights[order]
         # No sum of min(a, C) exceeds the sum of all amounts: if that fits 64 bits, all do.
-        if float(np.dot(pair_amounts.astype(np.float64), pair_counts)) >= _MAX_MAGNITUDE:
-            pair_amounts, pair_counts = pair_amounts.astype(object), pair_counts.astype(object)
+        if float(np.dot(pair_amounts.astype(np.float64), pair_weights)) >= _MAX_MAGNITUDE:
+            pair_amounts, pair_weights = pair_amounts.astype(object), pair_weights.astype(object)
         amount_bounds = np.unique(self.candidates[1])
         kept_sums = [
-            np.add.reduceat(np.minimum(pair_amounts, max_amount) * pair_counts, first_indices)
+            np.add.reduceat(np.minimum(pair_amounts, max_amount) * pair_weights, first_indices)
             for max_amount in amount_bounds
         ]
         return k, np.stack(kept_sums, axis=-1)

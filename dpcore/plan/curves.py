@@ -118,18 +118,18 @@ class TotalCurve:
     def find_best(self, v: npt.ArrayLike) -> Optimum:
         """Find the best bounds in closed form, whole ones if `is_integer`; with whole noise near these."""
         v = np.asarray(v, dtype=np.float64)
-        totals, scaled_v = self.amounts.values, self.unit_variance * v
+        distinct_totals, scaled_v = self.amounts.values, self.unit_variance * v
         # Half the slope at T is variance v T - users above * excess: at the first total where it is not negative the
         # piece ends.
         piece_indices = np.searchsorted(-self._bias_slopes, -scaled_v, side="left")
-        piece_indices = np.minimum(piece_indices, totals.size - 1)
-        left_ends = np.where(piece_indices > 0, totals[piece_indices - 1], 0.0)
+        piece_indices = np.minimum(piece_indices, distinct_totals.size - 1)
+        left_ends = np.where(piece_indices > 0, distinct_totals[piece_indices - 1], 0.0)
         num_above, sum_above = self.amounts.users_above(left_ends), self.amounts.sum_above(left_ends)
         with np.errstate(invalid="ignore"):
             # On a piece the error is (sum above - users T)^2 + k T^2.
             bounds = num_above * sum_above / (num_above**2 + scaled_v)
         bounds = np.where(np.isinf(scaled_v) | (num_above == 0.0), 0.0, bounds)
-        bounds = np.clip(bounds, np.where(np.isinf(scaled_v), 0.0, left_ends), totals[piece_indices])
+        bounds = np.clip(bounds, np.where(np.isinf(scaled_v), 0.0, left_ends), distinct_totals[piece_indices])
         if self.is_integer:
             # The excess is convex and at least 0, and so is its square: the best whole bound is next to the best real
             # one.
@@ -284,7 +284,7 @@ class RankCurve:
         return float(self._least_errors[0] ** 2)
 
     def _find_position(self, v: FloatArray) -> FloatArray:
-        """Find the position of v on the logarithmic grid."""
+        """Return the fractional index of each v on the logarithmic grid; beyond its ends that of the end."""
         positions = np.interp(np.log(np.minimum(v, self._v[-1])), np.log(self._v), np.arange(self._v.size))
         return np.asarray(positions)
 

@@ -43,8 +43,8 @@ GRID_SIZE = 768
 MAX_BOXES = 600
 _MAX_PRICES, _MAX_ALTERNATIONS = 60, 30
 ARGUMENT = (
-    "every line's least error is concave in the square of its noise scale, but for a known margin if noise is whole, "
-    "and its chords on cells of shares cover all splits and all bounds tried"
+    "each line's least error is concave in the squared noise scale (up to a known margin for whole noise), and its "
+    "chords on cells of shares cover all splits and all tried bounds"
 )
 
 

@@ -90,7 +90,7 @@ class Budget:
         return not self.has_quantile and self.program not in (Program.OPENDP, Program.TUMULT)
 
     def divide(self, shares: npt.ArrayLike) -> FloatArray:
-        """Compute v of shares in [0, 1]; infinite at 0."""
+        """Return v, the noise variance per squared sensitivity, for shares of the budget in [0, 1]; infinite at 0."""
         with np.errstate(divide="ignore"):
             return np.asarray(self.full_v / np.asarray(shares, dtype=np.float64) ** self.power)
 
@@ -120,7 +120,7 @@ class Budget:
 
 
 NUM_PARTS = 2**20
-"""Of the budget: every share is a whole number of them."""
+"""Parts of the budget: every share is a whole number of them."""
 MAX_LINES = 50
 DEFAULT_TARGET_SHARE = 0.05
 """Target error of a line that names none, as a share of its value, or of the rows for a quantile."""
@@ -402,13 +402,11 @@ class PlanParameters(Parameters):
             )
         with problems.collecting():
             group_list.find_groups(self.groups, self.edges)
-        # An error of a tree is an average over simulated releases: too slow for the many shares and bounds of a plan.
         quantile_labels = [line.label for line in lines if line.statistic is LineStatistic.QUANTILE]
-        if self.program in (Program.PIPELINEDP, Program.BIGQUERY) and quantile_labels:
+        if self.program is Program.PIPELINEDP and self.mechanism is NoiseKind.GAUSSIAN and quantile_labels:
             problems.add(
-                f"{self.program.value} finds {quantile_labels[0]} in a tree, whose error is simulated: that is too "
-                "slow for a plan",
-                remedy="Take OpenDP, Tumult or plain Python",
+                f"the error of {quantile_labels[0]} in PipelineDP's tree is known with Laplace noise alone",
+                remedy="Choose Laplace noise, or OpenDP, Tumult or plain Python",
             )
         mean_labels = [line.label for line in lines if line.statistic is LineStatistic.MEAN]
         if self.clamp is Clamp.USERS and self.program in SPLITS_MEANS and mean_labels:

@@ -35,7 +35,8 @@ from dpcore.plan import curves
 from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, EXAMPLE, Line, LineStatistic, PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, output
 from dpcore.quantile.base_distribution import uniform_base
-from dpcore.quantile.mechanism import compute_errors_over_epsilon
+from dpcore.quantile.mechanism import PROGRAM_ASSUMPTIONS, compute_errors_over_epsilon
+from dpcore.quantile.programs import BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS
 from dpcore.total.parameters import Summed, compute_user_totals
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
@@ -52,6 +53,10 @@ SMALLEST_AMOUNT, LARGEST_AMOUNT = 1e-100, 1e100
 _RANK_BOUNDS = 12
 EPSILONS_OF_RANKS = np.geomspace(1e-4, 1e3, 33)
 """The error of a quantile is interpolated between these."""
+_EPSILONS_OF_TREES, _BOUNDS_OF_TREES = np.geomspace(3e-3, 100.0, 15), 6
+"""The same of simulated trees, and the number of candidate bounds: each error takes 30 ms. Beyond, little changes."""
+_ORDERS_OF_TREES = 16
+"""Random choices of rows over which their errors are averaged, at most."""
 RANK_ROWS = 20_000
 """With more rows the error of a quantile is computed on fewer distinct values, to 1 %."""
 _RANK_CELLS = 2_000_000
@@ -73,7 +78,7 @@ class PlannedLine:
         assumptions: What its error assumes of users; sentences without their full stop.
         quantile_problem: The problem of a quantile for weights by user, its rows sorted; None for other lines.
         group_problem: The problem of a line per group whose curve lacks pairs of bounds, which are searched at its
-            share; at a large epsilon. None for other lines.
+            share; at a large epsilon. It is None for other lines.
         half_width: Of a mean that clamps users, half of U - L, so that T is the bound times it; None for other lines.
     """
 
@@ -162,6 +167,8 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             curve, quantile_problem = _make_quantile_curve(dataset, parameters, line)
             reference_value, unit = math.nan, "share of rows"
             assumptions = binned_values.list_assumptions(dataset, is_quantile=True)
+            if parameters.program in TREE_PROGRAMS:
+                assumptions += PROGRAM_ASSUMPTIONS[parameters.program]
         case _:
             curve, problem = _make_group_curve(dataset, parameters, statistic)
             reference_value = float(np.average(np.abs(problem.totals), weights=problem.pairs.multiplicities))
@@ -367,9 +374,16 @@ def _make_quantile_curve(
     dataset: Dataset, parameters: PlanParameters, line: Line
 ) -> tuple[curves.RankCurve, QuantileProblem]:
     """Make the curve of a quantile, and its problem."""
-    # The curve is that of weights by user for all programs, which is one pass per bound. A bound on rows at the same h
-    # errs as much to 5 % (measured on the sample events from epsilon = 0.3 to 3), and takes a pass per subsample.
-    problem = build_quantile_problem(dataset, parameters, line)
+    problem, program = build_quantile_problem(dataset, parameters, line), parameters.program
+    if program in TREE_PROGRAMS:
+        problem = _build_tree_problem(problem, program)
+        largest = BIGQUERY_ROWS if program is Program.BIGQUERY else problem.histogram.max_size
+        bounds = np.unique(np.round(log_spaced(1.0, float(largest), _BOUNDS_OF_TREES)))
+        epsilons = _EPSILONS_OF_TREES[::-1]
+        errors = [compute_errors_over_epsilon(problem, WeightKind.CAP, h, epsilons) for h in bounds.tolist()]
+        return curves.RankCurve(epsilons**-2.0, np.array(errors), bounds), problem
+    # The curve is that of weights by user for all other programs, which is one pass per bound. A bound on rows at that
+    # h errs as much to 5 % (measured on the sample events from epsilon = 0.3 to 3), and takes a pass per subsample.
     if dataset.histogram.num_rows > RANK_ROWS:
         problem = problem.with_thin_rows()
     histogram = problem.histogram
@@ -383,9 +397,15 @@ def _make_quantile_curve(
     return curves.RankCurve(vs, np.array(errors), bounds), problem
 
 
+def _build_tree_problem(problem: QuantileProblem, program: Program) -> QuantileProblem:
+    """Build the problem of a quantile that a program finds in a tree, with fewer random choices of more rows."""
+    num_orders = max(2, min(_ORDERS_OF_TREES, _RANK_CELLS // problem.histogram.num_rows))
+    return problem.with_changes(program=program).with_subsamples(num_orders)
+
+
 def choose_rank_weights(parameters: PlanParameters) -> WeightKind:
-    """Choose how rows count in a quantile: OpenDP and Tumult count at most h rows of each user, others weigh rows."""
-    return WeightKind.CAP if parameters.program in (Program.OPENDP, Program.TUMULT) else WeightKind.SMOOTH
+    """Choose how rows count in a quantile: plain Python weighs them by user, libraries count at most h of each."""
+    return WeightKind.SMOOTH if parameters.program in WEIGHTED_PROGRAMS else WeightKind.CAP
 
 
 def build_quantile_problem(dataset: Dataset, parameters: PlanParameters, line: Line) -> QuantileProblem:
@@ -421,7 +441,11 @@ def compute_rank_error(
 
     If rows are many and weigh by user it is exact to 1 %: see `dpcore.quantile.rows.ThinRows`.
     """
-    epsilon, weight_kind = convert_rank_v(v, parameters.mechanism), choose_rank_weights(parameters)
+    epsilon, weight_kind = convert_rank_v(v, parameters.budget.mechanism), choose_rank_weights(parameters)
+    if parameters.program in TREE_PROGRAMS:
+        assert planned_line.quantile_problem is not None
+        tree_problem = planned_line.quantile_problem.with_changes(epsilon=epsilon)
+        return float(output(tree_problem, weight_kind, bound).expected_rank_error)
     if weight_kind is WeightKind.SMOOTH:
         assert planned_line.quantile_problem is not None
         problem, epsilons = planned_line.quantile_problem, np.array([epsilon])

@@ -135,8 +135,8 @@ PHANTOM_CHANCE = 0.05
 FIT_RATIO = 3.0
 """The power law is read off where the tail count is this many times the last that is believed."""
 EXPONENTS = (1.5, 5.0)
-"""Range of the power law: with 1.5 the users beyond a size have three times as many rows on average (Pareto's
-law: a / (a - 1)); measured, an exponent of 1 overstated rows."""
+"""Range of the power law. With 1.5 the users beyond a size have three times as many rows on average (Pareto's
+law: a / (a - 1)). An exponent of 1 overstated rows when measured."""
 
 
 def fit_users(noisy_counts: npt.ArrayLike, noise_shape: NoiseShape, smallest_sizes: IntArray) -> IntArray:
@@ -239,7 +239,7 @@ NOTHING_LEFT_MESSAGE = (
 )
 TOO_MANY_MESSAGE = (
     f"a DP histogram holds at most {MAX_USERS:,} users in each bin, and there are more. "
-    "Nothing was drawn or spent"
+    "No histogram was drawn, and no ε was spent"
 )
 
 DEFAULT_BINS = PublicBins()

@@ -11,9 +11,9 @@ gamma) / (8 ln^2(1 / (gamma beta))), four times that for the population's quanti
 over max(q, 1 - q). n alone is private: a public number stands in for it (`dpcore.quantile.parameters.PUBLIC_ROWS`),
 for the page's own bound too. So A is public. As 2 A / epsilon^2 it is .49 for a median, of which a mean has at most
 .25.
-- *Smooth weights.* h is best where sum_l (1 - h / s_l)_+ = h / A. With A public only the left side depends on the
-  data, and each user adds a number in [0, 1]: one who comes or goes moves the distance by at most 1, and so does one
-  who takes the place of another, as two numbers in [0, 1] differ by at most 1.
+- *Smooth weights.* h is best where sum_l (1 - h / s_l)_+ = h / A. With A public only the left side depends on the data,
+  and each user adds a number in [0, 1]. So a user who is added or removed moves the distance by at most 1. A user who
+  replaces another does too, as two numbers in [0, 1] differ by at most 1.
 - *A cap.* h is best where k a = q (a + q), k = 2 h / A: a set of states (a, q) that does not depend on the data. The
   score is how many users must come or go, parts of users allowed, until the state is in it. Let D' be D with one user
   more. From D' one can go to D at the cost of 1, and from there on: d(D') <= 1 + d(D), and likewise d(D) <= 1 +
@@ -25,8 +25,8 @@ numbers alone, N among them. A user adds 0 or 1: 1 under either relation.
 
 A sum of a column whose file holds it row by row. T is best where as many users' totals lie above it as the noise is
 large per unit of T, as for a count. Each total becomes a whole number of a public unit, rounded up, by itself: what a
-user adds to #{x_l > T} stays 0 or 1, under either relation. (Means of totals in bins, which stand for them where
-users are too many, may move with one user for all users of a bin: of these no bound is drawn.)
+user adds to #{x_l > T} stays 0 or 1, under either relation. (If users are too many, means of totals in bins replace the
+totals. One user may move them for all users of a bin, so no bound is drawn from these.)
 
 Source: Epasto et al. 2020, section 4 and appendix B; Amin et al. 2019, equation 6 and theorem 1. Conditions,
 distances and the approximation for a learner are ours.

@@ -1,11 +1,10 @@
 """Questions whose best bound is where a monotone query meets a target, and how far each candidate is from it.
 
 One user comes or goes, or is replaced. A bound is chosen by an exponential mechanism (`dpcore.private_choice.choice`)
-over a public grid of candidates; this module gives the score of each candidate: minus the number of users that
-would have to be other than they are for the candidate to be best. Users are counted in whole
-steps of 1 / `RESOLUTION` user, so that what one of them adds is exact, and so is the declared sensitivity: each
-user's share of a query is rounded to steps *before* it is added up, and sums of whole numbers are exact, which
-floating-point sums could not promise.
+over a public grid of candidates. This module gives the score of each candidate: minus the number of users who would
+have to change for the candidate to be best. Users are counted in whole steps of 1 / `RESOLUTION` user, so that the
+contribution of one user and the declared sensitivity are exact. Each user's share of a query is rounded to steps
+*before* it is added up. Sums of whole numbers are exact, and floating-point sums are not.
 
 Private and public quantities. The neighbouring relation covers who is in the data and how many rows they have,
 so the histogram is private, and with it m, n = sum s_l and n_h. Public are epsilon, B, sigma^2 and q, which the
@@ -36,9 +35,9 @@ alone, or the private part of it has moved to the side of the query:
 - A quantile of the sizes: #{s_l <= t} = q m. m is private, so the query is
   q #{s_l > t} - (1 - q) #{s_l <= t} against 0: a user adds q or q - 1.
 
-If a query jumps at a candidate (users with exactly so many rows), the candidate is best as soon as the
-target lies between the limits from the left and from the right; the distance is that to this interval. A
-maximum of functions that one user moves by at most 1 moves by at most 1, so that costs nothing.
+If a query jumps at a candidate (users with exactly so many rows), the candidate is best as soon as the target lies
+between the limits from the left and from the right. The distance is that to this interval. A maximum of functions that
+one user moves by at most 1 moves by at most 1, so that costs nothing.
 
 Source: Epasto et al. 2020, claims 1 and 2, for both F; the conditions and their sensitivities are ours. Amin et
 al. 2019 leave choosing the bound privately open for other measures than a rank.
@@ -94,9 +93,9 @@ def count_tails(histogram: ContributionHistogram, candidates: FloatArray) -> Int
     return np.asarray(users_from_size[np.stack(size_positions)])
 
 
-def scale_sums(sums: IntArray, scales: Sequence[float]) -> IntArray:
-    """Multiply sums by each scale, along a new first axis, and round to whole steps; as they are at scale 1."""
-    return np.stack([sums if k == 1.0 else np.rint(sums * k).astype(np.int64) for k in scales])
+def scale_sums(sums: IntArray, multiples: Sequence[float]) -> IntArray:
+    """Return the sums with every user so many times there, per multiple along a new first axis; in whole steps."""
+    return np.stack([sums if k == 1.0 else np.rint(sums * k).astype(np.int64) for k in multiples])
 
 
 def interval_distance(
@@ -139,10 +138,10 @@ class SumsOverUsers(ABC):
         return interval_distance(sums[..., -1, :], sums[..., 0, :], self.targets(candidates))
 
     def distances(
-        self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
+        self, histogram: ContributionHistogram, candidates: FloatArray, multiples: Sequence[float] = (1.0,)
     ) -> IntArray:
         """Compute the distances of the targets from the sums, with every user so many times there, shape (n, c)."""
-        scaled_sums = scale_sums(self.compute_sums(histogram, candidates), scales)
+        scaled_sums = scale_sums(self.compute_sums(histogram, candidates), multiples)
         return self.distances_from_targets(scaled_sums, candidates)
 
 
@@ -286,10 +285,13 @@ class CapMean(MeanCondition):
         return (2 if neighbours is Neighbours.REPLACE_USER else 1) * RESOLUTION + CAP_ROUNDING
 
     def distances(
-        self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
+        self, histogram: ContributionHistogram, candidates: FloatArray, multiples: Sequence[float] = (1.0,)
     ) -> IntArray:
-        """Compute the users to add or remove until each cap is best, in steps, shape (n, c); rounded down for each."""
-        distances = np.zeros((len(scales), candidates.size))
+        """Compute the users to add or remove until each cap is best, in steps, shape (n, c), at most `MAX_DISTANCE`.
+
+        Line i has every user ``multiples[i]`` times there. Each distance is rounded down.
+        """
+        distances = np.zeros((len(multiples), candidates.size))
         cumulated_users = np.concatenate(([0], np.cumsum(histogram.users)))
         for j, h in enumerate(candidates):
             cap = int(h)
@@ -301,7 +303,7 @@ class CapMean(MeanCondition):
             a = np.concatenate(([0], np.cumsum(histogram.users[:num_sizes_upto] * added_shares)))
             users_below = cumulated_users[: cap_index + 1] * RESOLUTION
             users_above = (cumulated_users[-1] - cumulated_users[[cap_index, num_sizes_upto]]) * RESOLUTION
-            for i, scale in enumerate(scales):
+            for i, scale in enumerate(multiples):
                 a_below, q, m_below = a[: cap_index + 1] * scale, users_above * scale, users_below * scale
                 distance_too_high = distance_if_too_high(a_below, m_below, added_shares[:cap_index], q[0], k)
                 distances[i, j] = max(distance_too_high, distance_if_too_low(a[-1] * scale, q[1], k))

@@ -7,7 +7,7 @@ over users at or below h, q the users above, E = sum_l (s_l - h)_+ the rows that
 
     F' n_h^3 / 2 = h S - A rho E (S^2 + q S2) / n - A (1 - rho) q n_h / 2.
 
-No rule that keeps to this condition can be steady. E and n have the weight of a user's rows, without a limit: one user
+No rule that keeps to this condition can be steady. E and n have the weight of a user's rows, without a limit. One user
 with 10,000 rows among 1,000 with ten makes up half of the table, and the best cap is then that of another table. So two
 public functions of one user's count take the place of what is not bounded.
 
@@ -22,8 +22,8 @@ public functions of one user's count take the place of what is not bounded.
   between 0 and 1 to a query whose target h / (A D_h) is public.
 
 The two err on different sides, and together by little. Over the six samples and two larger tables, of 100 to 100,000
-users each, the best bound by this condition has at most 1.28 times the error of the best bound; one that takes rows as
-independent up to 4.4 times. The costs of draws, and other reaches, are in `benchmarks/private.py`.
+users each, the best bound by this condition has at most 1.28 times the error of the best bound. A condition that takes
+rows as independent has up to 4.4 times. The costs of draws, and other reaches, are in `benchmarks/private.py`.
 
 Smooth weights are the plain ones, min(h, s) / n_h. The best weights of all have a constant beside the threshold, which
 is as private as it is; see `dpcore.mean.models.CountsOnly.coefficients`.
@@ -50,10 +50,14 @@ REACH = 2
 times as much: fewer users move the sum as far."""
 
 TABLE_POWER = 2.5
-"""Of the weights of small candidates, `dpcore.private_choice.choice.SmallFirst`: larger than for other bounds, as fewer
-users move the sum far. Above 2 the mean square of the error is finite whatever the public maximum. For 1,000 users of
-the samples the mean error is 7 % above the least at an epsilon of the choice of 0.1 and 3 % at 0.5, at a power of 1.5
-16 and 8 %; for 100 users 21 and 4 %, at 1.5 16 and 7 %."""
+"""Power of the weights of small candidates, `dpcore.private_choice.choice.SmallFirst`. It is larger than for other
+bounds, as fewer users move the sum far. Above 2 the mean square of the error is finite for every public maximum. Mean
+error above the least, in the samples, at an epsilon of the choice of 0.1 and 0.5:
+
+    1,000 users, power of 2.5   7 %  3 %
+    1,000 users, power of 1.5  16 %  8 %
+    100 users, power of 2.5    21 %  4 %
+    100 users, power of 1.5    16 %  7 %"""
 
 
 @dataclass(frozen=True)
@@ -175,7 +179,7 @@ class TableSmooth(TableCondition):
 
 
 Condition = CountCondition | TableSmooth | TableCap
-"""What makes a number the best one."""
+"""The condition that makes a number the best one."""
 
 
 def compute_least_error(condition: Condition, histogram: ContributionHistogram, scale: float = 1.0) -> float:

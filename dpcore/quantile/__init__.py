@@ -1,6 +1,5 @@
 """Quantiles of user-weighted values by the exponential mechanism: bounds on rows per user, weights, errors."""
 
-from dpcore.quantile.distribution import QuantileOutput
 from dpcore.quantile.mechanism import (
     QuantileProblem,
     compute_subsample_errors,
@@ -9,4 +8,4 @@ from dpcore.quantile.mechanism import (
     standard_error,
 )
 from dpcore.quantile.parameters import choose_defaults
-from dpcore.quantile.rows import WeightKind
+from dpcore.quantile.rows import QuantileOutput, WeightKind

@@ -1,7 +1,7 @@
 """Base distributions of a private quantile: where the answer is looked for before the data speak.
 
-The paper's bases have a density and no atoms; between two neighbouring ``breaks`` it has one form, so that masses are
-computed from lengths and local densities, never as differences of two numbers near 1. Programs pick one of several
+The paper's bases have a density and no atoms. Between two neighbouring ``breaks`` the density has one form. So masses
+are computed from lengths and local densities, never as differences of two numbers near 1. Programs pick one of several
 candidates: `CandidateBase` has atoms only.
 
 Source: the nu of Epasto et al. 2020, appendix B.

@@ -9,12 +9,12 @@ with weights c that sum to 1, W the largest total weight of one user, and a base
 a step function, so the density is known in closed form between neighbouring values: nothing here uses a grid.
 
 Where a user may be added or removed, the score is not divided by the total weight: |sum_i w_i (1{y >= y_i} - q)|
-with w the rows' weights before that division. The terms of one user lie between -q h and (1 - q) h, so that they move
-the score by at most h max(q, 1 - q), against h where only their values change. So the same draw has two guarantees:
-epsilon by replacement is epsilon max(q, 1 - q) by addition, and neither answer is better than the other.
-A cap keeps a random subsample of the rows, and whoever releases draws their own: the figures of a cap are averages
-over several random subsamples, with their standard error.
-F is the unweighted empirical distribution function: the error of an answer y is |F(y) - q|.
+with w the rows' weights before that division. The terms of one user lie between -q h and (1 - q) h. So they move the
+score by at most h max(q, 1 - q), against h if only their values change. So the same draw has two guarantees: epsilon by
+replacement is epsilon max(q, 1 - q) by addition, and neither answer is better than the other. A cap keeps a random
+subsample of the rows, and whoever releases draws their own: the figures of a cap are averages over several random
+subsamples, with their standard error. F is the unweighted empirical distribution function: the error of an answer y is
+|F(y) - q|.
 
 The steps under one bound, and what each keeps true (the invariant):
 
@@ -44,10 +44,9 @@ from dpcore.common.checks import Problems
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram, FloatArray
-from dpcore.data.totals_per_user import expand_rows
+from dpcore.data.binned_values import expand_rows
 from dpcore.dataset import Values
 from dpcore.quantile.base_distribution import Base, CandidateBase
-from dpcore.quantile.distribution import QuantileOutput
 from dpcore.quantile.programs import (
     BIGQUERY_ROWS,
     TREE_PROGRAMS,
@@ -57,7 +56,7 @@ from dpcore.quantile.programs import (
     permute_and_flip,
     simulate_tree,
 )
-from dpcore.quantile.rows import Rows, ThinRows, WeightKind, choose_num_subsamples
+from dpcore.quantile.rows import QuantileOutput, Rows, ThinRows, WeightKind, choose_num_subsamples
 
 NEIGHBOURS = (Neighbours.REPLACE_VALUES, Neighbours.ADD_OR_REMOVE_USER)
 """The relations with a guarantee."""
@@ -79,7 +78,7 @@ MAX_SUBSAMPLES = 10_000
 _ROWS_OF_SUBSAMPLES = 4_000_000  # Rows times subsamples.
 
 
-_PROGRAM_ASSUMPTIONS = {
+PROGRAM_ASSUMPTIONS = {
     Program.BEST: (
         "The mechanism that errs least on these values leaks, as such a bound does, unless they are public; a tree's "
         "errors are averages over simulated releases",
@@ -101,7 +100,7 @@ def list_assumptions(neighbours: Neighbours, program: Program = Program.BEST) ->
     return (
         f"Neighbouring data sets differ in {_PROTECTED_TEXTS[neighbours]}",
         *_COMMON_ASSUMPTIONS,
-        *_PROGRAM_ASSUMPTIONS.get(program, ()),
+        *PROGRAM_ASSUMPTIONS.get(program, ()),
     )
 
 
@@ -338,10 +337,10 @@ def _simulate(problem: QuantileProblem, bound: float) -> tuple[FloatArray, Float
     base_ends = float(problem.base.breaks[0]), float(problem.base.breaks[-1])
     # A row of a user is counted on every one of the four levels.
     noise_scale = 4.0 * sensitivity_rows / problem.epsilon
-    answers = simulate_tree(problem.rows, base_ends, problem.quantile, noise_scale, max_rows)
+    simulated_answers = simulate_tree(problem.rows, base_ends, problem.quantile, noise_scale, max_rows)
     ordered_values = problem.rows.ordered_values
-    shares_below = np.searchsorted(ordered_values, answers, side="right") / ordered_values.size
-    return answers, np.abs(shares_below - problem.quantile)
+    shares_below = np.searchsorted(ordered_values, simulated_answers, side="right") / ordered_values.size
+    return simulated_answers, np.abs(shares_below - problem.quantile)
 
 
 def _simulate_output(problem: QuantileProblem, bound: float) -> QuantileOutput:

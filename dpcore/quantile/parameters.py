@@ -40,7 +40,7 @@ MAX_QUANTILES = 5
 PUBLIC_ROWS = 1_000_000
 """Number of rows that `RankBound` assumes if it is private."""
 LARGEST_VALUE = 1e12
-"""Of the ends of the base distribution."""
+"""Largest size of an end of the base distribution."""
 
 
 class BaseKind(Option):

@@ -29,8 +29,8 @@ WEIGHTED_PROGRAMS = (Program.PYTHON, Program.BEST)
 """The programs with smooth weights, and with a guarantee if only values change. The others bound rows of users who come
 and go."""
 BEST_OF = (Program.BEST, Program.OPENDP, Program.PIPELINEDP)
-"""The mechanisms that the best known one is picked from: the exponential one on the whole line, permute-and-flip, and,
-for bounded rows of users who come and go, the tree, which serves all quantiles with the whole of epsilon."""
+"""The mechanisms that the best known one is picked from: the exponential one on the whole line, permute-and-flip, and
+the tree. The tree is for bounded rows of users who come and go; it serves all quantiles with the whole of epsilon."""
 TREE_PROGRAMS = (Program.PIPELINEDP, Program.BIGQUERY)
 """The programs whose error is simulated."""
 BIGQUERY_ROWS = 5

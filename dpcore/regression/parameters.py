@@ -72,7 +72,7 @@ class RegressionParameters(Parameters):
     variance_source: ResidualVarianceSource = of_data.choice(
         ResidualVarianceSource.ORDINARY, "Variance of a label around the model, σ²"
     )
-    """Where σ² comes from. An estimate from labels is as private as they are."""
+    """The source of σ². An estimate from labels is as private as they are."""
     residual_variance: float | None = of_data.number(
         None,
         "σ²",

@@ -171,8 +171,8 @@ MAX_FEATURES = 50
 class RegressionProblem(ByDigest):
     """The question: estimate the coefficients of a linear model from private labels with epsilon-DP.
 
-    The total variance adds up variances of coefficients, each in (unit of the label / unit of its
-    feature)^2, so the best estimator depends on the features' units; nothing is rescaled here.
+    The total variance adds up variances of coefficients, each in (unit of the label / unit of its feature)^2. So the
+    best estimator depends on the features' units, and nothing is rescaled here.
 
     Attributes:
         features: X, finite, full column rank, shape (num_rows, num_features), each column in its own unit.

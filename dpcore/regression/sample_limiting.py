@@ -1,8 +1,8 @@
 """Sample limiting, which people use today: ordinary least squares on at most h random rows of each user.
 
 The draw is made before the labels are seen, so the noise is exactly that of the drawn rows. The cost of a cap is an
-expectation over draws, estimated from a few of them that are the same for all caps: a user's rows are put in
-a random order and the first h are kept.
+expectation over draws, estimated from a few draws that are the same for all caps. A draw puts a user's rows in a random
+order and keeps the first h.
 
 Source: Epasto et al. 2020, section 5.2.
 """
@@ -79,7 +79,7 @@ class CapCurve:
 
     @property
     def variances(self) -> FloatArray:
-        """Return the mean total variance."""
+        """Return sampling plus privacy variance at each cap, the mean of what was drawn."""
         return np.asarray(self.sampling_variances + self.privacy_variances)
 
     @property

@@ -1,12 +1,12 @@
 """The best matrix C, exactly and fast: Newton on the dual, then a growing set of entries; certified at every step.
 
 1. Newton's method on the dual (`dual`). Where sampling noise counts it ends here, at once.
-2. Where privacy noise rules, C is sparse (about one entry per user). The entries that a smoothed dual points
-   to are solved exactly with Clarabel; its multipliers M price all other entries, those above their user's multiplier
-   enter, and so on until the gap closes.
+2. Where privacy noise rules, C is sparse (about one entry per user). Clarabel solves exactly for the entries that a
+   smoothed dual points to. Its multipliers M price all other entries, and those above their user's multiplier enter.
+   This repeats until the gap closes.
 
-Every C is made feasible by C + (I - C X)(X^T X)^-1 X^T and every M gives a lower bound (`dual`), so a search
-that is stopped returns the best C so far with what is proved of it.
+Every C is made feasible by C + (I - C X)(X^T X)^-1 X^T, and every M gives a lower bound (`dual`). So a search that is
+stopped returns the best C so far with its proved gap.
 
 Source: the problem is Epasto et al. 2020, theorem 6, who hand it to SCS through CVXPY; the method is ours.
 """

@@ -125,7 +125,7 @@ class _Area:
         if axis.scale is Scale.NAMES:
             indices = [self.category_names.index(str(value)) for value in np.asarray(values)]
             return (np.array(indices) + 0.5) * length / len(self.category_names)
-        numbers, ends = np.asarray(values, dtype=np.float64), np.array(axis.limits)
+        numbers, ends = np.asarray(values, dtype=np.float64), np.array(axis.limits, dtype=np.float64)
         if axis.scale is Scale.LOG:
             numbers, ends = np.log(np.where(numbers > 0.0, numbers, np.nan)), np.log(ends)
         return np.asarray((numbers - ends[0]) / (ends[1] - ends[0]) * length)

@@ -371,9 +371,9 @@ def _write_count_call(
 
 _HEADER_TEMPLATE = '''"""{title}: a choice made with Sweet Spot {version} on {made}, computed again.
 
-Run this file with a Python that Sweet Spot is installed in, or put it into the folder of Sweet Spot's README and run it
-there with the Python of .venv. It writes its figures into the folder that it is run in. Cells begin with "# %%":
-editors and Jupyter (with jupytext) open it as a notebook.
+Run this file with a Python that has Sweet Spot installed. You can also put it into the folder of Sweet Spot's README
+and run it there with the Python of .venv. It writes its figures into the folder that you run it in. Cells begin with
+"# %%": editors and Jupyter (with jupytext) open it as a notebook.
 
 {label}
 """'''

@@ -110,7 +110,7 @@ def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
 
 
 def choose_axis_limits(histogram: ContributionHistogram) -> tuple[float, float]:
-    """Choose the ends of the bound's axis, which no setting moves."""
+    """Return the ends of the bound's axis: 1 and a multiple of the largest size; no setting moves them."""
     return 1.0, float(min(histogram.max_size * AXIS_FACTOR, MAX_SIZE))
 
 
@@ -151,7 +151,7 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, provenance: Provenance)
         best_bound=best_choice.max_total or None,
     )  # fmt: skip
     return Plot(
-        "start-tradeoff", "What a bound throws away, and the noise it needs",
+        "start-tradeoff", "Dropped rows and noise of each bound",
         "As the bound grows, fewer rows are lost and more noise is needed.",
         Axis("bound", "rows per user", choose_axis_limits(histogram), number_format=",.3~r"),
         Axis("error of the count", "share of it", (0.001, 10.0), number_format=".2~%"),
@@ -199,11 +199,11 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     bound_number = Number("Sweet spot", rows_text, "per user", value=best_choice.max_total, **bound_options)
     error_text = wording.percent(error_share)
     error_number = Number("Error", error_text, "of the count", value=error_share, unit="share of the count")
-    part_errors = {BIAS: best_choice.errors.bias, NOISE: best_choice.errors.mean_noise}
-    part_shares = {name: float(error) / num_rows for name, error in part_errors.items()}
+    errors_by_part = {BIAS: best_choice.errors.bias, NOISE: best_choice.errors.mean_noise}
+    shares_by_part = {name: float(error) / num_rows for name, error in errors_by_part.items()}
     return replace(
         answer, headline=standard.instruct_to_cap(rows_text), numbers=(bound_number, error_number),
-        near_optimal=near_optimal_text, error_parts=build_error_parts(part_shares, wording.percent),
+        near_optimal=near_optimal_text, error_parts=build_error_parts(shares_by_part, wording.percent),
         relative_error=RelativeError(error_share, "the count"),
     )  # fmt: skip
 

@@ -310,10 +310,10 @@ def _compute_slopes(
 def certify(problem: TotalProblem, bound: float) -> Certificate:
     """Return the error at T beside a lower bound for every T >= 0, by subgradients recomputed from the totals.
 
-    With g the slope to the left of T, no smaller bound errs less than J(T) - max(g, 0) T; with g the slope to
-    its right, no larger one up to max x errs less than J(T) + min(g, 0) (max x - T), and beyond max x only
-    noise grows. Where the error falls toward one side, a second point on that side (the next whole number
-    where only whole bounds are allowed) does the same for all that lies beyond it.
+    With g the slope to the left of T, every smaller bound has an error of at least J(T) - max(g, 0) T. With g the slope
+    to its right, every larger one up to max x has at least J(T) + min(g, 0) (max x - T). Beyond max x only noise grows.
+    Where the error falls toward one side, a second point on that side (the next whole number where only whole bounds
+    are allowed) does the same for all that lies beyond it.
     """
     if problem.noise.is_discrete:
         return _certify_whole(problem, bound)

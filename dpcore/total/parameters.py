@@ -32,12 +32,12 @@ from dpcore.total import nonnegative, strategies
 from dpcore.total.nonnegative import TotalProblem
 
 HIGHEST_RANGE = (1e-6, 1e15)
-"""Of a public maximum of a total."""
+"""Range of a public maximum of a total."""
 DELTA_RANGE = (1e-15, 0.5)
 """The exact Gaussian noise was checked over this range."""
 
 ASSUMPTIONS = (
-    f"Neighbouring data sets: {nonnegative.NEIGHBOURS.value}. That user changes the bounded sum by at most the bound",
+    f"Neighbouring data sets: {nonnegative.NEIGHBOURS.value}. This user changes the bounded sum by at most the bound",
     "Every further release needs its own budget",
     "The errors are averages over the noise alone; the distribution of contributions is arbitrary",
     "The bound is public. If it was computed from private data, ε does not cover that",
@@ -51,7 +51,7 @@ ASSUMPTIONS_ON_RELEASE = (
 """The assumptions on a DP release."""
 
 SIGNED_ASSUMPTIONS = (
-    f"Neighbouring data sets: {nonnegative.NEIGHBOURS.value}. That user changes the sum by at most max(|L|, |U|)",
+    f"Neighbouring data sets: {nonnegative.NEIGHBOURS.value}. This user changes the sum by at most max(|L|, |U|)",
     *ASSUMPTIONS[1:3],
     "L and U are public. If they were computed from private data, ε does not cover that",
 )

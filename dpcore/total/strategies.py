@@ -181,7 +181,7 @@ PAPER = "Amin et al. 2019"
 USERS, MEDIAN_ROWS, MEAN_ROWS = 138_493, 68, 144.4
 """MovieLens 20M, as its makers describe it."""
 SPREAD = math.sqrt(2.0 * math.log(MEAN_ROWS / MEDIAN_ROWS))
-"""Of the logarithm of a log-normal law with that median and mean."""
+"""Standard deviation of the logarithm of a log-normal law with that median and mean."""
 EPSILONS = tuple(float(x) for x in np.geomspace(1e-6, 1.0, 13))
 
 

@@ -1,9 +1,9 @@
 """Bounds on the rows of a user in a training, and the noise of all its steps.
 
-Each method bounds the rows of a user before gradients are summed, and so how far one user can move the sum. Weights
-are not divided by their sum: where counts are private, that sum moves with a user, and a mean divided by it can move
-by up to twice the largest share even where one user is only added. So the sum of gradients gets the noise, and the
-sum of weights is public, or gets noise of its own (`account`).
+Each method bounds the rows of a user before gradients are summed, and so how far one user can move the sum. Weights are
+not divided by their sum. If counts are private, that sum moves with a user. A mean divided by it can move by up to
+twice the largest share, even if one user is only added. So the sum of gradients gets the noise, and the sum of weights
+is public, or gets noise of its own (`account`).
 
 All steps, and the sum of weights where it is private, are one Gaussian mechanism. A sequence of Gaussian mechanisms,
 each chosen in the light of those before, with sensitivities Δ_k and standard deviations σ_k is exactly as private as
@@ -120,9 +120,9 @@ def compute_smooth_weights(sizes: IntArray, bound: float) -> FloatArray:
 def draw_ranks(rows: ClassifierRows, seed: int, run_numbers: Sequence[int]) -> IntArray:
     """Rank each user's rows 0, 1, 2 … in a random order, anew for every run, shape (num_rows, runs).
 
-    A cap of h keeps ranks below h. The order of a run depends on seed and number of the run alone, and a user's
-    order on no other user's presence in distribution, so that a cap drawn here is as private as one drawn in
-    advance.
+    A cap of h keeps ranks below h. The order of a run depends only on the seed and the number of the run. In
+    distribution, a user's order does not depend on other users' presence. So a cap drawn here is as private as one
+    drawn in advance.
     """
     ranks = np.empty((rows.num_rows, len(run_numbers)), dtype=np.int64)
     for run_index, run_number in enumerate(run_numbers):
@@ -139,8 +139,8 @@ def get_gradient_sensitivity(neighbours: Neighbours) -> float:
 def compute_weight_sensitivity(neighbours: Neighbours, bound: float) -> float:
     """Return the most that the sum of weights moves, in rows: 0 where it is public.
 
-    A user weighs min(h, s) with s at least 1: a user who comes adds at most h; one who is replaced keeps at
-    least min(h, 1), so that averages (h at most 1) have a sum that does not move.
+    A user weighs min(h, s) with s at least 1. A user who is added adds at most h. One who is replaced keeps at least
+    min(h, 1), so averages (h at most 1) have a sum that does not move.
     """
     if neighbours is Neighbours.ADD_OR_REMOVE_USER:
         return bound
@@ -225,7 +225,7 @@ def _find_sampled_multiplier(mechanism: Mechanism, weight_multiplier: float, ful
 NUM_USERS_SHARE = 0.03
 """Share of the budget for a private number of users, in a descent by the rule."""
 COUNT_SHARE = 0.03
-"""Likewise for counting the users within the bound in every step."""
+"""Share of the budget for counting the users within the bound in every step."""
 
 
 @dataclass(frozen=True)
@@ -266,9 +266,9 @@ def split_budget(neighbours: Neighbours, bound_follows: bool) -> tuple[float, fl
 def plan_rule_noise(mechanism: Mechanism, bound_follows: bool) -> RulePlan:
     """Compute the least noise at which all gradients, all counts and the number of users are (ε, δ)-DP together.
 
-    The bound of a step may depend on everything that was released before: the account rests on the ratio of a
-    user's effect on a sum to its noise, which is the same at every bound. A user within the bound or beyond it moves
-    a count, less half of all, by half of what a user moves a sum over the bound; and the number of users by one.
+    The bound of a step may depend on all earlier releases. The account uses the ratio of a user's effect on a sum to
+    its noise, which is the same at every bound. A user within the bound or beyond it moves a count, less half of all,
+    by half of what a user moves a sum over the bound; and the number of users by one.
 
     Args:
         mechanism: Of a first look at a share of the users, the noise is that share of it, and no privacy.

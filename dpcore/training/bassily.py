@@ -7,9 +7,9 @@ replacement; m times their gradient and noise; m² steps; the last iterate:
     θ ← Π_C(θ - η(t) (m ∇l'(θ, M_j) + N(0, σ² I)))    for t = 1 … m² - 1,
 
 L the Lipschitz constant of a user's loss, here the largest user's weight W, and ‖C‖ the radius of C. Its privacy rests
-on advanced composition and on the amplification of drawing one user in m, with constants that are far from tight, and
-on ε that is not much above 1; the paper's table 2 has 30 to 50, and δ = 0.1, where it protects nobody. It is here to
-compare with that table, for nothing else: a step costs as much as a run has columns, and there are m² of them.
+on advanced composition and on the amplification of drawing one user in m, with constants that are far from tight. It
+also needs ε that is not much above 1. The paper's table 2 has 30 to 50, and δ = 0.1, where it protects nobody. It is
+here to compare with that table, for nothing else: a step costs as much as a run has columns, and there are m² of them.
 
 The formulae are recalled from Bassily et al., whose text could not be had to check them against; Epasto et al. cite
 it. That paper prints neither the algorithm nor the start, the step size, the norm of C or which iterate it takes.

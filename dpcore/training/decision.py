@@ -129,8 +129,8 @@ def _draw_more_splits(previous: Experiment, seed: int, max_splits: int) -> list[
 def choose_answer(table: Table, close_table: Table | None = None, is_public: bool = False) -> BestCell | None:
     """Choose the cell that answers, of least mean loss or of followed clipped sums; None before the first run.
 
-    It is the method of the smallest mean loss, unless followed clipped sums are within one standard error of
-    it, run by run: they need no choice of a bound by these curves, which ε would not cover.
+    It is the method of the smallest mean loss, unless followed clipped sums are within one standard error of it, run by
+    run. They need no choice of a bound by these curves, which ε would not cover.
 
     Args:
         table: The runs of all methods.

@@ -4,15 +4,15 @@ One step adds up every row's gradient, clipped and weighted so that no user move
 Gaussian noise, and goes down. Steps and step size are as entered, or by the rule of `mechanism`, with a bound that is
 fixed, or follows a private quantile of users' norms.
 
-Clipping the users' summed gradients at h costs a bias of at most one bound for each user that is clipped, if all pull
-one way, and noise of κ √d bounds. The two balance where about κ √d users are clipped, whatever the data: so the bound
-goes to the quantile that leaves `CLIPPED_USERS` times as many above it. In every step the users within the bound are
-counted, with noise of their own, and the bound moves by the ratio of the target and the count. It starts near where the
-best fixed bounds were, which grow with the root of users over noise.
+Clipping the users' summed gradients at h costs noise of κ √d bounds, and a bias of at most one bound for each clipped
+user, if all pull one way. The two balance where about κ √d users are clipped, whatever the data: so the bound goes to
+the quantile that leaves `CLIPPED_USERS` times as many above it. In every step the users within the bound are counted,
+with noise of their own, and the bound moves by the ratio of the target and the count. It starts near where the best
+fixed bounds were, which grow with the root of users over noise.
 
 Everything about a step by the rule is divided by its bound, which may therefore depend on all that was released before
-(`account`). A bound below one row shortens single rows, too: the model then minimises a loss that is linear far out,
-and a target that is nearer to one voice per user than to one per row.
+(`account`). A bound below one row shortens single rows, too. The model then minimises a loss that is linear far out,
+and its target is nearer to one voice per user than to one per row.
 
 Source: Andrew, Thakkar, McMahan and Ramaswamy 2021, whose bound moves by a fixed rate toward a quantile chosen by hand.
 """
@@ -53,7 +53,7 @@ def _cut_into_blocks(rows: ClassifierRows, num_runs: int) -> list[_UserBlock]:
     """Cut users into blocks of about `BLOCK` entries of a rows × runs matrix, each of whole users.
 
     One sparse matrix takes the slopes of a block's rows to the sums of its users, with no array of rows × features ×
-    num_runs: ten times as fast as adding up feature by feature at 7 features and 50 runs.
+    num_runs. This is ten times as fast as adding up feature by feature at 7 features and 50 runs.
     """
     from scipy.sparse import coo_array
 
@@ -84,9 +84,9 @@ MAX_LOG_CHANGE = 0.3
 BOUND_RANGE = (1e-3, 100.0)
 
 Gradient = Callable[[FloatArray, FloatArray, FloatArray | None], tuple[FloatArray, FloatArray | None]]
-"""From θ, shape (d, runs), the bound of each run, and who takes part (1 or 0, shape (num_users, runs), None:
-everybody) to the bounded sum of gradients, shape of θ, and the number of users within the bound, shape (runs,), or
-None."""
+"""Takes θ, shape (d, runs), the bound of each run, and who takes part (1 or 0, shape (num_users, runs), None:
+everybody). Returns the bounded sum of gradients, shape of θ, and the number of users within the bound, shape (runs,),
+or None."""
 
 
 def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, num_runs: int) -> Gradient:
@@ -122,8 +122,8 @@ def choose_quantile(unit_noise: float, num_features: int, num_users_by_run: Floa
 
 DirectionAndShare = tuple[FloatArray, FloatArray | None]
 Direction = Callable[[FloatArray, FloatArray, int], DirectionAndShare]
-"""From θ, shape (d, runs), the bound of each run, and the number of the step to the noisy sum of gradients over the
-bound, shape of θ, and the noisy share of users within the bound, shape (runs,), or None for a fixed bound."""
+"""Takes θ, shape (d, runs), the bound of each run, and the number of the step. Returns the noisy sum of gradients over
+the bound, shape of θ, and the noisy share of users within the bound, shape (runs,), or None for a fixed bound."""
 
 
 def descend_by_rule(

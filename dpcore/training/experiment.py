@@ -97,7 +97,7 @@ class Experiment:
 
     @cached_property
     def key(self) -> tuple[object, ...]:
-        """Return all that the table depends on, to recognise a table of this experiment."""
+        """Return what identifies this experiment's table: digests of rows, mechanism, cells, number of runs, seed."""
         digests = tuple(side_rows.digest for split in self.splits for side_rows in split)
         return (digests, self.mechanism, self.cells, self.num_runs, self.seed)
 
@@ -205,7 +205,7 @@ class SplitSummary(Summary):
 
 
 def _compute_student_quantile(degrees_of_freedom: IntArray) -> FloatArray:
-    """Return Student's quantile of a 95 % interval; NaN without a degree of freedom."""
+    """Return Student's quantile of a 95 % interval, in the shape of the degrees of freedom; NaN at 0 of them."""
     from scipy.special import stdtrit
 
     quantiles = stdtrit(np.maximum(degrees_of_freedom, 1), 0.5 + CONFIDENCE / 2.0)
@@ -215,8 +215,8 @@ def _compute_student_quantile(degrees_of_freedom: IntArray) -> FloatArray:
 def summarise_splits(run_values: FloatArray, experiment: Experiment) -> SplitSummary:
     """Return means and errors of a number of every run, the runs along the last axis; NaN marks a run not done.
 
-    The splits share users, so that their means are no independent draws: the variance of their mean is taken as
-    (1/S + held out / trained on) times that between them.
+    The splits share users, so their means are not independent draws. The variance of their mean is taken as (1/S + held
+    out / trained on) times that between them.
 
     Source: Nadeau and Bengio 2003, Inference for the generalization error, equation 7, for the correction.
     """
@@ -300,7 +300,7 @@ class References:
 def compute_references(experiment: Experiment, should_stop: ShouldStop = never) -> References | None:
     """Compute scores of training without privacy, of the best constant, and without noise; return None if stopped.
 
-    On a large table the descent without noise is run on the first split alone: on every other split its scores are
+    On a large table the descent without noise is run on the first split alone. On every other split its scores are
     those without privacy, plus the difference between the two on the first split.
 
     Returns:
@@ -453,7 +453,7 @@ def _fill_batch(
     draw_ranks_once: Callable[..., IntArray],
     should_stop: ShouldStop,
 ) -> bool:
-    """Train the runs of some cells and write their scores into ``scores``; return False if it was stopped.
+    """Train the runs of some cells and write their scores into ``scores``, as `Table.scores`; return False if stopped.
 
     Cells of output perturbation come one at a time.
     """

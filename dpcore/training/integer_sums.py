@@ -17,8 +17,8 @@ used here σ is above 10⁵, and what is added is below a millionth of ε and δ
 Gradients are integers, so that a user contributes the same integer whoever else is in the data. They are rounded
 before they are summed, toward 0 onto a public grid, so that a user's sum is an integer vector no longer than the
 bound. Everything about a row is computed from its own numbers by single operations that IEEE 754 defines to the last
-digit (sums, products, roots, column by column), never by a matrix product or a library's vectorised exponential,
-whose last digit may depend on where in an array a row is.
+digit (sums, products, roots, column by column). A matrix product or a library's vectorised exponential is never used,
+as its last digit may depend on the row's position in an array.
 """
 
 from __future__ import annotations

@@ -3,18 +3,18 @@
 The rule for steps and step size looks at no private data but the number of users, which is paid for. All T steps
 together are one Gaussian (`account`), so that their number costs nothing: noise of a step is √T times that of one
 release. The distance that the descent travels is what costs. With every step divided by the bound h, the noise of one
-step has standard deviation κ √T on each coordinate, and momentum m carries it on by 1 / (1 - m) steps. Where the loss
-is flat, T steps of length η leave noise of norm η κ √d T / (1 - m) on θ: the rule travels until that is `NOISE_NORM`,
+step has standard deviation κ √T on each coordinate. Momentum m carries it on by 1 / (1 - m) steps. Where the loss is
+flat, T steps of length η leave noise of norm η κ √d T / (1 - m) on θ. The rule travels until this norm is `NOISE_NORM`,
 and no faster than is stable on the sum of all users' losses. Many users are so given all the way to the minimum, few
 are stopped early.
 
 That length is right where the minimum is near. Where it is far, noisy gradients still point one way after a third of
-all steps: their fading mean is then longer than noise would make it, and steps grow, up to `MAX_GROWTH` times, as
-long as it is. Gradients are released anyway, with noise of a size that is public, so that this costs no privacy.
+all steps. Their fading mean is then longer than under noise alone, and steps grow, up to `MAX_GROWTH` times, while this
+lasts. Gradients are released anyway, with noise of a size that is public, so that this costs no privacy.
 
-The model is a mean of all iterates with weights that rise with their number, and that forgets what was before while
-noisy gradients point one way: near the minimum noise has a third less variance in it than in the mean of the last
-half, and where the descent is still under way it lies nearer to its end. It costs no privacy, either.
+The model is a mean of all iterates with weights that rise with their number. It forgets earlier iterates while noisy
+gradients point one way. Near the minimum, noise has a third less variance in it than in the mean of the last half.
+Where the descent is still under way, it lies nearer to the end. It costs no privacy, either.
 
 The constants were chosen on generated data and samples, on no data of the person who trains.
 """

@@ -1,9 +1,9 @@
 """The best model without privacy, and output perturbation, the baseline.
 
 Output perturbation minimises exactly with a penalty, then adds noise to the minimiser once. The sum of weighted
-losses plus μ/2 |θ|² is μ-strongly convex. A user adds a convex function whose gradient has norm at most h, so that
-the minimiser moves by at most h / μ, twice that where a user is replaced (Chaudhuri, Monteleoni, Sarwate 2011, lemma
-7, for users instead of rows). μ follows from no data, also where steps of the other methods are entered.
+losses plus μ/2 |θ|² is μ-strongly convex. A user adds a convex function whose gradient has norm at most h. So the
+minimiser moves by at most h / μ, or twice that if a user is replaced (Chaudhuri, Monteleoni, Sarwate 2011, lemma 7, for
+users instead of rows). μ follows from no data, also where steps of the other methods are entered.
 
 Gaussian objective perturbation is not offered: its analysis is for losses of one margin per person, and a user with
 two rows has a loss of two margins.

@@ -53,7 +53,7 @@ class TrainingParameters(Parameters):
     neighbours: Neighbours = public.choice(
         Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", RELATIONS, as_list=True, width=190, place=LINE
     )
-    """What privacy hides about a user. The number of rows of each user is public only if neighbours change values."""
+    """The part of a user's data that privacy hides. Row counts of users are public only if neighbours change values."""
     loss: LossKind = public.choice(LossKind.LOGISTIC, "Loss", as_list=True)
     """The loss of a row, whose mean the training minimises."""
     positive_above: float = of_data.number(

@@ -4,9 +4,8 @@ Sums of integers are exact, and discrete Gaussian noise on them has the account 
 (`integer_sums`): a release has the noise of the curves.
 
 Under a cap the rows are drawn once, before the first step, at most h of each user, each user's from random bits
-of its own. Whatever bits the others had, a user then moves every sum by at most as much as rows of weight 1
-can, which is the same as under smooth weights; and a guarantee that holds for each draw of the others holds on
-average over their draws.
+of its own. For any bits of the others, a user then moves every sum by at most as much as rows of weight 1 can, as under
+smooth weights. A guarantee that holds for each draw of the others holds on average over their draws.
 """
 
 from __future__ import annotations
@@ -59,8 +58,8 @@ class Model:
 def draw_rows(rows: ClassifierRows, cap: float) -> ClassifierRows:
     """Draw at most ``cap`` rows of each user by the operating system's random bits; the order of rows stays.
 
-    A user with no more rows keeps all. Two rows share their 64 bits with a chance below 1e-8 even where one
-    user has half a million; then the first of them is kept, which favours a row and costs no privacy.
+    A user with no more rows keeps all. Two rows share their 64 bits with a chance below 1e-8, even if one user has half
+    a million. The first of them is then kept, which favours a row and costs no privacy.
     """
     random_keys = np.frombuffer(secrets.token_bytes(8 * rows.num_rows), dtype=np.uint64)
     drawn_mask = rank_within_users(rows.user_codes, random_keys) < cap
@@ -324,8 +323,8 @@ class _Release:
         """Release the minimiser of the penalised sum of losses, on a grid, with noise once.
 
         The objective is μ-strongly convex, so that the minimiser lies within |g| / μ of the point whose gradient is
-        g. The search ends where that is small enough, on any data, so that no failure reveals anything about them;
-        the sensitivity has twice the slack in it, and √d for rounding to the nearest step.
+        g. The search ends where that is small enough, on any data, so no failure reveals anything about them. The
+        sensitivity has twice the slack in it, and √d for rounding to the nearest step.
         """
         rows, mechanism, bound = self.rows, self.mechanism, self.cell.bound
         unit_noise = account.plan_rule_noise(mechanism, False).unit_noise

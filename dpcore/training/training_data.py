@@ -221,10 +221,9 @@ class TrainingGenerator:
     """The population from which rows are generated.
 
     Users' sizes follow a discrete Pareto law: P(s > k) = (k + 1)^-α, cut at ``max_rows``. Features are uniform
-    on [-1, 1], beside an intercept. A label is 1 with probability 1 / (1 + e^-(θ*·x + u)), with x scaled to
-    norm at most 1, all informative entries of θ* of the same size ``signal`` with alternating signs, and u a
-    user's own effect, normal of standard deviation ``user_effect``, times the square root of the user's size
-    over the median size.
+    on [-1, 1], beside an intercept. A label is 1 with probability 1 / (1 + e^-(θ*·x + u)), with x scaled to norm at
+    most 1. All informative entries of θ* have the same size ``signal`` with alternating signs. A user's own effect u is
+    normal of standard deviation ``user_effect``, times the square root of the user's size over the median size.
 
     Attributes:
         num_users: m, 10 to `MAX_GENERATED_USERS`.

@@ -44,7 +44,7 @@ class OwnersPage(Page):
         return parameters
 
     def list_tabs(self, answer: Answer) -> Mapping[str, Callable[[], None]]:
-        """Return the tab *Accuracy*, which trains models on records of its own."""
+        """Return the function that draws the tab *Accuracy*, by that name; it trains models on records of its own."""
         return {"Accuracy": lambda: contents.show(answer.parameters)}
 
     def show_files(self, answer: Answer, dataset: Dataset, label: str) -> None:

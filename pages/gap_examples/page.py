@@ -20,7 +20,7 @@ from pages.shared.session import session
 
 
 def build_with_range(dataset: Dataset, parameters: GapParameters, solution: GapSolution) -> Answer:
-    """Build the answer, with programs for the range that stands on *Mean*, if there is one."""
+    """Build the answer; its programs have the range that stands on *Mean*, if both ends are there."""
     lower, upper = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
     value_range = None if lower is None or upper is None else (lower, upper)
     return build_answer(dataset, parameters, solution, value_range)

@@ -28,7 +28,7 @@ class LearningPage(Page):
     """The page *Bias curves over τ₀*."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> LearningParameters | None:
-        """Draw the inputs, and beside them the unit of the horizontal axis, which the answer does not depend on."""
+        """Draw the inputs, and the axis' unit, which the answer ignores; return None if the inputs are refused."""
         parameters: LearningParameters | None = super().read_inputs(slots, dataset)
         with slots.line:
             fields.draw(QUESTION, "cap_unit")

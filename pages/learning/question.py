@@ -11,8 +11,7 @@ QUESTION = Question(
     icon=":material/model_training:",
     url_path="learning",
     group="The trade-off, live",
-    lead="You train a model with an ε-differentially private learner. "
-    "**How many rows may one user contribute?**",
+    lead="You train a private model. **How many rows may one user contribute?**",
     chooses_bound=True,
     sentence="I train a model with a private learner: how many rows of one user may it see?",
     release_phrase="A model (trained with a private learner)",
@@ -22,7 +21,7 @@ QUESTION = Question(
         "τ₀, the bound as a share of all rows": "τ₀ = τ / n",
         "Bound (rows per user)": "τ",
         "excess risk, at most": "L(h<sub>priv</sub>) − inf L(h) ≤",
-        "Excess risk, all three": "Theorem 1",
+        "Excess risk": "Theorem 1",
         "Bias": "2 × bias ≤",
         "Sampling": "√(d log(n/δ) / n<sub>τ</sub>)",
         "Noise": "F(τ/n<sub>τ</sub>, 1/ε, 3/δ)",

@@ -11,6 +11,6 @@ QUESTION = Question(
     url_path="reproduce",
     group="The trade-off, live",
     lead="The figures of four papers at their own settings: **theirs and ours, side by side.**",
-    sentence="Which figures and theorems of the papers are here, and how near are ours to theirs?",
+    sentence="How close are our figures and theorems to those of the papers?",
     other_origins=FieldOrigin.PUBLIC.each("figure", "paper", "open_figures", "open_items"),
 )

@@ -24,6 +24,8 @@ _mount_table = st.components.v2.component(
     js=(_FILES / "line_table.js").read_text(encoding="utf-8"),
 )
 _KEY = "plan_table"
+EXAMPLE = "users", "rows"
+"""Lines that need no more than rows per user."""
 
 
 def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
@@ -39,10 +41,19 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
             st.markdown(missed_text)
     else:
         st.markdown("**The plan is empty.** Add each statistic that you will release; they share one ε.")
-        if dataset.values is None:
-            st.caption("A sum, a mean or a quantile needs data with values.")
-        if dataset.pairs is None:
-            st.caption("Statistics per group need data with groups.")
+        needs = ["A sum, a mean or a quantile needs data with values."] * (dataset.values is None)
+        needs += ["Statistics per group need data with groups."] * (dataset.pairs is None)
+        if needs:
+            st.caption(" ".join(needs))
+        if set(EXAMPLE) <= set(list_offered(dataset)):
+            fields.button(
+                "Example: users and rows",
+                "plan_example",
+                "add",
+                add_lines,
+                EXAMPLE,
+                is_main=True,
+            )
     _draw_buttons(
         list_missing_lines(lines_text, list_offered(dataset)), has_values=dataset.values is not None
     )

@@ -252,8 +252,8 @@ def _find_selection(
 ) -> tuple[words.Selection, SelectionRequest] | None:
     """Return the latest selection for a card with the request that it answers; None if nothing was selected for it.
 
-    Of a total, every release takes its share of what those before it left: the selection may be of a request that was
-    made before any of them, and the release gets what all of them leave.
+    Every release takes its share of the part of the total that earlier releases left. The selection may be of a request
+    that was made before any of them, and the release gets the part that all of them leave.
     """
     settings, column_name = read_settings(), selections.find_column(request, dataset)
     ledger, requests = session.get_ledger(), [request]
@@ -315,7 +315,7 @@ def _describe_aim(card: Answer, request: SelectionRequest) -> str:
 
 
 def _build_card(card: Answer, drawn: words.Selection, request: SelectionRequest, dataset: Dataset) -> Answer:
-    """Build the card with what was selected in place of what was read off the data."""
+    """Return the card with what was selected in place of what was read off the data; its parts of the error go."""
     value_range = selections.find_value_range(card, request.number)
     range_facts = actions.find_range_facts(*value_range)
     released_card = selections.build_answer(card, drawn, request, dataset, value_range, range_facts)
@@ -399,7 +399,7 @@ def _read_range_problem() -> RangeProblem | None:
         lower = fields.draw(QUESTION, "range_lower") if known_value is KnownValue.LOWEST else None
         epsilon = None if is_total else fields.draw(QUESTION, "range_epsilon")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        unit, largest = (fields.draw(QUESTION, name) for name in ("range_unit", "range_largest"))
+        min_distance, max_distance = (fields.draw(QUESTION, name) for name in ("range_unit", "range_largest"))
         fields.draw(QUESTION, "range_bound")
         # A user with fewer rows than the bound counts in part.
         users_label = "" if row_bound == 1 else f"Users with {row_bound:,} rows or more, about"
@@ -412,11 +412,11 @@ def _read_range_problem() -> RangeProblem | None:
         range_share, ledger = find_share(NumberPair.RANGE), session.get_ledger()
         epsilon_shares = divide_budget(float(release_epsilon), range_share, neighbours, ledger)
         epsilon, release_epsilon = epsilon_shares.selection_epsilon, epsilon_shares.release_epsilon
-    if release_epsilon is None or epsilon is None or None in (unit, largest, anchor):
+    if release_epsilon is None or epsilon is None or None in (min_distance, max_distance, anchor):
         return None
     if any(get_key(name) in session_state.get(keys.ASIDE, {}) for name in QUESTION.list_fields(TAB)):
         return None  # Said below its field.
-    range_settings = unit, largest, centre, lower, relation.neighbours, users_guess, row_bound
+    range_settings = min_distance, max_distance, centre, lower, relation.neighbours, users_guess, row_bound
     clamps_users = setting.read_value(MEAN, "clamp") is Clamp.USERS
     return RangeProblem(float(release_epsilon), epsilon, *range_settings, clamps_users)
 

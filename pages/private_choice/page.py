@@ -9,7 +9,7 @@ from pages.shared.base import catalogue
 from pages.shared.fields import fields, setting
 
 TITLES = {BoundPurpose.SUM: "Sum and count", BoundPurpose.QUANTILE: "Data"}
-"""Of the pages by the purpose of the bound; all others are for a mean."""
+"""Titles of the pages, by the purpose of the bound; all other pages choose the bound of a mean."""
 
 fields.start(QUESTION)
 state, key = st.session_state, QUESTION.key

@@ -37,28 +37,28 @@ class PageParameters(PrivateParameters):
     )
     """Comes on top of all others; what is chosen on the histogram costs no more."""
     pair_unit: float | None = _form_number("Unit of an amount", (1e-12, 1e12), width=170)
-    """What amounts are rounded to. From what the quantity is, not from the data."""
+    """Amounts are rounded to this unit. Choose it from the kind of quantity, not from the data."""
     pair_largest: float | None = _form_number("Highest amount", (1e-12, MAX_WIDTH), width=170)
-    """No L∞ above it is drawn. From what the quantity is, not from the data."""
+    """The choice takes no L∞ above it. Choose it from the kind of quantity, not from the data."""
     range_known: KnownValue = public.choice(
         KnownValue.TYPICAL, "You know", name="what you know of the values", place=TAB
     )
     range_centre: float | None = _form_number("Typical value", _MAGNITUDES, width=130)
-    """From what the quantity is, not from the data."""
+    """Choose it from the kind of quantity, not from the data."""
     range_lower: float | None = _form_number("Lowest value L", _MAGNITUDES, width=130)
-    """Then U alone is drawn. From what the quantity is, not from the data."""
+    """Then only U is chosen. Take L from the kind of quantity, not from the data."""
     range_unit: float | None = _form_number(
         "Smallest distance", _DISTANCES, name="smallest distance of an end", width=150
     )
-    """No end is drawn closer to the value that you know. Not from the data."""
+    """Each end is at least this far from the value that you know. Choose it without the data."""
     range_largest: float | None = _form_number(
         "Largest distance", _DISTANCES, name="largest distance of an end", width=150
     )
-    """No end is drawn farther from it. Not from the data."""
+    """Each end is at most this far from the value that you know. Choose it without the data."""
     range_users: float | None = _form_number(
         "Users, about", (1, MAX_SIZE), name="the number of users", width=260
     )
-    """From what you know; the number in the data is private."""
+    """Enter what you know; the number in the data is private."""
     range_bound: int | None = _form_number(
         "Public bound, rows",
         (1, MAX_SIZE),

@@ -158,7 +158,7 @@ class RegressionPage(Page):
         return parameters.source is DataSource.GENERATED
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> RegressionParameters | None:
-        """Draw the inputs, and warn of many clipped labels."""
+        """Draw the inputs, and warn of many clipped labels; return the parameters, or None if they are refused."""
         propose_range(dataset)
         build_key = QUESTION.key
         st.session_state.setdefault(build_key("error"), ErrorTarget.COEFFICIENTS)
@@ -200,7 +200,7 @@ class RegressionPage(Page):
         st.caption(caption)
 
     def list_tabs(self, answer: Answer) -> Mapping[str, Callable[[], None]]:
-        """Return the tab of the release, by its name."""
+        """Return the function that draws the tab *Release*, by that name."""
         return {"Release": lambda: show_release(answer)}
 
     def write_file_label(self, name: str) -> str:
@@ -210,8 +210,8 @@ class RegressionPage(Page):
     def describe_files(self, answer: Answer) -> str:
         """Return Markdown on the content of the files."""
         return (
-            "**C** holds one line per complete row of the table and one column per coefficient, **Choice** question "
-            f"and answer. Both are labelled *{answer.solution.dataset.provenance.label}*."
+            "**C** has one line per complete row of the table and one column per coefficient. **Choice** has the "
+            f"question and the answer. The label of both files is *{answer.solution.dataset.provenance.label}*."
         )
 
     def list_report_fields(self, answer: Answer) -> Sequence[str]:

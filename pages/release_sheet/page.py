@@ -6,13 +6,15 @@ from functools import partial
 
 import streamlit as st
 
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, write_file_name
 from dpcore.report.release_sheet import PRINTED, ReleaseSheet, build_sheet
 from pages.release_sheet.question import QUESTION
 from pages.shared.base import catalogue, keys
 from pages.shared.card import cards, code_panel
 from pages.shared.fields import fields
-from pages.shared.screen import layout
+from pages.shared.render import question_page
+from pages.shared.screen import layout, other_bounds
 from pages.shared.session import session
 
 
@@ -26,10 +28,15 @@ def draw_body(slots: layout.PageSlots) -> None:
     sheets_by_name = {name: sheet for name, sheet in possible_sheets.items() if sheet is not None}
     if not sheets_by_name:
         with slots.notes:
-            st.markdown("**Nothing to state yet.** Open the page of the number that you release:")
+            st.markdown(
+                "**Nothing to state yet.** Open the page of the number that you release, then come back:"
+            )
             for question in catalogue.PAGES:
                 if question.group == QUESTION.group and question is not QUESTION:
                     st.page_link(question.path, label=question.title, icon=question.icon)
+            if not session.dataset().is_private:
+                label = "See an example: the count of these rows"
+                fields.button(label, "release_sheet_example", "tag", _keep_example, is_main=True)
         return
     newest_name = next(iter(sheets_by_name))
     title_by_name = {name: sheet.title for name, sheet in sheets_by_name.items()}
@@ -59,6 +66,16 @@ def draw_body(slots: layout.PageSlots) -> None:
             if expander.open:
                 with expander:
                     draw()
+
+
+def _keep_example() -> None:
+    """Keep the release that *Sum and count* would show, or open that page if it refuses; called before the run."""
+    question = catalogue.find_page("Sum and count")
+    try:
+        answer = other_bounds.build_answer(question, session.dataset())
+        question_page.keep_release(question, answer, answer, f"{question.name}_card")
+    except InvalidInput:
+        st.session_state[keys.TOUR_GOES_TO] = question.path
 
 
 def _ask_for_numbers(question_name: str, sheet: ReleaseSheet) -> dict[str, str]:

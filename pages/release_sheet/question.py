@@ -11,7 +11,7 @@ QUESTION = Question(
     url_path="release-sheet",
     group="Choose a bound",
     lead="You have released a number. **What do you state with it?**",
-    sentence="What do I state with a released number, so that readers can judge it?",
+    sentence="How do I document a released number, so that readers can judge it?",
     other_origins=FieldOrigin.PUBLIC.each("release_") | FieldOrigin.DATA.each("number_"),
     states_releases=True,
 )

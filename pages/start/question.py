@@ -11,9 +11,9 @@ QUESTION = Question(
     icon=":material/home:",
     url_path="",
     group="",
-    lead="**A low bound loses data, a high one adds noise.**",
+    lead="**Low bounds lose data, high ones add noise.**",
     heading="How much may one user contribute?",
-    sentence="What is this about, and which page answers my question?",
+    sentence="How does the app work, and which page answers my question?",
     parameters=StartParameters,
     other_origins=FieldOrigin.PUBLIC.each("of", "several", "kind", "release"),
 )

@@ -31,7 +31,7 @@ STEP = Step(
     parameters=_FIRST_PARAMETERS,
     field_name="bound",
     goal_value=20_000,
-    question_sentence="One invented user has 20,000 rows, 2,000 have 20 each. What does keeping all rows cost?",
+    question_sentence="One invented user has 20,000 rows, 2,000 have 20 each. How costly is it to keep all rows?",
     instruction="Drag the ring to 20,000 rows or beyond",
     is_enough=lambda bound: bound >= 10_000,
     write_answer=write_answer,

@@ -75,7 +75,7 @@ class TotalPage(Page):
         if not is_signed(answer) and answer.solution.choice.max_total == 0.0:
             st.caption("The best bound, 0, is off the log axis.")
         elif plot.handle is None:
-            st.caption("Only ranges [−T, T] can be dragged.")
+            st.caption("You can drag the bound only for ranges [−T, T].")
         return plot
 
     def describe_files(self, answer: Answer) -> str:

@@ -11,7 +11,7 @@ from pages.shared.base.question import Facet, FieldOrigin, Question
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
-    """Propose values if a contribution is the total of a column, else rows; nothing if the person chose otherwise."""
+    """Propose to sum values if a contribution is a total, else rows: settings by name, empty if chosen otherwise."""
     if current["summed"] is not (current["summed_proposed"] or Summed.ROWS):
         return {}
     summed = Summed.VALUES if dataset.contribution is Contribution.TOTAL else Summed.ROWS

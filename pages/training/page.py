@@ -67,7 +67,7 @@ class TrainingPage(Page):
         return parameters.source is DataSource.SAMPLE
 
     def read_inputs(self, slots: layout.PageSlots, data: TrainingData) -> TrainingParameters | None:
-        """Draw the inputs, and say what a label means and what a public demo does not do."""
+        """Draw the inputs, say what a label means and what a demo does not do; return None if they are refused."""
         parameters: TrainingParameters | None = question_page.read_inputs(
             QUESTION,
             slots,

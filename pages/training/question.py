@@ -9,7 +9,7 @@ from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.data import table_upload
 
 MAX_DEMO_USERS, MAX_DEMO_RUNS = 2_000, 20
-"""What a public demo generates and runs at most: others wait for the same two cores."""
+"""Most users and runs in a public demo, whose visitors share two cores."""
 
 # As on Linear regression, all settings belong to data that this page has for itself.
 QUESTION = Question(

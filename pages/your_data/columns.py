@@ -44,7 +44,7 @@ def _role_key(role: str) -> str:
 
 NO_COLUMN = "(none)"
 ROLE_LABELS = {
-    "user": "Who: the column that identifies a user",
+    "user": "User ID: the column that identifies a user",
     "count": "Rows per user",
     "size": "Rows per user (size)",
     "users": "Number of users of that size",
@@ -76,7 +76,7 @@ CONTRIBUTION = {
 
 
 class Rule(enum.Enum):
-    """What happens to values that are missing or no number."""
+    """The treatment of values that are missing or no number."""
 
     REFUSE = "Refuse the file"
     DROP = "Leave these rows out"
@@ -105,8 +105,8 @@ def choose_rule() -> None:
     is_private = state.get(build_key("public")) is Disclosure.PRIVATE
     if state.get(build_key("saw_missing")) and is_private and state[build_key("rule")] is not Rule.REFUSE:
         st.caption(
-            "You choose this rule after a blank was seen. That is a look at private data, and no ε covers it. "
-            "Next time, choose the rule before you open the file."
+            "You choose this rule after the app found a blank. So the choice depends on private data, and ε does not "
+            "cover it. Next time, choose the rule before you open the file."
         )
 
 
@@ -273,7 +273,7 @@ def _show_event_choices(source: counting.Source) -> None:
     fields.pick("What is a contribution?", CONTRIBUTION, build_key("contribution"))
     fields.radio("Rows without a user", MISSING_USERS, build_key("missing"), is_horizontal=True)
     if not source.is_complete and len(source.columns) > 2:
-        label, help_text = "Also look for exact copies of rows", "That takes another pass over the file."
+        label, help_text = "Also find duplicate rows", "This takes another pass over the file."
         st.checkbox(label, key=build_key("copies"), persist_state="session", help=help_text)
 
 

@@ -14,7 +14,7 @@ from dpcore.common.wording import plain
 from dpcore.data import samples
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.value_bins import ValueBins
-from dpcore.dataset import Contribution, Dataset
+from dpcore.dataset import Dataset
 from pages.shared.base import cache, catalogue
 from pages.shared.base.question import Facet, Question
 from pages.shared.data import uploads
@@ -100,7 +100,8 @@ def show_recipes(roles: Roles | None) -> None:
         if roles is None or roles.kind is not TableKind.EVENTS or not roles.user:
             roles = _DEFAULT_ROLES
             st.caption("Replace user_id by the name of your column.")
-        recipe_arguments = engine_key, roles, table_name or DEFAULT_TABLE, _choose_bins(roles)
+        value_bins = _choose_bins() if counting.can_bin_values(roles) else None
+        recipe_arguments = engine_key, roles, table_name or DEFAULT_TABLE, value_bins
         shell_code, python_code, sql_code = _write_recipe(*recipe_arguments)
         st.caption(f"Credentials come from {engine.credentials_text}.")
         command_tab, python_tab, sql_tab = st.tabs(["Shell", "Python", "SQL that runs"])
@@ -113,23 +114,18 @@ def show_recipes(roles: Roles | None) -> None:
         sql_tab.caption("Columns are taken for text, and the value for a number.")
 
 
-def _choose_bins(roles: Roles) -> ValueBins | None:
+def _choose_bins() -> ValueBins | None:
     """Draw the fields of public bins for values by user, and return the bins; None if no or wrong ones are entered."""
-    if roles.value is None or roles.task is not None or roles.contribution is not Contribution.ROWS:
-        return None
     st.caption(
-        "For means and quantiles, enter bins that you know without looking at the data. Else leave them empty."
+        "For means and quantiles, enter bins that you know without the data. Otherwise leave the fields empty."
     )
     labels_by_name = {"lower": "Lowest edge", "upper": "Highest edge", "bins": "Number of bins"}
     with st.grid(3):
         numbers = [
-            fields.number(label, QUESTION.key(f"engine_{name}"), is_integer=name == "bins")
-            for name, label in labels_by_name.items()
+            fields.number(label, QUESTION.key(f"engine_{name}")) for name, label in labels_by_name.items()
         ]
-    if any(number is None for number in numbers):
-        return None
     try:
-        return ValueBins(*numbers)  # type: ignore[arg-type]
+        return None if None in numbers else ValueBins(*numbers)  # type: ignore[arg-type]
     except InvalidInput as refused:
         fields.show_problems(refused.problems)
         return None
@@ -151,7 +147,7 @@ def show_session_upload() -> None:
     if access.is_served():
         uploads.show_demo_notice()
         return
-    help = "It replaces the data and settings in use. What was released of any data stays on the account."
+    help = "It replaces the data and settings in use. The ledger keeps all releases so far."
     UPLOADER.show("A file that *Save session* has made", help, _open_file)
     content_or_problems = st.session_state.get(QUESTION.key("session_opened"))
     if isinstance(content_or_problems, session_file.FileContent):

@@ -119,7 +119,9 @@ def _show_uploader() -> None:
             help_text = (
                 "It is not copied. Put a semicolon between paths, or write a pattern such as part*.csv. "
             )
-            help_text += "Of a folder whose folders name cells, as in year=2024, all files are read."
+            help_text += (
+                "You can also enter a folder with partitions such as year=2024; all its files are read."
+            )
             path_options: dict[str, Any] = {"placeholder": example_path, "help": help_text}
             st.text_input(label_text, key=columns.build_key("path"), persist_state="session", **path_options)
             st.button("Look at it", key="look_at_path", on_click=_read_paths, icon=":material/folder_open:")
@@ -262,19 +264,10 @@ def _discard() -> None:
 
 def _choose_summary(dataset: Dataset) -> None:
     """Show a distribution of pairs or binned values, the choice of their label, and the buttons."""
-    users_text, pair_sizes = wording.counted(dataset.histogram.num_users, "user"), dataset.pair_sizes
-    if pair_sizes is not None:
-        pairs_text = wording.counted(int(pair_sizes.pairs.sum()), "pair")
-        groups_text = wording.counted(pair_sizes.task_rows.size, "group")
-        summary_text = f"{pairs_text} of {users_text} and {groups_text} of {wording.plain(pair_sizes.label)}"
-        page_text = "*Group by* answers"
-    else:
-        assert dataset.values is not None
-        assert dataset.values.bins is not None
-        summary_text = f"{wording.plain(dataset.values.column)} of {users_text} in {dataset.values.bins.text}"
-        page_text = "*Mean* and *Quantile* answer"
-    st.markdown(f"**{wording.plain(dataset.name)}**: {summary_text}.")
-    st.caption(f"{page_text} from these numbers. Nothing can check that they are true.")
+    users_text = wording.counted(dataset.histogram.num_users, "user")
+    st.markdown(f"**{users_text}.** {wording.plain(dataset.source, 300)}")
+    page_text = "*Mean* and *Quantile* answer" if dataset.pair_sizes is None else "*Group by* answers"
+    st.caption(f"{page_text} from these numbers. The app cannot check that they are true.")
     disclosure = columns.choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
     if uploads.use_or_discard("use_distribution", "discard_distribution", _discard):
         _use_dataset(replace(dataset, disclosure=disclosure))

@@ -32,6 +32,9 @@ def draw_body(slots: layout.PageSlots) -> None:
     """Draw the choice of data, the main figure, and where the data lead."""
     with slots.line:
         st.session_state.setdefault(QUESTION.key("data_source"), "Sample")
+        if session.BRING_FIELD in st.query_params:
+            del st.query_params[session.BRING_FIELD]
+            st.session_state[QUESTION.key("data_source")] = "Upload a file"
         source_name = fields.choice(
             "Where from", {name: name for name in SOURCES}, QUESTION.key("data_source")
         )
@@ -58,7 +61,7 @@ def show_offers(dataset: Dataset) -> None:
         st.markdown(axes.describe_sizes(dataset.histogram))
         cards.label(dataset.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):
-        st.markdown("**What these data can answer**")
+        st.markdown("**These data can answer**")
         for column, pages in contents.list_offers(dataset):
             with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
                 st.markdown(f"{plain(column)} →", width="content")
@@ -71,8 +74,8 @@ def show_details(dataset: Dataset) -> None:
     """Show notes, further plots, the heaviest users, the source, and the histogram as a file."""
     for note in dataset.notes:
         st.info(plain(note, 400), icon=":material/info:")
-    gini_text = f"Gini coefficient {dataset.histogram.summary().gini:.2f} {axes.GINI_SCALE}."
-    st.markdown(f"{axes.describe_share(dataset.histogram)} {gini_text}")
+    gini_text = f"Gini coefficient {dataset.histogram.summary().gini:.2f}."
+    st.markdown(f"{axes.describe_share(dataset.histogram)} {gini_text}", help=axes.GINI_SCALE)
     plot_grid = st.grid(2, min_column_width=240)
     for build_plot in axes.DISTRIBUTIONS.values():
         with plot_grid.cell():

@@ -9,7 +9,7 @@ UPLOAD_NAMES = (
     *("copies", "names", "further", "further_task", "contribution", "path", "job", "stopped"),
     *("people", "rule", "constant", "saw_missing", "share", "separator", "sheet", "files"),
 )
-"""What the upload of a table keeps in the session."""
+"""Session keys of the upload of a table."""
 OTHER_NAMES = (
     *("look_job", "session_file_", "session_round", "session_opened"),
     *("engine", "engine_table", "engine_open", "engine_lower", "engine_upper", "engine_bins"),

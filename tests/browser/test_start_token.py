@@ -30,7 +30,7 @@ import os, sys
 sys.path[:0] = ["{root}"]
 from dpcore.common import workspace as browser
 from dpcore.cli import launch
-browser._can_read_files = lambda: True
+browser._may_read_files = lambda: True
 launch.choose_port.__defaults__ = ({port},)
 sys.exit(launch.main())
 """

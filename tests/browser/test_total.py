@@ -63,7 +63,7 @@ def a_pin_is_listed_and_nothing_jumps(page: Page) -> None:
         re.compile(rf"ε = {DEFAULT_EPSILON:g}$")
     )
     press(page.get_by_role("button", name="Remove", exact=True))
-    expect(page.get_by_text("Nothing is pinned yet")).to_be_visible()
+    expect(page.get_by_text("No answer is pinned yet")).to_be_visible()
 
 
 def test_the_bound_of_the_sample_events_is_dragged_and_their_curve_pinned(page: Page, app_url: str) -> None:

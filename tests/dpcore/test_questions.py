@@ -1,12 +1,14 @@
 """One call per question: from whatever a person has in hand, the answer of the page."""
 
 import contextlib
+import gc
 import importlib
 import inspect
 import json
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 
 import numpy as np
@@ -391,7 +393,7 @@ def test_weights_and_pairs_are_named_and_what_is_no_number_is_none():
     choice = ss.private_bound(frame, **user)
     assert (choice.bound, choice.error) == (None, None)
     for answer in (gain, tasks, rated, choice):
-        assert 3 <= len(str(answer).splitlines()) <= 4
+        assert 3 <= len(str(answer).splitlines()) <= 5
         assert "**" not in str(answer)
 
 
@@ -418,6 +420,22 @@ def test_problems_of_question_and_data_are_told_at_once():
     ):
         with pytest.raises(InvalidInput, match=text):
             wrong()
+
+
+@pytest.mark.parametrize("name", questions.QUESTIONS)
+def test_calls_and_fields_agree_by_name(name):
+    question, parameters_type = questions.QUESTIONS[name], questions.parameters_of(name)
+    fields = {field.name for field in dataclass_fields(parameters_type) if field.init}
+    fixed, renamed = set(question.fixed_settings), question.field_names_by_setting
+    assert fixed | set(renamed.values()) <= fields, "a field was renamed, and not in QUESTIONS"
+    settings = fields - fixed - set(renamed.values()) | set(renamed)
+    assert (
+        set(inspect.signature(getattr(ss, name)).parameters)
+        == {"data", *question.column_arguments} | settings
+    )
+    named = question.required_settings, question.nullable_settings, question.required_with_data
+    for names in (*named, question.derived_settings):
+        assert set(names) <= settings, "a setting was renamed, and not in QUESTIONS"
 
 
 @pytest.mark.parametrize("name", questions.QUESTIONS)
@@ -550,3 +568,13 @@ def test_a_plan_with_a_quantile_has_a_program_for_opendp() -> None:
         )  # fmt: skip
         assert ".dp.quantile(" in answer.code("opendp")
         assert ("by user" in answer.code("opendp")) == (program == "python")
+
+
+def test_the_collector_of_cycles_goes_on_after_a_call_as_before():
+    for was_enabled in (True, False):
+        (gc.enable if was_enabled else gc.disable)()
+        try:
+            ss.count_bound([3] * 100, epsilon=1)
+            assert gc.isenabled() == was_enabled
+        finally:
+            gc.enable()

@@ -13,9 +13,11 @@ import pandas as pd
 import pytest
 
 import dpcore as ss
+from dpcore import questions
 from dpcore.common.checks import InvalidInput
 from dpcore.data import samples
 from dpcore.reply import Reply
+from tests.dpcore.test_inputs_stay import INPUTS, settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
 EVENTS = pd.read_csv(samples.FOLDER / "shop_events.csv").assign(
@@ -57,6 +59,19 @@ def test_a_pickle_holds_the_answer_and_no_data_unless_they_are_kept(name: str) -
     assert whole == reply
     assert whole.data == reply.data
     assert whole.script() == reply.script()
+
+
+@pytest.mark.parametrize("name", sorted(questions.QUESTIONS.keys() - CALLS))
+def test_replies_of_tables_with_labels_and_of_pairs_pickle(name: str) -> None:
+    reply = getattr(ss, name)(INPUTS["text columns"][0](), **settings_of(name, INPUTS["text columns"][1]))
+    stored = pickle.loads(pickle.dumps(reply))
+    assert stored == reply
+    assert str(stored) == str(reply)
+    assert stored.numbers.equals(reply.numbers)
+    assert stored.data is None
+    assert [figure.to_json() for figure in stored.figures.values()] == [
+        figure.to_json() for figure in reply.figures.values()
+    ]
 
 
 def test_replies_differ_in_data_settings_and_numbers() -> None:

@@ -184,12 +184,13 @@ def test_pairs_come_back_where_they_were_allowed_and_else_their_distribution(tab
 NASTY = pa.table(
     {
         "customer": pa.array(
-            ["a", "a", " a ", "a", "a", "b", "b", "b", "", "  ", None, "c", "c", "d", "d", "e", "e", "e", "f"],
+            ["a", "a", " a ", "a", "a", "b", "b", "b", "", "  ", None, "c", "c", "d", "d", "e", "e", "e", "f", "g",
+             "g"],
             pa.string(),
         ),
         "amount": pa.array(
             [1.0, 2.5, 2.75, -3.0, float("nan"), float("inf"), 10.0, -float("inf"), 4.0, 5.0, 6.0, 1e308, 1e308,
-             9.999, None, 0.1, 0.1, 0.1, -1.5],
+             9.999, None, 0.1, 0.1, 0.1, -1.5, 1e99, 1e99],
             pa.float64(),
         ),
     }
@@ -227,7 +228,7 @@ def test_values_by_user_are_those_of_the_rows_whatever_they_are(nasty, missing, 
         return counting.count_table(table, roles, Disclosure.PRIVATE, name="nasty", value_bins=bins).dataset
 
     if missing is None:
-        with pytest.raises(InvalidInput, match="not a finite number"):
+        with pytest.raises(InvalidInput, match="no number up to ±1e100"):
             count_there()
         return
     there = count_there()
@@ -242,7 +243,7 @@ def test_values_by_user_are_those_of_the_rows_whatever_they_are(nasty, missing, 
             users.append(array[:, np.lexsort(array[::-1].round(9))])
             assert of_users.variance == pytest.approx(clamp(here.values, lower, upper).variance, rel=1e-12)
         np.testing.assert_allclose(*users, rtol=1e-12, atol=1e-12)
-    assert there.values.values.max() == 1e290
+    assert there.values.values.max() == 1e99
 
 
 def test_values_by_user_of_many_rows_are_those_that_duckdb_counts(table, parquet):
@@ -255,7 +256,9 @@ def test_values_by_user_of_many_rows_are_those_that_duckdb_counts(table, parquet
     assert there.histogram == here.histogram
     assert there.values.num_rows_each.tolist() == here.values.num_rows_each.tolist()
     np.testing.assert_allclose(there.values.values, here.values.values, rtol=1e-12)
-    np.testing.assert_allclose(there.values.deviations, here.values.deviations, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        there.values.standard_deviations, here.values.standard_deviations, rtol=1e-9, atol=1e-9
+    )
 
 
 def test_the_truth_is_that_of_a_counter(table, events):

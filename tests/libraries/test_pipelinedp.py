@@ -12,15 +12,16 @@ from typing import Any
 
 import pytest
 
-from dpcore.code import Quantity
+from dpcore.code import Quantity, write
 from dpcore.code.choice import GroupSelection
+from dpcore.code.read_program import read_parameters
 from dpcore.code.with_selection import GAUSSIAN
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import compute_gaussian_epsilon
 from dpcore.common.programs import Program, find_exact_sigma
 from dpcore.per_group.selection_rules import SelectionRule, compute_keep_probabilities
 from tests.dpcore.code import audit, files, together
-from tests.dpcore.code.choices import make_choice, run_program
+from tests.dpcore.code.choices import CHOICE_BY_NAME, make_choice, run_program
 from tests.libraries import audits, errors_of_runs, truth
 
 
@@ -38,6 +39,18 @@ def test_a_program_releases_what_plain_python_releases(name: str, binds: bool) -
 @pytest.mark.usefixtures("folder")
 def test_rows_are_counted_in_the_bins_of_the_page() -> None:
     truth.check_bins(Program.PIPELINEDP)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", ["sum", "count", "mean, cap", "means per group"])
+def test_parameters_are_what_the_program_passes(name: str) -> None:
+    choice = CHOICE_BY_NAME[name]
+    passed = run_program(choice, Program.PIPELINEDP)["params"]
+    found = read_parameters(write(choice, Program.PIPELINEDP).text, "pipelinedp")["AggregateParams"]
+    assert passed.noise_kind.name == found.pop("noise_kind")
+    assert [str(metric) for metric in passed.metrics] == found.pop("metrics")
+    assert {key: getattr(passed, key) for key in found} == found
+    assert found
 
 
 @pytest.mark.parametrize("noise", NoiseKind)

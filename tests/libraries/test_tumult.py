@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 
-from dpcore.code import Quantity
+from dpcore.code import Quantity, write
 from dpcore.code.choice import GroupSelection
+from dpcore.code.read_program import read_parameters
 from dpcore.code.with_selection import LAPLACE
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
 from dpcore.per_group.selection_rules import SelectionRule, compute_keep_probabilities, find_whole_threshold
 from tests.dpcore.code import audit, files, together
-from tests.dpcore.code.choices import make_choice, run_program
+from tests.dpcore.code.choices import CHOICE_BY_NAME, make_choice, run_program
 from tests.libraries import audits, errors_of_runs, truth
 
 
@@ -174,6 +175,20 @@ def silenced(run: audit.Run) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Session, "evaluate", constant)
         yield
+
+
+@pytest.mark.parametrize("name", ["count", "count, Gaussian", "groups", "rows per group"])
+def test_parameters_have_the_names_of_the_library(name: str) -> None:
+    import tmlt.analytics
+
+    choice = CHOICE_BY_NAME[name]
+    found = read_parameters(write(choice, Program.TUMULT).text, "tumult")
+    queries = {key: found.pop(key) for key in [*found] if not hasattr(tmlt.analytics, key)}
+    objects = {key: getattr(tmlt.analytics, key)(**arguments) for key, arguments in found.items()}
+    assert len(objects) == (2 if choice.max_groups is None else 3)
+    assert set(queries) == {"count"}
+    for key, bound in {"MaxRowsPerID": choice.max_rows, "MaxGroupsPerID": choice.max_groups}.items():
+        assert key not in objects or objects[key].max == bound
 
 
 AUDITED = ("groups", "sum", "mean, cap, private counts", audits.SEVERAL)

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pytest
 import streamlit as st
+from streamlit import config
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.elements.widgets import number_input, radio, selectbox, slider, text_widgets
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
@@ -32,6 +33,9 @@ from pages.shared.card import cards
 from pages.shared.fields import jobs
 from pages.shared.server import server
 from pages.shared.session import links, session
+
+# A person sees no traceback; a test that fails says which exception it was.
+config.set_option("client.showErrorDetails", "full")
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOP_EVENTS = (ROOT / "sample_data" / "shop_events.csv").read_bytes()

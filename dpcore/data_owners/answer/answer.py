@@ -153,7 +153,7 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
 
 
 def summarise_owners(solution: OwnersSolution) -> tuple[Line, ...]:
-    """Summarise entered owners for a report."""
+    """Return two lines for a report: the entered numbers of owners and of records per owner."""
     return (
         Line("Owners", wording.number(solution.parameters.owners), solution.disclosure),
         Line("Records per owner", wording.number(solution.parameters.records), solution.disclosure),

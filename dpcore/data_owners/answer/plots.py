@@ -53,8 +53,8 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
         regime_map.x_axis.value: file_x_values.ravel(),
         regime_map.y_axis.value: file_y_values.ravel(),
         "regime": [
-            "" if math.isnan(regime_code) else Regime(int(regime_code)).name.lower()
-            for regime_code in regime_map.regimes[file_slices].ravel().tolist()
+            "" if math.isnan(point_regime) else Regime(int(point_regime)).name.lower()
+            for point_regime in regime_map.regimes[file_slices].ravel().tolist()
         ],
         "alone_over_joint": np.exp(joint_gains[file_slices]).ravel(),
         "alone_over_full": np.exp(full_gains[file_slices]).ravel(),
@@ -72,21 +72,21 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
         ("Join" if has_equal_gains else "Join: full privacy pays, too", Style.SAMPLING),
     )
     joint_border_label = "Joining begins to pay" if has_equal_gains else "Joint privacy begins to pay"
-    items: list[Item] = [
+    area_items: list[Item] = [
         Regions(x, y, regime_map.regimes, regime_styles, ("bound alone : joint", np.exp(joint_gains))),
         Hatching("The bound says nothing", x, y, regime_map.vacuous_mask),
         Hatching("Not covered: ε > 10 or δ ≥ 1/n", x, y, regime_map.uncovered_mask, "."),
         Border(joint_border_label, x, y, joint_gains, Style.CAP),
     ]
     if not has_equal_gains:
-        items.append(Border("Full privacy begins to pay", x, y, full_gains, Style.SAMPLING, "dash"))
+        area_items.append(Border("Full privacy begins to pay", x, y, full_gains, Style.SAMPLING, "dash"))
     return Plot(
         "owners-map",
         "Who should join",
         f"At {point_phrase}, your point, {REGIME_CLAUSES[solution.regime]}.",
         _make_axis(regime_map.x_axis),
         _make_axis(regime_map.y_axis),
-        (*items, _mark_person(solution)),
+        (*area_items, _mark_person(solution)),
         solution.disclosure,
         columns,
         is_main=True,
@@ -336,7 +336,7 @@ class TrainingCard:
 
     @property
     def card(self) -> Answer:
-        """Build a card that says what was trained, and which form is more accurate."""
+        """Build the card, sentences alone: what was trained, and how often joint privacy is the more accurate form."""
         study, share_done = self.result.study, self.result.share_done
         epsilons_text = ", ".join(wording.entered(epsilon) for epsilon in study.epsilons)
         owners_text = ", ".join(wording.number(n) for n in study.numbers_of_owners)

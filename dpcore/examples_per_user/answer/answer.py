@@ -32,7 +32,7 @@ from dpcore.report.content import list_public_inputs, write_columns
 
 SAMPLING_STYLES = {Sampling.EXAMPLES: Style.CAP, Sampling.USERS: Style.SMOOTH}
 SHADE_ENDS = ("low_ends", "diverse", 0.0), ("high_ends", "alike", 1.0)
-"""Of each end of a shade: the option of `Curve` that takes it, the suffix of its column's name, and its r."""
+"""Each end of a shade: the option of `Curve` that takes it, the suffix of its column's name, and its r."""
 
 
 def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
@@ -135,7 +135,7 @@ def _make_bound_axis(solution: ExamplesSolution) -> Axis:
 
 PROTECTS = (
     "**This does not protect that somebody is there.** Which records are kept depends on all users, so who owns which "
-    "record is public. Only the contents of one user's records are protected, zeroed or replaced."
+    "record is public. The guarantee covers the contents of one user's records, zeroed or replaced."
 )
 UNEQUAL = "The most records are not the best training: the model learns those of few owners more than others."
 

@@ -169,6 +169,14 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
             "bound",
         ),
         Number(
+            "Estimated error",
+            wording.percent(candidate.error),
+            "of a gradient's norm",
+            f"Of a mean of d numbers, after {wording.counted(num_steps, 'step')}: a heuristic for training.",
+            candidate.error,
+            key="error",
+        ),
+        Number(
             "Noise multiplier σ",
             _format_multiplier(candidate),
             "searching the exact one" if is_searching else "",
@@ -181,14 +189,6 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
         Number("Examples kept", wording.percent(kept_share), value=kept_share, key="kept_share"),
         Number("Divisor", wording.number(divisor, 4), f"{unit_name}s expected per step", "", divisor),
         Number("Noise on the mean gradient", noise_text, "gradient norms", "", candidate.noise, key="noise"),
-        Number(
-            "Estimated error",
-            wording.number(candidate.error),
-            f"gradient norms, after {wording.counted(num_steps, 'step')}",
-            "Of a mean of d numbers over all steps: a heuristic for training.",
-            candidate.error,
-            key="error",
-        ),
     )
 
 

@@ -24,7 +24,7 @@ from dpcore.factorisation.ratings import BUCKETS, Ratings
 from dpcore.factorisation.study import SCHEMES, ModelKind, ProgressReport, StudyResult, find_nearest, run
 
 NUM_NEIGHBOURS = 6
-NOT_TRAINED = "Nothing is trained for these settings yet: press *Train* above."
+NOT_TRAINED = "No model is trained for these settings yet. Press *Train* above."
 
 
 def build_answer(
@@ -72,6 +72,7 @@ def build_answer(
         sections=build_sections(solution),
         bound=lambda: tabulate_budget(solution),
         error=None if solution.verdict is None else numbers[0].value,
+        relative_error=words.measure_relative_error(solution.verdict),
     )
 
 
@@ -157,7 +158,7 @@ def show_basis(answer: Answer, dataset: Dataset) -> section.Parts:
 
 def show_budget(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show how the budget is divided, for a page whose main figure shows something else."""
-    yield "Where noise over signal is above 1, no scheme can teach an item's vector much."
+    yield "If noise over signal is above 1, no scheme can learn much of an item's vector."
     yield answer.plots["factorisation-shares"]()
 
 
@@ -226,8 +227,8 @@ def show_choices(answer: Answer, dataset: Dataset) -> section.Parts:
     ratings: Ratings = answer.solution.ratings
     uses_data = parameters.source is RatingSource.DATA
     yield (
-        "**What should be recommended?** Only what users chose counts; what they did not choose counts a little as a "
-        "*no*. Of users held out, a fifth of their choices is to be found among the first 20 recommended."
+        "**What should be recommended?** Choices of users count fully; what they did not choose counts a little as a "
+        "*no*. The test hides a fifth of the choices of held-out users and looks for them among 20 recommendations."
         + ("" if uses_data else " Here taste decides what generated users choose.")
     )
     yield section.Fields(("chosen_from", "unobserved") if uses_data else ("unobserved",))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Plot, Style
-from dpcore.answer.plot import linear_axis, names_axis, share_axis
+from dpcore.answer.plot import Toggle, linear_axis, names_axis, share_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
@@ -17,7 +17,14 @@ from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer import words
 from dpcore.factorisation.answer.solution import FactorisationSolution
 from dpcore.factorisation.ratings import BUCKETS, assign_buckets
-from dpcore.factorisation.study import RECALL_SIZE, SCHEMES, ModelKind, StudyResult, compare_neighbours
+from dpcore.factorisation.study import (
+    FACTORISATION,
+    RECALL_SIZE,
+    SCHEMES,
+    ModelKind,
+    StudyResult,
+    compare_neighbours,
+)
 
 MODEL_STYLES: dict[ModelKind, dict[str, Any]] = {
     ModelKind.UNIFORM: {"style": Style.ENTERED, "dash": "solid", "width": 2, "symbol": "square"},
@@ -132,11 +139,18 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         columns |= {f"{measure_name}_{column_name}": means, f"half_interval_{column_name}": half_widths}
         if model_kind.is_private:
             lows, highs = _compute_interval_ends(means, half_widths)
-            items.append(Curve(model_kind.value, epsilons, means, low_ends=lows, high_ends=highs, **options))
+            label = f"Factorisation, {model_kind.value}" if model_kind is FACTORISATION else ""
+            items.append(
+                Curve(
+                    model_kind.value, epsilons, means, low_ends=lows, high_ends=highs, label=label, **options
+                )
+            )
         else:
             items.append(Curve(model_kind.value, axis_limits, [float(means[0])] * 2, **options))
     if page_epsilon is not None and epsilon_axis.contains(page_epsilon):
         items.append(Level("Your ε", page_epsilon, is_vertical=True, dash="longdash"))
+    shown_kinds = (result.study.baseline, FACTORISATION, ModelKind.NO_PRIVACY)
+    hidden_names = tuple(kind.value for kind in result.study.model_kinds if kind not in shown_kinds)
     plot_key, title_start, axis_name, number_format = {
         "rmse": ("factorisation-errors", "Test error", "test error (RMSE)", ".4f"),
         "recall": ("factorisation-recall", f"Recall at {RECALL_SIZE}", f"recall at {RECALL_SIZE}", ".3f"),
@@ -151,11 +165,12 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         disclosure,
         columns,
         is_main=measure_name == "rmse",
+        toggles=(Toggle("Other models", hidden_names),),
     )
 
 
 def _compute_interval_ends(means: FloatArray, half_widths: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Compute both ends of the intervals; where there is no interval, both are the mean."""
+    """Return the lower and the upper ends of intervals, in the shape of the means; the mean for a half-width of NaN."""
     return means - np.nan_to_num(half_widths), means + np.nan_to_num(half_widths)
 
 

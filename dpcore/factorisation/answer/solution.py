@@ -178,7 +178,7 @@ def solve(dataset: Dataset | None, parameters: FactorisationParameters) -> Facto
 
 STORED_FILE = Path(__file__).with_name("stored.json")
 STORED_PARAMETERS = FactorisationParameters(epsilon=1.0)
-"""Of the stored training, at any epsilon of the page."""
+"""Settings of the stored training, at any epsilon of the page."""
 NUM_STORED_DIGITS = 6
 """After the point, of an error."""
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpcore.answer.answer import Number
+from dpcore.answer.answer import Number, RelativeError
 from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, list_data_fields
@@ -26,7 +26,7 @@ from dpcore.report.content import Line, summarise_dataset
 SCHEME_NAMES = {scheme: scheme.value.capitalize() for scheme in Scheme}
 ASSUMPTIONS = (
     "Neighbouring data differ in one user, with all their ratings",
-    "Only item vectors and noisy counts are released. Each user computes their vector, offset and predictions locally; "
+    "The release has item vectors and noisy counts. Each user computes their vector, offset and predictions locally; "
     "these are private for everybody else (joint differential privacy)",
     "The range of ratings, the list of items, d, T, k, μ and both ridges are public; ε does not cover their choice",
     "Errors and buckets are computed without noise: they are not part of the release",
@@ -59,7 +59,7 @@ def write_verdict(verdict: Verdict) -> str:
     if verdict.is_worth_it:
         return f"{opening_phrase}, factorise with adaptive weights: it beats {baseline_phrase}."
     if verdict.is_worse:
-        return f"{opening_phrase}, {alternative_phrase}: factorising is worse."
+        return f"{opening_phrase}, {alternative_phrase}: they beat a private factorisation."
     return f"{opening_phrase} it is not clear whether factorising beats {baseline_phrase}."
 
 
@@ -124,7 +124,12 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     if verdict is None:
         return noise_numbers
     recommended_kind = FACTORISATION if verdict.is_worth_it else RatingStudy.baseline
-    factorisation_error = verdict.factorisation_score
+    reference_numbers = [
+        Number(name, f"{score:.4f}", f"({kind.value})", value=score)
+        for name, kind in (("Item means", RatingStudy.baseline), ("Factorisation", FACTORISATION))
+        if kind is FACTORISATION or verdict.is_worth_it
+        for score in (verdict.find_measure(kind)[0],)
+    ]
     error, half_width = verdict.find_measure(recommended_kind)
     interval_number = Number("Seeds", "only one", "so no interval")
     if math.isfinite(half_width):
@@ -139,8 +144,8 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     }
     return (
         Number(f"Test error (RMSE), {recommended_kind.value}", f"{error:.4f}", value=error),
+        *reference_numbers,
         interval_number,
-        Number("Factorisation", f"{factorisation_error:.4f}", FACTORISATION.value, value=factorisation_error),
         *(
             Number(
                 f"Adaptive, {items_phrase}",
@@ -152,6 +157,20 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         ),
         *noise_numbers,
     )
+
+
+def measure_relative_error(verdict: Verdict | None) -> RelativeError | None:
+    """Return the share of the gain over the overall mean that privacy costs; None before all models are trained."""
+    if verdict is None:
+        return None
+    error = verdict.find_measure(FACTORISATION if verdict.is_worth_it else RatingStudy.baseline)[0]
+    mean_error, error_without_privacy = (
+        float(verdict.result.summarise(kind).means[0, 0])
+        for kind in (ModelKind.GLOBAL_MEAN, ModelKind.NO_PRIVACY)
+    )
+    gain = mean_error - error_without_privacy
+    share = max(error - error_without_privacy, 0.0) / gain if gain > 0.0 else math.inf
+    return RelativeError(share, "the gain over the overall mean", error_phrase="privacy costs")
 
 
 def build_facts(solution: FactorisationSolution) -> dict[str, str]:

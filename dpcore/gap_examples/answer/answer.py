@@ -55,12 +55,21 @@ def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
     cap, noise_text = comparison.cap_choice.max_contributions, wording.number(noise_ratio)
     rows_text, noise_unit = wording.counted(cap, "row"), wording.agreeing(noise_ratio, "row", "rows")
     max_note = f"(at most {math.sqrt(two_groups.compute_supremum().ratio):.4f})"
-    error_text, error_help = f"{error_ratio:.4f}", "Standard errors."
+    gain_text, error_text = format_gain(ratio), f"{error_ratio:.4f}"
+    error_help = "Standard error with the best bound over that with the best smooth weights."
     ratio_help = "Variance of the mean with the best bound over that with the best smooth weights."
     noise_help = "2 (B/ε)²/σ²: the noise if one user holds all the weight, in variances of a row."
     return (
-        Number("Variance, bounded : weights", f"{ratio:.4f}", "", ratio_help, ratio, key="ratio"),
-        Number("Error, bounded : weights", error_text, max_note, error_help, error_ratio, key="error_ratio"),
+        Number(
+            "Best bound against weights",
+            gain_text,
+            "more variance",
+            f"{ratio_help} It is {ratio:.4f}.",
+            ratio,
+            key="ratio",
+            clipboard_text=gain_text,
+        ),
+        Number("Ratio of errors", error_text, max_note, error_help, error_ratio, key="error_ratio"),
         Number("Best bound", rows_text, "per user", "Least variance.", cap, ROWS_UNIT, "max_contributions"),
         Number("Noise ratio ρ", noise_text, noise_unit, noise_help, noise_ratio, "rows", "noise_ratio"),
     )
@@ -96,7 +105,7 @@ def write_proof(solution: GapSolution) -> tuple[str, ...]:
     cap_text, sampling_limit = format_number(proof.max_contributions), 2 if proof.case_number == 1 else 4
     if proof.case_number == 1:
         case_sentence = (
-            f"**Case 1**, α ≥ ½: round up, **h′ = ⌈h\\*⌉ = {cap_text}**. Only heavy users lose rows, so sampling "
+            f"**Case 1**, α ≥ ½: round up, **h′ = ⌈h\\*⌉ = {cap_text}**. Heavy users alone lose rows, so the sampling "
             "error at most doubles."
         )
     else:
@@ -132,7 +141,7 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
         ),
         procedure=f"{step_phrase}, and {noise_text} was added to the mean. "
         f"The best bound on rows per user has {comparison.ratio:.4f} times the variance of the best weights.",
-        public_procedure=f"What a user's rows weigh together was bounded, and {noise_text} was added to the mean.",
+        public_procedure=f"The total weight of each user's rows was bounded, and {noise_text} was added to the mean.",
         disclosure=dataset.provenance,
         rule_sentence="The best bound and the best weights minimise the expected squared error of the released mean; "
         f"weights were preferred from a ratio of variances of {wording.number(WORTH_HAVING)} on.",

@@ -108,7 +108,7 @@ def plot_variances(
     smooth_column = Column("smooth_variance", mean.smooth_variance(problem, bounds))
     capped_column = Column("capped_variance", mean.capped_variance(problem, bounds))
     axis_title = f"Variance of the mean (B = {problem.value_bound:g}, σ² = {problem.value_variance:g})"
-    variance_limits = fit_limits(np.array([1.0, 10.0]) * smallest_variance)
+    variance_limits = fit_limits(np.array([0.5, 10.0]) * smallest_variance)
     return Plot(
         key,
         "Smooth weights, v(h), and bounded rows, v′(h)",
@@ -118,7 +118,11 @@ def plot_variances(
         (
             Curve(BOUNDED_ROWS, bound_column, capped_column, Style.CAP),
             Curve(SMOOTH_WEIGHTS, bound_column, smooth_column, Style.SMOOTH),
-            Level(f"{PAPER_BOUND:g} min v (theorem 3)", PAPER_BOUND * smallest_variance),
+            Level(
+                f"{PAPER_BOUND:g} min v (theorem 3)",
+                PAPER_BOUND * smallest_variance,
+                label=f"Theorem 3: {PAPER_BOUND:g}×",
+            ),
             Mark("Best bound", cap_choice.max_contributions, cap_choice.variance, Style.CAP),
             Mark("Best weights", smooth_choice.threshold, smallest_variance, Style.SMOOTH, "circle"),
         ),

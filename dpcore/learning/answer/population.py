@@ -209,7 +209,7 @@ FAMILY_STYLES = {
 }
 """Colour and dash of every alpha of `FAMILY_ALPHAS`."""
 ERROR_LIMITS, USER_LIMITS, COST_LIMITS = (1e-2, 1e2), (1e-1, 1e4), (1e-5, 1e2)
-"""Where axes start and end before anything is chosen."""
+"""Initial ends of the axes."""
 
 
 def plot_mass(alpha: float) -> Plot:

@@ -136,7 +136,7 @@ def list_parts(cap_or_parts: LearningCap | ErrorParts) -> dict[str, float]:
     return {name: float(getattr(cap_or_parts, field_name)) for field_name, name in PART_NAMES.items()}
 
 
-TRIVIAL_BOUND = Level("Above 1 it promises nothing", 1.0)
+TRIVIAL_BOUND = Level("Above 1 it promises nothing", 1.0, label="Above 1: no promise")
 """Above it a bound on losses in [0, 1] says nothing."""
 PART_COLUMNS = {BIAS: "bias_twice", SAMPLING: "finite_sample", NOISE: "privacy_noise"}
 PAPER_BOUNDS = {
@@ -156,7 +156,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
     cap, own_bound = best_choice.max_contributions, parameters.own_bound
     caps, part_columns = columns["cap_rows"], {name: columns[column] for name, column in PART_COLUMNS.items()}
     items: list[Item] = [
-        Curve("Excess risk, all three", caps, columns["bound"], Style.TOTAL),
+        Curve("Excess risk", caps, columns["bound"], Style.TOTAL),
         *(Curve(name, caps, part_column, PART_STYLES[name]) for name, part_column in part_columns.items()),
         *(
             Curve(name, caps, columns[f"twice_{term.value}"], Style.BIAS, dash=dash, width=1.5)
@@ -195,17 +195,27 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
         columns,
         is_main=True,
         handle=handle,
-        toggles=(Toggle("Parts of the bound", tuple(part_columns)),),
+        toggles=(
+            Toggle("Parts", tuple(part_columns)),
+            Toggle("Other bounds", _list_hidden_bounds(solution, parameters.bias)),
+        ),
     )
+
+
+def _list_hidden_bounds(solution: LearningSolution, used_term: BiasTerm) -> tuple[str, ...]:
+    """List the names of the paper's bounds on the bias, without the used one and the least one at the best cap."""
+    biases_by_term = optimal_cap.compute_bias_terms(solution.problem, solution.best_choice.fraction)
+    least_term = min(PAPER_BOUNDS, key=lambda term: float(biases_by_term[term]))
+    return tuple(name for term, (name, _) in PAPER_BOUNDS.items() if term not in (least_term, used_term))
 
 
 def _build_axes(solution: LearningSolution, cap_unit: CapUnit) -> tuple[Axis, Axis]:
     """Build the axes of the cap and of the excess risk; no number that is entered moves them.
 
     Caps are in rows, as those of the handle and of marks; in the unit tau_0 the ticks name shares of all rows.
-    The cap's axis ends where nobody has more rows, or at n where the bound on the bias goes on falling. The
-    bound's axis starts below what sampling alone costs at d = 1, since a smaller bound would be of no interest,
-    and ends at 10: above 1 a bound says nothing.
+    The cap's axis ends where nobody has more rows, or at n where the bound on the bias goes on falling. The bound's
+    axis starts below the cost of sampling alone at d = 1, since a smaller bound would be of no interest. It ends at 10,
+    because a bound above 1 is vacuous.
     """
     n, max_size = float(solution.problem.histogram.num_rows), float(solution.problem.histogram.max_size)
     largest_cap = n if solution.problem.bias.needs_only_the_fraction else min(n, 2.0 * max_size)

@@ -35,6 +35,7 @@ from dpcore.data import binned_values
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.mean.answer import plots, users
+from dpcore.mean.answer.plots import find_alternative, measure_relative_error
 from dpcore.mean.answer.ranges import NO_VALUES, show_ranges
 from dpcore.mean.answer.solution import (
     MEAN_OVER_USERS,
@@ -48,7 +49,6 @@ from dpcore.mean.answer.solution import (
     warn_of_leaks,
     write_detail,
 )
-from dpcore.mean.answer.verdict import find_alternative, measure_relative_error
 from dpcore.mean.parameters import Clamp, MeanParameters, VarianceSource, assumptions
 from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
 from dpcore.mean.table_values import ValueSummary
@@ -218,7 +218,7 @@ def build_answer(
 def _clamp_users(
     answer: Answer, solution: MeanSolution, users_solution: users.UsersSolution, dataset: Dataset
 ) -> Answer:
-    """Return the answer for clamped users from that for clamped rows."""
+    """Return the answer for clamped rows with headline, numbers, facts and plots of clamped users instead."""
     parameters, problem, smooth_choice = answer.parameters, solution.problem, solution.smooth_choice
     own_bound, error_key = parameters.own_bound, solution.error_name.replace(" ", "_")
     leak_sentences = warn_of_leaks(solution, dataset, parameters)

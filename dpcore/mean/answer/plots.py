@@ -1,4 +1,4 @@
-"""The plots of the solution for a mean, and the range [L, U] that suits the values, in figures and words.
+"""The plots of the solution for a mean, its verdict, and the range [L, U] that suits the values, in figures and words.
 
 All are pure functions of the solution. The range is as private as the values. Its error counts what clamping cuts off
 and what weighing shifts without letting them cancel, and takes smooth weights (`dpcore.mean.value_range`). The exact
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore import mean
-from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING
+from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING, Alternative, RelativeError
 from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, choose_bound_limits, choose_curve_bounds
 from dpcore.answer.limits import fit_limits
 from dpcore.answer.plot import Axis, Band, Curve, Item, Mark, Plot, Scale, Style, Toggle, linear_axis
@@ -424,3 +424,27 @@ def describe_ranges(
     if joint_choice is not None:
         sentences.append(f"**Best range and bound:** {joint_choice.certificate.sentence}")
     return sentences + users_sentences
+
+
+MIN_GAIN = 0.02
+"""Least share of the cap's error that smooth weights must save to stand on the card."""
+
+
+def find_alternative(solution: MeanSolution) -> Alternative | None:
+    """Return smooth weights if they save enough error; None if not."""
+    error, cap_error = solution.smooth_choice.standard_error, solution.cap_choice.standard_error
+    if error > (1.0 - MIN_GAIN) * cap_error:
+        return None
+    bound_text = wording.number(solution.smooth_choice.threshold)
+    sentence = f"Smooth weights, bound {bound_text}: error {wording.number(error)}, {wording.change(error, cap_error)}."
+    return Alternative(sentence, "Smooth weights")
+
+
+def measure_relative_error(
+    dataset: Dataset, solution: MeanSolution, error: float, parameters: MeanParameters
+) -> RelativeError:
+    """Return the error over the mean; over half the range where the mean is 0, unknown or must not be read."""
+    may_read = dataset.values is not None and (parameters.reads_values or not dataset.is_private)
+    if may_read and solution.clamped_values is not None and (abs_mean := abs(solution.clamped_values.mean)):
+        return RelativeError(error / abs_mean, "the mean")
+    return RelativeError(error / (solution.problem.value_bound / 2.0), "half the range")

@@ -273,7 +273,7 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     if solution.worst_case is None:
         return numbers
     error = solution.worst_case.cap_error_bound
-    worst_case_help = "Of the best bound, for any values in [L, U]. No forecast."
+    worst_case_help = "The worst case of the best bound over all values in [L, U], not a forecast."
     bound_note = "at most, linearised" if solution.has_private_counts else "at most"
     error_text = wording.number(error)
     return *numbers, Number("Error whatever the values", error_text, bound_note, worst_case_help, error, UNIT)

@@ -163,8 +163,8 @@ def propose_clamp(solution: UsersSolution, rows_choice: mean.SmoothChoice, clamp
         rows_text, users_text = map(wording.number, added_errors_by_clamp.values())
         added_phrase = f"added up, the errors are {rows_text} (rows), {users_text} (users)."
         cancelling_sentence = f" Biases cancel on this table: {added_phrase}"
-    error_text = f"error {wording.number(other_error)}, {wording.change(other_error, error)}"
-    return f"{other_name} clamped: {error_text}.{cancelling_sentence}{advice_sentence}"
+    comparison_phrase = f"error {wording.number(other_error)}, {wording.change(other_error, error)}"
+    return f"{other_name} clamped: {comparison_phrase}.{cancelling_sentence}{advice_sentence}"
 
 
 def write_headline(solution: UsersSolution) -> str:
@@ -192,7 +192,7 @@ def write_user_detail(
         worst_error = math.sqrt(float(worst_variance))
         sentences.append(
             "**Assumed: the mean is (L + U)/2**, and users' means are normal around it. A mean one standard deviation "
-            "of users away costs what clamping users gains. Both errors count what is cut as if it never cancelled. "
+            "of users away costs what clamping users gains. In these errors the clamped parts never cancel. "
             f"For any distribution of users' means the error is at most {wording.number(worst_error)}."
         )
     if isinstance(problem, PrivateCountsProblem):
@@ -230,7 +230,7 @@ def build_user_numbers(solution: UsersSolution, error_key: str, num_users: int) 
         cut_note = f"cuts {wording.counted(num_clamped, 'user')} ({wording.percent(num_clamped / num_users)})"
     limit_help = "T = h (U − L)/2, on the rows' weight times the distance of the user's mean from (L + U)/2."
     rows_note = wording.change(rows_error, error)
-    rows_help = "Of the best smooth weights, each row clamped to [L, U]."
+    rows_help = "The error of the best smooth weights, with each row clamped to [L, U]."
     threshold_args = threshold_text, threshold_unit, threshold_help, threshold, ROWS_UNIT, "threshold"
     limit_args = f"± {limit_text}", cut_note, limit_help, deviation_limit, limit_unit, "deviation_limit"
     return (

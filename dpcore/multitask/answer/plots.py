@@ -25,7 +25,7 @@ WEIGHTS_STYLE, UNIFORM_STYLE, SAMPLING_STYLE = Style.CAP, Style.ENTERED, Style.P
 TASK_OPTIMUM_STYLE, USER_OPTIMUM_STYLE = Style.SAMPLING, Style.SMOOTH
 MAX_POINTS = 300
 MAX_TASKS = 3000
-"""Of more tasks, those at log-spaced ranks are plotted."""
+"""Most tasks in a plot; if there are more, it shows those at log-spaced ranks."""
 USE_BINS = 20
 BUCKET_NAMES = ("Tail", "2nd fifth", "Middle", "4th fifth", "Head")
 UNIFORM_WEIGHTS = "Uniform weights"
@@ -167,7 +167,7 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
     fifth_ratios = [ratio for b in comparison.buckets for ratio in (b.ratio, b.ratio, math.nan)]
     fifths_curve = Curve("Fifths of the tasks", fifth_sizes, fifth_ratios, WEIGHTS_STYLE, symbol="circle")
     ratio_axis = replace(_build_ratio_axis(comparison), title="Error, 1 = uniform")
-    error_items = (fifths_curve, Curve(UNIFORM_WEIGHTS, sizes[[0, -1]], [1.0, 1.0], UNIFORM_STYLE))
+    error_items = (fifths_curve, Curve("Uniform", sizes[[0, -1]], [1.0, 1.0], UNIFORM_STYLE, is_unnamed=True))
     error_plot = Plot(
         "many-tasks-fifths", "", "", SIZE_AXIS, ratio_axis, error_items, comparison.tasks.disclosure
     )

@@ -101,6 +101,7 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
             "against uniform weights",
             value=ratio,
             unit="of uniform weights'",
+            clipboard_text=format_change(ratio),
         ),
         Number("Exponent μ", wording.entered(advised_exponent), value=advised_exponent, key="exponent"),
         Number("Budget used", wording.percent(mean_use), "of β, average user", "", mean_use, "share of β"),
@@ -123,7 +124,9 @@ def write_headline(solution: MultitaskSolution) -> str:
         return "Give the only task every user's whole budget."
     if advised_exponent == 0.0:
         return "Give all tasks the same weight."
-    return f"Weight each task of n users by 1 / n to the power {wording.entered(advised_exponent)}."
+    weight_texts = {0.5: "1/√n", 1.0: "1/n"}
+    weight_text = weight_texts.get(advised_exponent, f"n^−{wording.entered(advised_exponent)}")
+    return f"Weight each task of n users by {weight_text}."
 
 
 def write_detail(solution: MultitaskSolution) -> str:

@@ -169,7 +169,7 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     return Methods(
         guarantee_text=f"{guarantee_sentence} {groups_sentence}",
         procedure=bounding_sentences,
-        public_procedure=f"What one user contributes to all groups was bounded, and "
+        public_procedure=f"The contribution of each user to all groups was bounded, and "
         f"{cite_program_noise(p.program, p.noise.kind, p.mechanism)} "
         "was added in every group.",
         disclosure=dataset.provenance,
@@ -188,7 +188,7 @@ def _describe_bound(solution: PerGroupSolution) -> str:
         groups_text = wording.counted(best_vector.max_groups, "group")
         sample_sentence = f"For the selection each user counted in at most {groups_text}, drawn at random. "
     norm_text = wording.number(round_up(best_vector.max_norm), 6)
-    phrase = f"What one user contributes to all groups was bounded in {name_norm(p)} norm by {norm_text}"
+    phrase = f"The contribution of each user to all groups was bounded in {name_norm(p)} norm by {norm_text}"
     return f"{sample_sentence}{phrase}{_describe_noise(p, format_error(p, best_vector.error))}"
 
 
@@ -275,7 +275,7 @@ def build_answer(
             code=write_forms(solution, dataset),
             near_optimal=words.describe_near_optimal(solution),
             error_parts=words.list_error_parts(solution),
-            relative_error=None if solution.is_mean else words.measure_relative_error(solution),
+            relative_error=words.measure_relative_error(solution),
             alternative=words.find_alternative(solution),
             sections=build_sections(solution),
             plots={**answer.plots, **_list_plots(solution, provenance)},
@@ -432,7 +432,7 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
 def show_scaling(answer: Answer, dataset: Dataset) -> Parts:
     """Show the error against the bound on a user's whole vector, or a note why there is no such bound."""
     if "per-group-norm" not in answer.plots:
-        reason_text = "Only rows, users and sums of amounts of at least 0 have it."
+        reason_text = "It exists for rows, users and sums of amounts of at least 0."
         if not answer.parameters.has_vectors:
             program_name = answer.parameters.program.value
             reason_text = f"{program_name} has no such bound. OpenDP and plain Python have it."

@@ -226,16 +226,20 @@ def find_alternative(solution: PerGroupSolution) -> Alternative | None:
     action_phrase = f"{'Cutting users at one level' if is_cap else 'Scaling users'} instead"
     if isinstance(best_vector, SelectedVector):
         action_phrase += f", of at most {wording.counted(best_vector.max_groups, 'group')}"
-    error_text = format_error(solution.parameters, best_vector.error)
-    sentence = f"{action_phrase}: error {error_text}, {wording.percent(solution.saved_share)} less."
+    sentence = f"{action_phrase}: {wording.percent(solution.saved_share)} less error."
     return Alternative(sentence, CAP_FORM if is_cap else SCALING_FORM)
 
 
 def measure_relative_error(solution: PerGroupSolution) -> RelativeError:
     """Return the error of the median group over its size, and how many groups are off by their whole size or more.
 
-    A group without rows is off by more than its size.
+    A group without rows is off by more than its size. Of means, return the error over that of one mean for all groups.
     """
+    if solution.is_mean:
+        error, baseline_error = solution.pair_error, solution.problem.error_of_nothing
+        return RelativeError(
+            error / baseline_error if baseline_error else math.inf, "that of one mean for all groups"
+        )
     sizes = np.abs(solution.problem.totals)
     ratios = np.divide(solution.group_errors, sizes, out=np.full(sizes.shape, np.inf), where=sizes > 0.0)
     multiplicities = solution.problem.pairs.multiplicities
@@ -283,11 +287,7 @@ def describe_near_optimal(solution: PerGroupSolution) -> str:
     """Describe the near-optimal range of L0 under the best bound within a group; empty if it was not computed."""
     if solution.near_optimal_groups is None or solution.pair is None:
         return ""
-    parameters = solution.parameters
-    counts_users = parameters.statistic is Statistic.USERS
-    amount_text = "" if counts_users else format_amount(parameters, solution.pair.max_amount)
-    l0_range = solution.near_optimal_groups
-    return standard.write_range(*l0_range, "group", objective="", other_bound_phrase=amount_text)
+    return standard.write_range(*solution.near_optimal_groups, "group", objective="")
 
 
 def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
@@ -368,7 +368,7 @@ _PROGRAM_SELECTIONS = {
     Program.TUMULT: "Tumult has a Laplace threshold with whole noise, which these errors count with.",
     Program.BIGQUERY: "BigQuery has the Laplace threshold, with half of ε.",
 }
-"""Which programs select groups as the page counts."""
+"""True for the programs that select groups as the page counts."""
 
 
 def _count_share(above_mask: npt.NDArray[np.bool_], noun: str) -> str:

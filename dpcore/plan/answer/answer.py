@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 LINE_STYLES = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.PRIVACY, Style.CUSTOMARY)
-"""Of the lines with the largest shares."""
+"""Styles of the lines with the largest shares."""
 EPSILONS = (0.02, 50.0)
 """The least that the axis of epsilon covers."""
 
@@ -198,6 +198,7 @@ def build_answer(
         else lambda: words.write_methods(solution, dataset),
         bound=lambda: _tabulate(solution),
         error=numbers[1].value,
+        relative_error=words.measure_relative_error(solution),
         sections=SECTIONS,
     )
     certificate = proofs[0][1] if proofs else None

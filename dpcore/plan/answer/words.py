@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dpcore.answer import standard
-from dpcore.answer.answer import Number, Proof
+from dpcore.answer.answer import Number, Proof, RelativeError
 from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
@@ -168,6 +169,17 @@ def format_accuracy(line: AllocatedLine, error: float) -> str:
     return f"±{format_error(line, error)}"
 
 
+def measure_relative_error(solution: PlanSolution) -> RelativeError:
+    """Return the largest relative error of a line: over its value, or of a quantile over half of all rows."""
+    relative_errors = []
+    for line in solution.lines:
+        value, value_phrase = abs(line.planned_line.reference_value), f"the value, for {line.label}"
+        if line.statistic is LineStatistic.QUANTILE:
+            value, value_phrase = 0.5, f"half of all rows, for {line.label}"
+        relative_errors.append(RelativeError(line.error / value if value > 0.0 else math.inf, value_phrase))
+    return replace(max(relative_errors, key=lambda r: r.share), error_phrase="the largest error is")
+
+
 def tabulate_plan(solution: PlanSolution) -> list[dict[str, str]]:
     """Tabulate the plan, a row per line: error, share, bound, and if it meets its target, else what epsilon would."""
     return [
@@ -268,7 +280,8 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
         "ε does not cover the choice of shares and bounds: if they were computed from private data, they leak",
     ]
     for line in solution.planned_lines:
-        sentences += [f"Mean: {assumption[0].lower()}{assumption[1:]}" for assumption in line.assumptions]
+        label = wording.capital(line.line.label)
+        sentences += [f"{label}: {assumption[0].lower()}{assumption[1:]}" for assumption in line.assumptions]
     if LineStatistic.MEAN in line_statistics:
         sentences.append(
             "The error of a mean is the delta-method approximation, good while noise is small beside the rows kept"

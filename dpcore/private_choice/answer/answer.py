@@ -95,7 +95,7 @@ def _describe_draw(
     facts, spending_sentences = private_choice.facts, ""
     if total_epsilon is not None:
         spending_sentences = (
-            f" Both are shares of a total of ε = {format_rounded_up(total_epsilon)}, which was divided by public "
+            f" These are shares of a total of ε = {format_rounded_up(total_epsilon)}, which was divided by public "
             "figures alone."
         )
     if ledger.total is not None and len(ledger.releases) > 1:

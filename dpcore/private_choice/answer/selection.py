@@ -22,8 +22,9 @@ from dpcore.common.privacy import Charge, Ledger, ReleaseFacts
 from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
 from dpcore.contributions import MAX_SIZE
+from dpcore.data.binned_values import expand_rows
 from dpcore.data.group_list import code_cells
-from dpcore.data.totals_per_user import UserAmounts, expand_rows, get_user_amounts, has_totals
+from dpcore.data.totals_per_user import UserAmounts, get_user_amounts, has_totals
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
@@ -77,8 +78,8 @@ class MissingInput:
 
 
 NO_PAIR = MissingInput(
-    "A pair is drawn for counts, and sums of amounts of at least 0, on a public list of groups. Else enter bounds that "
-    "you know."
+    "A pair can be chosen for counts, and for sums of amounts of at least 0, on a public list of groups. For others, "
+    "enter bounds that you know."
 )
 LIST_MISSING = MissingInput(
     "To choose the pair with DP, enter how many groups are on your public list.", ("num_groups",)

@@ -31,7 +31,7 @@ from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.private_choice.table_scores import REACH
 
 Selection = PrivateChoice | PrivatePair | PrivateRange
-"""What was selected privately: the value or values, with the guarantee and the problem."""
+"""The result of a private selection: the value or values, with the guarantee and the problem."""
 
 
 def name_error(parameters: PrivateParameters) -> str:
@@ -48,7 +48,7 @@ COST_SOURCE_TEXTS = {
     Disclosure.PRIVATE: "The costs are computed from the private data. Choosing ε by them is a look that no ε covers",
     Disclosure.DP_RELEASE: "The costs are computed from the release in use and spend nothing more",
 }
-"""What the costs are computed from, and what reading them gives away."""
+"""The source of the costs, and what it reveals to read them."""
 
 
 def format_cost(epsilon: float, delta: float | None = None) -> str:
@@ -96,14 +96,15 @@ def describe_pair_cost(problem: PrivatePairProblem) -> str:
     if excess is None:
         return f"With {groups_text}, a draw is little better than a guess: enter known bounds, or a larger ε."
     return (
-        f"With {groups_text}, a draw usually errs within about {wording.percent(excess, 1)} of the best pair. Where a "
-        "few users hold everything it can be as bad as releasing nothing."
+        f"With {groups_text}, the chosen pair's error is usually within about {wording.percent(excess, 1)} of the "
+        "best pair's. If a few users dominate, it can be as bad as releasing nothing."
     )
 
 
 LEAST_EPSILON_TIMES_USERS = 64.0
-"""Epsilon of the draw times the number of users from which a range for users is drawn well: on nine tables a draw then
-errs at most 3.4 times as much as the best range, 1.8 times on average; from 32 to 64 it is 4.5 and 2.2."""
+"""Least epsilon of the draw times the number of users at which a range for users is drawn well. On nine tables the
+error of a draw is then at most 3.4 times that of the best range, and 1.8 times on average. From 32 to 64 it is 4.5
+and 2.2."""
 
 
 def describe_range_cost(problem: RangeProblem) -> str:
@@ -122,12 +123,12 @@ def describe_range_cost(problem: RangeProblem) -> str:
     if problem.signal_ratio < 1.0:
         needed_text = wording.number(float(f"{problem.users_needed:.2g}"))
         return (
-            f"**Not recommended:** {scope_text} a draw is of no use. What helps: about {needed_text} users, a larger ε "
-            "of the range, closer distances, or a range from what you know, which is free."
+            f"**Not recommended:** {scope_text} a draw is of no use. You need about {needed_text} users, a larger ε of "
+            "the range, closer distances, or a range that you know, which costs no ε."
         )
     draws_both_ends = problem.anchor is not None and problem.num_ends == 2
     is_halved = draws_both_ends and problem.epsilon_of_end < problem.epsilon
-    cost_text = " Both ends cost twice: each is drawn with half of ε." if is_halved else ""
+    cost_text = " Each of the two ends is drawn with half of ε." if is_halved else ""
     if problem.clamps_users:
         cost_text += (
             f" The range is for users of {wording.counted(problem.max_contributions, 'row')} or more."
@@ -149,8 +150,8 @@ def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> t
         value_assumptions = ("Rows are independent draws with one variance, also those of one user",)
     return (
         *value_assumptions,
-        "Who is in the data and how many rows each user has is private. What is entered is public and does not come "
-        "from these data",
+        "The list of users and the number of rows per user are private. Your entries are public and do not come from "
+        "these data",
         "ε of the choice and ε of the release add up, whichever way the number is chosen",
         COST_SOURCE_TEXTS[disclosure],
         f"The direct choice's costs are exact; those of a histogram are of {RUNS} simulated ones",

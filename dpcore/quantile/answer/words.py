@@ -255,7 +255,7 @@ def describe_paper_bound(solution: QuantileSolution) -> str:
 
 
 def describe_poorer_bases(solution: QuantileSolution, base_change: BaseChange) -> str:
-    """Describe the figure of poorer bases, and where the error becomes large."""
+    """Write the caption of poorer bases: a fixed sentence for moved ones, for wider ones the width that ε allows."""
     if base_change is BaseChange.MOVED:
         return "Once the quantile lies outside ν or far in its tail, no answer comes near it, **whatever ε**."
     w, quantiles = solution.outputs[0].largest_user_weight, solution.parameters.quantile_levels
@@ -306,7 +306,7 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     if len(solution.errors_by_mechanism) > 1:
         names_text = ", ".join(SHORT_NAMES[program] for program in solution.errors_by_mechanism)
         public_draw_sentences = (
-            f"Of these mechanisms the one with the least error on the values drew the answer: {names_text}."
+            f"The mechanism with the smallest error on the values was used, out of {names_text}."
         )
     is_bounded = p.weighting is not Weighting.NONE
     sentence_template = "Rows were weighted such that no user weighs more than {}."

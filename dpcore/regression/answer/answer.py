@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.answer import section, standard
-from dpcore.answer.answer import Answer, Number, add_choice
+from dpcore.answer.answer import Answer, Number, RelativeError, add_choice
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.section import BEHIND, Parts, Sections
 from dpcore.code.choice import Quantity
@@ -28,7 +28,7 @@ from dpcore.regression.parameters import ASSUMPTIONS, RegressionParameters
 MAX_ENTRIES_AT_ONCE = 100_000
 """Entries of X up to which a curve against epsilon starts by itself."""
 ERROR_HELP = "Root of the coefficients' total variance: sampling error and privacy noise."
-FIT = "The weights are best for the coefficients. Where the model fits badly, a bound may predict better."
+FIT = "The weights are best for the coefficients. If the model fits badly, a bound may predict better."
 NO_TRIAL = section.Note("No bound has been tried yet, or the trial was stopped.", "info")
 NEIGHBOURS_CLAUSE = (
     "if they differ in the labels of one user's rows; features and owners of rows are treated as public"
@@ -58,12 +58,35 @@ def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
         key="error_in_predicting",
     )
     numbers = [Number(name, wording.number(x), note, help_, x) for name, x, note, help_ in number_rows]
-    return (*numbers, prediction_number)
+    comparison_number = Number(
+        "Other errors", _compare_methods(solution), help=f"Over the least. {ERROR_HELP}"
+    )
+    return (numbers[0], comparison_number, *numbers[1:], prediction_number)
+
+
+def _compare_methods(solution: RegressionSolution) -> str:
+    """Write the errors with the best cap, where caps were tried, and with none, over that of the best weights."""
+    methods_by_key, phrases = solution.methods_by_key, []
+    for key in ("best bound", "no bound"):
+        if key in methods_by_key:
+            ratio = methods_by_key[key].compute_error_ratio(methods_by_key["ours"])
+            phrases.append(f"{key} {'∞' if math.isnan(ratio) else wording.number(ratio, 3)}×")
+    return ", ".join(phrases)
 
 
 def _write_noise_share(method: Method) -> str:
     """Write the share of a method's variance that is privacy noise, in percent; "no error" if it has no variance."""
     return f"{wording.percent(method.noise_share)} privacy noise" if method.variance > 0.0 else "no error"
+
+
+def _measure_relative_error(solution: RegressionSolution) -> RelativeError:
+    """Return the error in predictions over the spread of the labels, which is the error of predicting their mean."""
+    spread, error = (
+        float(np.std(solution.labels)),
+        solution.methods_by_key["ours"].error(ErrorTarget.PREDICTIONS),
+    )
+    share = error / spread if spread > 0.0 else math.inf
+    return RelativeError(share, "the labels' spread", error_phrase="the error in predictions is")
 
 
 def describe_near_optimal(solution: RegressionSolution) -> str:
@@ -76,19 +99,8 @@ def describe_near_optimal(solution: RegressionSolution) -> str:
 
 def write_detail(solution: RegressionSolution) -> str:
     """Write what the best weights gain, and the sentences that qualify the headline."""
-    methods_by_key, cap_curve = solution.methods_by_key, solution.cap_curve
-    best_weights_method, best_cap_method = methods_by_key["ours"], methods_by_key.get("best bound")
-
-    def write_ratio(method: Method) -> str:
-        """Write a method's standard error over that of the best weights; "∞ times" if the best weights' is 0."""
-        ratio = method.compute_error_ratio(best_weights_method)
-        return f"{wording.number(ratio, 3) if best_weights_method.variance > 0.0 else '∞'} times"
-
-    gain_clause = f"With no bound, equal weights have {write_ratio(methods_by_key['no bound'])} this error"
-    if best_cap_method is not None:
-        bound_phrase = best_cap_method.note.removeprefix("at most ")
-        gain_clause += f"; the best bound, {bound_phrase}, has {write_ratio(best_cap_method)}"
-    sentences = [f"{gain_clause}."]
+    best_weights_method, cap_curve = solution.methods_by_key["ours"], solution.cap_curve
+    sentences = [f"Errors over that of the best weights: {_compare_methods(solution)}."]
     if solution.stage is Stage.EARLIER:
         sentences.insert(0, "**This is the answer for the previous settings.**")
     elif solution.stage is Stage.FINAL and not solution.best_estimate.certificate.proves(PROVED_GAP):
@@ -158,7 +170,7 @@ def show_basis(answer: Answer, _dataset: Dataset) -> Parts:
 
 
 def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
-    """Tabulate the errors of all methods."""
+    """Return the errors of all methods as a table: lists by heading, an entry for each method."""
     listed_methods = solution.methods_by_key.values()
     return {
         "Method": [method.name for method in listed_methods],
@@ -306,14 +318,15 @@ def build_answer(
         InvalidInput: The data have no labels and features, or do not fit the question.
 
     Examples:
-        By symmetry all rows weigh 1/2; the noise is 1/2 of the range of a label, over ε.
+        By symmetry all rows weigh 1/2; the noise is 1/2 of the range of a label, over ε. Of the total variance, 26,
+        25 are the noise on both coefficients, 2 × 2 × 2.5².
 
         >>> import pandas as pd
         >>> import dpcore as ss
         >>> table = pd.DataFrame({"user": list("abcd"), "x": [-1, 1, -1, 1], "y": [1, 2, 3, 4]})
         >>> answer = ss.regression_weights(table, user="user", label="y", features=["x"], epsilon=1, lower=0, upper=5)
         >>> print(answer.bound["weight"].round(3).tolist(), round(answer.error, 3))
-        [0.5, 0.5, 0.5, 0.5] 2.5
+        [0.5, 0.5, 0.5, 0.5] 5.099
 
     Source: Epasto et al. 2020, section 5.
     """
@@ -346,6 +359,8 @@ def build_answer(
             "regression_matrix.parquet": lambda: draw.write_matrix(solution.problem, estimate, provenance)
         },
         sections=SECTIONS,
+        error=math.sqrt(estimate.variance),
+        relative_error=_measure_relative_error(solution),
     )
     return add_choice(
         answer,

@@ -122,7 +122,7 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
 
 
 def _list_columns(errors: TotalErrors) -> dict[str, FloatArray]:
-    """List the errors over the bound as columns of the file behind a plot."""
+    """Return the columns of the file behind a plot, arrays by name: the bounds, and bias, noise and errors at each."""
     return {
         "bound": errors.bounds,
         "bias": errors.bias,
@@ -266,7 +266,7 @@ def _name_strategy(curves: strategies.StrategyCurves, index: int) -> str:
 
 
 def tabulate_points(points: strategies.StrategyPoints) -> dict[str, FloatArray]:
-    """Tabulate the simulated points, with their standard errors."""
+    """Return the simulated errors and their standard errors as arrays by column name, beside the epsilons."""
     columns = {"epsilon": points.epsilons}
     for index, strategy in enumerate(points.strategies):
         columns[f"{strategy.column}_simulated_error"] = points.relative_errors[index]

@@ -248,7 +248,7 @@ def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundCompa
     """Build the comparison of the best bound and its error over epsilon, or return the sentence why there is none."""
     user_totals = compute_user_totals(dataset, parameters.summed)
     if user_totals.amounts is None:
-        return "Only totals ≥ 0 are compared over ε."
+        return "The comparison over ε needs totals ≥ 0."
     if user_totals.amounts.total == 0.0:
         return "All totals are 0."
     problem, unit = parameters.build_problem(user_totals.amounts), Unit(user_totals.column_name)
@@ -273,8 +273,8 @@ def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundCompa
 def find_bound_limits(amounts: Amounts) -> Limits:
     """Return (from, to) of the bound's axis: from the smallest positive total to the largest.
 
-    Where all totals are large it begins at a hundredth of the largest, or at 1: with few users, or at a small epsilon,
-    the best bound lies below them all.
+    If all totals are large it begins at a hundredth of the largest, or at 1. With few users, or at a small epsilon, the
+    best bound lies below them all.
     """
     smallest_total = float(amounts.values[np.searchsorted(amounts.values, 0.0, side="right")])
     low_bound = max(min(smallest_total, max(amounts.largest / 100.0, 1.0)), amounts.largest / WIDEST)

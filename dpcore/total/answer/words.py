@@ -284,8 +284,8 @@ def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> 
         )
     if not solution.is_entered:
         facts["How the range was chosen"] = (
-            "noise plus all cuts is least, then rounded, as the exact bound is one user's total. Where the curve is "
-            "lower, cuts at both ends partly cancel."
+            "noise plus all cuts is least, then rounded, as the exact bound is one user's total. If the curve is "
+            "lower elsewhere, cuts at both ends partly cancel there."
         )
     return facts | {
         "Who is affected": (

@@ -263,10 +263,10 @@ def show_theory(answer: Answer, data: TrainingData) -> section.Parts:
     formats = dict.fromkeys(("A", "Best h, smooth weights"), "%.3g")
     yield section.Table(columns, "Best bound and cap by two theories", formats, key="training_theory")
     yield (
-        "Both minimise $(\\max_j W_j)^2 + A \\sum_i c_i^2$ over weights $c$, proved best. *Plain descent* computes A "
-        "from the features, which ε does not cover, and the steps under *More settings*. *Theorem 4* is the paper's: "
-        "$A = \\log d\\, \\log n\\, \\varepsilon^2 / \\log^4(m/\\delta)$, with an open constant. Neither knows of "
-        "clipping, too few steps or heavy users who differ."
+        "The two bounds minimise $(\\max_j W_j)^2 + A \\sum_i c_i^2$ over weights $c$, proved best. *Plain "
+        "descent* computes A from the features, which ε does not cover, and the steps under *More settings*. *Theorem "
+        "4* is the paper's: $A = \\log d\\, \\log n\\, \\varepsilon^2 / \\log^4(m/\\delta)$, with an open constant. "
+        "They ignore clipping, too few steps and heavy users who differ."
     )
     yield section.Label()
 
@@ -325,6 +325,8 @@ def build_answer(
         make_methods=lambda: words.write_methods(solution),
         files={"training_runs.csv": lambda: write_runs(solution.table, solution.data.provenance)},
         sections=SECTIONS,
+        error=solution.average(Measure.LOSS),
+        relative_error=words.measure_relative_error(solution),
     )
     return add_choice(
         answer,

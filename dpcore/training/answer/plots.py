@@ -237,13 +237,13 @@ SIDES = (
 def plot_sides(solution: TrainingSolution) -> Plot:
     """Plot the loss of clipped sums: means over rows and over users, on training users and on users held out."""
     clipped_sum_indices = solution.table.find_cell_indices(Method.CLIPPED_SUM)
-    bound_column, curves = Column("bound", solution.reaches[clipped_sum_indices]), []
+    bound_column, side_curves = Column("bound", solution.reaches[clipped_sum_indices]), []
     for side_name, score_unit, side, style in SIDES:
         mean_losses = solution.table.summarise(Measure.LOSS, score_unit, side).means[clipped_sum_indices]
         loss_column = Column(f"loss_{side_name.replace(', ', '_').replace(' ', '_')}", mean_losses)
         dash, width = ("dot", 1.5) if side == Side.TRAINED else ("", None)
         curve_name = f"Mean over {side_name}"
-        curves.append(Curve(curve_name, bound_column, loss_column, style, dash=dash, width=width))
+        side_curves.append(Curve(curve_name, bound_column, loss_column, style, dash=dash, width=width))
     adaptive_cell_index = solution.table.find_cell_indices(Method.FOLLOWED)[0]
     row_loss_text, user_loss_text = (
         wording.number(float(solution.table.summarise(score_unit=score_unit).means[adaptive_cell_index]))
@@ -258,6 +258,6 @@ def plot_sides(solution: TrainingSolution) -> Plot:
         "users.",
         _make_bound_axis(solution),
         _make_axis(Measure.LOSS, limits, "Loss, clipped sums"),
-        curves,
+        side_curves,
         solution.data.provenance,
     )

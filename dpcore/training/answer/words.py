@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dpcore.answer import standard
-from dpcore.answer.answer import Number
+from dpcore.answer.answer import Number, RelativeError
 from dpcore.answer.methods import ChoiceSource, Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.common.progress import Stage
@@ -25,7 +25,7 @@ def describe_cell(cell: Cell) -> str:
     rows_phrase = "one row" if cell.bound == 1.0 else wording.counted(cell.bound, "row")
     clipping_phrase = f" with gradients shortened to {wording.number(cell.clip)}" if cell.clip < 1.0 else ""
     return {
-        Method.FOLLOWED: "clipped gradient sums whose bound adapts to the users",
+        Method.FOLLOWED: "each user's gradient sum clipped to a bound that adapts",
         Method.CAP: f"a cap: at most {rows_phrase} per user, drawn at random{clipping_phrase}",
         Method.CLIPPED_SUM: f"each user's gradient sum clipped to that of {rows_phrase}",
         Method.OUTPUT: f"output perturbation, smooth weights of at most {rows_phrase} per user",
@@ -40,15 +40,22 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     loss_without_privacy, guessing_loss, *_ = solution.average_references()
     reference_accuracies = solution.average_references(Measure.ACCURACY)
     # If no method is useful, no bound is an answer; an adaptive bound has no number. Then the loss is the large number,
-    # and the intervals stand below it.
     has_bound = not solution.is_useless and cell.method is not Method.FOLLOWED
     loss_help = "Mean over rows. The 95 % intervals are for the noise, and for other users held out."
+    private_text, guessing_text = wording.number(loss_without_privacy), wording.number(guessing_loss)
+    reference_text = f"(no privacy {private_text}, guessing {guessing_text})" if has_bound else ""
     numbers = [
         Number(
-            "Loss, users held out", wording.number(mean_loss), interval_text * has_bound, loss_help, mean_loss
+            "Loss" if has_bound else "Loss, users held out",
+            wording.number(mean_loss),
+            reference_text,
+            loss_help,
+            mean_loss,
+            key="loss_users_held_out",
         ),
-        Number("Without privacy", wording.number(loss_without_privacy), value=loss_without_privacy),
-        Number("Guessing", wording.number(guessing_loss), "one score for all rows", value=guessing_loss),
+        Number("Without privacy", private_text, f"(guessing {guessing_text})", value=loss_without_privacy),
+        Number("Guessing", guessing_text, "one score for all rows", value=guessing_loss),
+        Number("95 % intervals", interval_text),
         Number(
             "Rows told right",
             wording.percent(mean_accuracy, 3),
@@ -61,9 +68,18 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
         unit, bound_help = "rows per user", "The most by which one user moves the sum of gradients."
         note = wording.agreeing(cell.reach, "row per user", unit)
         numbers.insert(0, Number("Bound h", wording.number(cell.reach), note, bound_help, cell.reach, unit))
-    else:
-        numbers.insert(1, Number("95 % intervals", interval_text))
     return tuple(numbers)
+
+
+def measure_relative_error(solution: TrainingSolution) -> RelativeError:
+    """Return the share of the gain over guessing, of a model without privacy, that privacy costs."""
+    loss_without_privacy, guessing_loss, *_ = solution.average_references()
+    gain, cost = guessing_loss - loss_without_privacy, solution.average(Measure.LOSS) - loss_without_privacy
+    return RelativeError(
+        max(cost, 0.0) / gain if gain > 0.0 else math.inf,
+        "the gain over guessing",
+        error_phrase="privacy costs",
+    )
 
 
 def format_uncertainty(solution: TrainingSolution) -> str:
@@ -280,8 +296,8 @@ def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
     facts, cell = model.facts, model.cell
     training_sentences = (
         f"{_describe_bound(cell)} {_describe_training(parameters, cell, 'discrete Gaussian')} Contributions were "
-        "rounded onto a public grid, and all users took part in every step. OpenDP drew the noise. That of all steps "
-        "is one Gaussian mechanism, calibrated exactly [@balle2018]; its discreteness is counted."
+        "rounded onto a public grid, and all users took part in every step. OpenDP drew the noise. The noise of all "
+        "steps is one Gaussian mechanism, calibrated exactly [@balle2018]; its discreteness is counted."
     )
     return Methods(
         guarantee_text=write_guarantee(RELEASED, facts.epsilon, facts.neighbours, facts.delta),

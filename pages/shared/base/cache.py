@@ -1,17 +1,17 @@
 """Calls of the core that a rerun repeats, cached by content, and the queue of light work.
 
-Every cache of the app is made here. Streamlit hashes only a sample of a large array, and heavy tails are exactly what a
-sample misses: so the key is the data's digest and the frozen question, and the data themselves pass by as
-``_argument``. Results that depend on data are kept per session, since uploads are private to the person who made them,
-and as a resource, since answers are frozen and pickling millions of users on every rerun would cost more than the
-answer. A DP histogram takes the place of the data it was drawn from, and nothing computed from those may stay: a cache
-that this module does not know could not be forgotten. A test looks for others.
+Every cache of the app is made here. Streamlit hashes only a sample of a large array, and a sample misses heavy tails.
+So the key is the data's digest and the frozen question, and the data themselves pass by as ``_argument``. Results that
+depend on data are kept per session, since uploads are private to the person who made them. They are kept as a resource:
+answers are frozen, and pickling millions of users on every rerun would cost more than the answer. A DP histogram takes
+the place of the data it was drawn from, and no result computed from those may stay. This module must know every cache
+to clear it. A test looks for others.
 
 A few pieces of light work compute at a time, and runs of pages go before all of them. The interpreter runs one thread
 at a time: twenty searches at once leave a run of a page a twentieth of it, and none of them ends soon. So light work
 stands in a line. At each of its steps it lets pages go first, and after a while it hands its turn to whoever has waited
-longer. The results of searches are kept as `Answers`: those on samples and generated data for everybody, as a class
-that is shown one sample asks the same twenty times; all others per session.
+longer. The results of searches are kept as `Answers`. Those on samples and generated data are kept for everybody, as a
+class that is shown one sample asks the same twenty times. All others are kept per session.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from dpcore.answer.section import Cached
 
 AT_ONCE = max(1, min((os.cpu_count() or 1) - 1, 2))
-"""Pieces of light work that compute at once. More do not end sooner, as most of their steps are too short for them to
-run beside each other in one interpreter, and one processor stays free for the pages."""
+"""Pieces of light work that compute at once. More would not end sooner: most of their steps are too short to run in
+parallel in one interpreter. One processor stays free for the pages."""
 TURN_SECONDS = 0.25
 """How long a turn lasts where others wait. Most searches on the samples take 0.05 to 0.25 s: they end in one turn."""
 LATER_SECONDS = 2.0
-"""By how much work that has had its turn stands behind work that has had none; whatever comes later is behind it, so
-that long work goes on under any load."""
+"""Delay of work that has had its turn, against work that has had none. Work that arrives after this delay comes later,
+so long work continues under any load."""
 PATIENCE_SECONDS = 0.5
 """How long one piece of work stands back for pages in all: a page that computes for seconds shall not hold it up."""
 _LOOK_SECONDS = 0.5
@@ -123,7 +123,7 @@ class WorkQueue:
         return not self._num_free
 
     def create_entry(self, previous_entry: QueueEntry | None = None) -> QueueEntry:
-        """Return a new entry: at the end, or at the place of the previous work if that still waits."""
+        """Return a new entry: at the end, or at the place of the previous work if that waits (again)."""
         with self._changed:
             if previous_entry is not None and previous_entry.is_waiting:
                 return QueueEntry(previous_entry.rank_time)

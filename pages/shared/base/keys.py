@@ -62,7 +62,7 @@ CODE_FORM = "code_form_"
 _DATA_KEYS = LOADED_DATA, LEDGERS, DATA_VERSION, KNOWN_FILES, TOUR
 _SHELL_KEYS = LINK_READ, EPSILON, EPSILON_SLIDER, EPSILON_PAGE, FIGURES_AHEAD, PRESENTING
 PRESERVED = frozenset((*_DATA_KEYS, *_SHELL_KEYS, CODE_LIBRARY, CODE_PROGRAM))
-"""What stays when a DP histogram takes the place of the data it was drawn from: none of it is read off those data.
+"""Keys that stay when a DP histogram replaces its source data, because none of them holds anything computed from it.
 
-A copy drawn during the tour is one of the tour's data; what the tour put aside is about others, and must not be lost.
+A histogram released during the tour belongs to the tour's data. The state that the tour set aside stays.
 """

@@ -64,8 +64,8 @@ def propose_range(
 ) -> dict[str, Any]:
     """Return new values of the two fields of a range, None for private data, and of ``proposed``; empty if all stay.
 
-    Public values propose their rounded range, and answers of yes and no propose 0 to 1; a range that the user entered
-    stays.
+    Public values propose their rounded range, answers of yes and no 0 to 1, and binned values the range of the public
+    bins; a range that the user entered stays.
 
     For other private values there is no range, and the page asks for one: a range that nobody chose would clamp values
     without a word and stand in programs. For a release nothing is proposed.
@@ -85,6 +85,8 @@ def propose_range(
         limits = dataset.values.limits
     new_ends = (None, None) if dataset.is_private else initial_ends if limits is None else round_out(*limits)
     new_ends = DEFAULT_VALUE_BOUNDS if dataset.has_shares else new_ends
+    if dataset.values is not None and dataset.values.bins is not None:
+        new_ends = dataset.values.limits  # Whoever counted the values knew them without looking.
     return {field_names[0]: new_ends[0], field_names[1]: new_ends[1], "proposed": new_ends}
 
 

@@ -6,6 +6,7 @@ import importlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -28,6 +29,15 @@ from pages.shared.base.question import Question
 from pages.shared.card import code_panel
 from pages.shared.fields import fields
 
+
+def _register(name: str, html: str) -> Any:
+    """Register a component with the style and the script that lie beside this file under its name."""
+    css, js = (
+        Path(__file__).with_name(f"{name}.{ending}").read_text(encoding="utf-8") for ending in ("css", "js")
+    )
+    return st.components.v2.component(f"sweetspot_{name}", html=html, css=css, js=js)
+
+
 _LARGE_HTML = """
 <div class="sweetspot-number">
   <div class="label"></div>
@@ -37,136 +47,16 @@ _LARGE_HTML = """
 </div>
 """
 
-_LARGE_CSS = """
-.sweetspot-number { color: var(--st-text-color); font-family: var(--st-font); line-height: 1.3; }
-.sweetspot-number .label { font-size: 0.875rem; }
-.sweetspot-number .row { display: flex; align-items: baseline; gap: 0.75rem; }
-.sweetspot-number.preliminary { opacity: 0.6; }
-.sweetspot-number .value { font-size: 2.25rem; font-weight: 600; overflow-wrap: anywhere; }
-.sweetspot-number .unit { font-size: 1rem; font-weight: 400; }
-.sweetspot-number :is(.note, .parts) { font-size: 0.875rem; }
-.sweetspot-number .parts { display: flex; flex-wrap: wrap; column-gap: 0.75rem; }
-.sweetspot-number .parts span::before {
-  content: ""; display: inline-block; width: 0.6em; height: 0.6em; margin-right: 0.3em; background: var(--part);
-}
-.sweetspot-number button {
-  font: inherit; font-size: 0.875rem; color: var(--st-text-color); background: var(--st-background-color);
-  border: 1px solid var(--st-border-color); border-radius: var(--st-button-radius);
-  padding: 0.1rem 0.6rem; cursor: pointer; flex: none;
-}
-.sweetspot-number button:hover { border-color: var(--st-primary-color); }
-.sweetspot-number button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
-@media print { .sweetspot-number button { display: none; } }
-"""
-
-_LARGE_JS = """
-const SHOWN_MILLISECONDS = 1500;
-export default ({ data, parentElement }) => {
-  const find = (name) => parentElement.querySelector(name);
-  find(".sweetspot-number").classList.toggle("preliminary", !data.isFinal);
-  find(".label").textContent = data.label;
-  const unit = document.createElement("span");
-  unit.className = "unit";
-  unit.textContent = data.unit ? ` ${data.unit}` : "";
-  find(".value").replaceChildren(data.value, unit);
-  find(".note").textContent = data.error.length ? `${data.error[0]}: ${data.error.slice(1).join(" ").trim()}` : "";
-  find(".parts").replaceChildren(...data.parts.map(([name, text, colour]) => {
-    const part = document.createElement("span");
-    part.style.setProperty("--part", colour);
-    part.textContent = `${name} ${text}`;
-    return part;
-  }));
-  const button = find("button");
-  button.hidden = !data.copied;
-  button.textContent = "Copy";
-  button.setAttribute("aria-label", `Copy ${data.copied}`);
-  let waiting;
-  button.onclick = async () => {
-    try {
-      await navigator.clipboard.writeText(data.copied);
-      button.textContent = "Copied";
-    } catch (error) {
-      button.textContent = data.copied; // No permission: it can be selected and copied by hand.
-    }
-    clearTimeout(waiting);
-    waiting = setTimeout(() => { button.textContent = "Copy"; }, SHOWN_MILLISECONDS);
-  };
-  return () => clearTimeout(waiting);
-};
-"""
-
 LARGE_BEGINS = "number_"
-"""What stands before a number's key in the session's state."""
+"""Prefix of a number's key in the session's state."""
 
-MOUNT_LARGE = st.components.v2.component("sweetspot_number", html=_LARGE_HTML, css=_LARGE_CSS, js=_LARGE_JS)
+MOUNT_LARGE = _register("number", _LARGE_HTML)
 
-
-_GRID_HTML = '<dl class="sweetspot-grid"></dl>'
-
-_GRID_CSS = """
-.sweetspot-grid {
-  display: grid; gap: 1rem; margin: 0;
-  --widest: calc((100% - (var(--columns) - 1) * 1rem) / var(--columns));
-  grid-template-columns: repeat(auto-fit, minmax(max(150px, var(--widest)), 1fr));
-  color: var(--st-text-color); font-family: var(--st-font); line-height: 1.3;
-}
-.sweetspot-grid .wide { grid-column: 1 / -1; }
-.sweetspot-grid dt { font-size: 0.875rem; }
-.sweetspot-grid dd { margin: 0; overflow-wrap: anywhere; }
-.sweetspot-grid .value { font-size: 1.75rem; }
-.sweetspot-grid .note, .sweetspot-grid .help { font-size: 0.875rem; }
-.sweetspot-grid .help { border-left: 2px solid var(--st-border-color); padding-left: 0.5rem; margin-top: 0.25rem; }
-.sweetspot-grid button {
-  font: inherit; font-size: 0.75rem; line-height: 1; width: 1.25rem; height: 1.25rem; padding: 0; margin-left: 0.35rem;
-  color: var(--st-text-color); background: transparent; border: 1px solid var(--st-border-color); border-radius: 50%;
-  cursor: pointer;
-}
-.sweetspot-grid button:hover { border-color: var(--st-primary-color); }
-.sweetspot-grid button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
-@media print { .sweetspot-grid button { display: none; } }
-"""
-
-# A number that stays keeps its element, and with it whether its explanation is open.
-_GRID_JS = """
-const CELL = `<dt><span class="label"></span><button type="button" aria-expanded="false">?</button></dt>
-  <dd class="value"></dd><dd class="note"></dd><dd class="help" hidden></dd>`;
-const createCell = () => {
-  const cell = document.createElement("div");
-  cell.innerHTML = CELL;
-  const [button, help] = [cell.querySelector("button"), cell.querySelector(".help")];
-  button.onclick = () => {
-    help.hidden = !help.hidden;
-    button.setAttribute("aria-expanded", String(!help.hidden));
-  };
-  return cell;
-};
-export default ({ data, parentElement }) => {
-  const grid = parentElement.querySelector(".sweetspot-grid");
-  // At most five in a row, and no row of one where others are full: six are two rows of three, seven four and three.
-  const short = data.filter(({ wide }) => !wide).length;
-  grid.style.setProperty("--columns", Math.ceil(short / Math.ceil(short / 5)) || 1);
-  while (grid.children.length < data.length) grid.append(createCell());
-  while (grid.children.length > data.length) grid.lastChild.remove();
-  data.forEach(({ wide, ...texts }, place) => {
-    const cell = grid.children[place];
-    cell.className = wide ? "wide" : "";
-    for (const [name, text] of Object.entries(texts)) {
-      const element = cell.querySelector(`.${name}`);
-      if (element.textContent !== text) element.textContent = text;
-    }
-    const button = cell.querySelector("button");
-    button.style.display = texts.help ? "" : "none";
-    button.title = texts.help;
-    button.setAttribute("aria-label", `What this is: ${texts.label}`);
-    if (!texts.help) cell.querySelector(".help").hidden = true;
-  });
-};
-"""
 
 GRID_BEGINS = "numbers_"
-"""What stands before a grid's key in the session's state."""
+"""Prefix of a grid's key in the session's state."""
 
-MOUNT_GRID = st.components.v2.component("sweetspot_grid", html=_GRID_HTML, css=_GRID_CSS, js=_GRID_JS)
+MOUNT_GRID = _register("numbers", '<dl class="sweetspot-grid"></dl>')
 
 
 BADGES = {
@@ -204,13 +94,14 @@ def label(disclosure: Provenance, text: str = "", prefix: str = "", suffix: str 
         st.caption(disclosure.label)  # Too long for a badge, which is cut where it does not fit.
 
 
-def draw_answer(card: Answer, key: str, is_final: bool = True) -> None:
+def draw_answer(card: Answer, key: str, is_final: bool = True, badge_text: str = "") -> None:
     """Draw the answer: instruction, number with its error, verdict, the way to the code, and further sentences.
 
     Args:
         card: What it says; the rest of it is for `behind`.
         key: Unique on the page.
         is_final: False while a search can still change the answer.
+        badge_text: Replaces the words of the badge of its disclosure; empty to keep them.
     """
     bound_selection = None
     if (run := page_run.CURRENT_RUN.get()) is not None and run.answer_card is None:
@@ -225,7 +116,7 @@ def draw_answer(card: Answer, key: str, is_final: bool = True) -> None:
         card = replace(card, detail="", near_optimal="", numbers=(), alternative=None)
     # As high as the column of the figure, so that what stands below it stays in place while a slider moves.
     with st.container(key=key, height="stretch"):
-        _draw_words(card, key, is_final)
+        _draw_words(card, key, is_final, badge_text)
         if bound_selection is not None and run is not None and run.selected_excess is not None:
             st.markdown(bound_selection.write_excess(run.selected_excess))
         awaits_selection = bound_selection is not None and bound_selection.card is None
@@ -263,7 +154,7 @@ def _open_code(card: Answer, key: str, form_name: str = "") -> None:
     page_run.request_dialog(_code_dialog, card.code, card.disclosure, key)
 
 
-def _draw_words(card: Answer, key: str, is_final: bool) -> None:
+def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None:
     """Draw the headline, the first number with its error, and the chips: *Preliminary* or the verdict, and disclosure.
 
     Nothing is said twice: a number that the instruction holds has no label.
@@ -279,13 +170,17 @@ def _draw_words(card: Answer, key: str, is_final: bool) -> None:
         label_text = "" if is_in_headline else number.label
         copied_text = number.text_to_copy
         draw_number(label_text, number.text, number.note, copied_text, key, error_texts, part_texts, is_final)
-    chips, help_text = [write_badge(card.disclosure)], f"{wording.capital(card.disclosure.label)}."
+    chips, help_text = (
+        [write_badge(card.disclosure, badge_text)],
+        f"{wording.capital(card.disclosure.label)}.",
+    )
     if not is_final:
         chips.insert(0, _write_chip("Preliminary", "gray", ":material/hourglass_top:"))
     elif card.relative_error is not None:
-        verdict = card.relative_error.verdict
+        relative, verdict = card.relative_error, card.relative_error.verdict
         chips.insert(0, _write_chip(wording.capital(verdict.value), *VERDICT_BADGES[verdict]))
-        help_text = f"The error is {card.relative_error.text}. {VERDICT_RULE} {help_text}"
+        error_text = wording.capital(f"{relative.error_phrase} {relative.text}")
+        help_text = f"{error_text}. {VERDICT_RULE} {help_text}"
     st.markdown(" ".join(chips), help=help_text)
 
 
@@ -328,7 +223,7 @@ def offer_range(dataset: Dataset) -> None:
 
 def offer_histogram(dataset: Dataset) -> None:
     """Draw the step that releases a DP histogram in place of the data, and what was chosen with DP so far."""
-    if (selection_module := import_selection_module("on_data")) is not None:
+    if (selection_module := import_selection_module("actions")) is not None:
         selection_module.draw(dataset)
 
 

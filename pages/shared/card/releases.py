@@ -92,7 +92,7 @@ class Releases:
 
     @property
     def draws(self) -> list[Any]:
-        """Return the releases of this session, oldest first."""
+        """Return this session's releases of the account, oldest first: the stored list, which callers may change."""
         draws_by_account: dict[str, list[Any]] = st.session_state.setdefault(self.question.key("draws"), {})
         return draws_by_account.setdefault(self.account, [])
 

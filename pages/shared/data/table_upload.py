@@ -84,9 +84,9 @@ class TableUpload:
         label_prompt: Label of the widget that chooses the column to predict.
         public_help: Help on the choice whether the data are public.
         build: Makes the data from table, design and disclosure; raises `InvalidInput`.
-        build_entry: Makes the object that the page keeps from the data, the account of the file's content, and the
-            design: it has ``dataset`` and ``account``, and ``design`` if the page needs it. A session file brings
-            these, too, with None for a design that it lacks.
+        build_entry: Makes the object that the page keeps, from the data, the description of the file's content, and the
+            design. The object has ``dataset`` and ``account``, and ``design`` if the page needs it. A session file has
+            these too, with None for a missing design.
         check: Raises `InvalidInput` for data of a session file that the page cannot use.
         allows_classes: True if the label may be words, of which one counts as 1.
         must_list_levels: True if the levels of private categories must be listed, as a release names them.

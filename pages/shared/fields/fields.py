@@ -186,7 +186,7 @@ def choice(label: str, texts: Mapping[Any, str], key: str, help: str = "") -> An
 
 
 def _list_options(texts: Mapping[Any, str], key: str, help: str) -> dict[str, Any]:
-    """Return the arguments of a widget with these options."""
+    """Return the keyword arguments of a widget that shows the text of each option."""
     shared_options: dict[str, Any] = {"key": key, "persist_state": "session", "help": help or None}
     return {"options": list(texts), "format_func": texts.__getitem__, **shared_options}
 

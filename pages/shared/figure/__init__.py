@@ -143,7 +143,7 @@ export default async (component) => {
     script = undefined;
     console.warn(error);
     component.parentElement.textContent =
-      "The figure cannot be drawn: a script did not arrive. Load this page anew.";
+      "The figure cannot be drawn: a script did not arrive. Reload this page.";
   }
 };
 """

@@ -2,7 +2,7 @@
 // Streamlit calls the default export again whenever a figure's data or the theme have changed, and calls the function
 // that it returned once the figure leaves the page.
 
-const NOT_LOADED = "The figure cannot be drawn: a script did not arrive. Load this page anew.";
+const NOT_LOADED = "The figure cannot be drawn: a script did not arrive. Reload this page.";
 const NOT_DRAWN = "The figure cannot be drawn.";
 // Milliseconds in which curves move. The style sheet moves them: in the document the new curves are there at once, while
 // Plotly's own transitions leave shapes where they were.

@@ -50,7 +50,7 @@ class Pin:
         name: What the person calls it.
         data: Name of the data.
         epsilon: Privacy budget; None where the question has none.
-        bound: Label and value of the card's number.
+        bound: Label and value of the card's number; an empty label and the instruction if that number is the error.
         error: Label and value of its error; empty where there is none.
         rows_lost: Share of all rows that the bound leaves out; None where it is not about rows.
         half_or_double: What half and double of the bound cost, a sentence; empty where the card does not say.
@@ -144,7 +144,7 @@ def tabulate_pin(pin: Pin) -> dict[str, str]:
     return {
         "Pin": pin.name,
         "ε": "" if pin.epsilon is None else wording.entered(pin.epsilon),
-        "Bound": f"{pin.bound[1]} ({pin.bound[0].lower()})" if pin.bound[1] else "",
+        "Bound": f"{pin.bound[1]} ({pin.bound[0].lower()})" if pin.bound[0] else pin.bound[1],
         "Error": f"{pin.error[1]} ({pin.error[0].lower()})" if pin.error[1] else "",
         "Rows left out": "" if pin.rows_lost is None else wording.percent(pin.rows_lost),
         "Half or double": pin.half_or_double,

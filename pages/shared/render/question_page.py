@@ -148,7 +148,7 @@ def list_unused_fields(question: Question) -> list[str]:
     return list_unused(question.declarations, values_by_name, question.get_initial_value)
 
 
-def _keep_release(question: Question, answer: Answer, card: Answer, card_key: str) -> None:
+def keep_release(question: Question, answer: Answer, card: Answer, card_key: str) -> None:
     """Keep what a page releases, as the newest, if it is of the group of the page that states releases."""
     assert catalogue.STATING is not None
     if question.group == catalogue.STATING.group:
@@ -414,13 +414,11 @@ class Page:
             layout.COMPUTED: lambda: self.draw_method(answer),
         }
         with slots.answer:
-            if demo_label:
-                st.markdown(f":small[**{demo_label}.**]")
-            cards.draw_answer(answer, key, is_final)
+            cards.draw_answer(answer, key, is_final, session.INVENTED_BADGE if is_demonstration else "")
             if question.chooses_bound and not is_demonstration:
                 other_bounds.draw(question, run.shown_card or answer)
             if is_final and not is_demonstration and catalogue.STATING is not None:
-                _keep_release(question, answer, run.shown_card or answer, key)
+                keep_release(question, answer, run.shown_card or answer, key)
             # Right below the card: what a bound of the person's own costs.
             if own_names := question.list_fields(Place.OWN):
                 fields.draw_row(question, *own_names)

@@ -37,7 +37,7 @@ def import_answer_module(question_name: str) -> Any:
     return next(map(importlib.import_module, module_names), None)
 
 
-NONE_YET = "Nothing is pinned yet. *Pin this*, under the main figure, keeps its answer."
+NONE_YET = "No answer is pinned yet. *Pin this*, under the main figure, keeps the answer."
 HALF_OR_DOUBLE = "Half or double"
 """The fact of a card that says what half and double of the bound cost."""
 
@@ -62,6 +62,9 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
     if is_on_session_data:
         data_name = dataset.name
     bound_texts, error_texts = [*((n.label, n.text) for n in card.numbers), ("", ""), ("", "")][:2]
+    if card.error is not None and card.numbers and card.numbers[0].value == card.error:
+        # The large number is the error, and the choice stands in the instruction.
+        bound_texts, error_texts = ("", card.headline), bound_texts
     epsilon, rows_lost = parameters.epsilon, None
     choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
     cap = choice.max_rows if isinstance(choice, Choice) and choice.quantity not in PER_GROUP else None

@@ -35,7 +35,7 @@ def draw(question: Question, card: Answer) -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key=f"{question.name}_others"
     ):
-        st.caption(f"Each release has its own best bound{warning}:", width="content")
+        st.caption(f"Other releases, other bounds{warning}:", width="content")
         for other, bound_text in pages_and_texts:
             st.page_link(other.path, label=f"{other.title}: {bound_text}", width="content")
 
@@ -45,14 +45,26 @@ def _list_bounds(question: Question, dataset: Dataset) -> Iterator[tuple[Questio
     for other in catalogue.PAGES:
         if not other.is_quick or other is question:
             continue
-        answer_module = importlib.import_module(f"dpcore.{other.name}.answer.answer")
         try:
-            parameters = _read_parameters(other)
-            solver = answer_module.solve_beside_page(dataset, parameters)
-            solution = jobs.solve(solver, other, dataset, session.is_same_for_all())[0].value
-            yield other, answer_module.build_answer(dataset, parameters, solution).numbers[0].text
+            yield other, build_answer(other, dataset).numbers[0].text
         except InvalidInput:
             continue
+
+
+def build_answer(question: Question, dataset: Dataset) -> Answer:
+    """Build the answer of a quick page as it would open now.
+
+    Raises:
+        InvalidInput: The page would ask for something first, or refuse its settings.
+    """
+    answer_module, parameters = (
+        importlib.import_module(f"dpcore.{question.name}.answer.answer"),
+        _read_parameters(question),
+    )
+    solver = answer_module.solve_beside_page(dataset, parameters)
+    solution = jobs.solve(solver, question, dataset, session.is_same_for_all())[0].value
+    answer: Answer = answer_module.build_answer(dataset, parameters, solution)
+    return answer
 
 
 def _read_parameters(question: Question) -> object:
@@ -63,7 +75,7 @@ def _read_parameters(question: Question) -> object:
     """
     assert question.parameters is not None
     state = st.session_state
-    values_by_name = {"epsilon": state.get(keys.EPSILON)}
+    values_by_name = {"epsilon": state.get(keys.EPSILON, setting.DEFAULT_EPSILON)}
     for name, field in question.fields.items():
         is_set = question.widgets[name] in state
         values_by_name[name] = setting.read_value(question, name) if is_set else field.initial

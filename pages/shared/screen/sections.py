@@ -14,14 +14,7 @@ import streamlit as st
 
 from dpcore.answer import section
 from dpcore.answer.answer import Answer
-from dpcore.answer.paper_figure import (
-    DATA_NOTE,
-    FigureRuns,
-    PaperFigure,
-    build_plot,
-    describe_difference,
-    list_claims,
-)
+from dpcore.answer.paper_figure import FigureRuns, PaperFigure, build_plot, describe_difference, list_claims
 from dpcore.answer.plot import Axis, Plot, Scale
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
@@ -180,7 +173,7 @@ def describe_paper_figure(figure: PaperFigure, runs: FigureRuns) -> None:
 def draw_compute_button(figure: PaperFigure) -> None:
     """Draw the button that computes the figure anew as work beside the page, its progress, or what it lacks."""
     if figure.run_once is None:
-        st.caption(f"The paper's own data do not come with the app. {DATA_NOTE}.")
+        st.caption("The paper's own data do not come with the app: see `docs/papers_data.md`.")
         return
     job_key = _build_paper_job_key(figure.key)
     if jobs.watch(job_key, f"Computing {figure.item_name[0].lower()}{figure.item_name[1:]}"):

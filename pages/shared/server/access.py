@@ -1,14 +1,14 @@
-"""Who may use the server: checks of every request, the token of this start, and the settings of a public demo.
+"""Access to the server: checks of every request, the token of this start, and the settings of a public demo.
 
 The guard protects against a web page of somebody else, open in the browser of the person who runs the app. Such a page
-can send requests to 127.0.0.1, and by DNS rebinding (its own name, pointed at 127.0.0.1 once it is open) it can even
-count as the same origin as the app. It cannot choose the headers ``Host``, ``Origin`` and ``Sec-Fetch-*`` that its
-browser sends along. Streamlit 1.67 checks ``Host`` for the websocket only, takes every port of this computer for its
-own origin, and asks a host on the internet for this computer's address when it does not know an origin. So it is not
-left to judge any.
+can send requests to 127.0.0.1. By DNS rebinding (its own name, pointed at 127.0.0.1 once it is open) it can even count
+as the same origin as the app. It cannot choose the headers ``Host``, ``Origin`` and ``Sec-Fetch-*`` that its browser
+sends along. Streamlit 1.67 checks ``Host`` for the websocket only, and takes every port of this computer for its own
+origin. It asks a host on the internet for this computer's address when it does not know an origin. So it is not left to
+judge any.
 
 The start token stops other accounts of this computer, which choose their headers freely and would read files with the
-rights of the account that runs the server: only a browser that has the link of this start gets in.
+rights of the account that runs the server. Only a browser that has the link of this start gets in.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def write_link(address: str, url_path: str, origin: session.Origin, setting_text
 
 
 def _list_origin_fields(origin: session.Origin) -> dict[str, str]:
-    """Return the fields of a link that name where the data come from."""
+    """Return the fields of a link that name where the data come from, texts by name; the version among them."""
     generator_texts = {GENERATOR_PREFIX + name: text for name, text in origin.generator_texts.items()}
     return {VERSION_FIELD: VERSION, DATA_FIELD: origin.name, **generator_texts}
 

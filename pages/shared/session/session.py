@@ -440,7 +440,8 @@ def _can_return(value: Any) -> bool:
 
 
 DEMONSTRATION = "Demonstration: invented shop purchases, not your data"
-"""Stands on figure and card where invented data show what a page does with data that have what it needs."""
+INVENTED_BADGE = "Invented data"
+"""Stand on figure and card where invented data show what a page does with data that have what it needs."""
 SAMPLE_WITH_EVERYTHING = "shop-events"
 
 
@@ -456,9 +457,14 @@ def explain_missing(dataset: Dataset, needed_text: str, subject_text: str = "Thi
     return f"{subject_text} needs {needed_text}. {holder_text} only how many rows each user has."
 
 
+BRING_FIELD = "bring"
+"""In the address of *Data*: a person comes to upload a file."""
+
+
 def draw_data_link(label: str) -> None:
-    """Draw a link to *Data*."""
-    st.page_link(catalogue.find_page("Data").path, label=label, icon=":material/upload:")
+    """Draw a link to the uploader on *Data*."""
+    path = catalogue.find_page("Data").path
+    st.page_link(path, label=label, icon=":material/upload:", query_params={BRING_FIELD: "file"})
 
 
 def explain_cleared(names_by_key: Mapping[str, str]) -> None:

@@ -299,7 +299,7 @@ def _read_epsilon(problems: Problems, node: JsonValue) -> float | None:
 
 
 def _read_data(problems: Problems, node: JsonValue, is_original: bool = False) -> session.LoadedData | None:
-    """Return data with their origin; ``is_original`` is True for data that a release was made of."""
+    """Return data with their origin, or None, with a problem; ``is_original`` is True if a release was made of them."""
 
     def read_original(original_node: JsonValue) -> session.LoadedData | None:
         """Return the data that a release was made of; None, with a problem, where data are not a release."""

@@ -143,7 +143,7 @@ def _write_cached_answer(question_name: str, digest: str, parameters: Any, _data
 
 
 def list_address_fields(tour: Tour) -> dict[str, str]:
-    """Return the fields of the address that bring a reloaded page back to the step."""
+    """Return the fields of the address that bring a reloaded page back to the step, texts by name."""
     origin: session.Origin = tour.saved_state.loaded_data.origin
     address_fields = {MARK: str(tour.step_number), DATA_MARK: origin.name}
     return address_fields | {f"{DATA_MARK}.{name}": text for name, text in origin.generator_texts.items()}

@@ -10,13 +10,13 @@ first. Without the socket, as behind a proxy that blocks it, figures are slower 
 numbers computed from private data. So they go only to a browser that names the session's token, a random text that only
 the session's own browser gets. The socket passes the same checks of host and origin as every request.
 
-**Curves before the rest.** A browser does one thing at a time, so curves that were sent ahead while Streamlit's page
-went through its elements waited, the longer the more fields a page has. So Streamlit's own messages wait until the
-browser confirms that it has drawn the curves: for 0.1 s at most, and only if the last run drew a figure ahead.
+**Curves before the rest.** A browser does one thing at a time. So curves that were sent ahead waited while Streamlit's
+page went through its elements, longer on a page with more fields. So Streamlit's own messages wait until the browser
+confirms that it has drawn the curves: for 0.1 s at most, and only if the last run drew a figure ahead.
 
-**Streamlit's own scripts.** A page that opens asks for a hundred of them, and Starlette's `StaticFiles` goes to another
-thread to find a file, to open it, to read every piece, and to close it: about 8 ms a file while the pages' modules are
-loaded. Read and sent at once, sixty files arrive 0.25 s sooner on two cores, and so does the first figure.
+**Streamlit's own scripts.** A page that opens asks for a hundred of them. Starlette's `StaticFiles` goes to another
+thread to find a file, to open it, to read every piece, and to close it. This takes about 8 ms a file while the pages'
+modules are loaded. Read and sent at once, sixty files arrive 0.25 s sooner on two cores, and so does the first figure.
 """
 
 from __future__ import annotations

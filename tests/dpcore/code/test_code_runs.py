@@ -287,8 +287,8 @@ def _scale(names: dict[str, Any], library: Program, name: str) -> float:
         def __getattr__(self, attribute: str) -> Any:
             return getattr(dp, attribute)
 
-        def binary_search_param(self, make: Any, d_in: float, d_out: float) -> float:
-            scales.append(dp.binary_search_param(make, d_in=d_in, d_out=d_out))
+        def binary_search_param(self, make: Any, d_in: float, d_out: float, **options: Any) -> float:
+            scales.append(dp.binary_search_param(make, d_in=d_in, d_out=d_out, **options))
             return scales[-1]
 
     sensitivity = {

@@ -235,16 +235,20 @@ def test_each_library_says_in_one_sentence_what_it_cannot_do() -> None:
         "median", make_choice(Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), **VALUES), 1
     )
     weighted = replace(together.make_several(), releases=(*together.make_several().releases, by_user))
-    for library, plan, text in (
-        (Program.PIPELINEDP, ranked, "PipelineDP finds quantiles"),
-        (Program.BIGQUERY, ranked, "BigQuery finds quantiles"),
-    ):
-        program = write(plan, library)
-        assert not program.text
-        (sentence,) = program.differences
-        assert sentence.startswith(text)
+    program = write(replace(ranked, noise=NoiseKind.GAUSSIAN, delta=1e-6), Program.PIPELINEDP)
+    assert not program.text
+    (sentence,) = program.differences
+    assert "with Laplace noise alone" in sentence
+    for library in (Program.PIPELINEDP, Program.BIGQUERY):
         for noise in NoiseKind:
             assert write(together.make_several(noise), library).text
+        for plan in (ranked, weighted):
+            program = write(plan, library)
+            assert any(
+                sentence.startswith(f"{library.value} finds quantiles") for sentence in program.differences
+            )
+    assert "Metrics.PERCENTILE(75.0)" in write(ranked, Program.PIPELINEDP).text
+    assert "PERCENTILE_CONT(" in write(ranked, Program.BIGQUERY).text
     assert write(ranked, Program.OPENDP).text
     assert write(ranked, Program.TUMULT).text
     assert write(weighted, Program.PYTHON).text

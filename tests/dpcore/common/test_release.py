@@ -157,7 +157,7 @@ def test_a_copy_of_very_many_users():
         assert histogram.histogram.users.max() <= MAX_USERS
     assert [facts.epsilon for facts in events] == [histogram.facts.epsilon] * 8
     # Both sizes in one bin are too many, which is said before anything is drawn or spent.
-    with pytest.raises(InvalidInput, match="Nothing was drawn or spent"):
+    with pytest.raises(InvalidInput, match="No histogram was drawn, and no ε was spent"):
         private_histogram.release_histogram(full, PrivateCopyParameters(1.0, PublicBins(1, 1)), events.append)
     assert len(events) == 8
 

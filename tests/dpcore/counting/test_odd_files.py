@@ -41,6 +41,27 @@ def test_a_delta_table_is_refused_however_it_is_named(name, parts):
         to_dataset(str(parts / name), user="user")
 
 
+def test_columns_that_folders_name_count_among_those_of_a_table(tmp_path):
+    (tmp_path / "year=2024").mkdir()
+    for num_columns, message in ((999, None), (1_000, "There are 1,001 columns; at most 1,000 are read")):
+        table = pd.DataFrame({f"c{index}": ["u"] for index in range(num_columns)})
+        table.to_parquet(tmp_path / "year=2024" / "part.parquet")
+        if message is None:
+            assert to_dataset(str(tmp_path), user="c0").histogram.num_rows == 1
+        else:
+            with pytest.raises(InvalidInput, match=message):
+                to_dataset(str(tmp_path), user="c0")
+
+
+@pytest.mark.parametrize("separator", [";", ","])
+def test_a_separator_that_is_not_that_of_all_files_is_said(parts, separator):
+    (parts / "part2.csv").write_text("user;v\nu2;1,5\nu2;2,5\n")
+    files = str(parts / "part*.csv")
+    assert to_dataset(files, user="user").histogram.num_rows == 4
+    with pytest.raises(InvalidInput, match="With this separator, which holds for all files"):
+        to_dataset(files, user="user", separator=separator)
+
+
 def write_workbook(path, ids):
     book = openpyxl.Workbook()
     for row in (["user", "v"], *([user, 1] for user in ids)):

@@ -41,7 +41,7 @@ def test_what_is_written_by_hand_is_read() -> None:
     assert content.pair_sizes.label == "product × day"
     assert content.pair_sizes.task_rows.tolist() == [3, 4]
     assert content.tasks.users.tolist() == [1, 2]
-    assert "not which lie in which group" in content.notes[0]
+    assert "not the users of each group" in content.notes[0]
 
 
 @settings(max_examples=60, deadline=None)

@@ -55,6 +55,14 @@ def test_a_line_has_its_wanted_error_from_the_epsilon_on_that_is_said():
         assert (math.sqrt(squares) <= line.planned_line.target_error) == has
 
 
+def test_the_verdict_is_that_of_the_line_with_the_largest_relative_error():
+    for epsilon in (0.01, 1.0):
+        answer = build_plan_answer("users; median", epsilon=epsilon)
+        users, median = answer.solution.lines
+        num_users = users.planned_line.reference_value
+        assert answer.relative_error.share == max(users.error / num_users, median.error / 0.5)
+
+
 def test_the_curves_pass_through_the_plan():
     hard = {"lines": "users; rows per group", "objective": Objective.REACH}  # Above 100.
     far = [build_plan_answer(**hard), build_plan_answer(**hard, mechanism=NoiseKind.GAUSSIAN, delta=1e-6)]
@@ -194,7 +202,7 @@ def test_a_program_for_bigquery_has_a_query_for_every_share():
 
 @pytest.mark.parametrize(
     ("line", "unit", "size"),
-    [("sum", 1e-320, "small"), ("sum", 1e105, "large"), ("sums per group", 1e-320, "small")],
+    [("sum", 1e-320, "small"), ("sum within 1000%", 4.9e99, "large"), ("sums per group", 1e-320, "small")],
 )
 def test_values_whose_squares_are_no_numbers_are_refused(line, unit, size):
     values = [unit, 2 * unit, 0.0, unit]

@@ -52,6 +52,7 @@ KINDS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "choice": ("private_bound", {}, {}),
     "cap": ("private_bound", {"purpose": "cap", "user_share": 0}, {}),
     "replaced": ("private_bound", {"purpose": "cap", "user_share": 0, "neighbours": "replace"}, {}),
+    "quantile of rows": ("private_bound", {"purpose": "quantile", "quantile": 0.8}, {}),
 }
 
 
@@ -251,3 +252,12 @@ def test_one_user_more_moves_no_chance_by_more_than_epsilon(kind, tmp_path, monk
     moved = [np.abs(law[one] - law[other]).max() for one, other in pairs]
     assert max(moved) <= 1.0 + 1e-6
     assert max(moved) > 0.01  # The user is heard at all.
+
+
+def test_a_quantile_of_rows_per_user_is_drawn_from_its_reply() -> None:
+    # 50 users have up to 3 rows, which misses 40 of 100 by 10; fewer rows miss by 40, more than 8 by 60. These are
+    # drawn with probability below e^-1000.
+    reply = ss.private_bound(
+        [3] * 50 + [9] * 50, epsilon=1, purpose="quantile", quantile=0.4, selection_epsilon=100
+    )
+    assert 3 <= reply.draw().bound <= 8

@@ -112,6 +112,7 @@ def _events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_events")
+@pytest.mark.slow
 def test_opendp_s_program_errs_as_the_card_says() -> None:
     """120 releases of the program's own query, each with its own choice of rows."""
     fields: dict[str, Any] = {"file": "rows.csv", "value_column": "amount", "lower": 0.0, "upper": 4.0}

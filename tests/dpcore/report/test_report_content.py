@@ -262,7 +262,7 @@ def mean_script(source: script.Source, public_only: bool = False) -> str:
 
 def test_a_script_runs_where_it_says_that_it_is_to_be_put(tmp_path):
     text = mean_script(script.Source(histogram_data(PUBLIC)))
-    assert "or put it into the folder of Sweet Spot's README" in text
+    assert "put it into the folder of Sweet Spot's README" in text
     readmes_folder, downloads = tmp_path / "app", tmp_path / "downloads"
     downloads.mkdir()
     shutil.copytree(ROOT / "dpcore", readmes_folder / "dpcore", ignore=shutil.ignore_patterns("__pycache__"))

@@ -100,7 +100,7 @@ def test_what_cannot_be_read_is_a_sentence(tmp_path, monkeypatch):
 def test_settings_of_any_kind_get_all_their_sentences():
     events = str(samples.FOLDER / "shop_events.csv")
     wrong = tomllib.loads(
-        "user = 3\nvalue = ['amount']\ngroup = 1979-05-27\ndisclosure = 1\nepsilon = [1]\nlower = {a = 1}\n"
+        "user = 3\nvalue = ['amount']\ngroup = 1979-05-27\ndisclosure = 1\nepsilon = {b = 2}\nlower = {a = 1}\n"
         "upper = 07:32:00\nlines = 5\nmechanism = 1.5\n[plan]\nepsilon = 1"
     )
     with pytest.raises(InvalidInput) as refused:

@@ -99,7 +99,7 @@ def build_result(means: dict[ModelKind, float], spread: float = 0.001) -> StudyR
 
 def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
     beaten = build_answer(result=build_result({ModelKind.PRIVATE_OFFSETS: 0.9}))
-    assert beaten.headline == "At ε = 1, release item means: factorising is worse."
+    assert beaten.headline == "At ε = 1, release item means: they beat a private factorisation."
     assert beaten.numbers[0].text == "0.9000"
     assert beaten.detail.startswith("Factorising with adaptive weights is 0.1000 ± ")
     assert beaten.detail.endswith(" worse.")

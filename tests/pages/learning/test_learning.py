@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore.answer import Answer
+from dpcore.answer import Answer, Curve
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
@@ -105,7 +105,7 @@ def assert_drawn(get, problem: optimal_cap.BiasProblem) -> None:
     best = optimal_cap.find_best_cap(problem)
     (x,), (y,) = get("Best bound")
     assert (x, y) == (best.max_contributions, pytest.approx(best.total))
-    caps, total = get("Excess risk, all three")
+    caps, total = get("Excess risk")
     # The curve is drawn where whole caps are, and no cap drawn is better than the best.
     assert np.allclose(caps, np.rint(caps))
     parts = optimal_cap.compute_error_parts(problem, np.asarray(caps) / problem.histogram.num_rows)
@@ -206,6 +206,8 @@ def test_a_bound_above_one_is_said_to_promise_nothing():
         view, one = build_learning_answer(LearningParameters(epsilon), COMMITS)
         assert (view.best_choice.total > 1) is above
         assert ("An excess risk above 1 promises nothing" in one.detail) is above
+        plot = one.plots["learning-bound"]()
+        assert sum(isinstance(item, Curve) and not plot.is_hidden(item.name) for item in plot.items) <= 3
 
 
 def test_private_data_say_what_a_cap_leaks():

@@ -14,11 +14,11 @@ FIGURE = FIGURES[0].key
 
 def test_a_figure_is_computed_anew_and_leads_to_its_page() -> None:
     app = open_app("Paper comparison")
-    assert figure_keys(app) == ["paper_amin_figure_3"]
+    assert figure_keys(app) == ["paper_epasto_table_1_drugs"]
     check(app.selectbox(key="papers.figure").set_value("huang-table-1").run())
     assert figure_keys(app) == ["paper_huang_table_1"]
     # The reason for a large difference stands beside it, and once more below with the rest.
-    assert [m.value for m in app.markdown].count("Only directions can be compared.") == 1
+    assert [m.value for m in app.markdown].count("You can compare directions only.") == 1
     check(app.selectbox(key="papers.figure").set_value(FIGURE).run())
     assert figure_keys(app) == ["paper_amin_figure_3"]
     assert "Stored results" in shown_texts(app)

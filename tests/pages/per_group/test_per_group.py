@@ -290,6 +290,8 @@ def test_the_file_holds_question_answer_and_proofs() -> None:
     mean = read_choice_file(solve(SHOP, build_parameters(Statistic.MEAN)), SHOP)
     assert mean["answer"]["proved_relative_gap"] is None
     assert "cap" not in mean["answer"]
+    share = mean["answer"]["error"] / mean["answer"]["error_of_publishing_nothing"]
+    assert mean["answer"]["relative_error"] == pytest.approx(share)
 
 
 def test_only_what_the_data_hold_is_offered() -> None:

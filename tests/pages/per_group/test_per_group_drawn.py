@@ -54,7 +54,7 @@ def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     app.session_state["private_choice.selection_epsilon"] = 0.5
     check(app.run())
     # 0.5 times 60 groups over 1: 30, and nothing of the data is in it.
-    assert f"usually errs within about {wording.percent(0.05, 1)} of the best pair" in shown_texts(app)
+    assert f"usually within about {wording.percent(0.05, 1)} of the best pair's" in shown_texts(app)
     confirm(app, "per_group_card_draw")
     ((_, held),) = app.session_state["private_choice.choices"].items()
     ((kind, drawn),) = held

@@ -158,7 +158,7 @@ def test_a_dp_histogram_is_the_data_of_every_page_until_they_are_brought_back():
     assert histogram.release.neighbours is Neighbours.ADD_OR_REMOVE_USER
     assert histogram.release.label in shown_texts(app)
     assert f"{secret.histogram.num_rows:,}" not in shown_texts(app)
-    assert "may be published" in shown_texts(app)
+    assert "You may publish" in shown_texts(app)
     go(app, "Mean")
     assert app.number_input(key="mean.lower").value is None
     enter_range(app, 0.0, 1.0)

@@ -120,7 +120,7 @@ def test_the_dialog_says_whether_a_draw_is_of_use_before_anything_is_drawn() -> 
     assert "Fill in the fields" in shown_texts(check(app.button(key="private_range_ask").click().run()))
     page_text = shown_texts(open_form(app, users=50.0))
     assert "Not recommended" in page_text
-    assert "which is free" in page_text
+    assert "which costs no ε" in page_text
     assert "Enter about how many users" in shown_texts(open_form(app, users=None))
     opened = open_form(app, known=KnownValue.LOWEST, lower=0.0, users=5000.0)
     assert opened.button(key="private_range_draw").label.startswith("Draw U")
@@ -176,7 +176,7 @@ def test_nothing_of_private_data_is_in_what_is_said_before() -> None:
 def test_words_for_every_relation_and_number_of_users() -> None:
     problem = RangeProblem(1.0, 0.5, 1.0, 1000.0, centre=0.0, users=5000.0)
     assert "typically" in words.describe_range_cost(problem)
-    assert "cost twice" in words.describe_range_cost(replace(problem, neighbours=Neighbours.REPLACE_USER))
+    assert "with half of ε" in words.describe_range_cost(replace(problem, neighbours=Neighbours.REPLACE_USER))
     for_users = replace(problem, clamps_users=True, users=128.0)
     assert "users of 1 row or more" in words.describe_range_cost(replace(for_users, users=5000.0))
     assert "public range that you know is better" in words.describe_range_cost(

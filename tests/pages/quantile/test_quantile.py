@@ -444,7 +444,7 @@ def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
     finish_searches(check(app.selectbox(key="quantile.program").set_value(Program.BEST.value).run()))
     texts = shown_texts(app)
     assert "This page needs values, one per row" in texts
-    assert session.DEMONSTRATION in texts
+    assert session.INVENTED_BADGE in texts
     notes = [
         note["text"].replace("<br>", " ") for note in chart(app, "quantile_error")["layout"]["annotations"]
     ]

@@ -145,8 +145,10 @@ def assert_answer(app: AppTest, problem, labels) -> None:
     assert noise[0] ** 2 == pytest.approx(our_solution.privacy_variance, rel=1e-6)
     assert sampling[2] ** 2 == pytest.approx(none.sampling_variance)
     error = compute_prediction_error(problem, our_solution, labels)
+    best_ratio, unbounded_ratio = (height / math.sqrt(our_solution.variance) for height in (best, unbounded))
     assert read_metrics(app) == [
         wording.number(math.sqrt(our_solution.variance)),
+        f"best bound {wording.number(best_ratio, 3)}×, no bound {wording.number(unbounded_ratio, 3)}×",
         wording.number(our_solution.laplace_noise.scale),
         wording.number(math.sqrt(float(caps.variances[caps.best_index]))),
         wording.number(math.sqrt(none.variance)),
@@ -546,7 +548,7 @@ def test_without_caps_the_page_still_answers(monkeypatch: pytest.MonkeyPatch):
         lambda *arguments, **options: real(*arguments, **(options | {"should_stop": lambda: True})),
     )
     app = open_small()
-    assert len(metrics_of(app)) == 4
+    assert len(metrics_of(app)) == 5
     assert "trial of bounds was stopped" in shown_texts(app)
     for tab in TABS:
         open_tab_once(app, tab)

@@ -12,6 +12,8 @@ from tests.pages.driving import check, go, open_app, shown_texts, unescaped, wit
 def test_the_sheet_states_the_release_that_was_seen_last_until_the_data_change():
     app = open_app("Release sheet")
     assert "Nothing to state yet" in shown_texts(app)
+    app = check(app.button(key="release_sheet_example").click().run())
+    assert "| count of rows | … |" in unescaped(shown_texts(app))
     app = open_app("Mean", link="1", data="shop-events", epsilon="1", lower="0", upper="100")
     app = go(app, "Release sheet")
     app = check(app.text_input[0].set_value("43.97").run())

@@ -132,7 +132,7 @@ def test_a_pin_stays_over_settings_and_data_with_its_label_and_never_in_a_link()
     check(app.button(key="mean_pin_remove").click().run())
     assert [item.name for item in app.session_state[keys.PINS]] == ["shop_events.csv, ε = 1"]
     check(app.button(key="mean_pins_remove").click().run())
-    assert "Nothing is pinned yet" in shown_texts(app)
+    assert "No answer is pinned yet" in shown_texts(app)
 
 
 def test_files_and_pins_name_the_settings_that_the_answer_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,6 +163,13 @@ def test_a_page_without_tabs_lists_its_pins_below() -> None:
     check(app.run())
     # A page lists its own pins only.
     assert len(app.dataframe[0].value) == 1
+
+
+def test_a_pin_whose_large_number_is_the_error_says_the_choice() -> None:
+    app = pin_answer(open_app("Multi-task weights"), "multitask")
+    (pin,) = app.session_state[keys.PINS]
+    assert pin.bound == ("", "Weight each task of n users by 1/√n.")
+    assert pin.error[0] == "Total error bound"
 
 
 def test_pins_of_private_data_go_with_them_and_come_back() -> None:

@@ -10,12 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import streamlit as st
 from streamlit.runtime.scriptrunner.exec_code import modified_sys_path
+from streamlit.testing.v1 import AppTest
 
 from dpcore.common.workspace import Workspace
 from pages.shared.screen import layout
 from pages.shared.server import server
 from pages.your_data import columns, contents
-from tests.pages.driving import ROOT
+from tests.pages.driving import PATIENCE, ROOT
 
 SETTLED = """
 import duckdb
@@ -60,3 +61,11 @@ def test_a_late_press_that_finds_no_widget_changes_nothing():
         st.session_state.clear()
         callback()
         assert not st.session_state, callback
+
+
+def test_an_exception_of_a_page_has_its_own_message() -> None:
+    def raise_error() -> None:
+        raise ValueError("the seventh row is odd")
+
+    app = AppTest.from_function(raise_error).run(timeout=PATIENCE)
+    assert [error.message for error in app.exception] == ["the seventh row is odd"]

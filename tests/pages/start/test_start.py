@@ -171,7 +171,7 @@ def test_the_card_says_what_the_bound_that_is_set_does():
 def test_three_answers_lead_to_a_page_with_the_data_in_use():
     app = open_app("Home")
     links = [button.proto.label for button in app.get("page_link")]
-    assert "Bring your data" in links
+    assert "Bring data" in links
     assert not [label for label in links if label.startswith("Go to")]
     check(app.get_by_key("start.several").set_value("No").run())
     assert contents.ADVICE["No"] in shown_texts(app)

@@ -186,7 +186,7 @@ def test_the_card_says_what_the_runs_found(full_solution):
     first = with_loss(full_solution, Cell(Method.FOLLOWED), floor + 0.01)
     answer = answer_for(first)
     losses = first.table.summarise(Measure.LOSS, ScoreUnit.ROWS)
-    assert answer.headline == "Train with clipped gradient sums whose bound adapts to the users."
+    assert answer.headline == "Train with each user's gradient sum clipped to a bound that adapts."
     numbers = {number.label: (number.text, number.note) for number in answer.numbers}
     assert "Bound h" not in numbers
     noise, users = (
@@ -197,6 +197,7 @@ def test_the_card_says_what_the_runs_found(full_solution):
     assert numbers["95 % intervals"][0] == f"± {noise} noise, ± {users} users"
     assert numbers["Without privacy"][0] == wording.number(floor)
     assert numbers["Guessing"][0] == wording.number(guess)
+    assert answer.relative_error.share == pytest.approx(0.01 / (guess - floor))
     facts = dict(answer.facts)
     assert any("or a method by these curves" in assumed for assumed in answer.assumptions)
     assert "by stopping early" in facts["Where the loss comes from"]
@@ -343,7 +344,7 @@ def test_the_page_shows_what_the_core_finds(page, full_solution):
     app.session_state["training.measure"], app.session_state["training.over"] = Measure.LOSS, ScoreUnit.ROWS
     for tab in ("Rows and users", "Theory", "Downloads", "How this is computed"):
         open_tab(app, tab)
-    assert "A bound that follows." in shown_texts(app)
+    assert "A bound that follows the users." in shown_texts(app)
 
 
 def test_a_slider_moved_back_has_its_answer_at_once(page):
@@ -516,7 +517,7 @@ def test_private_rows_need_public_ranges_and_are_labelled():
     wait_for_runs(check(app.number_input(key="training.range_low_minutes").set_value(-10.0).run()))
     shown_text = shown_texts(app)
     assert "do not publish" in shown_text.lower()
-    follows = "whose bound adapts to the users" in shown_text
+    follows = "clipped to a bound that adapts" in shown_text
     assert follows or "this bound was computed from them" in shown_text.replace("*", "")
     assert "source=upload" in link_of(app)
     assert "minutes" not in link_of(app)

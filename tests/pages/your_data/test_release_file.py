@@ -13,7 +13,7 @@ from dpcore.data.column_roles import TableKind
 from dpcore.private_choice.parameters import Relation
 from dpcore.private_choice.private_histogram import CopyNoise
 from dpcore.report import content as report_content
-from pages.private_choice import on_data
+from pages.private_choice import actions
 from pages.shared.base import keys
 from pages.shared.session import session
 from tests.pages.driving import (
@@ -171,8 +171,8 @@ def test_a_loaded_release_lasts_as_long_as_the_page_and_is_named_in_no_link():
 def test_nothing_can_be_drawn_from_a_loaded_release():
     app = use(upload(open_app("Data"), RELEASED.encode()))
     texts = shown_texts(app)
-    assert on_data.FROM_FILE_TEXT in texts
-    assert on_data.PUBLIC_TEXT not in texts
+    assert actions.FROM_FILE_TEXT in texts
+    assert actions.PUBLIC_TEXT not in texts
     assert not [b for b in app.button if b.key in ("private_release", "private_back")]
     assert LABEL in texts
     assert "may be published" in texts

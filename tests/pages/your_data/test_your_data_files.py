@@ -521,10 +521,11 @@ def test_binned_values_are_opened_and_answer_a_mean_and_a_quantile():
     ).encode()
     app = panel()
     check(app.file_uploader[0].set_value([("values.json", content, "application/json")]).run())
-    assert "minutes of 2 users in 5 bins of width 2 from 0 to 10" in shown_texts(app)
-    check(app.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
+    assert "2 users" in shown_texts(app)
+    assert "values by user in 5 bins of width 2 from 0 to 10" in shown_texts(app)
     check(app.button(key="use_distribution").click().run())
     assert data(app).values == values
+    assert data(app).is_private
     go(app, "Mean")
     assert (app.number_input(key="mean.lower").value, app.number_input(key="mean.upper").value) == (0.0, 10.0)
     assert "Values were counted in 5 bins of width 2" in shown_texts(app)
@@ -598,9 +599,9 @@ def test_missing_values_are_left_out_or_replaced_next_to_the_message():
     check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
     use(app)
     assert "replaced by a public number or their rows left out" in errors(app)
-    assert "after a blank was seen" not in shown_texts(app)
+    assert "after the app found a blank" not in shown_texts(app)
     set_rule(app, columns.Rule.DROP)
-    assert "after a blank was seen" in shown_texts(app)
+    assert "after the app found a blank" in shown_texts(app)
     use(app)
     assert histogram_of(app) == {1: 3}
     assert data(app).layout.dropped_column == "amount"
@@ -614,7 +615,7 @@ def test_the_rule_for_missing_values_is_set_before_the_file_is_opened():
     check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
     assert app.selectbox(key="your_data.upload_rule").value is columns.Rule.REPLACE
     use(app)
-    assert "after a blank was seen" not in shown_texts(app)
+    assert "after the app found a blank" not in shown_texts(app)
     assert sorted(data(app).values.values) == [1, 2.5, 2.5, 3, 5]
 
 

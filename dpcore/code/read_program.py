@@ -1,0 +1,123 @@
+"""What a program passes to its library, as objects: read from its own text, so that both always agree."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+from dpcore.common.checks import refuse
+from dpcore.common.extras import import_extra
+
+_CALLS = {
+    "pipelinedp": ("NaiveBudgetAccountant", "PLDBudgetAccountant", "AggregateParams"),
+    "tumult": (
+        "PureDPBudget", "ApproxDPBudget", "RhoZCDPBudget", "MaxRowsPerID", "MaxGroupsPerID", "MaxRowsPerGroupPerID",
+        "sum", "count", "average", "quantile",
+    ),
+}  # fmt: skip
+"""Calls whose arguments are parameters, by library in lower case."""
+_POSITIONAL = {
+    "PureDPBudget": ("epsilon",), "ApproxDPBudget": ("epsilon", "delta"), "RhoZCDPBudget": ("rho",),
+    "MaxRowsPerID": ("max",), "MaxGroupsPerID": ("grouping_column", "max"),
+    "MaxRowsPerGroupPerID": ("grouping_column", "max"), "sum": ("column",), "average": ("column",),
+    "quantile": ("column",),
+}  # fmt: skip
+"""Tumult's own names of arguments that its programs pass by position."""
+
+
+def read_parameters(program_text: str, library: str) -> dict[str, dict[str, Any]]:
+    """Return the arguments of a program's calls by the library's own names, by the name of the call.
+
+    Args:
+        program_text: Program for PipelineDP or Tumult.
+        library: ``pipelinedp`` or ``tumult``.
+
+    Returns:
+        Numbers and texts as they are, members of the library's enumerations by name, what the program itself computes
+        from the data as the text of the expression. A second call of the same name has the key ``AggregateParams 2``.
+
+    Raises:
+        InvalidInput: It is another library.
+    """
+    if library not in _CALLS:
+        raise refuse(f"parameters have names in {' and '.join(_CALLS)}, got {library!r}")
+    tree = ast.parse(program_text)
+    constants = _read_constants(tree)
+    arguments_by_call: dict[str, dict[str, Any]] = {}
+    for call in (node for statement in tree.body for node in _walk_in_order(statement)):
+        name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+        # `sum` and its kin are queries of a session's builder, not those of data frames.
+        is_query = name in ("sum", "count", "average", "quantile")
+        if name not in _CALLS[library] or (is_query and not any(k.arg == "name" for k in call.keywords)):
+            continue
+        arguments = dict(zip(_POSITIONAL.get(name, ()), call.args, strict=False))
+        arguments |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+        times = sum(key.partition(" ")[0] == name for key in arguments_by_call)
+        key = f"{name} {times + 1}" if times else name
+        arguments_by_call[key] = {name: _evaluate(node, constants) for name, node in arguments.items()}
+    return arguments_by_call
+
+
+def build_query(program_text: str, context: Any) -> Any:
+    """Return the query that an OpenDP program makes, on another context.
+
+    Args:
+        program_text: Program for OpenDP.
+        context: An OpenDP context whose table has the columns of the program's own: ``privacy_unit``, and what the
+            query sums.
+
+    Raises:
+        InvalidInput: The program makes no query of a context, or one that needs its groups.
+    """
+    import_extra("opendp")
+    # Whoever has a context has Polars, which the core does not need.
+    modules = {"dp": importlib.import_module("opendp.prelude"), "pl": importlib.import_module("polars")}
+    tree = ast.parse(program_text)
+    # The column `value` and the candidates are those of quantiles.
+    names_of_query = "query", "value", "candidates"
+    statements = [
+        s for s in tree.body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) in names_of_query
+    ]
+    used_names = [n.id for s in statements for n in ast.walk(s) if isinstance(n, ast.Name)]
+    if used_names.count("context") != 1:
+        raise refuse("OpenDP's program for this is not one query of a context", remedy="Use its code")
+    if "groups" in used_names:
+        message = "OpenDP's query for this needs the table of groups that its program makes"
+        raise refuse(message, remedy="Use its code")
+    names: dict[str, Any] = {**_read_constants(tree), "context": context, **modules}
+    exec(compile(ast.Module([*statements], []), "program", "exec"), names)
+    return names["query"]
+
+
+def _walk_in_order(statement: ast.stmt) -> Iterator[ast.Call]:
+    """Yield the calls of a statement from left to right."""
+    calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    yield from sorted(calls, key=lambda call: (call.end_lineno or 0, call.end_col_offset or 0))
+
+
+def _read_constants(tree: ast.Module) -> dict[str, Any]:
+    """Return the program's constants: the names in capitals that are set to numbers or texts."""
+    constants: dict[str, Any] = {}
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]).strip("()").isupper():
+            try:
+                exec(compile(ast.Module([statement], []), "program", "exec"), constants)
+            except NameError:  # It is read from the data.
+                continue
+    return constants
+
+
+def _evaluate(node: ast.expr, constants: dict[str, Any]) -> Any:
+    """Return the value of an argument: a number, a text or a list of them."""
+    if isinstance(node, ast.List | ast.Tuple):
+        return [_evaluate(item, constants) for item in node.elts]
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.Call):
+        return ast.unparse(node).rpartition("Metrics.")[2]
+    try:
+        return eval(compile(ast.Expression(node), "program", "eval"), dict(constants))
+    except NameError:
+        return ast.unparse(node)
