@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer.paper_figure import Line, PaperFigure
+from dpcore.answer.paper_figure import Claim, Line, PaperFigure
 from dpcore.answer.plot import Axis, Style
 from dpcore.common import noise_error, wording
-from dpcore.common.noise_error import NoiseKind
+from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.data.samples import LogNormalSizes
@@ -192,15 +192,23 @@ def _draw_ratings(seed: int) -> Amounts:
 
 
 def compute_relative_errors(amounts: Amounts, epsilon: float) -> dict[str, float]:
-    """Compute the expected relative error of the released number of ratings under the paper's three bounds, by key."""
-    strategy_curves = compute_strategy_curves(TotalProblem(amounts, epsilon), [epsilon])
-    return {
+    """Compute the expected relative error of the number of ratings under the exact optimum and the paper's bounds.
+
+    The paper's quantile, ``rule``, has the least bias plus mean noise: as many users lie above it as 1/ε.
+
+    Source: Amin et al. 2019, section 3.
+    """
+    problem = TotalProblem(amounts, epsilon)
+    strategy_curves = compute_strategy_curves(problem, [epsilon])
+    errors_by_key = {
         strategy.key: float(error)
         for strategy, error in zip(PAPER_STRATEGIES, strategy_curves.relative_errors[:, 0], strict=True)
     }
+    rule_curves = compute_strategy_curves(replace(problem, measure=Measure.BOUND), [epsilon], (BEST,))
+    return errors_by_key | {"rule": float(rule_curves.relative_errors.item())}
 
 
-LINE_NAMES = "Quantile 1 − 1/(nε), the paper's", "Median", "95 % quantile"
+LINE_NAMES = "Exact optimum", "Median", "95 % quantile"
 FIGURES = (
     PaperFigure(
         "amin-figure-1",
@@ -214,12 +222,30 @@ FIGURES = (
         Axis("privacy budget ε", "", (EPSILONS[0], EPSILONS[-1])),
         Axis("relative error of the count"),
         EPSILONS,
-        tuple(
-            Line(strategy.key, name, strategy.style, strategy.symbol)
-            for strategy, name in zip(PAPER_STRATEGIES, LINE_NAMES, strict=True)
+        (
+            *(
+                Line(strategy.key, name, strategy.style, strategy.symbol)
+                for strategy, name in zip(PAPER_STRATEGIES, LINE_NAMES, strict=True)
+            ),
+            Line("rule", "Quantile 1 − 1/(nε), the paper's", Style.CAP, "diamond"),
         ),
         lambda epsilon, seed: compute_relative_errors(_draw_ratings(seed), epsilon),
         5,
-        "The paper prints no numbers; its claim holds.",
+        "The paper's quantile has the least bias plus mean noise; the exact optimum the least expected error.",
+        claims=(
+            Claim(
+                "The paper's quantile essentially always outperforms fixed quantiles (at all ε but one)",
+                "section 3",
+                lambda c: np.count_nonzero(c["rule"] > np.minimum(c["median"], c["quantile_95"])) <= 1,
+            ),
+            Claim(
+                "A fixed quantile is the best for one ε (within 20 %) and strongly suboptimal for others (twice)",
+                "caption of figure 1",
+                lambda c: all(
+                    (c[key] / c["best"]).min() <= 1.2 and (c[key] / c["best"]).max() >= 2.0
+                    for key in ("median", "quantile_95")
+                ),
+            ),
+        ),
     ),
 )

@@ -127,6 +127,16 @@ def test_a_count_of_ratings_has_the_error_of_the_closed_form(tmp_path: Path) -> 
     # A bound of 3 cuts 2 + 37 ratings, and E|b + Laplace(s)| = b + s exp(-b/s).
     cut, scale = 39.0, 3.0 / 0.5
     assert errors["median"] == pytest.approx((cut + scale * math.exp(-cut / scale)) / counts.sum(), rel=1e-9)
+    # 1/0.7 users, one to two, lie above the paper's bound: it is 5, and cuts 35. Nothing errs less than the optimum.
+    errors, cut, scale = (
+        on_data.compute_relative_errors(
+            on_data.Amounts.from_histogram(on_data.ContributionHistogram.from_counts(counts)), 0.7
+        ),
+        35.0,
+        5.0 / 0.7,
+    )
+    assert errors["rule"] == pytest.approx((cut + scale * math.exp(-cut / scale)) / counts.sum(), rel=1e-9)
+    assert errors["best"] <= min(errors.values())
 
 
 def test_reviews_give_the_regression_that_is_read_by_hand(tmp_path: Path) -> None:
