@@ -95,8 +95,9 @@ def test_until_the_exact_noise_is_there_the_card_says_at_most() -> None:
     noise = solve_quickly(SAMPLE.histogram, ASKED).with_noise(None)
     assert noise.stage is Stage.FIRST
     answer = build_answer(SAMPLE, ASKED, noise)
-    assert answer.numbers[1].text.startswith("at most ")
-    assert "searching the exact one" in answer.numbers[1].note
+    (multiplier,) = (number for number in answer.numbers if number.label.startswith("Noise multiplier"))
+    assert multiplier.text.startswith("at most ")
+    assert "searching the exact one" in multiplier.note
 
 
 def test_what_must_not_be_believed_is_on_the_card() -> None:
