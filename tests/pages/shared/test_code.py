@@ -31,9 +31,9 @@ def cards_shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Keep the card that a page has drawn last, by its key."""
     draw = cards.draw_answer
 
-    def noted(card: Answer, key: str, is_final: bool = True) -> None:
+    def noted(card: Answer, key: str, *further: Any) -> None:
         SHOWN[key] = card
-        draw(card, key, is_final)
+        draw(card, key, *further)
 
     monkeypatch.setattr(cards, "draw_answer", noted)
     yield
