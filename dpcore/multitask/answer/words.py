@@ -125,7 +125,7 @@ def write_headline(solution: MultitaskSolution) -> str:
     if advised_exponent == 0.0:
         return "Give all tasks the same weight."
     weight_texts = {0.5: "1/√n", 1.0: "1/n"}
-    weight_text = weight_texts.get(advised_exponent, f"n^−{wording.entered(advised_exponent)}")
+    weight_text = weight_texts.get(advised_exponent, f"n to the power −{wording.entered(advised_exponent)}")
     return f"Weight each task of n users by {weight_text}."
 
 

@@ -180,7 +180,7 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
         ratio = compute_ratio(problem, WeightRule(expected))
         assert one.numbers[0].text == f"−{wording.percent(1.0 - ratio)}"
         assert one.error == pytest.approx(ratio)
-        weight = {0.5: "1/√n", 1.0: "1/n"}.get(expected, f"n^−{wording.entered(expected)}")
+        weight = {0.5: "1/√n", 1.0: "1/n"}.get(expected, f"n to the power −{wording.entered(expected)}")
         assert one.headline == f"Weight each task of n users by {weight}."
     # Two stretches that are good enough: only the one around the best counts.
     curve = replace(
