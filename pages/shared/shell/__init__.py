@@ -115,6 +115,8 @@ def show(question: Question) -> None:
             st.caption(f"{ledger.sentence} {releases.IN_THIS_WINDOW}")
         if question.has_own_data:
             st.caption(f"Not used here: {question.title} has data of its own.")
+        elif not question.can_answer(dataset) and dataset.pair_sizes is None:
+            st.caption(f"Not used here: {question.title} shows invented data.")
     draw_navigation(question)
     if problems := st.session_state.get(keys.LINK_PROBLEMS):
         _show_link_problems(problems)
