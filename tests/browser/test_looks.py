@@ -100,6 +100,8 @@ def test_on_a_phone_the_pages_are_a_landmark_and_the_sidebar_closes_behind_a_lin
     # A folded group opens by key.
     expect(pages.get_by_role("link", name="Recommender")).not_to_be_visible()
     pages.locator("summary").press("Enter")
+    expect(pages.get_by_role("link", name="Recommender")).to_be_visible()
+    settle(page)
     pages.get_by_role("link", name="Recommender").click()
     expect(page.get_by_role("heading", level=1, name="Recommender")).to_be_visible()
     expect(pages).not_to_be_in_viewport()

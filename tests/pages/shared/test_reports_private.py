@@ -38,7 +38,7 @@ from pages.regression.upload import RegressionData
 from pages.shared.base import keys
 from pages.shared.report import report_content
 from pages.shared.session import session
-from pages.training import page as training_report
+from pages.training import release as training_report
 from tests.pages.driving import check, confirm, data, on_file, open_app, shown_texts
 from tests.pages.reporting import (
     HOSTILE,
