@@ -14,12 +14,13 @@ import contextlib
 import dataclasses
 import difflib
 import enum
+import functools
 import gc
 import importlib
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -170,7 +171,10 @@ def call_of(call_name: str) -> Callable[..., Reply | pd.DataFrame]:
         """Ask the question of data, with columns and settings by name; return its reply, a table for several ε."""
         epsilon = settings.get("epsilon")
         if isinstance(epsilon, Iterable) and not isinstance(epsilon, str | bytes | Mapping):
-            return tabulate_replies(call_name, data, settings, list(epsilon))
+            from dpcore.epsilon_table import tabulate_replies
+
+            ask = functools.partial(reply_of, call_name)
+            return tabulate_replies(ask, question.column_arguments, data, settings, list(epsilon))
         return reply_of(call_name, data, settings)
 
     call.__name__ = call.__qualname__ = call_name
@@ -252,44 +256,6 @@ def _pause_collector() -> Iterator[None]:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
-
-
-def tabulate_replies(
-    call_name: str, data: Any, settings: Mapping[str, Any], epsilons: Sequence[float]
-) -> pd.DataFrame:
-    """Answer a question at several epsilons, and read the data once.
-
-    Args:
-        call_name: One of `QUESTIONS`.
-        data: As the call takes it.
-        settings: Likewise.
-        epsilons: At least one.
-
-    Returns:
-        A row for each epsilon (index), with bound, error, relative error (NaN if unknown), verdict and reply.
-
-    Raises:
-        InvalidInput: All that is wrong with data and settings.
-    """
-    import pandas as pd
-
-    if not epsilons:
-        raise refuse("epsilon is an empty list", remedy="Give at least one")
-    question, replies = QUESTIONS[call_name], []
-    for epsilon in epsilons:
-        replies.append(reply_of(call_name, data, {**settings, "epsilon": epsilon}))
-        if data is not None:
-            data = replies[0].subject
-            settings = {key: settings[key] for key in settings if key not in question.column_arguments}
-    relative_errors = [reply.answer.relative_error for reply in replies]
-    columns = {
-        "bound": [reply.bound for reply in replies],
-        "error": [reply.error for reply in replies],
-        "relative_error": [float("nan") if r is None else r.share for r in relative_errors],
-        "verdict": ["" if r is None else r.verdict.value for r in relative_errors],
-        "reply": replies,
-    }
-    return pd.DataFrame(columns, index=pd.Index(epsilons, name="epsilon"))
 
 
 @_pause_collector()

@@ -1,0 +1,54 @@
+"""A question at several epsilons: a table with the reply of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from dpcore.common.checks import refuse
+
+if TYPE_CHECKING:
+    from dpcore.reply import Reply
+
+
+def tabulate_replies(
+    ask: Callable[[Any, Mapping[str, Any]], Reply],
+    column_arguments: Collection[str],
+    data: Any,
+    settings: Mapping[str, Any],
+    epsilons: Sequence[float],
+) -> pd.DataFrame:
+    """Answer a question at several epsilons, and read the data once.
+
+    Args:
+        ask: Answers the question about data with settings.
+        column_arguments: Names of the settings that say how the data are read.
+        data: As the call takes it.
+        settings: Likewise.
+        epsilons: At least one.
+
+    Returns:
+        A row for each epsilon (index), with bound, error, relative error (NaN if unknown), verdict and reply.
+
+    Raises:
+        InvalidInput: All that is wrong with data and settings.
+    """
+    if not epsilons:
+        raise refuse("epsilon is an empty list", remedy="Give at least one")
+    replies: list[Reply] = []
+    for epsilon in epsilons:
+        replies.append(ask(data, {**settings, "epsilon": epsilon}))
+        if data is not None:
+            data = replies[0].subject
+            settings = {key: settings[key] for key in settings if key not in column_arguments}
+    relative_errors = [reply.answer.relative_error for reply in replies]
+    columns = {
+        "bound": [reply.bound for reply in replies],
+        "error": [reply.error for reply in replies],
+        "relative_error": [float("nan") if r is None else r.share for r in relative_errors],
+        "verdict": ["" if r is None else r.verdict.value for r in relative_errors],
+        "reply": replies,
+    }
+    return pd.DataFrame(columns, index=pd.Index(epsilons, name="epsilon"))
