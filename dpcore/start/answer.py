@@ -147,7 +147,7 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, provenance: Provenance)
         "Bound", bounds, error_shares, bound or best_choice.max_total or 1.0, "bound", is_integer=True,
         error_parts={BIAS: bias_shares, NOISE: noise_shares},
         user_bars=(sample_users(histogram.sizes, histogram.users, "rows"),),
-        dots=Dots(bias_shares, noise_shares, noise_draws, Spread.MEAN, dots_limit, "%", dots_name="counts"),
+        dots=Dots(bias_shares, noise_shares, noise_draws, Spread.MEAN, dots_limit, "%", dots_name="count"),
         best_bound=best_choice.max_total or None,
     )  # fmt: skip
     return Plot(
@@ -191,10 +191,6 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
         return answer
     rows_text = wording.counted(best_choice.max_total, "row")
     error_share = float(best_choice.errors.absolute_errors) / num_rows
-    low_text, high_text = map(wording.number, solution.near_optimal_range)
-    near_optimal_text = ""
-    if low_text != high_text:
-        near_optimal_text = f"{low_text} to {high_text} rows, within 5{wording.PERCENT}."
     bound_options: dict[str, str] = {"unit": "rows per user", "key": "max_contributions"}
     bound_number = Number("Sweet spot", rows_text, "per user", value=best_choice.max_total, **bound_options)
     error_text = wording.percent(error_share)
@@ -203,7 +199,8 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     shares_by_part = {name: float(error) / num_rows for name, error in errors_by_part.items()}
     return replace(
         answer, headline=standard.instruct_to_cap(rows_text), numbers=(bound_number, error_number),
-        near_optimal=near_optimal_text, error_parts=build_error_parts(shares_by_part, wording.percent),
+        near_optimal=standard.write_range(*solution.near_optimal_range, "row"),
+        error_parts=build_error_parts(shares_by_part, wording.percent),
         relative_error=RelativeError(error_share, "the count"),
     )  # fmt: skip
 
