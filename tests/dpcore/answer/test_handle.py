@@ -330,7 +330,7 @@ def test_users_are_some_of_all_from_the_heaviest_to_the_lightest():
     assert users_shown.title.endswith("of 3,000)")
     few = some_of(np.array([3, 1, 2]))
     assert few.contributions.tolist() == [3.0, 2.0, 1.0]
-    assert few.title == "3 users"
+    assert few.title == "Each bar is a user (3)"
 
 
 @pytest.mark.parametrize("bound", [20.0, 140.0, 400.0])
