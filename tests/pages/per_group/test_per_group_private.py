@@ -23,7 +23,7 @@ from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection import Selection
 from dpcore.per_group.selection_rules import SelectionRule
-from tests.pages.driving import chart, check, errors, finish, link_of, open_app, open_tab, shown_texts, trace
+from tests.pages.driving import chart, check, errors, finish, link_of, open_app, open_tab, trace
 from tests.pages.per_group.conftest import SHOP, answer_from, draw_plot, read_choice_file, solve
 
 
