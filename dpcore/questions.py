@@ -119,6 +119,13 @@ QUESTIONS = {
         field_names_by_setting={"lower": "low", "upper": "high"},
         derived_settings=("bound_from", "neighbours"),
     ),
+    "variance_bound": Question(
+        "plan",
+        needed_columns=("value",),
+        required_settings=("lower", "upper"),
+        fixed_settings={"lines": "variance"},
+        derived_settings=("variance_source", "target", "likeness"),
+    ),
     "plan_bounds": Question(
         "plan", ("value", "group"), derived_settings=("variance_source", "target", "likeness")
     ),
