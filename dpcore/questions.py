@@ -81,7 +81,7 @@ class Question:
     accepted_columns: tuple[str, ...] = ()
     needed_columns: tuple[str, ...] = ()
     required_settings: tuple[str, ...] = ()
-    fixed_settings: Mapping[str, str] = field(default_factory=dict)
+    fixed_settings: Mapping[str, str | None] = field(default_factory=dict)
     field_names_by_setting: Mapping[str, str] = field(default_factory=dict)
     default_data: tuple[Any, ...] = ()
     source_with_data: str = ""
@@ -123,7 +123,13 @@ QUESTIONS = {
         "plan",
         needed_columns=("value",),
         required_settings=("lower", "upper"),
-        fixed_settings={"lines": "variance"},
+        fixed_settings={
+            "lines": "variance",
+            "clamp": "rows",
+            "objective": "least sum",
+            "groups": None,
+            "edges": None,
+        },
         derived_settings=("variance_source", "target", "likeness"),
     ),
     "plan_bounds": Question(

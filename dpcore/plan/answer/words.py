@@ -320,6 +320,7 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         if line.is_dropped
         else f" under a bound of {wording.number(line.bound, 6)}"
         + (" on users' weights, their deviations clamped" if line.planned_line.half_width is not None else "")
+        + f" (expected error {format_error(line, line.error)})"
         for line in solution.lines
     ]
     shares_text = "; ".join(
@@ -327,6 +328,9 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         for line, outcome_text in zip(solution.lines, outcome_phrases, strict=True)
     )
     noise_sentence = f"One budget was divided, and {noise_text} added to each release"
+    if parameters.lower is not None and any(line.statistic.needs_range for line in solution.lines):
+        range_text = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper or 0.0)}]"
+        noise_sentence = f"Values were clamped to {range_text}, which is treated as public. {noise_sentence}"
     release_text = f"{wording.capital(names_text)} {'was' if len(solution.lines) == 1 else 'were'} released"
     return Methods(
         # If the least budget is searched for, epsilon itself depends on the data.
