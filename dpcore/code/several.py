@@ -30,6 +30,9 @@ NUM_PARTS = 2**20
 QUANTITIES = (Quantity.COUNT, Quantity.SUM, Quantity.MEAN, *SPREADS, Quantity.QUANTILE, *PER_GROUP[:-1])
 """Quantities that may be among several releases; a count of users is a count of rows with a bound of one."""
 
+VECTORS = (Quantity.MEAN, *SPREADS)
+"""Quantities of several sums, which OpenDP's context would split a budget between."""
+
 
 @dataclass(frozen=True)
 class ReleaseShare:
@@ -188,6 +191,9 @@ def write_for_python(several: Several) -> Code:
 def write_for_opendp(several: Several) -> Code:
     """Write the program for OpenDP's context, with bounds on rows in place of weights by user, which OpenDP lacks."""
     several, weight_sentences = _bound_rows_of_quantiles(several, "OpenDP")
+    # Means draw outside the context, after its queries, whose shares come first.
+    releases = sorted(several.releases, key=lambda release: release.choice.quantity in VECTORS)
+    several = replace(several, releases=tuple(releases))
     sentences = [*_list_common_differences(several), *weight_sentences]
     if several.has_quantile:
         sentences.append(
@@ -196,7 +202,7 @@ def write_for_opendp(several: Several) -> Code:
         )
         if several.noise is NoiseKind.LAPLACE:
             sentences.append(with_opendp.PERMUTE_AND_FLIP)
-    if several.quantities & {Quantity.MEAN, *SPREADS}:
+    if several.quantities & set(VECTORS):
         sentences.append(with_opendp.VECTOR_OF_BOTH)
     return _write(several, Program.OPENDP, sentences)
 
