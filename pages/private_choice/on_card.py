@@ -89,7 +89,7 @@ class BoundSelection:
             return ""
         problem, num_rows = self.request.problem, self.request.public_rows
         if isinstance(problem, PrivatePairProblem):
-            return f"{words.describe_pair_cost(problem)} {words.PAIR_AIM_TEXT}"
+            return words.describe_pair_cost(problem)
         assert not isinstance(problem, RangeProblem)
         forecasts_text = words.describe_forecasts(_forecast(problem, num_rows), num_rows)
         return f"{self.aim_sentence} {forecasts_text}".strip()
