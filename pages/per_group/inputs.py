@@ -17,9 +17,7 @@ from pages.shared.render import question_page
 from pages.shared.screen import layout
 from pages.shared.session import session
 
-ASK_GROUPS = (
-    "**Which groups do you release?** Paste their names from what you know. A list read from these data would leak."
-)
+ASK_GROUPS = "**Which groups do you release?** Paste their names from what you know: a list from these data would leak."
 
 
 def list_statistics(dataset: Dataset) -> list[Statistic]:
