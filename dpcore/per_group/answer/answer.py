@@ -51,7 +51,7 @@ QUANTITIES = {
 
 
 def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.CodeChoice | None:
-    """Write the programs for the best pair, cap and radial clip; None if there is none of these.
+    """Write the programs for the best pair, cap and radial clip; None if none of these has a bound above 0.
 
     The better of cap and radial clip comes first of the two.
     """
@@ -72,7 +72,7 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.CodeChoic
 def write_private_forms(
     private_pair: PrivatePair, dataset: Dataset, epsilon: float | None = None
 ) -> forms.CodeChoice | None:
-    """Write the program for a pair that was chosen privately; None if no library can.
+    """Write the program for a pair that was chosen privately; None if its settings fit no program.
 
     ``epsilon`` stands in for that of the release unless it is None.
     """

@@ -43,7 +43,7 @@ KIND_STYLES = (
 
 
 def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
-    """Plot the expected rank error against the bound, with the best of each kind: the main figure."""
+    """Plot the main figure: the expected rank error against the bound, with the best bound of each kind."""
     items, least_phrases = list[Item](), list[str]()
     columns: dict[str, npt.NDArray[Any]] = {}
     for weighting, name, style, symbol in KIND_STYLES:
@@ -223,7 +223,7 @@ def plot_poorer(
     base_errors: FloatArray,
     dataset: Dataset,
 ) -> Plot:
-    """Plot the expected rank error as the base distribution gets poorer.
+    """Plot the expected rank error over how far the base distribution is moved, or how many times as wide it is.
 
     Args:
         solution: The solution for the base as entered.

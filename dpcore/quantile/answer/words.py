@@ -105,7 +105,7 @@ LEAKS = "Your data are private. Do not publish the figures: they are computed fr
 
 
 def write_detail(solution: QuantileSolution, dataset: Dataset) -> str:
-    """Write the sentences that qualify the headline, most important first."""
+    """Write the sentences that qualify the headline: that private data leak, and that the search was stopped."""
     p, sentences = solution.parameters, []
     is_from_values = p.bound_from is BoundFrom.VALUES and p.weighting is not Weighting.NONE
     if dataset.is_private:
@@ -116,7 +116,7 @@ def write_detail(solution: QuantileSolution, dataset: Dataset) -> str:
 
 
 def build_facts(solution: QuantileSolution) -> dict[str, str]:
-    """Build the facts behind the choice, sentences by name."""
+    """Build the facts behind the choice: sentences by heading."""
     parameters, histogram = solution.parameters, solution.problem.histogram
     fact_texts, cap_choice = describe_answers(solution), solution.choices.cap_choice
     fact_texts["Best for the values"] = "; ".join(
@@ -214,7 +214,7 @@ def describe_mechanism(solution: QuantileSolution) -> str:
 
 
 def describe_answers(solution: QuantileSolution) -> dict[str, str]:
-    """Describe where the answers fall, a sentence per quantile."""
+    """Write a sentence per quantile on where its answers fall: a dict of texts by the quantile's name."""
     answer_texts = {}
     for output, quantile in zip(solution.outputs, solution.exact_quantiles, strict=True):
         low, high = output.find_interval()
@@ -227,7 +227,7 @@ def describe_answers(solution: QuantileSolution) -> dict[str, str]:
 
 
 def describe_base(solution: QuantileSolution) -> str:
-    """Describe what assumption 1 of the paper amounts to on these values."""
+    """Write a line per quantile: the mass that the base has near it on these values, and what that costs in rank."""
     alpha, base_lines = solution.parameters.alpha, []
     for problem in split_epsilon(solution.problem, solution.parameters.quantile_levels):
         beta, mass_text = optimal_bound.compute_base_mass(problem, alpha), "**no mass**"
@@ -292,7 +292,7 @@ def describe_inputs(dataset: Dataset, solution: QuantileSolution) -> str:
 
 
 def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
-    """Write the methods section: the bound in use and its rank error; without a bound the error alone."""
+    """Write the methods text: guarantee, bound in use, mechanism and rank error; without a bound, all but the bound."""
     p = solution.parameters
     draw_sentences = _describe_draw(solution)
     if p.base is BaseKind.UNIFORM:
@@ -341,7 +341,7 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
 
 
 def _describe_draw(solution: QuantileSolution) -> str:
-    """Describe the mechanism of the program for a methods section."""
+    """Write sentences for a methods section on how the program draws the answer."""
     p = solution.parameters
     if solution.is_simulated:
         rows_text = "5 rows" if p.fixed_bound is not None else "rows up to the bound"
@@ -382,7 +382,10 @@ def _describe_release(p: QuantileParameters) -> str:
 
 
 def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | None:
-    """Write programs for the bound in use, the best bound of the other kind, and the entered bound."""
+    """Write programs for the bound in use, the best bound of the other kind, and the entered bound.
+
+    None if no program can be written.
+    """
     p, choices, weight_kind = solution.parameters, solution.choices, solution.weight_kind
     low, high = solution.base_range
     common_fields = list_data_fields(dataset) | {"lower": low, "upper": high}
