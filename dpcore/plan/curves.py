@@ -50,7 +50,7 @@ GAIN = 1.0 / 6.0
 MAX_REACH = 32.0
 """Whole bounds compared on either side, which is enough up to an epsilon of 100 for the line. Beyond, a bound that cuts
 nothing is best, or `GAIN` is about 1e-4 of the squared error."""
-BULGES = {NoiseKind.LAPLACE: 0.06, NoiseKind.GAUSSIAN: 0.24}
+BULGE_BY_NOISE = {NoiseKind.LAPLACE: 0.06, NoiseKind.GAUSSIAN: 0.24}
 """No less than the largest v^2 f''(v), with f the variance of whole noise of scale sqrt(v): found numerically."""
 
 
@@ -108,7 +108,7 @@ class TotalCurve:
     @property
     def bulge(self) -> float:
         """Return the factor in how far the curve may lie below its chords (see the module); 0 for real noise."""
-        return 0.0 if self.whole_noise is None else BULGES[self.whole_noise]
+        return 0.0 if self.whole_noise is None else BULGE_BY_NOISE[self.whole_noise]
 
     @cached_property
     def _bias_slopes(self) -> FloatArray:
@@ -212,7 +212,7 @@ class BoundCurve:
         whole_noise: NoiseKind | None = None,
     ) -> None:
         self.has_all_bounds, self.whole_noise = has_all_bounds, whole_noise
-        self.bulge = 0.0 if whole_noise is None else BULGES[whole_noise]
+        self.bulge = 0.0 if whole_noise is None else BULGE_BY_NOISE[whole_noise]
         alpha, beta = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
         if second_bounds is None:
             second_bounds = np.full(alpha.shape, np.nan)

@@ -35,7 +35,7 @@ from dpcore.plan import curves
 from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, EXAMPLE, Line, LineStatistic, PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, output
 from dpcore.quantile.base_distribution import uniform_base
-from dpcore.quantile.mechanism import PROGRAM_ASSUMPTIONS, compute_errors_over_epsilon
+from dpcore.quantile.mechanism import ASSUMPTIONS_BY_PROGRAM, compute_errors_over_epsilon
 from dpcore.quantile.programs import BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS
 from dpcore.total.parameters import Summed, compute_user_totals
 
@@ -171,7 +171,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             reference_value, unit = math.nan, "share of rows"
             assumptions = binned_values.list_assumptions(dataset, is_quantile=True)
             if parameters.program in TREE_PROGRAMS:
-                assumptions += PROGRAM_ASSUMPTIONS[parameters.program]
+                assumptions += ASSUMPTIONS_BY_PROGRAM[parameters.program]
         case _:
             curve, problem = _make_group_curve(dataset, parameters, statistic)
             reference_value = float(np.average(np.abs(problem.totals), weights=problem.pairs.multiplicities))

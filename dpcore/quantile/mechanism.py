@@ -60,7 +60,7 @@ from dpcore.quantile.rows import QuantileOutput, Rows, ThinRows, WeightKind, cho
 
 NEIGHBOURS = (Neighbours.REPLACE_VALUES, Neighbours.ADD_OR_REMOVE_USER)
 """The relations with a guarantee."""
-_PROTECTED_TEXTS = {
+_PROTECTED_BY_RELATION = {
     Neighbours.REPLACE_VALUES: "the values of one user's rows; rows per user are public",
     Neighbours.ADD_OR_REMOVE_USER: "one user, added or removed with all their rows",
 }
@@ -78,7 +78,7 @@ MAX_SUBSAMPLES = 10_000
 _ROWS_OF_SUBSAMPLES = 4_000_000  # Rows times subsamples.
 
 
-PROGRAM_ASSUMPTIONS = {
+ASSUMPTIONS_BY_PROGRAM = {
     Program.BEST: (
         "The mechanism that errs least on these values leaks, as such a bound does, unless they are public; a tree's "
         "errors are averages over simulated releases",
@@ -98,9 +98,9 @@ PROGRAM_ASSUMPTIONS = {
 def list_assumptions(neighbours: Neighbours, program: Program = Program.BEST) -> tuple[str, ...]:
     """Return the assumptions of a program's answers under a relation, sentences without their full stop."""
     return (
-        f"Neighbouring data sets differ in {_PROTECTED_TEXTS[neighbours]}",
+        f"Neighbouring data sets differ in {_PROTECTED_BY_RELATION[neighbours]}",
         *_COMMON_ASSUMPTIONS,
-        *PROGRAM_ASSUMPTIONS.get(program, ()),
+        *ASSUMPTIONS_BY_PROGRAM.get(program, ()),
     )
 
 

@@ -66,7 +66,7 @@ class BoundFrom(Option):
     COUNTS = "counts", "From counts"
 
 
-PROTECTED = {
+LABEL_BY_RELATION = {
     Neighbours.REPLACE_VALUES: "One user's values",
     Neighbours.ADD_OR_REMOVE_USER: "A user and all their rows",
 }
@@ -137,7 +137,7 @@ class QuantileParameters(Parameters):
     neighbours: Neighbours = public.choice(
         Neighbours.REPLACE_VALUES,
         "What ε protects",
-        PROTECTED,
+        LABEL_BY_RELATION,
         name="what epsilon protects",
         only_with=_WEIGHTED,
     )

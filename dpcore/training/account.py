@@ -104,7 +104,7 @@ def list_doubled_cells(max_size: int, includes_output_perturbation: bool) -> tup
 
 
 def list_bounds(max_size: int) -> tuple[int, ...]:
-    """List integer bounds, ascending: 1 to 4, then about evenly apart in their logarithm up to ``max_size``."""
+    """List up to 13 whole bounds from 1 to ``max_size``, ascending: 1 to 4, then evenly spaced on a log axis."""
     spaced_bounds = np.round(np.geomspace(1.0, max(max_size, 1), 9)).astype(int)
     return tuple(sorted({*range(1, min(max_size, 4) + 1), *spaced_bounds.tolist()}))
 

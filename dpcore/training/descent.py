@@ -90,7 +90,7 @@ or None."""
 
 
 def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, num_runs: int) -> Gradient:
-    """Return the function that sums users' gradients, each clipped to its run's bound, and counts users within it."""
+    """Return a `Gradient` function that clips users' sums of gradients and counts users within the bound."""
     user_blocks, signed_rows = _cut_into_blocks(rows, num_runs), rows.signed_features
 
     def sum_clipped_gradients(
@@ -135,7 +135,7 @@ def descend_by_rule(
     rule_plan: RulePlan,
     should_stop: ShouldStop = never,
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Descend by the rule, with Nesterov's momentum; return the mean iterates and last bounds, None if stopped.
+    """Descend with steps by the rule and Nesterov's momentum; return models and last bounds, None if stopped.
 
     It reads the data through ``take_direction`` alone: step lengths, bounds and the mean of the iterates follow from
     numbers that were released with noise, and cost no privacy.

@@ -59,7 +59,7 @@ def bound_difference(sigma: float, num_ints: int, epsilon: float, delta: float) 
 
 
 def account_exactly(squared_sensitivity: int, num_ints: int, epsilon: float, delta: float) -> GaussianSteps:
-    """Account a sequence of noisy integer vectors as one Gaussian mechanism, by zCDP if σ is small; nothing is drawn.
+    """Return noise for a sequence of integer vectors by the account of one Gaussian mechanism; draw nothing.
 
     Args:
         squared_sensitivity: The sum over all vectors, whole, at least 1.

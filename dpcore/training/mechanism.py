@@ -154,6 +154,7 @@ class Mechanism:
     user_share: float = 1.0
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with every field that is out of its range or does not suit the relation."""
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
             problems.inside(0.0, 1.0, delta=self.delta)

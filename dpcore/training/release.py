@@ -254,7 +254,7 @@ class _Release:
         return integer_sums.round_gradients(rows, self.mechanism, bound, theta).sum(axis=0), 0
 
     def descend_by_rule(self) -> Model:
-        """Release a model of the descent by the rule, as `descent.simulate_descents` trains it in one run."""
+        """Draw noise and return a model of the descent by the rule, as `simulate_descents` does in one run."""
         rows, mechanism, gaussian_steps = self.choose_rows(), self.mechanism, self.gaussian_steps
         bound_follows = self.cell.method is Method.FOLLOWED
         rule_grid = choose_rule_grid(mechanism, bound_follows)

@@ -199,7 +199,7 @@ def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
     item_names = list(data_item_names or (f"item {i}" for i in range(counts.size)))
     item_code = int((-counts).argsort(kind="stable")[min(answer.parameters.item, counts.size) - 1])
     names_by_kind = {ModelKind.NO_PRIVACY: "Not private"}
-    names_by_kind |= {model_kind: words.SCHEME_NAMES[scheme] for model_kind, scheme in SCHEMES.items()}
+    names_by_kind |= {model_kind: words.NAME_BY_SCHEME[scheme] for model_kind, scheme in SCHEMES.items()}
     neighbour_texts_by_model: dict[str, list[str]] = {}
     for model_kind, model_name in names_by_kind.items():
         model = result.first_seed_models.get((model_kind, epsilon if model_kind.is_private else 0.0))

@@ -26,7 +26,7 @@ from dpcore.factorisation.study import (
     compare_neighbours,
 )
 
-MODEL_STYLES: dict[ModelKind, dict[str, Any]] = {
+LINE_BY_MODEL: dict[ModelKind, dict[str, Any]] = {
     ModelKind.UNIFORM: {"style": Style.ENTERED, "dash": "solid", "width": 2, "symbol": "square"},
     ModelKind.TAIL: {"style": Style.SAMPLING, "symbol": "triangle-up"},
     ModelKind.ADAPTIVE: {"style": Style.CAP, "symbol": "circle"},
@@ -86,7 +86,7 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
     noise_curves: list[Item] = []
     for scheme_shares in solution.budget_shares:
         scheme, bucket_shares = scheme_shares.scheme, scheme_shares.bucket_shares
-        scheme_name, style_options = words.SCHEME_NAMES[scheme], MODEL_STYLES[ModelKind[scheme.name]]
+        scheme_name, style_options = words.NAME_BY_SCHEME[scheme], LINE_BY_MODEL[ModelKind[scheme.name]]
         columns[f"share_{scheme.value}"] = bucket_shares
         columns[f"noise_over_signal_{scheme.value}"] = scheme_shares.noise_to_signal
         bars.append(Bars(scheme_name, labels, bucket_shares, style_options["style"], opacity=0.8))
@@ -131,7 +131,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     items: list[Item] = []
     for model_kind in result.study.model_kinds:
-        summary, options = result.summarise(model_kind), MODEL_STYLES[model_kind]
+        summary, options = result.summarise(model_kind), LINE_BY_MODEL[model_kind]
         column_name = model_kind.name.lower()
         means, half_widths = summary.means[:, 0], summary.half_widths[:, 0]
         if not np.isfinite(means).any():
@@ -185,7 +185,7 @@ def plot_buckets(solution: FactorisationSolution, measure_name: str) -> Plot:
         means, half_widths = summary.means[verdict.epsilon_index], summary.half_widths[verdict.epsilon_index]
         columns[f"difference_{kind.name.lower()}"] = means
         columns[f"half_interval_{kind.name.lower()}"] = half_widths
-        style, hover = MODEL_STYLES[kind]["style"], (("half of the interval", half_widths),)
+        style, hover = LINE_BY_MODEL[kind]["style"], (("half of the interval", half_widths),)
         lows, highs = _compute_interval_ends(means, half_widths)
         items.append(Bars(kind.value, labels, means, style, lows, highs, opacity=0.8, hover_numbers=hover))
     measure_phrase, title_word, better_phrase = {
@@ -233,7 +233,7 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
         bucket_overlaps = np.array([item_overlaps[mask].mean() if mask.any() else np.nan for mask in masks])
         largest_overlap = max(largest_overlap, float(np.nanmax(bucket_overlaps)))
         overlap_column = Column(f"overlap_{scheme.value}", bucket_overlaps)
-        items.append(Curve(words.SCHEME_NAMES[scheme], labels, overlap_column, **MODEL_STYLES[model_kind]))
+        items.append(Curve(words.NAME_BY_SCHEME[scheme], labels, overlap_column, **LINE_BY_MODEL[model_kind]))
     if not items:
         return None
     chance_overlap = min(NUM_NEAREST / max(result.item_train_counts.size - 1, 1), 1.0)

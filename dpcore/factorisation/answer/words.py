@@ -23,7 +23,7 @@ from dpcore.factorisation.studies import PRIVATE_KINDS, RatingStudy
 from dpcore.factorisation.study import FACTORISATION, ModelKind, StudyResult
 from dpcore.report.content import Line, summarise_dataset
 
-SCHEME_NAMES = {scheme: scheme.value.capitalize() for scheme in Scheme}
+NAME_BY_SCHEME = {scheme: scheme.value.capitalize() for scheme in Scheme}
 ASSUMPTIONS = (
     "Neighbouring data differ in one user, with all their ratings",
     "The release has item vectors and noisy counts. Each user computes their vector, offset and predictions locally; "
@@ -32,7 +32,7 @@ ASSUMPTIONS = (
     "Errors and buckets are computed without noise: they are not part of the release",
     "The noise is simulated in floating point, without protection against attacks on its low bits",
 )
-BASELINES = {
+BASELINE_BY_MEASURE = {
     "rmse": ("item means with own offsets", "release item means"),
     "recall": ("the most popular items", "recommend the most popular items"),
 }
@@ -54,7 +54,7 @@ def write_headline(solution: FactorisationSolution) -> str:
 
 def write_verdict(verdict: Verdict) -> str:
     """Write whether a factorisation is worth it, in one sentence."""
-    baseline_phrase, alternative_phrase = BASELINES[verdict.result.study.main_measure]
+    baseline_phrase, alternative_phrase = BASELINE_BY_MEASURE[verdict.result.study.main_measure]
     opening_phrase = f"At ε = {wording.entered(verdict.epsilon)}"
     if verdict.is_worth_it:
         return f"{opening_phrase}, factorise with adaptive weights: it beats {baseline_phrase}."
@@ -177,7 +177,7 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     """Build the facts behind the answer by heading: on the budget before a training, on the models after it."""
     if (verdict := solution.verdict) is None:
         used_shares_phrase = "; ".join(
-            f"{SCHEME_NAMES[scheme_shares.scheme].lower()} {wording.percent(scheme_shares.used_share)}"
+            f"{NAME_BY_SCHEME[scheme_shares.scheme].lower()} {wording.percent(scheme_shares.used_share)}"
             for scheme_shares in solution.budget_shares
         )
         return {

@@ -291,7 +291,7 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-RULES = {
+SENTENCE_BY_OBJECTIVE = {
     Objective.SUM: "Bounds and shares minimise the weighted sum of squared errors over target errors.",
     Objective.LARGEST: "Bounds and shares minimise the largest error over target error.",
     Objective.REACH: "Bounds and shares need the least budget for every target error.",
@@ -324,6 +324,6 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         procedure=f"{noise_sentence}: {shares_text}.",
         public_procedure=f"{noise_sentence}.",
         disclosure=dataset.provenance,
-        rule_sentence=RULES[parameters.objective],
+        rule_sentence=SENTENCE_BY_OBJECTIVE[parameters.objective],
         subject_phrase="The division",
     )

@@ -59,7 +59,7 @@ MAX_KEPT_ANSWERS, MAX_KEPT_ROWS = 8, 20_000
 """Number of kept answers, and the most rows of one, of 80 bytes each."""
 KEPT_CHOICES = 64
 """Number of searches whose best bounds are kept."""
-DOING_AT = {
+TEXT_BY_STAGE = {
     Stage.FIRST: "A first answer, from fewer bounds and subsamples",
     Stage.EARLIER: "The answer for the settings before",
 }
@@ -142,7 +142,7 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
         first_wait_seconds=FIRST_VISIT_SECONDS,
         later_wait_seconds=AT_ONCE_SECONDS if few_problem is None or num_rows <= AT_ONCE_ROWS else 0.0,
         follows_slider=True,
-        progress_texts_by_stage=DOING_AT,
+        progress_texts_by_stage=TEXT_BY_STAGE,
     )
     return search_result
 
@@ -353,7 +353,7 @@ def build_answer(
         question_entries={
             "neighbours": parameters.neighbours.value,
             "program": parameters.program.value,
-            "mechanism": words.MECHANISMS[parameters.program],
+            "mechanism": words.MECHANISM_BY_PROGRAM[parameters.program],
             "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, appendix B",
         },
     )
@@ -394,7 +394,8 @@ def _list_details(solution: QuantileSolution, disclosure_label: str) -> dict[str
         "bound": solution.bound,
         "bound_label": disclosure_label,
         "rank_errors_by_mechanism": {
-            words.SHORT_NAMES[program]: error for program, error in solution.errors_by_mechanism.items()
+            words.SHORT_NAME_BY_PROGRAM[program]: error
+            for program, error in solution.errors_by_mechanism.items()
         },
         "best_for_the_values": [
             {

@@ -22,7 +22,7 @@ from dpcore.quantile.answer.solution import (
     compute_mean_error,
     find_shown_ranges,
 )
-from dpcore.quantile.answer.words import KIND_NAMES, describe_answers, name_quantile
+from dpcore.quantile.answer.words import NAME_BY_KIND, describe_answers, name_quantile
 from dpcore.quantile.parameters import Weighting
 
 BINS, SAMPLE_BINS = 240, 40
@@ -64,7 +64,7 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
         items.append(Curve(name, tried_errors.bounds, tried_errors.expected_errors, style, dash=dash))
         mark_name, least_error = f"Best, {name.lower()}", quantile_choice.rank_error
         items.append(Mark(mark_name, quantile_choice.bound, least_error, style, symbol))
-        bound_phrase = f"at {wording.counted(quantile_choice.bound, 'row')} with {KIND_NAMES[weighting]}"
+        bound_phrase = f"at {wording.counted(quantile_choice.bound, 'row')} with {NAME_BY_KIND[weighting]}"
         least_phrases.append(f"{bound_phrase}, {wording.percent(least_error)}")
     items.append(Level("No bound", solution.unbounded_error, dash="longdash"))
     if solution.has_unavoidable_error:

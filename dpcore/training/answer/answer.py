@@ -31,14 +31,14 @@ from dpcore.training.parameters import DataSource, TrainingParameters, list_assu
 from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit
 from dpcore.training.training_data import FILE, TrainingData, describe_label_rule
 
-SLOPES = {
+SLOPE_BY_LOSS = {
     LossKind.LOGISTIC: "-1 / (1 + np.exp(np.minimum(margin, 700.0)))",
     LossKind.SQUARED: "margin - 1.0",
     LossKind.HINGE: f"np.clip((margin - 1.0) / {descent_rule.HINGE_WIDTH!r}, -1.0, 0.0)",
 }
 
 
-FORMS = {
+FORM_BY_METHOD = {
     Method.FOLLOWED: ("followed", "Clipped sums, bound follows"),
     Method.CLIPPED_SUM: ("sums", "Clipped sums, h = {}"),
     Method.CAP: ("cap", "Cap, h = {}"),
@@ -58,7 +58,7 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     chosen_cells = [solution.answer_cell, *(solution.cells[best_cell.cell_index] for best_cell in best_cells)]
     # If steps are entered, only weights have a program with them; a bound that follows always has its own steps.
     follows_rule = solution.parameters.pace is Pace.RULE
-    methods_with_program = FORMS if follows_rule else (Method.FOLLOWED, Method.SMOOTH)
+    methods_with_program = FORM_BY_METHOD if follows_rule else (Method.FOLLOWED, Method.SMOOTH)
     # The mechanism of the question, not that of a first look, whose noise is for fewer users.
     data, mechanism = solution.data, solution.parameters.mechanism
     labelled_rows, scaling, design = data.dataset.table, data.scaling, data.design
@@ -85,7 +85,7 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
         max_feature_norm=scaling.norm,
         positive_above=solution.parameters.positive_above,
         positive_class="" if design is None else design.positive,
-        slope_expression=SLOPES[mechanism.loss],
+        slope_expression=SLOPE_BY_LOSS[mechanism.loss],
         num_steps=mechanism.steps,
         learning_rate=mechanism.learning_rate,
         first_averaged_step=mechanism.average.find_first_step(mechanism.steps),
@@ -105,13 +105,13 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     forms = []
     for cell in dict.fromkeys(cell for cell in chosen_cells if cell.method in methods_with_program):
         training = _add_noise_settings(training_without_noise, mechanism, cell)
-        program_name = FORMS[cell.method][1].format(wording.number(cell.reach))
+        program_name = FORM_BY_METHOD[cell.method][1].format(wording.number(cell.reach))
         forms.append((program_name, Quantity.CLASSIFIER, {"threshold": cell.bound, "training": training}))
     return build_forms(mechanism.epsilon, shared_settings, forms)
 
 
 def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) -> Training:
-    """Return the program's training with the noise, and by the rule also the steps, of a method."""
+    """Return the program's training with the noise of a cell and, unless steps are entered, the rule."""
     if mechanism.pace is Pace.ENTERED and cell.method is Method.SMOOTH:
         plan = account.plan_noise(mechanism, cell.bound)
         return replace(
@@ -122,7 +122,7 @@ def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) ->
     faded_variance = compute_faded_variance(rule_plan.direction_noise_std)
     stable_step_share = 1.0 if bound_follows else min(cell.reach, 1.0)
     rule = Rule(
-        bounding_method=FORMS[cell.method][0],
+        bounding_method=FORM_BY_METHOD[cell.method][0],
         clip=cell.clip,
         unit_noise=rule_plan.unit_noise,
         count_noise_std=rule_plan.count_noise_std,
@@ -234,7 +234,7 @@ def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
 def show_bounds(answer: Answer, data: TrainingData) -> section.Parts:
     """Show loss or accuracy against the bound."""
     label_by_score = {
-        (measure, score_unit): f"{plots.MEASURE_TITLES[measure]}, mean over {score_unit.value}"
+        (measure, score_unit): f"{plots.TITLE_BY_MEASURE[measure]}, mean over {score_unit.value}"
         for measure in Measure
         for score_unit in ScoreUnit
     }

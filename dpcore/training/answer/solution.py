@@ -173,7 +173,7 @@ class TrainingSolution:
         return decision.calibrate_trade_off(eigenvalues, mechanism), theorem_trade_off
 
     def average(self, measure: Measure, cell_index: int | None = None) -> float:
-        """Return the mean of a score on rows held out over a cell's runs; by default of the cell that answers."""
+        """Return a cell's mean score on rows held out; for None, that of the cell that answers."""
         mean_scores = self.table.summarise(measure).means
         return float(mean_scores[self.answer_index if cell_index is None else cell_index])
 
@@ -223,7 +223,7 @@ NOT_COMPARED = ("bound", "bounded_by", "pace", "runs", "splits", "radius", *GENE
 
 
 def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> BoundComparison:
-    """Return the bound of the trade-off with computed constants, and the predicted excess, at any epsilon.
+    """Build the comparison over epsilon by theory: functions for best bound and predicted excess loss.
 
     Curves from runs would be simulations, one training of all bounds for every ε; theory answers at once.
     """

@@ -216,7 +216,7 @@ def describe_model(record: ReleaseRecord) -> str:
 
 
 RELEASED = "A linear classifier was released"
-AVERAGES = {
+PHRASE_BY_AVERAGE = {
     Average.ALL: "the average of all iterates",
     Average.LAST_HALF: "the average of the last half of the iterates",
     Average.LAST: "the last iterate",
@@ -321,7 +321,7 @@ def _describe_training(parameters: TrainingParameters, cell: Cell, noise_name: s
             "[@chaudhuri2011]."
         )
     mechanism = apply_rule(parameters.mechanism) if cell.method is Method.FOLLOWED else parameters.mechanism
-    average_phrase, momentum_phrase = AVERAGES[mechanism.average], ""
+    average_phrase, momentum_phrase = PHRASE_BY_AVERAGE[mechanism.average], ""
     if mechanism.pace is Pace.RULE:
         average_phrase, momentum_phrase = "a weighted average of the iterates", "with momentum "
     return (

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.answer.answer import PART_STYLES, VERDICT_RULE, Answer, Verdict
+from dpcore.answer.answer import STYLE_BY_PART, VERDICT_RULE, Answer, Verdict
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.privacy import (
@@ -23,7 +23,7 @@ from dpcore.common.privacy import (
     write_file_name,
 )
 from dpcore.dataset import Dataset
-from dpcore.report.charts import LINE_STYLES
+from dpcore.report.charts import LINE_BY_STYLE
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.card import code_panel
@@ -163,7 +163,9 @@ def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None
     if card.numbers:
         number = card.numbers[0]
         error_texts = next(((error.label, error.text, error.note) for error in card.numbers[1:]), None)
-        part_texts = [(p.name, p.text, LINE_STYLES[PART_STYLES[p.name]]["color"]) for p in card.error_parts]
+        part_texts = [
+            (p.name, p.text, LINE_BY_STYLE[STYLE_BY_PART[p.name]]["color"]) for p in card.error_parts
+        ]
         is_in_headline = set(re.findall(r"[\d.,]*\d", number.text)) <= set(
             re.findall(r"[\d.,]*\d", card.headline)
         )
