@@ -46,7 +46,7 @@ AXIS_MIN_EPSILON, AXIS_MAX_EPSILON = 0.2, 20.0
 
 
 def build_plots(solution: FactorisationSolution) -> dict[str, Callable[[], Plot]]:
-    """Build the functions that make the plots, by key, the main one first."""
+    """Build functions that make the plots, by key; before a training there is the plot of shares alone."""
     plot_makers: dict[str, Callable[[], Plot]] = {"factorisation-shares": lambda: plot_shares(solution)}
     if (verdict := solution.verdict) is None:
         return plot_makers
@@ -73,9 +73,11 @@ def _bucket_axis(title_suffix: str = "") -> Axis:
 
 
 def plot_shares(solution: FactorisationSolution) -> Plot:
-    """Plot the share of the budget, and beneath it noise over signal, by popularity, one series per scheme."""
+    """Plot the main figure before a training: share of the budget and noise over signal, by popularity and scheme."""
     uniform_shares = solution.find_shares(Scheme.UNIFORM)
-    popular_percents = {s.scheme: wording.percent(float(s.bucket_shares[-1])) for s in solution.budget_shares}
+    popular_text_by_scheme = {
+        s.scheme: wording.percent(float(s.bucket_shares[-1])) for s in solution.budget_shares
+    }
     disclosure, epsilon = solution.disclosure, solution.parameters.epsilon
     columns: dict[str, npt.ArrayLike] = {
         "bucket": list(BUCKET_NAMES),
@@ -109,8 +111,8 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
     return Plot(
         "factorisation-shares",
         "Who gets the budget",
-        f"The most popular fifth of items gets {popular_percents[Scheme.UNIFORM]} of the budget under uniform "
-        f"sampling, {popular_percents[Scheme.ADAPTIVE]} under adaptive weights.",
+        f"The most popular fifth of items gets {popular_text_by_scheme[Scheme.UNIFORM]} of the budget under uniform "
+        f"sampling, {popular_text_by_scheme[Scheme.ADAPTIVE]} under adaptive weights.",
         _bucket_axis(),
         share_axis("share of the budget", (0.0, 1.0), number_format=".1%"),
         bars,
@@ -123,7 +125,10 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
 
 
 def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon: float | None = None) -> Plot:
-    """Plot the error, or recall, over epsilon: private models with intervals, others as levels, the entered epsilon."""
+    """Plot error or recall over epsilon: private models with intervals, the others as levels.
+
+    ``page_epsilon`` gets a vertical line if it lies within the axis.
+    """
     measure_name, epsilons = result.study.main_measure, np.array(result.study.epsilons)
     ticks = tuple((epsilon, wording.entered(epsilon)) for epsilon in result.study.epsilons)
     axis_limits = float(epsilons.min()) / 1.5, float(epsilons.max()) * 1.5
@@ -175,7 +180,10 @@ def _compute_interval_ends(means: FloatArray, half_widths: FloatArray) -> tuple[
 
 
 def plot_buckets(solution: FactorisationSolution, measure_name: str) -> Plot:
-    """Plot differences of "rmse" or "recall" to uniform sampling by popularity, paired by seed."""
+    """Plot how far "rmse" or "recall" of tail sampling and adaptive weights is from uniform sampling's, by popularity.
+
+    Differences are paired by seed.
+    """
     verdict = solution.verdict
     assert verdict is not None
     columns: dict[str, npt.ArrayLike] = {"items": ["All", *BUCKET_NAMES]}
