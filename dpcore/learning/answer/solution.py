@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpcore.answer import Axis, Band, Curve, Item, Level, Mark, Plot, Style, Toggle, standard
 from dpcore.answer.against import BoundComparison
-from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLE_BY_PART, Number
+from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLE_BY_PART, Number, RelativeError
 from dpcore.answer.axes import ROWS_UNIT, sample_users
 from dpcore.answer.handle import Handle
 from dpcore.answer.methods import Methods, write_guarantee
@@ -249,10 +249,7 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
         name: wording.percent(part_value / total) if total > 0.0 else ""
         for name, part_value in values_by_part.items()
     }
-    largest_part_name = max(values_by_part, key=values_by_part.__getitem__)
-    share_note = (
-        f"({share_text_by_part[largest_part_name]} {largest_part_name.lower()})" if total > 0.0 else ""
-    )
+    share_note = f"({measure_relative_error(best_choice).text})"
     cap, key = best_choice.max_contributions, "max_contributions"
     part_numbers = [
         Number(
@@ -272,6 +269,11 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
         Number("τ₀", wording.number(fraction), "of all rows", value=fraction, key="tau_0"),
         *part_numbers,
     )
+
+
+def measure_relative_error(choice: LearningCap) -> RelativeError:
+    """Return the bound on the excess risk over the largest loss, 1."""
+    return RelativeError(choice.total, "the largest loss, 1")
 
 
 def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, str]:
