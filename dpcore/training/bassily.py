@@ -70,7 +70,7 @@ def train_bassily(
     step_size_formula: StepSizeFormula = StepSizeFormula.PRINTED,
     step_share: float = 1.0,
 ) -> FloatArray:
-    """Train several runs with the logistic loss and return their last iterates, shape (num_features, runs).
+    """Train several runs by the paper's algorithm with the logistic loss; return their last iterates.
 
     Weights are divided by their sum, as in the paper.
 
@@ -149,7 +149,9 @@ NUM_RUNS = 10
 def compute_losses(
     rows: ClassifierRows, step_size_formula: StepSizeFormula, bound: float, seed: int, step_share: float = 1.0
 ) -> dict[str, float]:
-    """Return the mean loss over the runs, by ``weights_30`` (30 is ε) or ``cap_30``; at `NO_BOUND` of weights alone.
+    """Compute the mean logistic loss over runs for each method and ε, by key as ``weights_30`` or ``cap_30``.
+
+    At `NO_BOUND` there are only smooth weights, of a bound that bounds nobody.
 
     Source: Epasto et al. 2020, appendix E.2.
     """
@@ -166,7 +168,7 @@ def compute_losses(
 
 @functools.lru_cache(maxsize=4)
 def _draw_reviews(seed: int) -> ClassifierRows:
-    """Draw invented reviews whose label is 1 if the rating is above the median."""
+    """Draw 240 invented reviews of 40 drugs; a label is 1 if the rating is above the median, else -1."""
     regression_rows = simulate_drugs(seed, num_users=40, num_rows=240, max_size=30)
     signs = np.where(regression_rows.labels > np.median(regression_rows.labels), 1.0, -1.0)
     return ClassifierRows(regression_rows.features, signs, regression_rows.users)

@@ -48,7 +48,7 @@ FORM_BY_METHOD = {
 
 
 def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
-    """Build programs for the answer's cell and for the best cells of three methods; None if no column has a meaning.
+    """Build the programs for the answer's cell and the best cells of three methods; None for data without a design.
 
     The methods are followed clipped sums, smooth weights and clipped sums; each must have runs and a program.
     """
@@ -161,7 +161,7 @@ MAX_TABLES = 12
 def solve_beside_page(
     data: TrainingData, parameters: TrainingParameters, max_runs: int = MAX_RUNS
 ) -> section.Solver:
-    """Train beside a page; end with the solution so far, surer as more runs are made, or None before the first run.
+    """Train beside a page; return the solution so far, surer as more runs are made, or None before the first run.
 
     Stopped work goes on where it was, and so does another session on the same sample.
     """
@@ -194,7 +194,7 @@ def solve_beside_page(
 
 
 def show_inputs(answer: Answer, data: TrainingData) -> section.Parts:
-    """Show what was trained on, and every method at every bound."""
+    """Yield what was trained on, and a table of every method at every bound."""
     yield section.Note(words.describe_inputs(answer.solution))
     yield "**Every method at every bound**"
     yield section.Table(
@@ -213,7 +213,7 @@ def show_inputs(answer: Answer, data: TrainingData) -> section.Parts:
 
 
 def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
-    """Tabulate the scores of every method at every bound."""
+    """Tabulate the scores of every method at every bound: a dict of columns by heading."""
     cells = solution.cells
     loss_summary = solution.table.summarise()
     return {
@@ -232,7 +232,7 @@ def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
 
 
 def show_bounds(answer: Answer, data: TrainingData) -> section.Parts:
-    """Show loss or accuracy against the bound."""
+    """Yield a choice of score, and the plot of that score against the bound."""
     label_by_score = {
         (measure, score_unit): f"{plots.TITLE_BY_MEASURE[measure]}, mean over {score_unit.value}"
         for measure in Measure
@@ -243,7 +243,7 @@ def show_bounds(answer: Answer, data: TrainingData) -> section.Parts:
 
 
 def show_sides(answer: Answer, data: TrainingData) -> section.Parts:
-    """Show the loss of clipped sums, mean over rows and over users, trained on and held out."""
+    """Yield the plot of the loss of clipped sums, over rows and over users, trained on and held out."""
     yield (
         "**Look at** the two colours: where heavy users differ from light ones, a bound moves the model from the mean "
         "over rows toward that over users."
@@ -252,7 +252,7 @@ def show_sides(answer: Answer, data: TrainingData) -> section.Parts:
 
 
 def show_theory(answer: Answer, data: TrainingData) -> section.Parts:
-    """Show A of two theories, and the best threshold and cap by each, as a table with a note."""
+    """Yield a table of A by two theories, with the best threshold and the best cap by each, and a note."""
     histogram, trade_offs = answer.solution.table.experiment.train.histogram, answer.solution.trade_offs
     columns = {
         "Trade-off": ["Plain descent", "Theorem 4, constant 1"],
@@ -344,7 +344,7 @@ def build_answer(
 
 
 def _list_details(solution: TrainingSolution) -> dict[str, object]:
-    """List the entries of the JSON answer: method and bound (or None), references, theory, cells."""
+    """Return the JSON entries of the answer: method and bound (None if there is none), references, theory, cells."""
     best_cell, (plain_trade_off, _) = solution.best_cell, solution.trade_offs
     answer_cell = None if best_cell is None else solution.answer_cell
     bound_follows = answer_cell is not None and answer_cell.method is Method.FOLLOWED
@@ -367,7 +367,7 @@ def _list_details(solution: TrainingSolution) -> dict[str, object]:
 
 
 def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
-    """List every method at every bound, with its scores on the users held out."""
+    """List the JSON entries of every method at every bound, with its scores on the users held out."""
     loss_summary = solution.table.summarise()
     scores_by_key = {
         "loss": loss_summary.means,

@@ -116,13 +116,13 @@ def _label_method(method: Method, reach: float) -> str:
 
 
 def _make_bound_axis(solution: TrainingSolution) -> Axis:
-    """Make the axis of the bound, from the smallest to the largest fixed bound, in rows, and at least to 2."""
+    """Build the axis of the bound, in rows, from the smallest fixed bound to the largest, which is at least 2."""
     reaches = [cell.reach for cell in solution.cells if cell.method is not Method.FOLLOWED]
     return Axis("bound h", "rows per user", (min(reaches), max(*reaches, 2.0)), number_format=".3~g")
 
 
 def _make_axis(measure: Measure, limits: tuple[float, float], title: str) -> Axis:
-    """Make the axis of loss or accuracy, between given limits; accuracy in percent."""
+    """Build the axis of loss or accuracy between the given limits; accuracy is in per cent."""
     if measure is Measure.ACCURACY:
         return share_axis(TITLE_BY_MEASURE[measure].lower(), limits, title=title, number_format=".3~%")
     return linear_axis(TITLE_BY_MEASURE[measure].lower(), limits, title=title, number_format=".3f")

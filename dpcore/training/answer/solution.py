@@ -62,7 +62,7 @@ def complete_runs(
     should_stop: ShouldStop = never,
     on_runs: Callable[[Runs], None] | None = None,
 ) -> Runs | None:
-    """Make the runs that are missing, then those that decide a close call; return those done, None if none was made.
+    """Make the missing runs, then those that decide a close call; return all runs, or None if there are none.
 
     Args:
         full_experiment: The methods, bounds and splits.
@@ -103,7 +103,7 @@ def complete_runs(
 def _take_first_look(
     full_experiment: Experiment, should_stop: ShouldStop, on_runs: Callable[[Runs], None]
 ) -> Runs | None:
-    """Make a few runs on some of the users of a large table; return None if it is small, or if no run was done."""
+    """Make a few runs on some of the users of a large table; None if the table is small, or if no run was done."""
     subset_experiment = experiment.make_first_look(full_experiment)
     if subset_experiment is None:
         return None
@@ -159,7 +159,7 @@ class TrainingSolution:
 
     @cached_property
     def verdict(self) -> SplitSummary | None:
-        """Return the answer's loss less that of guessing, mean and errors; None before the first run."""
+        """Return the mean of the answer's loss less that of guessing, with its errors; None before the first run."""
         if self.best_cell is None:
             return None
         return decision.compare_with_guessing(self.table, self.runs.references, self.best_cell.cell_index)
@@ -196,7 +196,7 @@ class TrainingSolution:
 
     @property
     def reaches(self) -> FloatArray:
-        """Return the reach of each cell, in rows; of followed clipped sums, that of the least first bound."""
+        """Return bound × clip of each cell, in rows; of clipped sums that adapt, the smallest first bound."""
         return np.array([cell.reach for cell in self.cells])
 
     @property
