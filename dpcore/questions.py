@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from dpcore.reply import Reply
 
-COLUMNS = {
+HELP_BY_COLUMN = {
     "user": "The column that says who a row belongs to, or several that say so together.",
     "value": "The column of numbers that is released.",
     "group": "The column of groups, or several that name one together.",
@@ -95,7 +95,7 @@ class Question:
         names = {"user", "disclosure", *self.needed_columns, *self.accepted_columns}
         names |= set(LABEL_ARGUMENTS if self.table_module else ("sheet", "separator"))
         names |= {"missing"} if "value" in names else set()
-        return tuple(name for name in COLUMNS if name in names)
+        return tuple(name for name in HELP_BY_COLUMN if name in names)
 
     @property
     def nullable_settings(self) -> tuple[str, ...]:
@@ -482,7 +482,7 @@ def _write_docstring(question: Question, parameters_type: Any, build_answer: Any
         "Args:",
         "    data: A table in memory (pandas, Polars, Arrow), one row per contribution; the path of a file; "
         f"{counts_phrase}or a `Dataset`.{none_sentence}",
-        *(f"    {name}: {COLUMNS[name]}" for name in question.column_arguments),
+        *(f"    {name}: {HELP_BY_COLUMN[name]}" for name in question.column_arguments),
     ]
     for name, f in _list_settings(question, parameters_type).items():
         options_type = text_fields.find_options_type(types_by_field[f.name])

@@ -110,7 +110,7 @@ class Line:
 
     @property
     def label(self) -> str:
-        """Return the statistic as it is written, with its column."""
+        """Return the statistic as a person writes it: ``median``, ``quantile 0.9`` or ``mean of tax``."""
         label = _write_label(self.statistic.value, self.quantile)
         if not self.column:
             return label
@@ -122,7 +122,7 @@ class Line:
 
     @property
     def text(self) -> str:
-        """Return the line as it is written."""
+        """Return the line as a person writes it: also range, target error and weight if they are not the defaults."""
         text = self.label
         if self.lower is not None and self.upper is not None:
             text += f" from {wording.digits(self.lower)} to {wording.digits(self.upper)}"
@@ -188,12 +188,18 @@ def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
 
 
 def split_lines(text: str) -> list[tuple[str, str]]:
-    """Split a text into its lines, also unreadable ones: the statistic, and its target error and weight as written."""
-    return [(label, rest.removeprefix("within ")) for label, rest in map(_split_line, _split_text(text))]
+    """Split a text into its lines, also unreadable ones: statistic, and text of target error and weight."""
+    return [
+        (label, target_text.removeprefix("within "))
+        for label, target_text in map(_split_line, _split_text(text))
+    ]
 
 
 def change_target(text: str, line_index: int, target_text: str) -> str:
-    """Return the text with another target error, such as ``5%`` or ``12 weight 2``, in this line; empty for 5 %."""
+    """Return the text of lines with another target error in one of them, such as ``5%`` or ``12 weight 2``.
+
+    An empty target text removes the target error and the weight of the line.
+    """
     pieces, target_text = _split_text(text), " ".join(target_text.replace(";", " ").lower().split())
     label, _ = _split_line(pieces[line_index])
     keyword = "" if not target_text or target_text.startswith("weight ") else "within "
@@ -202,20 +208,20 @@ def change_target(text: str, line_index: int, target_text: str) -> str:
 
 
 def remove_line(text: str, line_index: int) -> str:
-    """Return the text without one line."""
+    """Return the text of lines without the line at this index."""
     pieces = _split_text(text)
     return "; ".join(pieces[:line_index] + pieces[line_index + 1 :])
 
 
 def _split_line(piece: str) -> tuple[str, str]:
-    """Split a line into the statistic, and its target error and weight as written; empty if there are none."""
+    """Split a written line into its statistic and its target error and weight as a text, empty for neither."""
     # Not between the quotation marks of a column.
-    label, *rest = re.split(r' (?=(?:within|weight)\b[^"]*$)', piece, maxsplit=1)
-    return label, " ".join(rest)
+    label, *target_texts = re.split(r' (?=(?:within|weight)\b[^"]*$)', piece, maxsplit=1)
+    return label, " ".join(target_texts)
 
 
 def list_missing_lines(text: str, new_lines: Iterable[str]) -> list[str]:
-    """Return the new lines whose statistic has no line in the text yet."""
+    """Return those of the new lines that do not stand in the text yet, compared by their statistic."""
     present_labels = {line.label for line in parse_lines(text, Problems())} | {
         label for label, _ in split_lines(text)
     }
@@ -244,7 +250,7 @@ def _lower(match: re.Match[str]) -> str:
 
 
 def _read_numbers(match: re.Match[str], line_number: int) -> list[float | None]:
-    """Read quantile, target error, weight and the ends of the range of a line; None where they are not written.
+    """Return quantile, target error, weight and range of a matched line as numbers; None for those not written.
 
     Raises:
         InvalidInput: One of them is no number.

@@ -184,7 +184,7 @@ class PlanParameters(Parameters):
     edges: str | None = declared_in(PerGroupParameters, "edges", only_with=None)
 
     def _check_together(self, problems: Problems) -> None:
-        """Check the lines, the range that they need, the program, the mean's settings and target errors."""
+        """Add problems of fields together: lines, range, program, settings of a mean, and target errors."""
         if self.mechanism is NoiseKind.GAUSSIAN and self.delta is not None:
             problems.inside(0.0, 1.0, δ=self.delta)
         lines: tuple[Line, ...] = ()

@@ -26,7 +26,7 @@ LEAK_WARNING = standard.warn_of_leak(
     "this decision and its cap were",
     remedy_text="Joint privacy does not cover it either. Decide without these data.",
 )
-NEIGHBOURS_CLAUSES = {
+CLAUSE_BY_UNIT = {
     Unit.RECORD: "one record is replaced",
     Unit.USER: "all records of one user are replaced",
     Unit.OWNER: "all records of one data owner are replaced",
@@ -168,7 +168,7 @@ def write_methods(solution: OwnersSolution) -> Methods:
     owners_phrase = wording.counted(float(collaboration.owners), "owner")
     records_phrase = wording.counted(float(collaboration.records), "record")
     average_phrase = " on average" if solution.is_of_data else ""
-    regime_clause = plots.REGIME_CLAUSES[solution.regime]
+    regime_clause = plots.CLAUSE_BY_REGIME[solution.regime]
     comparison_sentences = f"For {owners_phrase} with {records_phrase} each{average_phrase}, {regime_clause}."
     if solution.cap_choice is not None:
         cap_phrase = wording.counted(solution.cap_choice.cap, "record")
@@ -176,7 +176,7 @@ def write_methods(solution: OwnersSolution) -> Methods:
     return Methods(
         guarantee_text="Training together was to satisfy joint differential privacy at ε = "
         f"{wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)}. Two data sets are "
-        f"neighbours if {NEIGHBOURS_CLAUSES[parameters.unit]}.",
+        f"neighbours if {CLAUSE_BY_UNIT[parameters.unit]}.",
         procedure=comparison_sentences,
         public_procedure="Records per owner were bounded." if parameters.protects_owner else "",
         disclosure=solution.disclosure,
