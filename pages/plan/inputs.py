@@ -27,7 +27,7 @@ def read_inputs(slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | N
 
     def needs_range() -> bool:
         """Return True if a line needs the range of the values."""
-        parsed_lines = plan_parameters.parse_lines(state[make_key("lines")], Problems())
+        parsed_lines = plan_lines.parse_lines(state[make_key("lines")], Problems())
         return any(line.statistic.needs_range for line in parsed_lines)
 
     def ask_range(unused_names: Collection[str]) -> bool:
