@@ -15,6 +15,7 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.array_facet import ArrayFacet
+from dpcore.data.periods import Periods
 from dpcore.data.tables import TableLayout
 from dpcore.data.value_bins import ValueBins
 
@@ -402,13 +403,15 @@ class Dataset:
 
     @cached_property
     def digest(self) -> str:
-        """Return the SHA-256 of histogram, facets, label, unit and rule for missing values: as private as the data."""
+        """Return the SHA-256 of histogram, facets, label, unit, rule for missing values: as private as the data."""
         hasher = hashlib.sha256(self.histogram.digest.encode())
         hasher.update(f"{self.provenance.label}/{self.contribution.value}".encode())
         for facet in self._facets:
             hasher.update(facet.digest.encode() if facet is not None else b"-")
         if self.layout is not None and self.layout.has_missing_rule:  # Programs follow it.
             hasher.update(f"{self.layout.dropped_column}/{self.layout.missing_constant}".encode())
+        if self.periods is not None:  # So does the guarantee.
+            hasher.update(str(self.periods).encode())
         return hasher.hexdigest()
 
     def __eq__(self, other: object) -> bool:
@@ -421,6 +424,16 @@ class Dataset:
     def has_shares(self) -> bool:
         """Return True if it is known, whatever the data, that the values say yes and no, as 1 and 0."""
         return self.layout is not None and bool(self.layout.share_column)
+
+    @property
+    def periods(self) -> Periods | None:
+        """Return the periods of time of which each makes a user a unit of its own; None for the user as the unit."""
+        return None if self.layout is None else self.layout.periods
+
+    @property
+    def user_columns(self) -> tuple[str, ...]:
+        """Return the columns of the privacy unit that stand in the rows, without that of periods."""
+        return self.privacy_unit[: -1 if self.periods is not None else None]
 
     @property
     def drops_missing(self) -> bool:

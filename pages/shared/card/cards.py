@@ -181,6 +181,8 @@ def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None
         chips.insert(0, _write_chip(wording.capital(verdict.value), *VERDICT_BADGES[verdict]))
         error_text = wording.capital(f"{relative.error_phrase} {relative.text}")
         help_text = f"{error_text}. {VERDICT_RULE} {help_text}"
+    if card.unit_text:
+        chips.append(_write_chip(card.unit_text, "gray", ":material/calendar_month:"))
     st.markdown(" ".join(chips), help=help_text)
 
 
