@@ -144,7 +144,7 @@ class MeanParameters(Parameters):
     """The errors are those of its noise, and *Get code* opens with it."""
 
     def _check_together(self, problems: Problems) -> None:
-        """Check the range, the variance for it, and that the program can clamp users if they are clamped."""
+        """Add problems of fields together: range, sigma^2 for it, and a program that cannot clamp users."""
         if self.clamp is Clamp.USERS and self.program in SPLITS_MEANS:
             problems.add(
                 f"{self.program.value} cannot clamp users' deviations",

@@ -217,7 +217,7 @@ class PerGroupParameters(Parameters):
     """The pre-threshold of PipelineDP and Google: groups of fewer users are never released. From what you know."""
 
     def _check_together(self, problems: Problems) -> None:
-        """Check the conditions on several settings at once: deltas, range, private groups, program and own pair."""
+        """Add problems of fields together: deltas, range, private groups, program, public list and own pair."""
         for name, delta in (("δ", self.delta), ("the δ for selecting groups", self.selection_delta)):
             if delta is not None:
                 problems.inside(0.0, 1.0, **{name: delta})
@@ -288,7 +288,7 @@ class PerGroupParameters(Parameters):
 
     @property
     def splits_means(self) -> bool:
-        """Return True if the program draws a mean's sum and its rows with a part of the budget each."""
+        """Return True if the program gives a mean's sum and its number of rows a part of the budget each."""
         return self.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
 
     @property

@@ -36,7 +36,10 @@ MAX_ERRORS = 3.0
 
 
 def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
-    """Plot the error over both bounds with the marked pairs, or over the only bound with several values."""
+    """Plot the main figure: the error as a map over both bounds, or a curve if only one bound has several values.
+
+    Best pair, own pair and the pair of PipelineDP's rule are marked if they are known.
+    """
     error_map, parameters = solution.error_map, solution.parameters
     title = f"Error over both bounds{', about' if isinstance(solution, DistributionSolution) else ''}"
     pair_marks = [
@@ -319,9 +322,9 @@ def _build_dots(solution: PairSolution, errors: FloatArray, errors_by_part: Mapp
 
 
 def _sample_users(solution: PairSolution, is_amount_first: bool) -> tuple[UserBars, ...]:
-    """Sample users by their groups, and pairs of a user and a group by what they add; bars of one size are left out.
+    """Return bars of users by number of groups, and of pairs by amount; bars that are all equal are left out.
 
-    If all are of one size, the users alone are returned.
+    If all bars are equal, those of users alone are returned.
     """
     groups_per_user, user_counts, amounts, pair_counts = solution.bounded_sizes
     # The line below the bars names the bound that cuts them.

@@ -291,7 +291,7 @@ def describe_near_optimal(solution: PerGroupSolution) -> str:
 
 
 def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
-    """Build the facts behind the pair, by name: one or a few sentences each, and no fact that does not apply."""
+    """List the facts behind the pair: sentences by heading, without those that do not apply."""
     if isinstance(solution, DistributionSolution):
         return {
             "Noise": _describe_noise(solution.parameters),
@@ -344,7 +344,7 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
 
 
 def _describe_noise(parameters: PerGroupParameters) -> str:
-    """Describe the noise of the program, and that Laplace noise of a mean's sums and rows gets half of epsilon each."""
+    """Write which noise the program draws, and what a split of the budget of a mean gives to sum and rows."""
     is_big_query, is_mean = parameters.program is Program.BIGQUERY, parameters.statistic is Statistic.MEAN
     noise_sentences = describe_program(
         parameters.program,
