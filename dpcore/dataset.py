@@ -426,6 +426,13 @@ class Dataset:
         return self.layout is not None and bool(self.layout.share_column)
 
     @property
+    def share_phrase(self) -> str:
+        """Return what a mean of the values is, if they say yes and no: ``share of rows with Y in ok``; else empty."""
+        if self.layout is None or not self.layout.share_column:
+            return ""
+        return f"share of rows with {self.layout.yes or 'yes'} in {self.layout.share_column}"
+
+    @property
     def periods(self) -> Periods | None:
         """Return the periods of time of which each makes a user a unit of its own; None for the user as the unit."""
         return None if self.layout is None else self.layout.periods

@@ -416,7 +416,7 @@ def add_choice(
         schema: Name and version of the form of question and answer.
         epsilon: Of the release, if it is not that of the parameters.
     """
-    answer = state_unit(answer, None if dataset is None else dataset.periods, epsilon)
+    answer = state_unit(answer, dataset, epsilon)
 
     def write_choice() -> str:
         """Write the JSON file: question, data, answer and assumptions where not empty, with the label of each."""

@@ -11,6 +11,12 @@ from dpcore.common.group_privacy import PersonPrice
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.data.periods import Periods
+from dpcore.dataset import Dataset
+
+SHARE_TEXT = (
+    "a mean is here the {phrase}, and an error of 0.01 is one percentage point. A share says little if it lies "
+    "nearer to 0 or 1 than its error."
+)
 
 
 def price_release(
@@ -33,18 +39,22 @@ def price_release(
 
 def state_unit(
     answer: Any,
-    periods: Periods | None,
+    dataset: Dataset | None,
     epsilon: float | None = None,
     selections: Sequence[ReleaseFacts] = (),
 ) -> Any:
-    """Return an `Answer` with the unit and the person's price in badge, facts, assumptions and methods.
+    """Return an `Answer` with its unit, the person's price and what a share is: badge, facts, assumptions, methods.
 
     Args:
-        answer: The answer; without an epsilon among its parameters it stays as it is.
-        periods: The periods of its data; None for the user as the unit, and the answer as it is.
+        answer: The answer; without an epsilon among its parameters it gets no unit.
+        dataset: Its data, whose periods make the unit; None for none.
         epsilon: As in `price_release`.
         selections: Likewise.
     """
+    if dataset is not None and dataset.share_phrase:
+        share_text = SHARE_TEXT.format(phrase=dataset.share_phrase)
+        answer = replace(answer, facts={**answer.facts, "Share": share_text})
+    periods = None if dataset is None else dataset.periods
     if periods is None or not hasattr(answer.parameters, "epsilon"):
         return answer
     price = price_release(periods, answer.parameters, epsilon, selections)

@@ -204,6 +204,7 @@ class Line:
 
 STATISTIC_BY_NAME = {statistic.value: statistic for statistic in LineStatistic} | {
     "median": LineStatistic.QUANTILE,
+    "share": LineStatistic.MEAN,
     "sum per group": LineStatistic.GROUP_SUMS,
 }
 _LINE = re.compile(
@@ -347,9 +348,9 @@ class PlanParameters(Parameters):
     """Probability that ε does not hold: well below 1 / users."""
     # Public: every release names what is released, and nobody reads off data how exact it is wanted.
     lines: str = public.text(FIRST_LINES, "Statistics to release", max_length=MAX_CHARACTERS, place=LINE)
-    """``users``, ``rows``, ``sum``, ``mean``, ``median``, ``quantile 0.9``, ``users per group``, ``rows per group``,
-    ``sums per group``; separated by semicolons. A target error may follow (``within 5%``; ``within 12`` in its unit),
-    and a ``weight 2``."""
+    """``users``, ``rows``, ``sum``, ``mean`` or ``share``, ``median``, ``quantile 0.9``, ``users per group``, ``rows
+    per group``, ``sums per group``; separated by semicolons. A target error may follow (``within 5%``; ``within 12`` in
+    its unit), and a ``weight 2``."""
     lower: float | None = range_end(
         None, "Lowest, L", "lowest value L", width=102, shared="lower", is_required=True, place=LINE
     )

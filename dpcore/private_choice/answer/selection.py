@@ -388,7 +388,7 @@ def build_answer(
         bound=selection if isinstance(selection, PrivatePair) else None,
     )
     selections = [facts for facts in (selection.facts, range_facts) if facts is not None]
-    unit_answer: Answer = state_unit(answer, dataset.periods, request.release_epsilon, selections)
+    unit_answer: Answer = state_unit(answer, dataset, request.release_epsilon, selections)
     return unit_answer
 
 
