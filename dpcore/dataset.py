@@ -438,6 +438,15 @@ class Dataset:
         return None if self.layout is None else self.layout.periods
 
     @property
+    def unit_noun(self) -> str:
+        """Return what one unit of privacy is called: user, or user-month and the like if a user is several."""
+        return (
+            f"user-{self.periods.noun}"
+            if self.periods is not None and self.periods.num_periods > 1
+            else "user"
+        )
+
+    @property
     def user_columns(self) -> tuple[str, ...]:
         """Return the columns of the privacy unit that stand in the rows, without that of periods."""
         return self.privacy_unit[: -1 if self.periods is not None else None]

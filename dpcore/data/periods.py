@@ -137,7 +137,7 @@ class Periods:
             sentences.append(f"Of the total ε = {wording.digits(self.person_epsilon)}, {remainder_text}.")
         if not self.is_filter and (price.epsilon >= MANY_EPSILON or price.delta >= 1e-3):
             sentences.append(
-                "That protects no person: take fewer or longer periods, or the user as the unit."
+                "That protects a person little: take fewer or longer periods, or the user as the unit."
             )
         return " ".join(sentences)
 

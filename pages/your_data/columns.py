@@ -309,11 +309,12 @@ def _show_periods(columns: Sequence[str]) -> None:
             "placeholder": "2025-01-01 to 2026-01-01 by month",
         }
         st.text_input("Public periods", key=build_key("span"), **options)
-        fields.number("Releases, one a period", build_key("releases"), is_integer=True)
+        fields.number("Releases, one every period", build_key("releases"), is_integer=True)
         fields.number("Largest ε for a person", build_key("person_epsilon"))
     periods, problems = read_periods()
-    fields.show_problems(problems)
-    if periods is not None and not periods.is_filter:
+    if problems:
+        fields.show_problems(problems)
+    elif periods is not None and not periods.is_filter:
         st.caption(f"At ε = 1: {periods.describe_person(periods.price_person(1.0, 0.0))}")
 
 

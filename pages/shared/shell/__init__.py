@@ -100,7 +100,7 @@ def show(question: Question) -> None:
     with st.sidebar, st.container(key="shell_data", gap="xsmall"):
         st.markdown(f"**Data:** {wording.plain(dataset.name)}")
         num_users, num_rows = dataset.histogram.num_users, dataset.histogram.num_rows
-        st.caption(f"{wording.counted(num_users, 'user')}, {wording.counted(num_rows, 'row')}")
+        st.caption(f"{wording.counted(num_users, dataset.unit_noun)}, {wording.counted(num_rows, 'row')}")
         badge_text = f"{dataset.disclosure.value} data"
         if dataset.release is not None:
             badge_text = f"{dataset.disclosure.value}, ε = {format_rounded_up(dataset.release.epsilon)}"
