@@ -60,6 +60,8 @@ LABEL_ARGUMENTS = ("label", "features", "levels", "intercept")
 """Those of a table with a label that is predicted from features."""
 PERIOD_ARGUMENTS = ("date", "periods", "releases", "person_epsilon")
 """Those of a unit that is a user in a period of time."""
+OF_UNITS = ("mean", "total", "per_group", "quantile", "plan", "learning", "examples_per_user")
+"""Packages whose answers state the unit and the guarantee for a whole person."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,8 @@ class Question:
     def column_arguments(self) -> tuple[str, ...]:
         """Return the names of the arguments that say how the data are read."""
         names = {"user", "disclosure", *self.needed_columns, *self.accepted_columns}
-        names |= set(LABEL_ARGUMENTS if self.table_module else ("sheet", "separator", *PERIOD_ARGUMENTS))
+        names |= set(LABEL_ARGUMENTS if self.table_module else ("sheet", "separator"))
+        names |= set(PERIOD_ARGUMENTS if self.package_name in OF_UNITS else ())
         names |= {"missing", "yes"} if "value" in names else set()
         return tuple(name for name in COLUMNS if name in names)
 
