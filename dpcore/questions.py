@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from dpcore.reply import Reply
 
-COLUMNS = {
+HELP_BY_COLUMN = {
     "user": "The column that says who a row belongs to, or several that say so together.",
     "value": "The column of numbers that is released.",
     "group": "The column of groups, or several that name one together.",
@@ -92,7 +92,7 @@ class Question:
     accepted_columns: tuple[str, ...] = ()
     needed_columns: tuple[str, ...] = ()
     required_settings: tuple[str, ...] = ()
-    fixed_settings: Mapping[str, str] = field(default_factory=dict)
+    fixed_settings: Mapping[str, str | None] = field(default_factory=dict)
     field_names_by_setting: Mapping[str, str] = field(default_factory=dict)
     default_data: tuple[Any, ...] = ()
     source_with_data: str = ""
@@ -108,7 +108,7 @@ class Question:
         names |= set(LABEL_ARGUMENTS if self.table_module else ("sheet", "separator"))
         names |= set(PERIOD_ARGUMENTS if self.package_name in OF_UNITS else ())
         names |= {"missing", "yes"} if "value" in names else set()
-        return tuple(name for name in COLUMNS if name in names)
+        return tuple(name for name in HELP_BY_COLUMN if name in names)
 
     @property
     def nullable_settings(self) -> tuple[str, ...]:
@@ -132,6 +132,20 @@ QUESTIONS = {
         needed_columns=("value",),
         field_names_by_setting={"lower": "low", "upper": "high"},
         derived_settings=("bound_from", "neighbours"),
+        has_value_range=True,
+    ),
+    "variance_bound": Question(
+        "plan",
+        needed_columns=("value",),
+        required_settings=("lower", "upper"),
+        fixed_settings={
+            "lines": "variance",
+            "clamp": "rows",
+            "objective": "least sum",
+            "groups": None,
+            "edges": None,
+        },
+        derived_settings=("variance_source", "target", "likeness"),
         has_value_range=True,
     ),
     "plan_bounds": Question(
@@ -488,7 +502,7 @@ def _write_docstring(question: Question, parameters_type: Any, build_answer: Any
         "Args:",
         "    data: A table in memory (pandas, Polars, Arrow), one row per contribution; the path of a file; "
         f"{counts_phrase}or a `Dataset`.{none_sentence}",
-        *(f"    {name}: {COLUMNS[name]}" for name in question.column_arguments),
+        *(f"    {name}: {HELP_BY_COLUMN[name]}" for name in question.column_arguments),
     ]
     for name, f in _list_settings(question, parameters_type).items():
         options_type = text_fields.find_options_type(types_by_field[f.name])

@@ -18,7 +18,7 @@ MAX_OWNERS, MAX_RECORDS, MAX_PARAMETERS = 10**9, 10**12, 10**12
 DIAMETER_RANGE = (1e-9, 1e9)
 CONSTANT_RANGE = (1e-3, 1e6)
 
-MAX_TRAIN_OWNERS = {RecordSource.DIGITS: 64, RecordSource.GENERATED: 512, RecordSource.UPLOAD: 256}
+MAX_OWNERS_BY_SOURCE = {RecordSource.DIGITS: 64, RecordSource.GENERATED: 512, RecordSource.UPLOAD: 256}
 """Each owner still has half a dozen records."""
 MAX_VALUES, MAX_RUNS = 6, 5
 TRAINING_FIELDS = ("train_on", "train_owners", "train_epsilons", "train_runs", "train_seed")
@@ -133,7 +133,7 @@ class OwnersParameters(Parameters):
         if self.x_axis is self.y_axis:
             problems.add("both axes of the map show the same", remedy="Choose another for one")
         if isinstance(self.train_on, RecordSource):
-            max_owners = MAX_TRAIN_OWNERS[self.train_on]
+            max_owners = MAX_OWNERS_BY_SOURCE[self.train_on]
             for num_owners in parse_checked_numbers(
                 problems, "numbers of owners", self.train_owners, MAX_VALUES
             ):

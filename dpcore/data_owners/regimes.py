@@ -46,7 +46,7 @@ class MapAxis(Option):
     RECORDS_PER_UNIT = "records_per_unit", "Records per unit, m/r"
 
 
-AXIS_RANGES: dict[MapAxis, tuple[float, float]] = {
+RANGE_BY_AXIS: dict[MapAxis, tuple[float, float]] = {
     MapAxis.OWNERS: (1.0, 1e4),
     MapAxis.RECORDS: (1.0, 1e6),
     MapAxis.EPSILON: (0.01, 100.0),
@@ -127,7 +127,7 @@ def compute_regime_map(
         num_columns: Points along x.
         num_rows: Points along y.
     """
-    x, y = np.geomspace(*AXIS_RANGES[x_axis], num_columns), np.geomspace(*AXIS_RANGES[y_axis], num_rows)
+    x, y = np.geomspace(*RANGE_BY_AXIS[x_axis], num_columns), np.geomspace(*RANGE_BY_AXIS[y_axis], num_rows)
     shape = (num_rows, num_columns)
     map_collaboration = collaboration.replace(**{x_axis.value: x[None, :], y_axis.value: y[:, None]})
     if protects_owner and MapAxis.RECORDS_PER_UNIT not in (x_axis, y_axis):

@@ -90,9 +90,9 @@ class MeanParameters(Parameters):
     in Epasto et al. 2020. Page and call take the defaults of `choose_defaults`.
     """
 
-    lower: float = range_end(0.0, "Lowest value L", width=146, shared="lower", place=LINE)
+    lower: float = range_end(0.0, "Lowest value L", width=128, shared="lower", place=LINE)
     """Values below are raised to it. Public: from what the quantity is, not from data."""
-    upper: float = range_end(1.0, "Highest value U", width=146, shared="upper", place=LINE)
+    upper: float = range_end(1.0, "Highest value U", width=128, shared="upper", place=LINE)
     """Values above are lowered to it. B = U − L sets how much noise is needed."""
     clamp: Clamp = public.choice(Clamp.ROWS, "Clamp", shared="clamp")
     """Rows: each to [L, U]. Users' deviations: a user's total deviation from the middle of [L, U], at most
@@ -140,7 +140,7 @@ class MeanParameters(Parameters):
     """Laplace for ε-DP, Gaussian for (ε, δ)-DP."""
     delta: float | None = gaussian_delta(None, "mechanism", place=LINE)
     """Probability that ε does not hold. Choose it well below 1 / (number of users)."""
-    program: Program = program_choice(width=200, place=LINE)
+    program: Program = program_choice(width=160, place=LINE)
     """The errors are those of its noise, and *Get code* opens with it."""
 
     def _check_together(self, problems: Problems) -> None:
@@ -235,7 +235,7 @@ EXCHANGEABLE = (
     "The error is about the mean of the rows in this table",
     "The number of a user's rows says nothing about the values, and a bound keeps rows at random",
 )
-KEPT_ROWS = {
+NOTE_BY_PROGRAM = {
     Program.TUMULT: "Tumult keeps the same rows in every run; the error is an average over which rows it keeps",
     Program.BIGQUERY: "A first statement draws the rows; BigQuery's guarantee rests on a clamp of what a user adds",
 }
@@ -279,7 +279,7 @@ def assumptions(problem: MeanProblem, clamp: Clamp = Clamp.ROWS) -> tuple[str, .
             sentence.replace(public_counts.MOVED_INTO_RANGE, moved_text) for sentence in general_sentences
         )
     sentences = [text for sentence in general_sentences for text in own_by_general.get(sentence, (sentence,))]
-    return (*sentences, *(text for program, text in KEPT_ROWS.items() if program is problem.program))
+    return (*sentences, *(text for program, text in NOTE_BY_PROGRAM.items() if program is problem.program))
 
 
 def assumed_of_users(problem: MeanProblem) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ class Objective(Option):
         return self in (Objective.MEAN_RMSE, Objective.MEAN_RELATIVE)
 
 
-RELATION_LABELS = {
+LABEL_BY_RELATION = {
     Neighbours.ADD_OR_REMOVE_USER: "Add or remove a user",
     Neighbours.REPLACE_USER: "Replace a user",
 }
@@ -122,7 +122,7 @@ class PerGroupParameters(Parameters):
     program: Program = program_choice(width=200)
     """The errors are those of its noise, and *Get code* opens with it."""
     neighbours: Neighbours = public.choice(
-        Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", RELATION_LABELS
+        Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", LABEL_BY_RELATION
     )
     """Add or remove one user, as libraries do, or replace one, which needs more noise."""
     objective: Objective = public.choice(
@@ -154,7 +154,13 @@ class PerGroupParameters(Parameters):
     """All groups, also those without rows, from a public list."""
     # Every release names its groups: they are published, and chosen from what is known, never off the data.
     groups: str | None = of_data.text(
-        None, "Public list of groups", max_length=group_list.MAX_CHARACTERS, shared="groups", **LIST_OPTIONS
+        None,
+        "Public list of groups",
+        placeholder="one name a line",
+        max_length=group_list.MAX_CHARACTERS,
+        width=200,
+        shared="groups",
+        **LIST_OPTIONS,
     )
     """One name a line, from what you know, not from data. Rows of other groups are left out before anything is
     bounded. Empty: public data name their groups; for private data the program asks for the list. A list of more than
@@ -171,11 +177,11 @@ class PerGroupParameters(Parameters):
     """Numbers or dates become groups by public edges, such as ``0 to 100 by 10``. A bin holds its left edge, and not
     its right one."""
     own_groups: int | None = of_data.number(
-        None, "Own groups", (1, MAX_SIZE), name="your own bound on groups", **OWN_BOUND_OPTIONS
+        None, "Your groups", (1, MAX_SIZE), name="your own bound on groups", **OWN_BOUND_OPTIONS
     )
     """Groups per user in the pair that you use today."""
     own_amount: float | None = of_data.number(
-        None, "Own amount", name="your own bound in each", **OWN_BOUND_OPTIONS
+        None, "Your amount", name="your own bound in each", **OWN_BOUND_OPTIONS
     )
     """Rows, or amount, per user and group."""
     selection: SelectionRule = public.choice(

@@ -133,6 +133,8 @@ class LineStatistic(enum.Enum):
     ROWS = "rows"
     SUM = "sum"
     MEAN = "mean"
+    VARIANCE = "variance"
+    DEVIATION = "standard deviation"
     QUANTILE = "quantile"
     GROUP_USERS = "users per group"
     GROUP_ROWS = "rows per group"
@@ -151,7 +153,17 @@ class LineStatistic(enum.Enum):
     @property
     def needs_range(self) -> bool:
         """Return True if the line needs the range of a value."""
-        return self in (LineStatistic.MEAN, LineStatistic.QUANTILE)
+        return self in (LineStatistic.MEAN, LineStatistic.QUANTILE) or self.is_spread
+
+    @property
+    def is_spread(self) -> bool:
+        """Return True for the variance and its root, which is the same release."""
+        return self in (LineStatistic.VARIANCE, LineStatistic.DEVIATION)
+
+    @property
+    def has_mean_settings(self) -> bool:
+        """Return True if the error goes by the settings of a mean."""
+        return self is LineStatistic.MEAN or self.is_spread
 
 
 @dataclass(frozen=True)
@@ -188,12 +200,12 @@ class Line:
 
     @property
     def label(self) -> str:
-        """Return the statistic as it is written."""
+        """Return the statistic as a person writes it, with q of a quantile: ``median`` or ``quantile 0.9``."""
         return _write_label(self.statistic.value, self.quantile)
 
     @property
     def text(self) -> str:
-        """Return the line as it is written."""
+        """Return the line as a person writes it: statistic, target error and weight if they are not the defaults."""
         text = self.label
         if self.target_error is not None and self.is_relative:
             text += f" within {wording.digits(float(f'{100.0 * self.target_error:.12g}'))}%"
@@ -255,12 +267,18 @@ def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
 
 
 def split_lines(text: str) -> list[tuple[str, str]]:
-    """Split a text into its lines, also unreadable ones: the statistic, and its target error and weight as written."""
-    return [(label, rest.removeprefix("within ")) for label, rest in map(_split_line, _split_text(text))]
+    """Split a text into its lines, also unreadable ones: statistic, and text of target error and weight."""
+    return [
+        (label, target_text.removeprefix("within "))
+        for label, target_text in map(_split_line, _split_text(text))
+    ]
 
 
 def change_target(text: str, line_index: int, target_text: str) -> str:
-    """Return the text with another target error, such as ``5%`` or ``12 weight 2``, in this line; empty for 5 %."""
+    """Return the text of lines with another target error in one of them, such as ``5%`` or ``12 weight 2``.
+
+    An empty target text removes the target error and the weight of the line.
+    """
     pieces, target_text = _split_text(text), " ".join(target_text.replace(";", " ").lower().split())
     label, _ = _split_line(pieces[line_index])
     keyword = "" if not target_text or target_text.startswith("weight ") else "within "
@@ -269,19 +287,19 @@ def change_target(text: str, line_index: int, target_text: str) -> str:
 
 
 def remove_line(text: str, line_index: int) -> str:
-    """Return the text without one line."""
+    """Return the text of lines without the line at this index."""
     pieces = _split_text(text)
     return "; ".join(pieces[:line_index] + pieces[line_index + 1 :])
 
 
 def _split_line(piece: str) -> tuple[str, str]:
-    """Split a line into the statistic, and its target error and weight as written; empty if there are none."""
-    label, *rest = re.split(r" (?=(?:within|weight)\b)", piece, maxsplit=1)
-    return label, " ".join(rest)
+    """Split a written line into its statistic and its target error and weight as a text, empty for neither."""
+    label, *target_texts = re.split(r" (?=(?:within|weight)\b)", piece, maxsplit=1)
+    return label, " ".join(target_texts)
 
 
 def list_missing_lines(text: str, new_lines: Iterable[str]) -> list[str]:
-    """Return the new lines whose statistic has no line in the text yet."""
+    """Return those of the new lines that do not stand in the text yet, compared by their statistic."""
     present_labels = {line.label for line in parse_lines(text, Problems())} | {
         label for label, _ in split_lines(text)
     }
@@ -301,7 +319,7 @@ def _split_text(text: str) -> list[str]:
 
 
 def _read_numbers(match: re.Match[str], line_number: int) -> list[float | None]:
-    """Read quantile, target error and weight of a line; None where they are not written.
+    """Return quantile, target error and weight of a matched line as numbers; None for those that are not written.
 
     Raises:
         InvalidInput: One of them is no number.
@@ -348,9 +366,9 @@ class PlanParameters(Parameters):
     """Probability that ε does not hold: well below 1 / users."""
     # Public: every release names what is released, and nobody reads off data how exact it is wanted.
     lines: str = public.text(FIRST_LINES, "Statistics to release", max_length=MAX_CHARACTERS, place=LINE)
-    """``users``, ``rows``, ``sum``, ``mean`` or ``share``, ``median``, ``quantile 0.9``, ``users per group``, ``rows
-    per group``, ``sums per group``; separated by semicolons. A target error may follow (``within 5%``; ``within 12`` in
-    its unit), and a ``weight 2``."""
+    """``users``, ``rows``, ``sum``, ``mean`` or ``share``, ``variance``, ``standard deviation``, ``median``, ``quantile
+    0.9``, ``users per group``, ``rows per group``, ``sums per group``; separated by semicolons. A target error may
+    follow (``within 5%``; ``within 12`` in its unit), and a ``weight 2``."""
     lower: float | None = range_end(
         None, "Lowest, L", "lowest value L", width=102, shared="lower", is_required=True, place=LINE
     )
@@ -379,7 +397,7 @@ class PlanParameters(Parameters):
     edges: str | None = declared_in(PerGroupParameters, "edges", only_with=None)
 
     def _check_together(self, problems: Problems) -> None:
-        """Check the lines, the range that they need, the program, the mean's settings and target errors."""
+        """Add problems of fields together: lines, range, program, settings of a mean, and target errors."""
         if self.mechanism is NoiseKind.GAUSSIAN and self.delta is not None:
             problems.inside(0.0, 1.0, δ=self.delta)
         lines: tuple[Line, ...] = ()
@@ -410,13 +428,24 @@ class PlanParameters(Parameters):
                 remedy="Choose Laplace noise, or OpenDP, Tumult or plain Python",
             )
         mean_labels = [line.label for line in lines if line.statistic is LineStatistic.MEAN]
+        spread_labels = [line.label for line in lines if line.statistic.is_spread]
+        if self.program in SPLITS_MEANS and spread_labels:
+            problems.add(
+                f"for the {spread_labels[0]} there is no program in {self.program.value}",
+                remedy="Choose OpenDP or plain Python",
+            )
+        if len(spread_labels) > 1:
+            problems.add(
+                "variance and standard deviation are one release",
+                remedy="Keep one of them: the standard deviation is the root of the variance",
+            )
         if self.clamp is Clamp.USERS and self.program in SPLITS_MEANS and mean_labels:
             problems.add(
                 f"{self.program.value} cannot clamp users' deviations",
                 remedy="Choose OpenDP or plain Python, or clamp rows",
             )
         are_options = isinstance(self.variance_source, VarianceSource) and isinstance(self.likeness, Likeness)
-        if is_range_valid and are_options and mean_labels:
+        if is_range_valid and are_options and mean_labels + spread_labels:
             with problems.collecting():
                 self.mean_parameters  # noqa: B018 - it raises what does not hold together.
         labels_without_target = [line.label for line in lines if line.target_error is None]

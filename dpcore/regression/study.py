@@ -106,7 +106,7 @@ METHOD_LINES = (
     ("best_bound", "Best bound", Style.CAP, "triangle-up"),
     ("weights", "Best weights", Style.SMOOTH, "circle"),
 )
-COLUMN_PREFIXES = {"no_bound": "no_cap", "best_bound": "best_cap", "weights": "ours"}
+PREFIX_BY_METHOD = {"no_bound": "no_cap", "best_bound": "best_cap", "weights": "ours"}
 """First words of a sweep's columns, by the keys of `METHOD_LINES`."""
 DATA_NOTE = (
     "Generated as in the paper: 10 features, 5 of them with a coefficient, label noise 20, rows per user by Zipf's "
@@ -160,7 +160,7 @@ def _compare_predictions(problem: RegressionProblem, labels: FloatArray) -> dict
     """Return the expected squared error of the prediction at the problem's epsilon, by the keys of `METHOD_LINES`."""
     cap_draws = sample_limiting.try_caps(problem, labels, DRAWS)
     sweep = sweep_epsilon(problem, cap_draws, labels, (problem.epsilon,))
-    return {key: float(sweep[f"{prefix}_predictions"][0]) for key, prefix in COLUMN_PREFIXES.items()}
+    return {key: float(sweep[f"{prefix}_predictions"][0]) for key, prefix in PREFIX_BY_METHOD.items()}
 
 
 def _compute_at_epsilons(num_rows: float, seed: int) -> dict[str, float]:
@@ -183,7 +183,7 @@ DASHES = dict(zip(PAPER_EPSILONS, ("solid", "dash", "dashdot"), strict=True))
 
 ALWAYS_LESS = "Our method always has lower error, and the best threshold less than all rows"
 ORDER = is_ordered("weights", "best_bound", "no_bound")
-AT_EPSILONS = [[f"{key}_{epsilon:g}" for epsilon in PAPER_EPSILONS] for key in COLUMN_PREFIXES]
+AT_EPSILONS = [[f"{key}_{epsilon:g}" for epsilon in PAPER_EPSILONS] for key in PREFIX_BY_METHOD]
 
 build_figure = functools.partial(
     PaperFigure,
@@ -210,7 +210,7 @@ FIGURES = (
             Claim(
                 "The larger the number of samples, the lower the loss of all methods",
                 "section 6",
-                is_falling(*COLUMN_PREFIXES),
+                is_falling(*PREFIX_BY_METHOD),
             ),
             Claim(ALWAYS_LESS, "section 6", ORDER),
             Claim(

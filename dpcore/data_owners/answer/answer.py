@@ -26,7 +26,7 @@ LEAK_WARNING = standard.warn_of_leak(
     "this decision and its cap were",
     remedy_text="Joint privacy does not cover it either. Decide without these data.",
 )
-NEIGHBOURS_CLAUSES = {
+CLAUSE_BY_UNIT = {
     Unit.RECORD: "one record is replaced",
     Unit.USER: "all records of one user are replaced",
     Unit.OWNER: "all records of one data owner are replaced",
@@ -112,20 +112,20 @@ def write_detail(solution: OwnersSolution) -> str:
     return " ".join(sentences)
 
 
-def describe_near_optimal(solution: OwnersSolution) -> str:
-    """Write which caps are near-optimal or, without a cap, for which records per owner joining pays, if for any."""
+def describe_paying_records(solution: OwnersSolution) -> str:
+    """Write for which records per owner joining pays; empty if for none, or if owners are not all alike."""
     if solution.cap_choice is not None:
-        return standard.write_range(*solution.cap_choice.near_optimal, "record", objective="the least bound")
+        return ""
     if solution.owners_needed_joint is None or not math.isfinite(solution.epsilon_joint):
         return ""
     collaboration = solution.collaboration
     if solution.parameters.protects_owner:
         largest_records = float(bounds.find_records_limit(collaboration, ProtectedPart.JOINT))
         if not math.isfinite(largest_records):
-            return "it pays with any number of records each."
-        return f"it pays up to {wording.counted(max(math.floor(largest_records), 0), 'record')} each."
+            return "with any number of records each."
+        return f"up to {wording.counted(max(math.floor(largest_records), 0), 'record')} each."
     least_records = math.ceil(float(bounds.find_records_star(collaboration, ProtectedPart.JOINT)))
-    return f"it pays from {wording.counted(max(least_records, 1), 'record')} each."
+    return f"from {wording.counted(max(least_records, 1), 'record')} each."
 
 
 def build_facts(solution: OwnersSolution) -> dict[str, str]:
@@ -139,6 +139,8 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
             else "the same as joint privacy: there is no personal part."
         )
     }
+    if paying_records_phrase := describe_paying_records(solution):
+        facts["When joining pays"] = paying_records_phrase
     if solution.gaining_limit_and_count is not None:
         record_limit, num_gaining_owners = solution.gaining_limit_and_count
         facts["Who gains by joining"] = (
@@ -166,7 +168,7 @@ def write_methods(solution: OwnersSolution) -> Methods:
     owners_phrase = wording.counted(float(collaboration.owners), "owner")
     records_phrase = wording.counted(float(collaboration.records), "record")
     average_phrase = " on average" if solution.is_of_data else ""
-    regime_clause = plots.REGIME_CLAUSES[solution.regime]
+    regime_clause = plots.CLAUSE_BY_REGIME[solution.regime]
     comparison_sentences = f"For {owners_phrase} with {records_phrase} each{average_phrase}, {regime_clause}."
     if solution.cap_choice is not None:
         cap_phrase = wording.counted(solution.cap_choice.cap, "record")
@@ -174,7 +176,7 @@ def write_methods(solution: OwnersSolution) -> Methods:
     return Methods(
         guarantee_text="Training together was to satisfy joint differential privacy at ε = "
         f"{wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)}. Two data sets are "
-        f"neighbours if {NEIGHBOURS_CLAUSES[parameters.unit]}.",
+        f"neighbours if {CLAUSE_BY_UNIT[parameters.unit]}.",
         procedure=comparison_sentences,
         public_procedure="Records per owner were bounded." if parameters.protects_owner else "",
         disclosure=solution.disclosure,
@@ -273,7 +275,11 @@ def build_answer(
         if cap_choice is None
         else (("Cap per owner", cap_choice.certificate, "The search for the best cap ended."),),
         code=build_programs(solution, owner_dataset),
-        near_optimal=describe_near_optimal(solution),
+        near_optimal=""
+        if cap_choice is None
+        else standard.write_range(
+            *cap_choice.near_optimal, "record", objective="the least bound on the loss"
+        ),
         parameters=parameters,
         solution=solution,
         plots=plot_builders,

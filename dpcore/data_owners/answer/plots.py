@@ -16,10 +16,10 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance, format_rounded_up
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data_owners import regimes
-from dpcore.data_owners.answer.solution import SETTINGS, OwnersSolution
+from dpcore.data_owners.answer.solution import BOUND_FUNCTION_BY_SETTING, OwnersSolution
 from dpcore.data_owners.bounds import Unit
-from dpcore.data_owners.paper import FORM_STYLES
-from dpcore.data_owners.regimes import AXIS_RANGES, MapAxis, Regime
+from dpcore.data_owners.paper import STYLE_BY_FORM
+from dpcore.data_owners.regimes import RANGE_BY_AXIS, MapAxis, Regime
 from dpcore.data_owners.study import Form, StudyResult
 from dpcore.data_owners.training import compute_replaced_epsilon
 from dpcore.dataset import Dataset
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-REGIME_CLAUSES = {
+CLAUSE_BY_REGIME = {
     Regime.ALONE: "working alone has the smaller bound",
     Regime.JOINT_ONLY: "joining pays with joint privacy and not with full privacy",
     Regime.FULL_TOO: "joining pays with joint and with full privacy",
@@ -39,7 +39,7 @@ FILE_STRIDE = 4
 
 def _make_axis(map_axis: MapAxis) -> Axis:
     """Build the axis of a plot from one of the map."""
-    return Axis(map_axis.label, "", AXIS_RANGES[map_axis], number_format=",.3~g")
+    return Axis(map_axis.label, "", RANGE_BY_AXIS[map_axis], number_format=",.3~g")
 
 
 def plot_regime_map(solution: OwnersSolution) -> Plot:
@@ -83,7 +83,7 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
     return Plot(
         "owners-map",
         "Who should join",
-        f"At {point_phrase}, your point, {REGIME_CLAUSES[solution.regime]}.",
+        f"At {point_phrase}, your point, {CLAUSE_BY_REGIME[solution.regime]}.",
         _make_axis(regime_map.x_axis),
         _make_axis(regime_map.y_axis),
         (*area_items, _mark_person(solution)),
@@ -97,7 +97,7 @@ def _mark_person(solution: OwnersSolution) -> Mark:
     """Mark the person's point; if it is outside the map, mark the edge."""
     map_axes = (solution.regime_map.x_axis, solution.regime_map.y_axis)
     coordinate_by_axis = {map_axis: solution.get_coordinate(map_axis) for map_axis in map_axes}
-    x, y = (float(np.clip(coordinate_by_axis[map_axis], *AXIS_RANGES[map_axis])) for map_axis in map_axes)
+    x, y = (float(np.clip(coordinate_by_axis[map_axis], *RANGE_BY_AXIS[map_axis])) for map_axis in map_axes)
     if [x, y] == list(coordinate_by_axis.values()):
         return Mark("You", x, y, Style.ENTERED, "square", label="You")
     hover_lines = (f"{map_axis.label}: {wording.number(c)}" for map_axis, c in coordinate_by_axis.items())
@@ -107,12 +107,12 @@ def _mark_person(solution: OwnersSolution) -> Mark:
 
 def plot_bounds(solution: OwnersSolution) -> Plot:
     """Plot every bound over the number of owners."""
-    spaced_numbers = np.geomspace(*AXIS_RANGES[MapAxis.OWNERS], CURVE_POINTS)
+    spaced_numbers = np.geomspace(*RANGE_BY_AXIS[MapAxis.OWNERS], CURVE_POINTS)
     owner_numbers = np.unique(np.r_[spaced_numbers, solution.collaboration.owners])
     scaled_collaboration = solution.collaboration.replace(owners=owner_numbers)
     alone_bounds, no_privacy_bounds, joint_bounds, full_bounds = (
         np.broadcast_to(compute_bound(scaled_collaboration), owner_numbers.shape)
-        for compute_bound in SETTINGS.values()
+        for compute_bound in BOUND_FUNCTION_BY_SETTING.values()
     )
     bounds_on_axis = np.r_[alone_bounds, no_privacy_bounds, solution.trivial_bound]
     limits = float(bounds_on_axis.min()), 4.0 * float(bounds_on_axis.max())
@@ -175,17 +175,17 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
 
 TITLE = "Accuracy by training"
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-COMPARED_FORMS = {
+TEXTS_BY_FORM = {
     Form.FULL: ("full privacy", "In the paper's table 1 it is above for every n."),
     Form.SEPARATE: ("working alone", "In the paper's table 1 it is above from n = 256 on."),
 }
-UNIT_NAMES = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a whole owner"}
+NAME_BY_UNIT = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a whole owner"}
 
 
 def list_lines(result: StudyResult) -> list[tuple[str, str, Form, int]]:
     """List (name, column in the file, form, index of ε): private forms at every ε, each other one once, with 0."""
     lines = []
-    for form, (form_name, *_) in FORM_STYLES.items():
+    for form, (form_name, *_) in STYLE_BY_FORM.items():
         if not form.is_private:
             lines.append((form_name, form.value, form, 0))
             continue
@@ -221,7 +221,7 @@ def plot_accuracy(
         if np.isnan(mean_accuracies).all():
             continue
         smallest_mean = min(smallest_mean, float(np.nanmin(mean_accuracies)))
-        _, style, symbol = FORM_STYLES[form]
+        _, style, symbol = STYLE_BY_FORM[form]
         item_options: dict[str, Any] = {}
         if len(result.study.seeds) > 1:
             item_options["low_ends"] = columns[f"{column_name}_smallest"]
@@ -264,7 +264,7 @@ def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, s
         has_paper: True if the paper's figures stand beside; not for records of one's own.
     """
     sentence_by_heading, owner_numbers = dict[str, str](), result.study.numbers_of_owners
-    for other_form, (form_name, paper_sentence) in COMPARED_FORMS.items():
+    for other_form, (form_name, paper_sentence) in TEXTS_BY_FORM.items():
         signs = result.compare(Form.JOINT, other_form)
         num_compared_pairs = int(np.isfinite(signs).sum())
         if not num_compared_pairs:
@@ -341,7 +341,7 @@ class TrainingCard:
         epsilons_text = ", ".join(wording.entered(epsilon) for epsilon in study.epsilons)
         owners_text = ", ".join(wording.number(n) for n in study.numbers_of_owners)
         stop_text = "" if share_done == 1.0 else f" It was stopped after {wording.percent(share_done)}."
-        unit_text = wording.capital(UNIT_NAMES[study.unit])
+        unit_text = wording.capital(NAME_BY_UNIT[study.unit])
         if study.unit is Unit.USER:
             unit_text += f" ({wording.counted(study.records_per_user, 'record')})"
         return Answer(

@@ -143,7 +143,7 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
 
 
 NOT_COMPARED = ("own_bound", *TRAINING_FIELDS)
-SETTINGS: dict[str, ComputeBound] = {
+BOUND_FUNCTION_BY_SETTING: dict[str, ComputeBound] = {
     "Alone": bound_alone,
     "Together, no privacy": bounds.bound_without_privacy,
     "Joint privacy": partial(bound_together, protected_part=JOINT),
@@ -227,20 +227,20 @@ def _bound_settings(collaboration: Collaboration) -> FloatArray:
     """Compute every setting's bound, in the order of `_list_settings`, shape (settings,) or (settings, k)."""
     setting_bounds = [
         np.broadcast_to(compute_bound(collaboration), np.shape(collaboration.epsilon))
-        for compute_bound in SETTINGS.values()
+        for compute_bound in BOUND_FUNCTION_BY_SETTING.values()
     ]
     return np.stack(setting_bounds[: len(_list_settings(collaboration))])
 
 
 def _list_settings(collaboration: Collaboration) -> tuple[str, ...]:
     """Return the label of each setting; without personal parameters full privacy is joint privacy."""
-    setting_labels = tuple(SETTINGS)
+    setting_labels = tuple(BOUND_FUNCTION_BY_SETTING)
     return (*setting_labels[:2], "Joint or full privacy") if collaboration.personal == 0.0 else setting_labels
 
 
 def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
     """Tabulate each setting's bound for a record and for the protected unit, and the printed bound."""
-    compute_alone, compute_without_privacy, compute_joint, compute_full = SETTINGS.values()
+    compute_alone, compute_without_privacy, compute_joint, compute_full = BOUND_FUNCTION_BY_SETTING.values()
     collaboration, protects_record = solution.collaboration, solution.parameters.unit is Unit.RECORD
     table_rows: list[tuple[str, ComputeBound, ComputeBound | None, str]] = [
         ("Alone", compute_alone, bounds.compute_printed_alone, "§3.2 prints D_X + D_U for the root of A.1"),

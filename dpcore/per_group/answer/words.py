@@ -13,6 +13,7 @@ from dpcore.answer import standard
 from dpcore.answer.answer import (
     BIAS,
     NOISE,
+    NOT_USEFUL_ABOVE,
     SAMPLING,
     Alternative,
     ErrorPart,
@@ -25,6 +26,7 @@ from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
 from dpcore.common import noise_error, wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program, describe_program
+from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer.error_map import SelectionSolution, split_error
 from dpcore.per_group.answer.solution import MIN_SAVING, USEFUL_ERROR, DistributionSolution, PerGroupSolution
@@ -38,7 +40,7 @@ from dpcore.per_group.whole_vector import VectorChoice, VectorRule
 SCALING_FORM, CAP_FORM = "Scaling", "One level"
 """How the names of both programs for whole vectors begin."""
 AnySolution = PerGroupSolution | DistributionSolution
-OBJECTIVES = {
+NAME_BY_OBJECTIVE = {
     Objective.ROOT_MEAN_SQUARE: "root mean squared error over the groups",
     Objective.MEAN_RMSE: "mean of the groups' errors",
     Objective.RELATIVE_ROOT_MEAN_SQUARE: "root mean square of the groups' relative errors",
@@ -145,18 +147,23 @@ def write_headline(solution: AnySolution) -> str:
 def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
     """Return the numbers: pair and error, then, where there are any, released private groups and bound on vectors."""
     parameters, pair = solution.parameters, solution.pair
-    pair_error, objective_help = solution.pair_error, f"The {OBJECTIVES[parameters.objective]}."
+    pair_error, objective_help = solution.pair_error, f"The {NAME_BY_OBJECTIVE[parameters.objective]}."
     error_text = format_error(parameters, pair_error)
     pair_text = "none" if solution.pair_choice.is_settled else "none found"
     pair_label, clipboard_text = "Best pair", ""
-    error_label, error_note = "Error of publishing nothing", ""
+    error_label, error_note, error_key = "Error of publishing nothing", "", ""
     if pair is not None:
         pair_text = format_pair(parameters, pair.max_groups, pair.max_amount)
         pair_label, clipboard_text = "Best pair of bounds", f"{pair.max_groups}, {pair.max_amount:.12g}"
         if parameters.statistic is Statistic.USERS:
             pair_label, clipboard_text = "Best bound", f"{pair.max_groups}"
-        error_label = "Error of the pair"
-        error_note = f"({wording.change(pair.error, solution.problem.error_of_nothing)} than no release)"
+        error_label, error_key, error_note = (
+            "Error per group",
+            "error_of_the_pair",
+            _describe_median(solution),
+        )
+        saving_text = wording.change(pair.error, solution.problem.error_of_nothing)
+        objective_help += f" It is {saving_text} than without a release."
     if isinstance(solution, DistributionSolution):
         return (
             Number("Best pair found", pair_text, clipboard_text=clipboard_text),
@@ -164,7 +171,7 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
         )
     numbers = [
         Number(pair_label, pair_text, clipboard_text=clipboard_text),
-        Number(error_label, error_text, error_note, objective_help, pair_error, clipboard_text=error_text),
+        Number(error_label, error_text, error_note, objective_help, pair_error, "", error_key, error_text),
     ]
     if solution.selection_solution is not None and pair is not None:
         selected_groups = solution.selection_solution.groups_by_bounds["pair"]
@@ -182,6 +189,25 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
             Number("Error of scaling", vector_error_text, comparison_note, objective_help),
         ]
     return tuple(numbers)
+
+
+def _describe_median(solution: AnySolution) -> str:
+    """Write the size of the median group, to compare an error with; empty for means and for relative errors."""
+    if (
+        isinstance(solution, DistributionSolution)
+        or solution.is_mean
+        or solution.parameters.objective.is_relative
+    ):
+        return ""
+    sizes = np.abs(solution.problem.totals)
+    median_size = sizes[_find_median(sizes, solution.problem.pairs.multiplicities)]
+    return f"(median group: {format_error(solution.parameters, float(median_size))})"
+
+
+def _find_median(values: FloatArray, multiplicities: FloatArray) -> int:
+    """Return the index of the median of values that count with their multiplicities, each an array of shape (n,)."""
+    order = np.argsort(values)
+    return int(order[np.searchsorted(np.cumsum(multiplicities[order]), multiplicities.sum() / 2.0)])
 
 
 def list_error_parts(solution: PerGroupSolution) -> tuple[ErrorPart, ...]:
@@ -243,14 +269,15 @@ def measure_relative_error(solution: PerGroupSolution) -> RelativeError:
     sizes = np.abs(solution.problem.totals)
     ratios = np.divide(solution.group_errors, sizes, out=np.full(sizes.shape, np.inf), where=sizes > 0.0)
     multiplicities = solution.problem.pairs.multiplicities
-    order = np.argsort(ratios)
-    median_index = order[np.searchsorted(np.cumsum(multiplicities[order]), multiplicities.sum() / 2.0)]
+    median_share = float(ratios[_find_median(ratios, multiplicities)])
     num_useless, num_groups = solution.count_useless(solution.group_errors), int(multiplicities.sum())
     groups_text = f"{num_useless:,} of {wording.counted(num_groups, 'group')}"
     remark = (
         f"{groups_text} {wording.agreeing(num_useless, 'is', 'are')} off by 100{wording.PERCENT} or more."
     )
-    return RelativeError(float(ratios[median_index]), "the group's size, for the median group", remark)
+    if not median_share <= NOT_USEFUL_ABOVE:
+        remark += " Use fewer groups or a larger ε."
+    return RelativeError(median_share, "the group's size, for the median group", remark)
 
 
 def _compare_means(solution: PerGroupSolution) -> str:
@@ -287,7 +314,7 @@ def describe_near_optimal(solution: PerGroupSolution) -> str:
     """Describe the near-optimal range of L0 under the best bound within a group; empty if it was not computed."""
     if solution.near_optimal_groups is None or solution.pair is None:
         return ""
-    return standard.write_range(*solution.near_optimal_groups, "group", objective="")
+    return standard.write_range(*solution.near_optimal_groups, "group")
 
 
 def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
@@ -360,7 +387,7 @@ def _describe_noise(parameters: PerGroupParameters) -> str:
     return noise_sentences
 
 
-_PROGRAM_SELECTIONS = {
+_SELECTION_BY_PROGRAM = {
     Program.OPENDP: "OpenDP's mechanism has the Laplace and the Gaussian threshold. Its context would compare one "
     "noisy count, with all of ε, with a threshold.",
     Program.PYTHON: "Plain Python has the Laplace and the Gaussian threshold, by OpenDP's mechanism.",
@@ -402,7 +429,7 @@ def _list_selection_facts(
             f"{wording.counted(selected_vector.max_groups, 'group')} per user. "
             f"Best of {wording.number(selected_vector.num_evaluations)} settings, without a proof."
         )
-    program_sentences = _PROGRAM_SELECTIONS.get(parameters.program, "")
+    program_sentences = _SELECTION_BY_PROGRAM.get(parameters.program, "")
     return facts_by_name | ({"Programs": program_sentences} if program_sentences else {})
 
 

@@ -45,7 +45,7 @@ from dpcore.private_choice.budget import divide_budget
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import (
     DEFAULT_LARGEST,
-    NUMBER_NAMES,
+    NAME_BY_NUMBER,
     OF_MEAN,
     OF_QUANTILE,
     BoundPurpose,
@@ -83,7 +83,8 @@ NO_PAIR = MissingInput(
     "enter bounds that you know."
 )
 LIST_MISSING = MissingInput(
-    "To choose the pair with DP, enter how many groups are on your public list.", ("num_groups",)
+    "To choose the pair with DP, paste your public list of groups, or enter how many it has.",
+    ("num_groups",),
 )
 UNIT_MISSING = MissingInput(
     "To choose the pair with DP, enter the public unit and highest of the amounts.",
@@ -485,6 +486,6 @@ def write_json(selection: Selection, number: NumberKind, request: SelectionReque
         question |= {"release_epsilon": request.release_epsilon, "total_epsilon": request.total_epsilon}
     return write_document(
         CHOICE_SCHEMA,
-        question={"label": "public input", "number": NUMBER_NAMES[number], **question},
+        question={"label": "public input", "number": NAME_BY_NUMBER[number], **question},
         answer={"label": selection.facts.label, **answer, **to_values(selection.facts)},
     )

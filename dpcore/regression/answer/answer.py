@@ -89,14 +89,6 @@ def _measure_relative_error(solution: RegressionSolution) -> RelativeError:
     return RelativeError(share, "the labels' spread", error_phrase="the error in predictions is")
 
 
-def describe_near_optimal(solution: RegressionSolution) -> str:
-    """Write the interval of caps whose error is near that of the best cap; empty without a trial of caps."""
-    if solution.near_optimal_caps is None:
-        return ""
-    bounds_text = standard.write_range(*solution.near_optimal_caps, "row", objective="the best bound's error")
-    return f"where you must bound rows per user, {bounds_text}"
-
-
 def write_detail(solution: RegressionSolution) -> str:
     """Write what the best weights gain, and the sentences that qualify the headline."""
     best_weights_method, cap_curve = solution.methods_by_key["ours"], solution.cap_curve
@@ -144,6 +136,11 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         bound_phrase = wording.counted(int(rank_deficient_caps.max()), "row")
         fact_text = f"up to {bound_phrase} per user: some draws were linearly dependent."
         fact_by_title["Bounds without an estimate"] = fact_text
+    if solution.near_optimal_caps is not None:
+        range_text = standard.write_range(
+            *solution.near_optimal_caps, "row", objective="the best bound's error"
+        )
+        fact_by_title["If you must bound rows per user"] = range_text
     return fact_by_title
 
 
@@ -345,7 +342,6 @@ def build_answer(
         facts=list_facts(solution),
         proofs=(("Best weights", estimate.certificate, estimate.stop_reason),),
         code=write_forms(solution),
-        near_optimal=describe_near_optimal(solution),
         parameters=solution.parameters,
         solution=solution,
         plots={

@@ -18,7 +18,7 @@ from dpcore.contributions import FloatArray, IntArray, log_spaced
 from dpcore.regression import sample_limiting, study
 from dpcore.regression.answer.solution import Method, RegressionSolution
 from dpcore.regression.estimate import ErrorTarget, SearchStep, compute_user_weights
-from dpcore.regression.study import COLUMN_PREFIXES
+from dpcore.regression.study import PREFIX_BY_METHOD
 
 HEIGHT = 420
 GAP_HEIGHT = 340
@@ -148,13 +148,13 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
 def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) -> Plot:
     """Plot the error of the best weights, the best cap and no cap against ε; its file has squared errors, too."""
     columns = {"epsilon": sweep["epsilon"]}
-    for target, column_prefix in itertools.product(ErrorTarget, COLUMN_PREFIXES.values()):
+    for target, column_prefix in itertools.product(ErrorTarget, PREFIX_BY_METHOD.values()):
         column_name = f"{column_prefix}_{target.value}"
         columns |= {column_name: np.sqrt(sweep[column_name]), f"{column_name}_squared": sweep[column_name]}
     columns["best_cap"], target_key = sweep["best_cap"], solution.target.value
     cap_error_ratios = columns[f"best_cap_{target_key}"] / columns[f"ours_{target_key}"]
     items: list[Item] = [
-        Curve(name, sweep["epsilon"], columns[f"{COLUMN_PREFIXES[key]}_{target_key}"], style, symbol=symbol)
+        Curve(name, sweep["epsilon"], columns[f"{PREFIX_BY_METHOD[key]}_{target_key}"], style, symbol=symbol)
         for key, name, style, symbol in study.METHOD_LINES
     ]
     return Plot(
@@ -187,7 +187,7 @@ def plot_gap(search_steps: Sequence[SearchStep], provenance: Provenance) -> Plot
     return Plot("regression-gap", title, alt, x_axis, y_axis, curves, provenance, columns, height=GAP_HEIGHT)
 
 
-METHOD_STYLES = {
+STYLE_BY_METHOD = {
     "no bound": ("No bound", Style.ENTERED, "square-open"),
     "best bound": ("Best bound (one draw)", Style.CAP, "triangle-up-open"),
     "ours": (OURS, Style.SMOOTH, "circle"),
@@ -217,7 +217,7 @@ def plot_weights(solution: RegressionSolution) -> Plot:
     columns = tabulate_weights(problem.whitened.sizes, weights_by_method)
     rows_of_user, _, *mean_weights_by_method = columns.values()
     lowest_weight, highest_weight = fit_limits(np.concatenate(mean_weights_by_method))
-    method_styles = [METHOD_STYLES[method_key] for method_key in weights_by_method]
+    method_styles = [STYLE_BY_METHOD[method_key] for method_key in weights_by_method]
     points = [
         Points(method_name, rows_of_user, mean_user_weights, style, symbol=symbol)
         for (method_name, style, symbol), mean_user_weights in zip(

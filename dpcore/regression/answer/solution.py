@@ -196,7 +196,7 @@ def solve(dataset: Dataset | None, parameters: RegressionParameters) -> Regressi
     return build_solution(dataset, parameters, problem, working_set.solve(problem), cap_draws)
 
 
-PROGRESS_TEXTS = {
+TEXT_BY_STAGE = {
     Stage.EARLIER: "Computing the answer for the new settings",
     Stage.FIRST: "First answer, being refined",
 }
@@ -228,7 +228,7 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         is_complete=lambda estimate: estimate.certificate.proves(PROVED_GAP),
         settings=(parameters, problem, label_range),
         num_kept=NUM_KEPT if problem.features.size <= MAX_KEPT_ENTRIES else 0,
-        progress_texts_by_stage=PROGRESS_TEXTS,
+        progress_texts_by_stage=TEXT_BY_STAGE,
     )
     caps_search: SearchResult = yield build_search(
         "caps",
@@ -239,7 +239,7 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         is_complete=lambda draws: draws.num_draws == num_draws,
         settings=label_range,
         num_kept=NUM_KEPT,
-        progress_texts_by_stage=PROGRESS_TEXTS | {Stage.FIRST: "First answer: bounds are still being tried"},
+        progress_texts_by_stage=TEXT_BY_STAGE | {Stage.FIRST: "First answer: bounds are still being tried"},
     )
     if weights_search.value is None:
         return weights_search

@@ -36,6 +36,8 @@ Width = int | typing.Literal["stretch"]
 
 LONG_TEXT = 100_000
 """A text that takes more characters has lines."""
+LINES_HEIGHT = 72
+"""Height of such a field, in pixels: two lines, so that it can stand beside others."""
 
 
 def scale_width(width: Width) -> Width:
@@ -54,7 +56,6 @@ def number(
     step: float | None = None,
     placeholder: str = "",
     width: Width = "stretch",
-    has_label: bool = True,
 ) -> float | None:
     """Draw a field for a number, with its problems below, and return the number; None while the field is empty.
 
@@ -66,7 +67,6 @@ def number(
         step: What the buttons count by, if not 1.
         placeholder: Shown while it is empty.
         width: In pixels.
-        has_label: False if only screen readers meet the label.
     """
     value: float | None = st.number_input(
         label,
@@ -79,7 +79,6 @@ def number(
         placeholder=placeholder or None,
         help=help or None,
         width=scale_width(width),
-        label_visibility="visible" if has_label else "collapsed",
     )
     for problem in st.session_state.get(keys.ASIDE, {}).get(key, ()):
         st.caption(f":material/error: {wording.plain(InputProblem(problem.message).sentence, 300)}")
@@ -120,8 +119,10 @@ def draw(
         return st.select_slider(label, field.stops, format_func="{:,}".format, **common_options)
     if field.value_type is bool:
         return st.toggle(label, **common_options)
-    draw_text = st.text_area if (field.max_length or 0) > LONG_TEXT else st.text_input
-    return draw_text(label, max_chars=field.max_length, placeholder=placeholder or None, **sized_options)
+    text_options = sized_options | {"max_chars": field.max_length, "placeholder": placeholder or None}
+    if (field.max_length or 0) > LONG_TEXT:
+        return st.text_area(label, height=LINES_HEIGHT, **text_options)
+    return st.text_input(label, **text_options)
 
 
 def draw_all(

@@ -124,13 +124,16 @@ def test_the_answer_is_that_of_the_core():
     answer = answer_for()
     main = answer.plots["quantile-error"]()
     drawn_main = render(main)
-    for kind, name in ((WeightKind.SMOOTH, "Smooth weights"), (WeightKind.CAP, "Bounded rows")):
+    for kind, name, mark_name in (
+        (WeightKind.SMOOTH, "Smooth weights", "Best smooth weights"),
+        (WeightKind.CAP, "Bounded rows", "Best bound"),
+    ):
         bounds, drawn = trace(drawn_main, name)
         picks = [0, bounds.size // 3, bounds.size - 1]
         searched = problem().with_search_subsamples() if kind is WeightKind.CAP else problem()
         expected = [quantile.output(searched, kind, float(bounds[k])).expected_rank_error for k in picks]
         assert drawn[picks] == pytest.approx(expected)
-        ((x,), (y,)) = trace(drawn_main, f"Best, {name.lower()}")
+        ((x,), (y,)) = trace(drawn_main, mark_name)
         # The mark of a cap is on other subsamples than the curve: within four standard errors of either.
         subsample_errors = quantile.compute_subsample_errors(
             [problem().with_search_subsamples()], kind, float(x)
@@ -177,7 +180,7 @@ def test_good_enough_is_where_all_bounds_tried_cost_little():
         for beyond in (tried.bounds[tried.bounds < low][-1:], tried.bounds[tried.bounds > high][:1]):
             assert beyond.size
             assert tried.expected_errors[tried.bounds == beyond[0]] > 1.05 * tried.expected_errors.min()
-    assert f"{wording.number(low)} to {high:.0f} rows, within 5" in answer.near_optimal
+    assert f"{wording.number(low)} to {high:.0f} rows are within 5" in answer.near_optimal
     # A bound from counts was not chosen by its error.
     assert not answer_for(bound_from=BoundFrom.COUNTS).near_optimal
 
@@ -206,13 +209,11 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     assert answer.numbers[1].text == wording.percent(best.rank_error)
     error_text = sentences.format_error(best.rank_error, best.standard_error)
     assert f"bounded rows with a bound of {wording.number(best.bound)}, error {error_text}" in words
-    assert (
-        answer.numbers[1].note
-        == f"± {wording.percent(best.standard_error)} ({mechanism.SUBSAMPLES} subsamples)"
-    )
+    spread_text = f"± {wording.percent(best.standard_error)} over {mechanism.SUBSAMPLES} subsamples."
+    assert answer.numbers[1].help.endswith(spread_text)
     assert "the release draws its own" in words
     # Smooth weights draw no subsample.
-    assert "subsamples)" not in read_answer(answer_for())
+    assert "subsamples" not in answer_for().numbers[1].help
 
 
 def test_an_own_bound_is_compared():
@@ -404,7 +405,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     check(app.number_input(key=keys.EPSILON).set_value(0.5).run())
     job = app.session_state["quantile.search_job"]
     assert job.is_running
-    assert answer_answer.DOING_AT[Stage.FIRST] in app.get("progress")[0].proto.text
+    assert answer_answer.TEXT_BY_STAGE[Stage.FIRST] in app.get("progress")[0].proto.text
     smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, core.SEARCH_POINTS)
     assert metrics_of(app)[0].value == wording.counted(smooth.bound, "row")
     monkeypatch.undo()
@@ -416,7 +417,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     assert "Stopped early" not in shown_texts(app)
     assert not app.get("progress")
     exact = optimal_bound.best_bound(problem(0.5), WeightKind.CAP)
-    ((x,), (y,)) = trace(chart(app, "quantile_error"), "Best, bounded rows")
+    ((x,), (y,)) = trace(chart(app, "quantile_error"), "Best bound")
     assert (x, y) == (exact.bound, pytest.approx(exact.rank_error))
 
 
@@ -427,7 +428,7 @@ def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monk
     with monkeypatch.context() as patch:
         work_waits_for_stop(patch)
         check(app.number_input(key=keys.EPSILON).set_value(0.5).run())
-        assert answer_answer.DOING_AT[Stage.EARLIER] in app.get("progress")[0].proto.text
+        assert answer_answer.TEXT_BY_STAGE[Stage.EARLIER] in app.get("progress")[0].proto.text
         assert chart(app, "quantile_error") == figure_before
         assert app.session_state[keys.PIN_OFFERED]().epsilon == before_epsilon != 0.5
         job = app.session_state["quantile.search_job"]
