@@ -20,7 +20,7 @@ import importlib
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -258,7 +258,8 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
                     f"a model needs a table with features and labels; {call_name} got counts without them",
                     remedy="Pass the table itself, and name its columns",
                 )
-            subject = _read_data(question, data, column_settings)
+            further_columns = getattr(parameters, "value_columns", ())
+            subject = _read_data(question, data, column_settings, further_columns)
     except InvalidInput as refused:
         input_problems += refused.problems
     if input_problems:
@@ -294,7 +295,9 @@ def _pause_collector() -> Iterator[None]:
 
 
 @_pause_collector()
-def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any:
+def _read_data(
+    question: Question, data: Any, columns: Mapping[str, Any], further_columns: Sequence[str] = ()
+) -> Any:
     """Convert the data to the type that the question takes: a dataset, or a table with a label.
 
     Raises:
@@ -308,7 +311,7 @@ def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any
         module = importlib.import_module(f"dpcore.{question.package_name}.{question.table_module}")
         return read_labelled(module.read_labelled_table, data, **columns)
     column_settings = {key: columns[key] for key in columns if key not in LABEL_ARGUMENTS}
-    return to_dataset(data, **column_settings, needs=question.needed_columns)
+    return to_dataset(data, **column_settings, needs=question.needed_columns, further_values=further_columns)
 
 
 def parameters_of(call_name: str) -> type[Any]:

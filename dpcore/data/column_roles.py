@@ -78,6 +78,7 @@ class Roles:
         yes: The cell of ``value`` that counts as 1, in any case, while all other filled ones count as 0; empty to read
             numbers (events).
         periods: Periods of time, each of which makes a user another unit; None for the user as the unit (events).
+        further_values: Further columns of values to release, with the same rule for missing ones (events).
     """
 
     kind: TableKind
@@ -96,6 +97,7 @@ class Roles:
     is_share: bool = False
     yes: str = ""
     periods: Periods | None = None
+    further_values: tuple[str, ...] = ()
 
     @classmethod
     def of_events(
@@ -157,6 +159,9 @@ class Roles:
             columns_by_role |= {f"user (column {n})": column for n, column in enumerate(self.further_user, 2)}
             columns_by_role |= {f"task (column {n})": column for n, column in enumerate(self.groups[1:], 2)}
             columns_by_role |= {} if self.periods is None else {"date": self.periods.column}
+            columns_by_role |= {
+                f"value (column {n})": column for n, column in enumerate(self.further_values, 2)
+            }
             optional_roles = {"value", "task"} - {unit_role}
         else:
             optional_roles = {"user"} if self.kind is TableKind.COUNTS else {"value"}

@@ -94,24 +94,36 @@ class AccuracyStudy:
     training_options: TrainingOptions = field(default_factory=TrainingOptions)
 
     def compute_accuracies(self, num_owners: int, epsilon: float, seed: int) -> dict[str, float]:
-        """Compute the test accuracy of every form of the paper, by the key of its line; a record is protected."""
+        """Train all four forms of the paper once, with one record protected.
+
+        Return the test accuracy of each, by the key of its line in the figure.
+        """
         # Models without privacy do not depend on ε: many points of a figure share them.
-        public_accuracies = _train_once(self, PUBLIC_FORMS, num_owners, seed)
-        accuracies = {**public_accuracies, **_train_once(self, PRIVATE_FORMS, num_owners, seed, epsilon)}
-        return {form.value: accuracy for form, accuracy in accuracies.items()}
+        public_accuracy_by_form = _train_once(self, PUBLIC_FORMS, num_owners, seed)
+        accuracy_by_form = {
+            **public_accuracy_by_form,
+            **_train_once(self, PRIVATE_FORMS, num_owners, seed, epsilon),
+        }
+        return {form.value: accuracy for form, accuracy in accuracy_by_form.items()}
 
     def run_table_1(self, num_owners: float, seed: int) -> dict[str, float]:
-        """Return one run's test accuracies at ε = 1: every form, and joint privacy with a whole owner protected."""
-        owner_accuracies = _train_once(self, (Form.JOINT,), int(num_owners), seed, 1.0, Unit.OWNER)
-        accuracies_by_key = self.compute_accuracies(int(num_owners), 1.0, seed)
-        return accuracies_by_key | {OWNERS_LINE_KEY: owner_accuracies[Form.JOINT]}
+        """Train once at ε = 1; return the test accuracy of every line of table 1 by its key.
+
+        To the four forms of the paper it adds joint privacy with a whole owner protected.
+        """
+        owner_accuracy_by_form = _train_once(self, (Form.JOINT,), int(num_owners), seed, 1.0, Unit.OWNER)
+        accuracy_by_key = self.compute_accuracies(int(num_owners), 1.0, seed)
+        return accuracy_by_key | {OWNERS_LINE_KEY: owner_accuracy_by_form[Form.JOINT]}
 
     def run_figure_1(self, epsilon: float, seed: int) -> dict[str, float]:
-        """Return one run's test accuracy of every form at this ε, with `FIGURE_OWNERS` owners."""
+        """Train once at this ε with `FIGURE_OWNERS` owners; return the test accuracy of every form by its key."""
         return self.compute_accuracies(FIGURE_OWNERS, epsilon, seed)
 
     def run_table_4(self, records_per_user: float, seed: int) -> dict[str, float]:
-        """Return one run's accuracies with protected users: both private forms at both numbers of owners, or NaN."""
+        """Train both private forms once at ε = 1, with users protected and with 4 and with 256 owners.
+
+        Return the test accuracy of each line by its key; NaN where an owner has fewer records than a user would have.
+        """
         privacy_args = (1.0, Unit.USER, int(records_per_user))
         return {
             f"{form.value}_{num_owners}": accuracy
@@ -130,7 +142,10 @@ def _train_once(
     unit: Unit = Unit.RECORD,
     records_per_user: int = 1,
 ) -> Mapping[Form, float]:
-    """Train and test some forms, once; return accuracies, NaN where an owner has fewer records than a user would."""
+    """Train and test some forms once; return the test accuracy by form.
+
+    Accuracies are NaN if an owner would have fewer training records than a user. Results are cached.
+    """
     records = accuracy_study.draw_records(seed)
     if records_per_user > split_records(records, seed)[0].labels.size // num_owners:
         return dict.fromkeys(forms, math.nan)
@@ -144,7 +159,7 @@ GENERATED_STUDY = AccuracyStudy()
 
 
 def _build_axis(name: str, limits: tuple[float, float], ticks: tuple[float, ...], **options: Any) -> Axis:
-    """Build the axis of what is varied, with a tick at each value."""
+    """Build the axis of the quantity that is varied, with a tick at each of its values."""
     return Axis(name, "", limits, named_ticks=tuple((tick, f"{tick:,.0f}") for tick in ticks), **options)
 
 

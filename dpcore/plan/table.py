@@ -32,7 +32,8 @@ from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.plan import curves
-from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, EXAMPLE, Line, LineStatistic, PlanParameters
+from dpcore.plan.lines import DEFAULT_TARGET_SHARE, EXAMPLE, Line, LineStatistic
+from dpcore.plan.parameters import PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, output
 from dpcore.quantile.base_distribution import uniform_base
 from dpcore.quantile.mechanism import ASSUMPTIONS_BY_PROGRAM, compute_errors_over_epsilon
@@ -124,6 +125,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
 
     Raises InvalidInput if the data lack what it needs.
     """
+    dataset, parameters = dataset.find_column(line.column), parameters.choose_for(line)
     statistic, budget = line.statistic, parameters.budget
     unit_variance, whole_noise = budget.mechanism.unit_variance, find_whole_noise(parameters)
     has_sums_by_statistic = {

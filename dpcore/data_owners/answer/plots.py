@@ -38,12 +38,12 @@ FILE_STRIDE = 4
 
 
 def _make_axis(map_axis: MapAxis) -> Axis:
-    """Build the axis of a plot from one of the map."""
+    """Build the axis of a quantity of the map, over the map's range."""
     return Axis(map_axis.label, "", RANGE_BY_AXIS[map_axis], number_format=",.3~g")
 
 
 def plot_regime_map(solution: OwnersSolution) -> Plot:
-    """Plot the best regime over two quantities, the regions without a bound, and the person's point."""
+    """Plot over two quantities which settings beat working alone, where there is no bound, and the person's point."""
     regime_map = solution.regime_map
     x, y = regime_map.x_values, regime_map.y_values
     joint_gains, full_gains = regime_map.joint_gains, regime_map.full_gains
@@ -94,7 +94,7 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
 
 
 def _mark_person(solution: OwnersSolution) -> Mark:
-    """Mark the person's point; if it is outside the map, mark the edge."""
+    """Build the mark of the person's point; if that is outside the map, the mark is at the nearest edge."""
     map_axes = (solution.regime_map.x_axis, solution.regime_map.y_axis)
     coordinate_by_axis = {map_axis: solution.get_coordinate(map_axis) for map_axis in map_axes}
     x, y = (float(np.clip(coordinate_by_axis[map_axis], *RANGE_BY_AXIS[map_axis])) for map_axis in map_axes)
@@ -106,7 +106,7 @@ def _mark_person(solution: OwnersSolution) -> Mark:
 
 
 def plot_bounds(solution: OwnersSolution) -> Plot:
-    """Plot every bound over the number of owners."""
+    """Plot the bound of every setting over the number of owners."""
     spaced_numbers = np.geomspace(*RANGE_BY_AXIS[MapAxis.OWNERS], CURVE_POINTS)
     owner_numbers = np.unique(np.r_[spaced_numbers, solution.collaboration.owners])
     scaled_collaboration = solution.collaboration.replace(owners=owner_numbers)
@@ -183,7 +183,7 @@ NAME_BY_UNIT = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a
 
 
 def list_lines(result: StudyResult) -> list[tuple[str, str, Form, int]]:
-    """List (name, column in the file, form, index of ε): private forms at every ε, each other one once, with 0."""
+    """List (name, column name, form, index of ε) of each line: private forms at every ε, others once with 0."""
     lines = []
     for form, (form_name, *_) in STYLE_BY_FORM.items():
         if not form.is_private:
@@ -196,7 +196,11 @@ def list_lines(result: StudyResult) -> list[tuple[str, str, Form, int]]:
 
 
 def build_columns(result: StudyResult) -> dict[str, FloatArray]:
-    """Build, over the numbers of owners, mean, smallest and largest accuracies over runs, by column name."""
+    """Build the columns of the plot's file by name.
+
+    They are the numbers of owners, and of each line the mean, smallest and largest test accuracy over runs, shape
+    (owners,).
+    """
     columns: dict[str, FloatArray] = {"owners": np.array(result.study.numbers_of_owners, dtype=np.float64)}
     for _, column_name, form, epsilon_index in list_lines(result):
         accuracies_by_run = result.accuracies_by_form[form][epsilon_index]
@@ -212,7 +216,10 @@ def build_columns(result: StudyResult) -> dict[str, FloatArray]:
 def plot_accuracy(
     result: StudyResult, disclosure: Provenance = Disclosure.PUBLIC, has_paper: bool = True
 ) -> Plot:
-    """Plot test accuracy over the number of owners, or a bar per form; ``has_paper`` adds the paper's in words."""
+    """Plot test accuracy over the number of owners; with a single number, a bar for each form.
+
+    ``has_paper`` adds sentences on the paper's tables to the plot's description.
+    """
     columns, owner_numbers = build_columns(result), result.study.numbers_of_owners
     items: list[Item] = []
     smallest_mean = 1.0
@@ -257,7 +264,7 @@ def plot_accuracy(
 
 
 def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, str]:
-    """Write which form is more accurate, and what the paper's tables say, as sentences by heading.
+    """Write how often joint privacy is more accurate than other forms: sentences by heading.
 
     Args:
         result: Accuracies.
@@ -284,7 +291,7 @@ def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, s
 
 
 def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
-    """Tabulate accuracy, a row per line of the figure, a column per number of owners."""
+    """Tabulate mean test accuracies, a row per line of the plot, a column per number of owners."""
     import pandas as pd
 
     columns = build_columns(result)
@@ -293,7 +300,7 @@ def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
 
 
 def write_settings(result: StudyResult) -> str:
-    """Write how the models were trained and tested."""
+    """Write sentences on how the models were trained and tested, and the ε if a unit is replaced."""
     study, training_options = result.study, result.study.training_options
     replaced_epsilon_clauses = [
         f"ε = {wording.entered(epsilon)} is ε = {format_rounded_up(compute_replaced_epsilon(epsilon, study.delta), 3)}"
@@ -336,7 +343,7 @@ class TrainingCard:
 
     @property
     def card(self) -> Answer:
-        """Build the card, sentences alone: what was trained, and how often joint privacy is the more accurate form."""
+        """Build an answer without numbers: what was trained, and how often joint privacy is the more accurate form."""
         study, share_done = self.result.study, self.result.share_done
         epsilons_text = ", ".join(wording.entered(epsilon) for epsilon in study.epsilons)
         owners_text = ", ".join(wording.number(n) for n in study.numbers_of_owners)
