@@ -19,7 +19,7 @@ from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data import binned_values
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution, Dataset
-from dpcore.mean import MeanError, private_counts, public_counts
+from dpcore.mean import MeanError, private_counts, public_counts, variance
 from dpcore.mean.parameters import USERS_CLAMPED, Clamp, VarianceSource, assumed_of_users
 from dpcore.mean.private_counts import ReleasedSums
 from dpcore.mean.table_values import ValueSummary
@@ -32,10 +32,11 @@ from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.plan import curves
-from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, EXAMPLE, Line, LineStatistic, PlanParameters
+from dpcore.plan.lines import DEFAULT_TARGET_SHARE, EXAMPLE, Line, LineStatistic
+from dpcore.plan.parameters import PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, output
 from dpcore.quantile.base_distribution import uniform_base
-from dpcore.quantile.mechanism import PROGRAM_ASSUMPTIONS, compute_errors_over_epsilon
+from dpcore.quantile.mechanism import ASSUMPTIONS_BY_PROGRAM, compute_errors_over_epsilon
 from dpcore.quantile.optimal_bound import best_bound
 from dpcore.quantile.programs import BEST_OF, BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS, lay_base
 from dpcore.total.parameters import Summed, compute_user_totals
@@ -124,7 +125,11 @@ def plan_lines(dataset: Dataset, parameters: PlanParameters) -> tuple[PlannedLin
 
 
 def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> PlannedLine:
-    """Compute the curve of one line, its unit, target error and assumptions; refuse what the data do not have."""
+    """Compute the `PlannedLine` of one line: curve, unit, target error and assumptions.
+
+    Raises InvalidInput if the data lack what it needs.
+    """
+    dataset, parameters = dataset.find_column(line.column), parameters.choose_for(line)
     statistic, budget = line.statistic, parameters.budget
     unit_variance, whole_noise = budget.mechanism.unit_variance, find_whole_noise(parameters)
     has_sums_by_statistic = {
@@ -168,6 +173,9 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             curve = curves.BoundCurve(alpha, beta, bounds, has_all_bounds=has_all_bounds)
             assumptions = list_mean_assumptions(mean_problem, parameters)
             assumptions += binned_values.list_assumptions(dataset)
+        case LineStatistic.VARIANCE | LineStatistic.DEVIATION:
+            curve, reference_value, assumptions = _make_spread_curve(dataset, parameters, statistic)
+            unit += "²" if unit and statistic is LineStatistic.VARIANCE else ""
         case LineStatistic.QUANTILE:
             curve, quantile_problem = _make_quantile_curve(dataset, parameters, line)
             if dataset.histogram.num_rows <= RANK_ROWS:
@@ -175,7 +183,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             reference_value, unit = math.nan, "share of rows"
             assumptions = binned_values.list_assumptions(dataset, is_quantile=True)
             if parameters.program in TREE_PROGRAMS:
-                assumptions += PROGRAM_ASSUMPTIONS[parameters.program]
+                assumptions += ASSUMPTIONS_BY_PROGRAM[parameters.program]
         case _:
             curve, problem = _make_group_curve(dataset, parameters, statistic)
             reference_value = float(np.average(np.abs(problem.totals), weights=problem.pairs.multiplicities))
@@ -206,15 +214,38 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
     )
 
 
+def _make_spread_curve(
+    dataset: Dataset, parameters: PlanParameters, statistic: LineStatistic
+) -> tuple[curves.BoundCurve, float, tuple[str, ...]]:
+    """Make the curve of a variance or standard deviation, and return it with its value and its assumptions."""
+    problem, _, value_summary = build_mean_problem(dataset, parameters)
+    assert dataset.values is not None
+    bounds, has_all_bounds = curves.list_caps(dataset.histogram.max_size, MAX_CAPS)
+    reads_variance = parameters.variance_source is VarianceSource.FROM_VALUES
+    values_and_summary = dataset.values, value_summary.clamped_values
+    spread_error = variance.measure_error(
+        problem, *values_and_summary, bounds, parameters.budget.mechanism, reads_variance
+    )
+    reference_value = variance.measure_variance(dataset.values)
+    if statistic is LineStatistic.DEVIATION:
+        if reference_value == 0.0:
+            raise refuse("all values are the same, so that the error of a standard deviation is not known")
+        spread_error, reference_value = variance.take_root(spread_error, reference_value)
+    alpha, beta = split_mean_error(spread_error, parameters.budget.mechanism)
+    user_sentences = (text.replace("the mean of", "the variance of") for text in assumed_of_users(problem))
+    assumptions = (*user_sentences, *binned_values.list_assumptions(dataset))
+    return curves.BoundCurve(alpha, beta, bounds, has_all_bounds=has_all_bounds), reference_value, assumptions
+
+
 def find_whole_noise(parameters: PlanParameters) -> NoiseKind | None:
-    """Find the noise on users and rows if the program draws it in whole numbers, else None."""
+    """Return the kind of noise on users and rows if the program draws it in whole numbers, else None."""
     budget = parameters.budget
     noise_arguments = budget.program, budget.mechanism, budget.epsilon, budget.delta
     return budget.mechanism if find_share_noise(*noise_arguments, of_counts=True).is_discrete else None
 
 
 def check_magnitude(label: str, amount: float) -> None:
-    """Raise InvalidInput if the square of a positive amount cannot be represented."""
+    """Raise InvalidInput if an amount is so small or large that its square leaves float64."""
     if not SMALLEST_AMOUNT <= amount <= LARGEST_AMOUNT:
         size_text = "small" if amount < SMALLEST_AMOUNT else "large"
         raise refuse(
@@ -224,7 +255,10 @@ def check_magnitude(label: str, amount: float) -> None:
 
 
 def _make_sum_curve(dataset: Dataset, unit_variance: float) -> tuple[curves.Curve, float]:
-    """Make the curve of a sum, and the sum itself; totals of both signs are clamped on both sides."""
+    """Build the curve of a sum, and return it with the sum itself.
+
+    Totals of both signs are clamped to [-T, T].
+    """
     user_totals = compute_user_totals(dataset, Summed.VALUES)
     if user_totals.amounts is not None:
         return curves.TotalCurve(user_totals.amounts, unit_variance), user_totals.amounts.total
@@ -265,7 +299,7 @@ def _measure_mean(
     parameters: PlanParameters,
     bounds: FloatArray,
 ) -> MeanError:
-    """Measure the error of a mean at bounds on rows, or if users are clamped of smooth weights, as *Mean* does."""
+    """Compute the error of a mean at bounds: on rows, or on smooth weights if users are clamped."""
     if parameters.clamp is Clamp.ROWS:
         return public_counts.capped_error(problem, bounds)
     if parameters.variance_source is VarianceSource.ENTERED:
@@ -276,7 +310,10 @@ def _measure_mean(
 
 
 def split_mean_error(mean_error: MeanError, mechanism: NoiseKind) -> tuple[FloatArray, FloatArray]:
-    """Split the error of a mean at epsilon 1: squared error without noise, and the noise variance at v = 1."""
+    """Return the squared error of a mean without noise, and the variance of its noise at v = 1.
+
+    ``mean_error`` is that at epsilon 1.
+    """
     # At epsilon = 1 and Laplace noise the privacy variance is that of v = 1.
     beta = mean_error.privacy_variance * (mechanism.unit_variance / NoiseKind.LAPLACE.unit_variance)
     return mean_error.sampling_variance + mean_error.shift**2, beta
@@ -285,9 +322,9 @@ def split_mean_error(mean_error: MeanError, mechanism: NoiseKind) -> tuple[Float
 def build_mean_problem(
     dataset: Dataset, parameters: PlanParameters
 ) -> tuple[private_counts.PrivateCountsProblem, float, ValueSummary]:
-    """Build the problem of a mean line as *Mean* does, at epsilon 1, with the estimated mean and the values.
+    """Build the problem of a mean line at epsilon 1; return it with the mean and a summary of the values.
 
-    The mean is the mean of the rows in use before clamping if the error is about these rows, else the mean after it.
+    The mean is that of the rows before clamping if the error is about these rows, else that after clamping.
     """
     mean_parameters = parameters.mean_parameters
     value_summary = ValueSummary.from_dataset(dataset, mean_parameters.lower, mean_parameters.upper)
@@ -308,7 +345,7 @@ def build_mean_problem(
 def _make_group_curve(
     dataset: Dataset, parameters: PlanParameters, line_statistic: LineStatistic
 ) -> tuple[curves.BoundCurve, PerGroupProblem]:
-    """Make the curve of a line per group, and its problem."""
+    """Build the curve of a line per group, and return it with its problem at a large epsilon."""
     pairs = dataset.pairs
     assert pairs is not None
     statistic = {
@@ -357,7 +394,7 @@ def _make_group_curve(
 
 
 def search_pairs_at(planned_line: PlannedLine, v: float) -> tuple[int, float, float]:
-    """Search all pairs of bounds of a line per group at v; return the best, 0 for publishing 0, and its squared error.
+    """Search all pairs of bounds of a line per group at v; return the best pair and its squared error.
 
     Args:
         planned_line: A line with a group problem.
@@ -388,7 +425,7 @@ def search_pairs_at(planned_line: PlannedLine, v: float) -> tuple[int, float, fl
 def _make_quantile_curve(
     dataset: Dataset, parameters: PlanParameters, line: Line
 ) -> tuple[curves.RankCurve, QuantileProblem]:
-    """Make the curve of a quantile, and its problem."""
+    """Build the curve of a quantile, and return it with its problem."""
     problem, program = build_quantile_problem(dataset, parameters, line), parameters.program
     if program in TREE_PROGRAMS:
         problem = _build_tree_problem(problem, program)
@@ -419,7 +456,7 @@ def _build_tree_problem(problem: QuantileProblem, program: Program) -> QuantileP
 
 
 def choose_rank_weights(parameters: PlanParameters) -> WeightKind:
-    """Choose how rows count in a quantile: plain Python weighs them by user, libraries count at most h of each."""
+    """Return how rows count in a quantile: by smooth weights in plain Python, under a cap in libraries."""
     return WeightKind.SMOOTH if parameters.program in WEIGHTED_PROGRAMS else WeightKind.CAP
 
 

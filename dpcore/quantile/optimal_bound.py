@@ -146,6 +146,8 @@ def best_bound(
 ) -> QuantileChoice:
     """Find the bound with the least expected rank error of those tried: all of few caps, else two log-spaced grids.
 
+    BigQuery's bound is fixed, so it alone is tried.
+
     The error has no known shape in h. All whole caps are tried where there are at most `ALL_CAPS`; otherwise
     a log-spaced grid from the lightest user's rows to the heaviest's, then a finer one between the neighbours
     of its best point. Caps are compared by their average over the same random subsamples: on a single subsample the
@@ -216,7 +218,7 @@ def best_bound(
 
 
 def _build_grid(weighting: WeightKind, low: float, high: float, num_points: int) -> FloatArray:
-    """Return log-spaced bounds between two ends, ascending; whole ones for a cap."""
+    """Return about ``num_points`` log-spaced bounds from ``low`` to ``high``, ascending; whole ones for a cap."""
     grid_bounds = log_spaced(low, high, num_points)
     return np.unique(np.round(grid_bounds)) if weighting is WeightKind.CAP else grid_bounds
 

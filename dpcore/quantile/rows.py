@@ -162,13 +162,13 @@ class Rows:
         return float(self.ordered_values[min(max(math.ceil(share * (1.0 - SLACK) * n), 1), n) - 1])
 
     def with_draws(self, draws: Draws) -> Rows:
-        """Return the same rows with these subsamples."""
+        """Return a copy of these sorted rows with other random orders."""
         changed_rows = copy.copy(self)
         changed_rows.draws = draws
         return changed_rows
 
     def count_subsamples(self, weighting: WeightKind, bound: float) -> int:
-        """Return the number of subsamples to average over: one if all rows are kept or weighted smoothly."""
+        """Return the number of subsamples to average over: 1 for smooth weights, and if the cap keeps all rows."""
         return self.draws.num_orders if weighting is WeightKind.CAP and bound < self.histogram.max_size else 1
 
     def compute_largest_user_weight(self, bound: float) -> float:

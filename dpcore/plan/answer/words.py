@@ -16,7 +16,8 @@ from dpcore.common.privacy import format_rounded_up
 from dpcore.common.programs import Program, choose_library, describe_program
 from dpcore.dataset import Dataset
 from dpcore.plan.curves import TotalCurve
-from dpcore.plan.parameters import LineStatistic, Objective
+from dpcore.plan.lines import LineStatistic
+from dpcore.plan.parameters import Objective
 from dpcore.plan.solution import AllocatedLine, PlanSolution
 from dpcore.plan.table import NEIGHBOURS, PlannedLine
 
@@ -26,10 +27,12 @@ LEAKS = standard.warn_of_leak(
 )
 MAX_LINES_IN_TEXT = 3
 TINY_SHARE = 1e-4
+USELESS_SHARE = 0.5
+"""Error of a variance or standard deviation over its value beyond which the answer warns; it is rough there, too."""
 
 
 def write_headline(solution: PlanSolution) -> str:
-    """Write for how many lines the budget suffices; for one line, whether it does."""
+    """Write for how many lines the budget is enough; for a single line, that all of it goes there."""
     num_lines, num_reached = len(solution.lines), solution.num_reached
     epsilon_text = format_rounded_up(solution.budget.epsilon, 4)
     if num_lines == 1:
@@ -47,6 +50,13 @@ def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
     sentences = [missed_text] if missed_text else []
     if not sentences and len(solution.lines) > 1:
         sentences.append(_describe_most_expensive(solution))
+    sentences += [
+        f"**The {line.label} is of little use here**: its error is {wording.percent(ratio)} of its value. It takes "
+        "more users, a narrower range or a larger ε."
+        for line in solution.lines
+        if line.statistic.is_spread
+        and (ratio := line.error / line.planned_line.reference_value) > USELESS_SHARE
+    ]
     if dropped_labels := [line.label for line in solution.lines if line.is_dropped]:
         sentences.append(f"**Dropped:** {' and '.join(dropped_labels)}. 0 is published instead.")
     if dataset.is_private:
@@ -73,7 +83,7 @@ def _list_missed(solution: PlanSolution) -> list[tuple[AllocatedLine, float]]:
 
 
 def _describe_missed(line: AllocatedLine, epsilon: float) -> str:
-    """Write what would do for a line that misses its target: another target, or another epsilon."""
+    """Write what would do for a line that misses its target: a larger target error, or another epsilon."""
     reached_text, target_text = (
         format_accuracy(line, error) for error in (line.error, line.planned_line.target_error)
     )
@@ -92,7 +102,7 @@ def _describe_most_expensive(solution: PlanSolution) -> str:
 
 
 def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
-    """Build the least epsilon for all target errors, the size of the errors, and each line."""
+    """Build the numbers: least epsilon for all targets, size of the errors, and the error of each line."""
     sufficient_epsilon, is_reachable = solution.sufficient_epsilon, math.isfinite(solution.sufficient_epsilon)
     error, equal_split_error = map(solution.summarise_errors, (solution.lines, solution.equal_split_lines))
     error_label, help_text = "Largest error", "The largest error over target error."
@@ -181,7 +191,7 @@ def measure_relative_error(solution: PlanSolution) -> RelativeError:
 
 
 def tabulate_plan(solution: PlanSolution) -> list[dict[str, str]]:
-    """Tabulate the plan, a row per line: error, share, bound, and if it meets its target, else what epsilon would."""
+    """List table rows, one per line: error, share, bound, and whether the target is met or which epsilon would do."""
     return [
         {
             "reached": format_accuracy(line, line.error),
@@ -201,7 +211,7 @@ def _write_remedy(line: AllocatedLine, epsilon: float) -> str:
 
 
 def build_facts(solution: PlanSolution) -> dict[str, str]:
-    """Build the facts behind the plan, a sentence each."""
+    """Build the facts behind the plan: sentences by heading."""
     facts: dict[str, str] = {}
     if solution.parameters.objective is Objective.SUM and not list_proofs(solution):
         facts["How sure"] = (
@@ -262,8 +272,8 @@ def describe_coverage(planned_lines: Sequence[PlannedLine]) -> str:
         coverage_clause += (
             "; pairs of bounds per group are then searched further at their share, which may lie below"
         )
-    if any(line.line.statistic is LineStatistic.MEAN for line in planned_lines):
-        coverage_clause += "; of a mean the delta-method approximation"
+    if any(line.line.statistic.has_mean_settings for line in planned_lines):
+        coverage_clause += "; of a mean or variance the delta-method approximation"
     if any(isinstance(line.curve, TotalCurve) and not line.curve.is_integer for line in planned_lines):
         coverage_clause += "; rounding a bound on totals adds at most 0.1 %"
     return coverage_clause
@@ -282,16 +292,17 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
     for line in solution.planned_lines:
         label = wording.capital(line.line.label)
         sentences += [f"{label}: {assumption[0].lower()}{assumption[1:]}" for assumption in line.assumptions]
-    if LineStatistic.MEAN in line_statistics:
+    if any(statistic.has_mean_settings for statistic in line_statistics):
         sentences.append(
-            "The error of a mean is the delta-method approximation, good while noise is small beside the rows kept"
+            "The error of a mean or variance is the delta-method approximation, good while noise is small beside the "
+            "rows kept"
         )
     if any(statistic.is_per_group for statistic in line_statistics):
         sentences.append("The list of groups is public; their error is the root mean square over groups")
     return tuple(sentences)
 
 
-RULES = {
+SENTENCE_BY_OBJECTIVE = {
     Objective.SUM: "Bounds and shares minimise the weighted sum of squared errors over target errors.",
     Objective.LARGEST: "Bounds and shares minimise the largest error over target error.",
     Objective.REACH: "Bounds and shares need the least budget for every target error.",
@@ -299,7 +310,7 @@ RULES = {
 
 
 def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
-    """Describe the plan, line by line."""
+    """Write the methods text: guarantee, noise, share and bound of each line, and the rule."""
     parameters = solution.parameters
     names_text = ", ".join(line.label for line in solution.lines)
     budget = solution.budget
@@ -310,6 +321,7 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         if line.is_dropped
         else f" under a bound of {wording.number(line.bound, 6)}"
         + (" on users' weights, their deviations clamped" if line.planned_line.half_width is not None else "")
+        + f" (expected error {format_error(line, line.error)})"
         for line in solution.lines
     ]
     shares_text = "; ".join(
@@ -317,6 +329,9 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         for line, outcome_text in zip(solution.lines, outcome_phrases, strict=True)
     )
     noise_sentence = f"One budget was divided, and {noise_text} added to each release"
+    if parameters.lower is not None and any(line.statistic.needs_range for line in solution.lines):
+        range_text = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper or 0.0)}]"
+        noise_sentence = f"Values were clamped to {range_text}, which is treated as public. {noise_sentence}"
     release_text = f"{wording.capital(names_text)} {'was' if len(solution.lines) == 1 else 'were'} released"
     return Methods(
         # If the least budget is searched for, epsilon itself depends on the data.
@@ -324,6 +339,6 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         procedure=f"{noise_sentence}: {shares_text}.",
         public_procedure=f"{noise_sentence}.",
         disclosure=dataset.provenance,
-        rule_sentence=RULES[parameters.objective],
+        rule_sentence=SENTENCE_BY_OBJECTIVE[parameters.objective],
         subject_phrase="The division",
     )

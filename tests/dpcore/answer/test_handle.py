@@ -10,7 +10,7 @@ from scipy import stats
 
 from dpcore import total
 from dpcore.answer import axes, handle
-from dpcore.answer.answer import PART_STYLES
+from dpcore.answer.answer import STYLE_BY_PART
 from dpcore.answer.selected_bound import find_selected_excess, mark_selected_bound
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
@@ -188,7 +188,7 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
     answer = per_group_answer.build_answer(GROUPED, asked)
     plot = answer.plots["per-group-error"]()
     figure_handle = plot.handle
-    assert figure_handle.dots.dots_name == ("groups" if figure_handle.error_parts else "errors of this size")
+    assert figure_handle.dots.dots_name == ("group" if figure_handle.error_parts else "error of this size")
     # The place of the grid at which it stands, nearest by ratio; a pair of one's own lies between two of its places.
     groups, amounts = np.asarray(plot.columns["max_groups"]), np.asarray(plot.columns["max_amount"])
     l0, amount = figure_handle.initial_value, figure_handle.second_bound.initial_value
@@ -280,7 +280,7 @@ def test_figure_and_card_say_the_same_parts_in_the_same_colours_and_these_make_t
     size, error = {part.name: part.value for part in answer.error_parts}, answer.numbers[1].value
     for name, values in figure_handle.error_parts.items():
         column = np.asarray(values, dtype=float)
-        assert payload[name] == plotly_figures.LINE_STYLES[PART_STYLES[name]]["color"]
+        assert payload[name] == plotly_figures.LINE_BY_STYLE[STYLE_BY_PART[name]]["color"]
         if page == "per_group":  # A map has no curves; its place is that of the pair.
             position = int(np.argmin(np.asarray(plot.columns["error"])))
             assert float(column[position]) == pytest.approx(size[name])
@@ -327,10 +327,10 @@ def test_users_are_some_of_all_from_the_heaviest_to_the_lightest():
     # The ten heaviest are all there.
     assert users_shown.contributions[:10].tolist() == sizes[:10].tolist()
     assert handle.MAX_USERS / 2 < users_shown.contributions.size <= handle.MAX_USERS
-    assert "of 3,000 users" in users_shown.title
+    assert users_shown.title.endswith("of 3,000)")
     few = some_of(np.array([3, 1, 2]))
     assert few.contributions.tolist() == [3.0, 2.0, 1.0]
-    assert few.title == "3 users"
+    assert few.title == "Each bar is a user (3)"
 
 
 @pytest.mark.parametrize("bound", [20.0, 140.0, 400.0])

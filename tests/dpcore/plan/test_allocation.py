@@ -18,7 +18,8 @@ from dpcore.data import samples
 from dpcore.plan import table
 from dpcore.plan.answer.words import describe_coverage
 from dpcore.plan.least_sum import evaluate_split, find_least_sum
-from dpcore.plan.parameters import NUM_PARTS, LineStatistic, PlanParameters
+from dpcore.plan.lines import LineStatistic
+from dpcore.plan.parameters import NUM_PARTS, PlanParameters
 from dpcore.plan.solution import allocate_lines, sum_weighted_squares
 from tests.dpcore.plan.test_least_sum import brute_force, random_plan
 
