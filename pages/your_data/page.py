@@ -58,7 +58,7 @@ def show_offers(dataset: Dataset) -> None:
     """Show the data in use, and which pages answer from which column."""
     with st.container(key="in_use"):
         st.header(f"In use: {plain(dataset.name)}")
-        st.markdown(axes.describe_sizes(dataset.histogram))
+        st.markdown(axes.describe_sizes(dataset.histogram, dataset.unit_noun))
         cards.label(dataset.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):
         st.markdown("**These data can answer**")
@@ -77,7 +77,7 @@ def show_details(dataset: Dataset) -> None:
     gini_text = f"Gini coefficient {dataset.histogram.summary().gini:.2f}."
     st.markdown(f"{axes.describe_share(dataset.histogram)} {gini_text}", help=axes.GINI_SCALE)
     plot_grid = st.grid(2, min_column_width=240)
-    for build_plot in axes.DISTRIBUTIONS.values():
+    for build_plot in axes.PLOTTER_BY_DISTRIBUTION.values():
         with plot_grid.cell():
             plot = build_plot(dataset)
             st.markdown(f"**{plot.title}**")
