@@ -205,12 +205,12 @@ def write_for_opendp(several: Several) -> Code:
     several = replace(several, releases=tuple(releases))
     sentences = [*_list_common_differences(several), *weight_sentences]
     if several.has_quantile:
-        sentences.append(
-            f"OpenDP picks a quantile from {with_opendp.CANDIDATES:,} values laid evenly over the range, the page from "
-            "the whole range."
+        law_text = (
+            "" if several.noise is NoiseKind.GAUSSIAN else " by permute-and-flip (McKenna and Sheldon 2020)"
         )
-        if several.noise is NoiseKind.LAPLACE:
-            sentences.append(with_opendp.PERMUTE_AND_FLIP)
+        sentences.append(
+            f"OpenDP picks a quantile{law_text} from {with_opendp.CANDIDATES:,} values laid evenly over the range."
+        )
     if several.quantities & set(VECTORS):
         sentences.append(with_opendp.VECTOR_OF_BOTH)
     return _write(several, Program.OPENDP, sentences)

@@ -28,11 +28,6 @@ RELATION = (
     "replace one user."
 )
 CANDIDATES = 1001
-PERMUTE_AND_FLIP = (
-    "OpenDP picks by permute-and-flip: it adds exponential noise to the scores (McKenna and Sheldon 2020). The page "
-    "states the error of the exponential mechanism. From the same scores and epsilon, permute-and-flip picks a poor "
-    "candidate no more often."
-)
 VECTOR_OF_BOTH = (
     "OpenDP's context would split the budget between sums and rows. Polars keeps the bound, and OpenDP's mechanism "
     "adds the noise to one vector of them: that no user adds more to it rests on this program."

@@ -166,8 +166,7 @@ def allocate_lines(
             useful_share = (budget.full_v / planned_line.curve.find_release_v(v)) ** (1.0 / budget.power)
             num_parts = max(1, min(num_parts, math.floor(useful_share * NUM_PARTS * (1.0 + 1e-12))))
             v = float(budget.divide(num_parts / NUM_PARTS))
-            bound = float(planned_line.curve.find_best(np.array([v])).bounds[0])
-            error = table.compute_rank_error(dataset, parameters, planned_line, v, bound)
+            bound, error = table.search_rank_bound(dataset, parameters, planned_line, v)
         elif planned_line.group_problem is not None:
             max_groups, max_amount, squared_error = table.search_pairs_at(planned_line, v)
             if max_groups and math.sqrt(squared_error) < error:
