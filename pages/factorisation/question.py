@@ -33,7 +33,7 @@ QUESTION = Question(
     icon=":material/grid_on:",
     url_path="factorisation",
     group="Models",
-    lead="You learn a private recommender. **Which items get a user's budget, and is it worth it?**"
+    lead="You learn a private recommender. **Is matrix factorisation worth it, or do item means predict better?**"
     " Simulation: nothing is released.",
     sentence="I learn a recommender from ratings: which items get a user's budget, and is it worth it?",
     release_phrase="A recommender from ratings",

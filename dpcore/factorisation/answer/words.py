@@ -33,10 +33,11 @@ ASSUMPTIONS = (
     "The noise is simulated in floating point, without protection against attacks on its low bits",
 )
 BASELINES = {
-    "rmse": ("item means with own offsets", "release item means"),
+    "rmse": ("item means", "release item means"),
     "recall": ("the most popular items", "recommend the most popular items"),
 }
 """By measure: the rival, and what to do if it wins."""
+SHORT_NAMES = {FACTORISATION: "factorisation", RatingStudy.baseline: "item means"}
 FEW_SEEDS = f"Train at least {MIN_SEEDS} seeds for a clear answer."
 NEAR_OPTIMAL_SHARE = 0.01
 """Relative excess of a near-optimal error."""
@@ -57,10 +58,10 @@ def write_verdict(verdict: Verdict) -> str:
     baseline_phrase, alternative_phrase = BASELINES[verdict.result.study.main_measure]
     opening_phrase = f"At ε = {wording.entered(verdict.epsilon)}"
     if verdict.is_worth_it:
-        return f"{opening_phrase}, factorise with adaptive weights: it beats {baseline_phrase}."
+        return f"{opening_phrase}, release a factorisation: it predicts better than {baseline_phrase}."
     if verdict.is_worse:
-        return f"{opening_phrase}, {alternative_phrase}: they beat a private factorisation."
-    return f"{opening_phrase} it is not clear whether factorising beats {baseline_phrase}."
+        return f"{opening_phrase}, {alternative_phrase}: they predict better than a factorisation."
+    return f"{opening_phrase} it is not clear whether a factorisation predicts better than {baseline_phrase}."
 
 
 def write_comparison(result: StudyResult, epsilon: float) -> str:
@@ -124,9 +125,13 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     if verdict is None:
         return noise_numbers
     recommended_kind = FACTORISATION if verdict.is_worth_it else RatingStudy.baseline
+    rating_range, best_error = (
+        solution.parameters.rating_range,
+        float(verdict.result.summarise(ModelKind.NO_PRIVACY).means[0, 0]),
+    )
     reference_numbers = [
-        Number(name, f"{score:.4f}", f"({kind.value})", value=score)
-        for name, kind in (("Item means", RatingStudy.baseline), ("Factorisation", FACTORISATION))
+        Number(wording.capital(name), f"{score:.4f}", f"(without privacy {best_error:.3f})", value=score)
+        for kind, name in reversed(SHORT_NAMES.items())
         if kind is FACTORISATION or verdict.is_worth_it
         for score in (verdict.find_measure(kind)[0],)
     ]
@@ -143,7 +148,12 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         "most rated": float(differences[-1]),
     }
     return (
-        Number(f"Test error (RMSE), {recommended_kind.value}", f"{error:.4f}", value=error),
+        Number(
+            f"Test error (RMSE) of {SHORT_NAMES[recommended_kind]}",
+            f"{error:.4f}",
+            f"on ratings of {wording.entered(rating_range.lowest)} to {wording.entered(rating_range.highest)}",
+            value=error,
+        ),
         *reference_numbers,
         interval_number,
         *(
