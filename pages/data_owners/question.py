@@ -14,7 +14,7 @@ QUESTION = Question(
     icon=":material/hub:",
     url_path="data-owners",
     group="Models",
-    lead="Hospitals, phones or shops could share a model. **Should they, and what does joint privacy buy?**"
+    lead="Hospitals or shops could train one model together. **Should they join, or train alone?**"
     " Simulation: nothing is released.",
     sentence="Data owners could train a model together: should they?",
     release_phrase="A model trained across several data owners",

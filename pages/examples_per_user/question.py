@@ -11,7 +11,7 @@ QUESTION = Question(
     icon=":material/group_add:",
     url_path="examples-per-user",
     group="Models",
-    lead="You train a model by DP-SGD that protects users. **How many examples of one user may it see?**"
+    lead="You train a model by DP-SGD and protect users. **How many examples of one user may it see?**"
     " Simulation: nothing is released.",
     sentence="I train by DP-SGD: how many examples of one user may the model see?",
     release_phrase="A model trained by DP-SGD",

@@ -136,7 +136,7 @@ def list_parts(cap_or_parts: LearningCap | ErrorParts) -> dict[str, float]:
     return {name: float(getattr(cap_or_parts, field_name)) for field_name, name in PART_NAMES.items()}
 
 
-TRIVIAL_BOUND = Level("Above 1 it promises nothing", 1.0, label="Above 1: no promise")
+TRIVIAL_BOUND = Level("Above 1 it promises nothing", 1.0, label="No guarantee above 1")
 """Above it a bound on losses in [0, 1] says nothing."""
 PART_COLUMNS = {BIAS: "bias_twice", SAMPLING: "finite_sample", NOISE: "privacy_noise"}
 PAPER_BOUNDS = {
@@ -159,7 +159,15 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
         Curve("Excess risk", caps, columns["bound"], Style.TOTAL),
         *(Curve(name, caps, part_column, PART_STYLES[name]) for name, part_column in part_columns.items()),
         *(
-            Curve(name, caps, columns[f"twice_{term.value}"], Style.BIAS, dash=dash, width=1.5)
+            Curve(
+                name,
+                caps,
+                columns[f"twice_{term.value}"],
+                Style.BIAS,
+                dash=dash,
+                width=1.5,
+                label=f"Bias ({name[:1].lower()}{name[1:]})",
+            )
             for term, (name, dash) in PAPER_BOUNDS.items()
         ),
         TRIVIAL_BOUND,
@@ -243,8 +251,6 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     best_choice, total = solution.best_choice, solution.best_choice.total
     parts = list_parts(best_choice)
     share_texts = {name: wording.percent(part / total) if total > 0.0 else "" for name, part in parts.items()}
-    largest_part_name = max(parts, key=parts.__getitem__)
-    share_note = f"({share_texts[largest_part_name]} {largest_part_name.lower()})" if total > 0.0 else ""
     cap, key = best_choice.max_contributions, "max_contributions"
     part_numbers = [
         Number(
@@ -260,7 +266,14 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     fraction, bound_help = best_choice.fraction, NUMBER_HELPS["bound"]
     return (
         Number("Best bound", wording.counted(cap, "row"), "per user", NUMBER_HELPS[key], cap, ROWS_UNIT, key),
-        Number("Excess risk, at most", wording.number(total), share_note, bound_help, total, key="bound"),
+        Number(
+            "Excess risk, at most",
+            wording.number(total),
+            "(a loss is at most 1)",
+            bound_help,
+            total,
+            key="bound",
+        ),
         Number("τ₀", wording.number(fraction), "of all rows", value=fraction, key="tau_0"),
         *part_numbers,
     )

@@ -181,7 +181,7 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
         assert one.numbers[0].text == f"−{wording.percent(1.0 - ratio)}"
         assert one.error == pytest.approx(ratio)
         weight = {0.5: "1/√n", 1.0: "1/n"}.get(expected, f"n to the power −{wording.entered(expected)}")
-        assert one.headline == f"Weight each task of n users by {weight}."
+        assert one.headline == f"Weight a task of n users by {weight}: small tasks weigh more."
     # Two stretches that are good enough: only the one around the best counts.
     curve = replace(
         solution.comparison.exponent_curve,
@@ -227,7 +227,8 @@ def test_the_exponent_moves_the_answer_and_not_the_axes(app):
     for mu in (0.0, 0.25, 1.0):
         check(app.slider(key="multitask.exponent").set_value(mu).run())
         ends, ratios = (
-            values.reshape(5, 3) for values in trace(chart(app, "many_tasks_weights"), "Fifths of the tasks")
+            values.reshape(5, 3)
+            for values in trace(chart(app, "many_tasks_weights"), "Mean of a fifth of the tasks")
         )
         # The bound of a fifth is the sum of its tasks' bounds.
         fifths = np.array_split(np.argsort(sizes, kind="stable"), 5)
