@@ -249,8 +249,8 @@ def describe_sizes(histogram: ContributionHistogram) -> str:
     return (
         f"**{wording.counted(histogram.num_users, 'user')}** {wording.agreeing(histogram.num_users, 'has', 'have')} "
         f"**{wording.counted(histogram.num_rows, 'row')}**. "
-        f"Median {wording.number(summary.median)}, mean {wording.number(summary.mean)}, most "
-        f"{wording.number(histogram.max_size)}."
+        f"The median user has {wording.number(summary.median)}, the mean is {wording.number(summary.mean)}, and the "
+        f"heaviest has {wording.number(histogram.max_size)}."
     )
 
 

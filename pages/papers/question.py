@@ -10,7 +10,7 @@ QUESTION = Question(
     icon=":material/science:",
     url_path="reproduce",
     group="The trade-off, live",
-    lead="The figures of four papers at their own settings: **theirs and ours, side by side.**",
+    lead="Four papers published these figures. **Do our numbers agree with theirs?**",
     sentence="How close are our figures and theorems to those of the papers?",
     other_origins=FieldOrigin.PUBLIC.each("figure", "paper", "open_figures", "open_items"),
 )

@@ -121,7 +121,7 @@ def plot_variances(
             Level(
                 f"{PAPER_BOUND:g} min v (theorem 3)",
                 PAPER_BOUND * smallest_variance,
-                label=f"Theorem 3: at most {PAPER_BOUND:g}×",
+                label=f"Theorem 3: ≤ {PAPER_BOUND:g}×",
             ),
             Mark("Best bound", cap_choice.max_contributions, cap_choice.variance, Style.CAP),
             Mark("Best weights", smooth_choice.threshold, smallest_variance, Style.SMOOTH, "circle"),

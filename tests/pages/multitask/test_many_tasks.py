@@ -136,7 +136,9 @@ def assert_answer(answer: Answer, problem: TaskProblem, rule: WeightRule) -> Non
     assert read_trace(drawn, f"Uniform sampling, k = {k:,}")[1] == pytest.approx(
         [b.bound_sum / b.reference_bound_sum for b in multitask_weights.slice_by_size(sampled, uniform)]
     )
-    weights = dict(zip(*read_trace(answer.plots["many-tasks-weights"](), name), strict=True))
+    is_advised = rule.exponent == answer.solution.comparison.recommendation[0]
+    weights_name = f"{name} (recommended)" if is_advised else name
+    weights = dict(zip(*read_trace(answer.plots["many-tasks-weights"](), weights_name), strict=True))
     for size in np.unique(problem.graph.task_sizes):
         mean = chosen.mean_weights[problem.graph.task_sizes == size].mean() / np.sqrt(problem.budget)
         assert weights[float(size)] == pytest.approx(mean)
@@ -227,8 +229,7 @@ def test_the_exponent_moves_the_answer_and_not_the_axes(app):
     for mu in (0.0, 0.25, 1.0):
         check(app.slider(key="multitask.exponent").set_value(mu).run())
         ends, ratios = (
-            values.reshape(5, 3)
-            for values in trace(chart(app, "many_tasks_weights"), "Mean of a fifth of the tasks")
+            values.reshape(5, 3) for values in trace(chart(app, "many_tasks_weights"), "Fifths of the tasks")
         )
         # The bound of a fifth is the sum of its tasks' bounds.
         fifths = np.array_split(np.argsort(sizes, kind="stable"), 5)
