@@ -10,6 +10,8 @@ PIP := $(PY) -m pip install -qq --disable-pip-version-check
 # cores, three leave a seventh of them idle until the browser is done, and take 5:04 where four take 4:51.
 TEST_WORKERS ?= $(shell expr 2 + $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))
 PYTEST_ARGS ?=
+# The interpreter of `make test-newest`.
+NEWEST ?= python3.13
 FAST_TESTS := tests/test_imports.py tests/dpcore/test_contributions.py $(addprefix tests/dpcore/,answer common data quantile total)
 # How many times the examples of `make test` a search takes.
 SEARCH_TIMES ?= 20
@@ -19,7 +21,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help app test test-fast test-oldest test-long test-features test-engines test-libraries lint format bench docs docs-pictures package test-package paper-figures plotly clean
+.PHONY: help app test test-fast test-oldest test-newest test-long test-features test-engines test-libraries lint format bench docs docs-pictures constraints package test-package paper-figures plotly clean
 
 # An interpreter that no longer starts (an upgraded or removed Python) makes the stamps worthless.
 ifneq ($(wildcard .venv),)
@@ -31,6 +33,7 @@ help:
 	@echo "make test     run all tests, those in a real browser included (PYTEST_ARGS='-k mean' for some of them)"
 	@echo "make test-fast run the tests of pure functions (under a minute)"
 	@echo "make test-oldest run them with the oldest versions that the requirements allow, installed first (1.3 GB)"
+	@echo "make test-newest run them with another Python, NEWEST=python3.13, and the newest versions (1.3 GB)"
 	@echo "make test-long search for new counter-examples, for an hour or so (SEARCH_TIMES=20 times as many as make test)"
 	@echo "make test-features  run the numeric tests as on a processor with fewer features"
 	@echo "make test-engines  test counting on PostgreSQL and Spark, installed first where they are missing (1 GB)"
@@ -44,6 +47,7 @@ help:
 	@echo "make docs-pictures  make the pictures of the documentation and its notebook anew"
 	@echo "make paper-figures  compute the papers' figures anew that come with the app (eight minutes; DATA=folder: on the papers' own data, only printed)"
 	@echo "make plotly   make plotly.js anew, with the kinds of traces that our figures have (needs npm)"
+	@echo "make constraints write constraints.txt: the versions in .venv, with their licences"
 	@echo "make clean    remove .venv and everything that was generated"
 
 app: .venv/.stamp-app
@@ -66,6 +70,9 @@ test-fast: .venv/.stamp-dev
 test-oldest: .venv/.stamp-oldest
 	@.venv/oldest/bin/python -m pytest -n 2 -q -m "not browser and not slow" $(PYTEST_ARGS) $(FAST_TESTS)
 
+test-newest: .venv/.stamp-newest
+	@.venv/newest/bin/python -m pytest -n 2 -q -m "not browser and not slow" $(PYTEST_ARGS) $(FAST_TESTS)
+
 test-long: .venv/.stamp-dev
 	@SWEETSPOT_SEARCH=$(SEARCH_TIMES) $(PY) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --dist loadgroup -m "not browser" $(PYTEST_ARGS) tests/dpcore
 
@@ -83,6 +90,9 @@ paper-figures: .venv/.stamp-app
 
 plotly: .venv/.stamp-app
 	@$(PY) .make/plotly_js.py
+
+constraints: .venv/.stamp-dev
+	@$(PY) .make/constraints.py
 
 package: .venv/.stamp-app
 	@rm -rf dist && $(PY) -m pip wheel -qq --disable-pip-version-check --no-deps --wheel-dir dist . && ls dist/*
@@ -131,10 +141,10 @@ $(PY) -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 endef
 
 # The stamps are touched last: an interrupted set-up starts again.
-.venv/.stamp-app: requirements-core.txt requirements.txt
+.venv/.stamp-app: requirements-core.txt requirements.txt constraints.txt
 	@echo "Setting up .venv for the app (about a minute, once) ..."
 	@$(make_venv)
-	@$(PIP) -r requirements.txt
+	@$(PIP) -r requirements.txt -c constraints.txt
 	@touch $@
 
 .venv/.stamp-dev: requirements-core.txt requirements.txt requirements-dev.txt
@@ -158,6 +168,12 @@ endef
 	@rm -rf .venv/oldest && $(PY) -m venv .venv/oldest
 	@sed -n 's/^\([a-z0-9-]*\)[^>]*>=\([0-9.]*\).*/\1==\2/p' requirements-core.txt requirements.txt > .venv/oldest/constraints.txt
 	@.venv/oldest/bin/python -m pip install -qq --disable-pip-version-check -c .venv/oldest/constraints.txt -r requirements.txt pytest pytest-xdist hypothesis polars==1.36.1
+	@touch $@
+
+.venv/.stamp-newest: requirements-core.txt requirements.txt
+	@echo "Setting up .venv/newest (about two minutes and 1.3 GB, once) ..."
+	@rm -rf .venv/newest && $(NEWEST) -m venv .venv/newest
+	@.venv/newest/bin/python -m pip install -qq --disable-pip-version-check -r requirements.txt pytest pytest-xdist hypothesis polars==1.36.1
 	@touch $@
 
 # Likewise for each library whose programs are run: Tumult pins an old pandas and Spark.

@@ -47,7 +47,7 @@ html_copy_source = False
 SECTIONS = {
     "Tutorial": ("install", "start", "python"),
     "How to": ("epsilon", "publish", "plan", "engines", "hosting", "teaching"),
-    "Reference": ("tables", "errors", "libraries", "report", "glossary", "limits", "api"),
+    "Reference": ("tables", "errors", "command", "libraries", "report", "glossary", "limits", "api"),
     "Background": (
         "concepts",
         "privacy",
@@ -68,6 +68,8 @@ FURTHER = (
     "sample_data/README",
     "benchmarks/training",
     "benchmarks/factorisation",
+    "benchmarks/programs",
+    "benchmarks/clamped_users",
     "benchmarks/first_look",
 )
 

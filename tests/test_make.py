@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -204,6 +206,25 @@ def test_polars_is_the_one_that_opendp_asks_for():
         r"^polars==\S+$", (ROOT / "requirements-dev.txt").read_text(encoding="utf-8"), re.MULTILINE
     )
     assert set(requirements) == {pinned}
+
+
+def test_the_constraints_hold_a_version_and_a_licence_of_all_that_the_app_needs():
+    text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    versions = dict(re.findall(r"^([a-z0-9-]+)==(\S+)  # \S.*$", text, re.MULTILINE))
+    assert len(versions) == len(text.splitlines()) - 2
+    needed = [
+        Requirement(line)
+        for name in ("requirements-core.txt", "requirements.txt")
+        for line in (ROOT / name).read_text(encoding="utf-8").splitlines()
+        if re.match("[a-z]", line)
+    ]
+    for requirement in needed:
+        assert requirement.specifier.contains(versions[requirement.name]), requirement
+        # What it brings itself is listed, too.
+        for line in importlib.metadata.requires(requirement.name) or ():
+            brought = Requirement(line)
+            if not brought.marker or brought.marker.evaluate({"extra": ""}):
+                assert brought.specifier.contains(versions[canonicalize_name(brought.name)]), line
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,14 @@
-"""README and docs: complete, of one piece, and their commands and examples run."""
+"""README and docs: complete, of one piece, and short. `test_docs_code` runs their code."""
 
 from __future__ import annotations
 
-import json
 import re
 import runpy
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import dpcore
-from dpcore.counting.__main__ import _build_parser
 from pages.shared.base import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,48 +24,6 @@ def test_each_page_and_call_of_the_table_of_questions_exists() -> None:
     for row in rows:
         assert set(re.findall(r"\*\*(.+?)\*\*", row)) <= titles
         assert all(callable(getattr(dpcore, name)) for name in re.findall(r"`(\w+)`", row)), row
-
-
-def test_the_python_examples_run() -> None:
-    examples = {
-        path.name: re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
-        for path, text in TEXTS.items()
-        if path.name != "python.md"  # A notebook, which `test_notebook` runs.
-    }
-    assert any(examples.values())
-    # One after the other in one interpreter, each with names of its own: importing is what takes time.
-    run_all = """if True:
-        import contextlib, io, json, sys
-        for name, example in json.load(sys.stdin):
-            said = io.StringIO()
-            with contextlib.redirect_stdout(said):
-                exec(compile(example, name, "exec"), {"__name__": "__main__"})
-            assert said.getvalue().strip(), f"{name} says nothing"
-            print(name)
-    """
-    given = [(name, example) for name, programs in examples.items() for example in programs]
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", run_all],
-        input=json.dumps(given),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [name for name, _ in given]
-
-
-def test_the_commands_are_ones_that_are_understood_and_say_which_python_they_mean() -> None:
-    num_commands = 0
-    for path, text in TEXTS.items():
-        commands = re.findall(r"^    python -m dpcore\.counting (.+)$", text, flags=re.MULTILINE)
-        if commands:
-            assert "`.venv/bin/python`" in text.split("    python -m")[0], path.name
-        for command in commands:
-            _build_parser().parse_args(shlex.split(command))
-            num_commands += 1
-    assert num_commands >= 3
 
 
 def test_the_make_targets_that_are_named_exist() -> None:

@@ -83,7 +83,7 @@ class BiasTerm(enum.Enum):
     needs_text: str
 
     def __new__(cls, value: str, ways: str, title: str, formula: str, needs: str) -> Self:
-        """Create the member of this value with its attributes."""
+        """Create a member with this value and these four texts as its attributes."""
         member = object.__new__(cls)
         member._value_ = value
         member.way_numerals = ways
@@ -118,7 +118,7 @@ class BiasTerm(enum.Enum):
 
     @property
     def needs_only_the_fraction(self) -> bool:
-        """Return True if tau_0 alone, with Var(H) where stated, decides it: no data at all."""
+        """Return True for the two bounds computed without data, from tau_0 and in one case Var(H)."""
         return self in (BiasTerm.LOG_FRACTION, BiasTerm.VARIANCE_FRACTION)
 
 
@@ -149,7 +149,7 @@ class CapStatistics:
     capped_row_share: FloatArray | float = 1.0
 
     def round_down(self) -> CapStatistics:
-        """Return a copy with the differences of sums lessened by what rounding may have added: for lower bounds."""
+        """Return a copy with cut share, total variation and chi-squared lowered by the most that rounding adds."""
         rounded_fields = {
             name: np.maximum(
                 getattr(self, name) * (1.0 - RELATIVE_ROUNDING) - allowance * self.capped_row_share, 0.0

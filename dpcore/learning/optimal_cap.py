@@ -117,7 +117,7 @@ class BoundSettings:
             self._check_contributors(problems)
 
     def _check_contributors(self, problems: Problems) -> None:
-        """Add to ``problems`` every fault of the contributors; a subclass that has some overrides this."""
+        """Do nothing; subclasses add the problems of their histogram or population."""
 
     def compute_error_parts(self, statistics: CapStatistics, num_rows: float) -> ErrorParts:
         """Return the bound on the excess risk in its parts for caps; infinite n leaves the finite-sample term out."""
@@ -211,7 +211,7 @@ def build_choice(
     cap: float,
     stop_reason: str,
 ) -> LearningCap:
-    """Build the `LearningCap` at the minimum of a search; its parts are computed afresh."""
+    """Build the `LearningCap` for one cap: parts of (*) from its statistics, lower bound from the search's minimum."""
     error_parts = bound_settings.compute_error_parts(statistics, num_rows)
     return LearningCap(
         fraction=float(statistics.fraction),
@@ -230,7 +230,7 @@ def build_choice(
 
 
 def describe_search(minimum: Minimum) -> str:
-    """Say in a sentence how the search ended, with its number of evaluations if it was not stopped."""
+    """Write a sentence on how the search ended: why it was stopped, or completed with how many evaluations."""
     if minimum.stop_reason:
         return f"The search {minimum.stop_reason}: this is the best bound so far."
     return f"Branch and bound settled every bound on rows after looking at {minimum.num_evaluations:,}."

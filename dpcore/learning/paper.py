@@ -12,7 +12,10 @@ CONSTANT = 3.0
 
 
 def count_users_cut(alpha: float, _seed: int) -> dict[str, float]:
-    """Count the users above the best τ₀ for ε = 1 and C = 3, in the limit of many rows: one number, ``cut``."""
+    """Compute how many users are above the best τ₀ in the limit of many rows, for ε = 1 and C = 3.
+
+    The result is a dict with the one number ``cut``; the seed is not used.
+    """
     parameters = LearningParameters(1.0, alpha=alpha, privacy_constant=CONSTANT)
     return {"cut": float(population.find_best_fraction(parameters.population_problem(None)).users_capped)}
 

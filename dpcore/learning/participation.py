@@ -264,7 +264,7 @@ def _sum_over_users(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray,
 def build_statistics(
     tau_0: FloatArray, kept_share: FloatArray, cut_share: FloatArray, users_capped: FloatArray
 ) -> CapStatistics:
-    """Build the `CapStatistics` of a sample from averages, all of one shape; what needs every user's share is nan."""
+    """Build the `CapStatistics` of a sample from averages of one shape; total variation and chi-squared are nan."""
     nans = np.full(tau_0.shape, np.nan)
     # tau_0 / E[n_tau / n] rises with tau_0, since the expectation is concave and 0 at 0.
     max_shares = np.where(kept_share > 0.0, tau_0 / np.where(kept_share > 0.0, kept_share, 1.0), np.nan)
@@ -272,7 +272,9 @@ def build_statistics(
 
 
 def compute_expectations(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike) -> CapStatistics:
-    """Return E[n_tau / n] = sum_j E[min(Binomial(n, p_j), tau)] / n, and the expected number of capped users.
+    """Compute the expected share of rows kept and the expected number of users capped in a sample of n rows.
+
+    The share is E[n_tau / n] = sum_j E[min(Binomial(n, p_j), tau)] / n.
 
     Args:
         law: The population.

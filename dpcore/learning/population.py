@@ -69,13 +69,14 @@ class PopulationProblem(BoundSettings):
 
     @property
     def smallest_fraction(self) -> float:
-        """Return the smallest tau_0 searched: one row, or 1e-12 in the limit."""
+        """Return the smallest tau_0 that is searched: 1 / n, or 1e-12 in the limit of many rows."""
         return 1e-12 if self.num_rows is None else 1.0 / self.num_rows
 
     def list_kinks_around(self, fraction: float) -> FloatArray:
-        """Return the kinks of the bound next to tau_0, ascending, in (0, 1]: a user's share, or whole rows in a sample.
+        """Return the two or three kinks of the bound closest to a tau_0, in (0, 1].
 
-        A user whose share is tau_0 exactly is not capped.
+        In a sample they are multiples of 1 / n; in the limit they are users' shares. A user whose share is tau_0
+        exactly is not capped.
         """
         if self.num_rows is not None:
             whole_cap = math.floor(fraction * self.num_rows)
@@ -85,7 +86,7 @@ class PopulationProblem(BoundSettings):
 
     @property
     def _row_limit(self) -> float:
-        """Return n; infinity in the limit of many rows."""
+        """Return n as a float; infinity in the limit of many rows."""
         return math.inf if self.num_rows is None else float(self.num_rows)
 
 
@@ -197,7 +198,9 @@ def find_cost_of_privacy(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> CostOfPrivacy:
-    """Find the least bias plus privacy noise over tau_0, the finite-sample term left out, at each n.
+    """Find the smallest sum of bias and privacy noise over tau_0 at each n, and in the limit.
+
+    The finite-sample term is left out. After a stop, the result holds the n that were completed before.
 
     Args:
         problem: The question; its ``num_rows`` is not used.

@@ -76,9 +76,10 @@ class UserPoints:
     num_users: FloatArray
 
     def group(self, max_points: int) -> UserPoints:
-        """Group users of equal size and nearby means, up to about this many points; the means are averaged.
+        """Return at most about ``max_points`` points: users of equal size and nearby means are averaged to one.
 
-        Few users are cut, and which ones decides the error: those farthest from the middle stay by themselves.
+        Few users are cut, and which ones decides the error: those farthest from the middle stay by themselves. Few
+        points are returned as they are.
         """
         if self.sizes.size <= max_points:
             return self
@@ -119,7 +120,7 @@ class ClampedUsersProblem:
     has_private_counts: bool = True
 
     def __post_init__(self) -> None:
-        """Raise `InvalidInput` if the values are none or the variance is out of its range."""
+        """Raise `InvalidInput` if ``values`` is not a `Values`, or the variance is out of its range."""
         with Problems() as problems:
             problems.of_kind(Values, values=self.values)
             problems.between(1e-12, 1e18, unit_noise_variance=self.unit_noise_variance)
@@ -131,7 +132,7 @@ class ClampedUsersProblem:
 
     @cached_property
     def users(self) -> UserPoints:
-        """Return all users, centred so that shifts do not cancel."""
+        """Return every user as a point of their own; means are less the mean of the table."""
         sizes = self.values.rows_per_user.astype(np.float64)
         means = self.values.sum_per_user(self.values.values - self.mean) / sizes
         return UserPoints(sizes, means, np.ones(sizes.size))
@@ -162,7 +163,7 @@ class ClampedUsersProblem:
         return float(np.minimum(threshold, self.sizes) @ self._sums_by_size[2]) / self.sum_weights(threshold)
 
     def _least_shift(self, low: float, high: float) -> float:
-        """Return the least |D| at thresholds from ``low`` to ``high``."""
+        """Return the least |D|, in the values' unit, over all thresholds from ``low`` to ``high``."""
         sizes_between = self.sizes[(self.sizes > low) & (self.sizes < high)].tolist()
         shifts = [self.compute_shift(threshold) for threshold in (low, *sizes_between, high)]
         # D is monotone between two sizes: its least magnitude is at an end, at a size, or 0 if its sign changes.
@@ -262,7 +263,7 @@ class _Objective:
     noise_costs: _NoiseCosts
 
     def find_limit(self, offset: float) -> _Tangent:
-        """Find the best T for the centre M = y + offset, with the tangent of the least f there."""
+        """Find the best T for the centre M = y + offset; return f there, and its slope in M, as a `_Tangent`."""
         deviations = self.weights * (self.means - offset)
         magnitudes = np.abs(deviations)
         order = np.argsort(magnitudes, kind="stable")
@@ -378,7 +379,7 @@ class DeviationLimit:
 
 
 def _build_objective(problem: ClampedUsersProblem, threshold: float) -> _Objective:
-    """Build f at one h, of the points that the search works on."""
+    """Build the objective f at one h, over the points that the search works on."""
     points, sum_weights = problem.points, problem.sum_weights(threshold)
     return _Objective(
         np.minimum(threshold, points.sizes),

@@ -116,7 +116,7 @@ class BoundCurve:
 
     @cached_property
     def _turning_points(self) -> tuple[npt.NDArray[np.int64], FloatArray]:
-        """Return the indices of pieces with a turning point inside, and those points."""
+        """Return the indices of the pieces inside which the squared error turns, and the bounds where it turns."""
         sizes = self.histogram.sizes.astype(np.float64)
         rows_below, users_above, _ = self.histogram.pieces_after(slice(1, -1))
         a, b, d = vars(self.numerators).values()
@@ -136,7 +136,10 @@ class BoundCurve:
         return errors
 
     def _candidates(self, is_integer: bool) -> tuple[FloatArray, FloatArray]:
-        """Return the candidates and their squared errors: sizes, and turning points or the integers around them."""
+        """Return the bounds that may be best, and their squared errors.
+
+        They are all sizes and all turning points; for integers, the two integers around each turning point.
+        """
         sizes = self.histogram.sizes.astype(np.float64)
         piece_indices, points = self._turning_points
         if is_integer:
@@ -223,7 +226,7 @@ class BoundCurve:
         max_error: float,
         is_integer: bool,
     ) -> FloatArray:
-        """Return, for each pair of a bound within the limit and one beyond it, the last bound within it between them.
+        """Return, for pairs of a bound within the error limit and one beyond it, the last bound within it between them.
 
         Args:
             left_bounds: The smaller bound of each pair, shape (pairs,).
@@ -300,11 +303,17 @@ class CountsOnly(CountsModel):
 
     @cached_property
     def _user_sums(self) -> UserSums:
-        """Return the sums over users below and above, for 0 .. K sizes at or below a bound."""
+        """Return the sums over the users of the first k sizes and over all others, for k = 0 ..
+
+        K.
+        """
         return UserSums.from_histogram(self.histogram, self._effective_sizes)
 
     def _user_sums_at(self, h: FloatArray, size_index: SizeIndex | None = None) -> UserSums:
-        """Return the sums below and above bounds; ``size_index`` is the number of sizes at or below each, if known."""
+        """Return the sums over the users at or below each bound, and above it.
+
+        ``size_index`` is the number of sizes at or below each bound; None to look it up here.
+        """
         indices = np.searchsorted(self.histogram.sizes, h, side="right") if size_index is None else size_index
         return self._user_sums.take(indices)
 

@@ -90,9 +90,9 @@ class MeanParameters(Parameters):
     in Epasto et al. 2020. Page and call take the defaults of `choose_defaults`.
     """
 
-    lower: float = range_end(0.0, "Lowest value L", width=146, shared="lower", place=LINE)
+    lower: float = range_end(0.0, "Lowest value L", width=128, shared="lower", place=LINE)
     """Values below are raised to it. Public: from what the quantity is, not from data."""
-    upper: float = range_end(1.0, "Highest value U", width=146, shared="upper", place=LINE)
+    upper: float = range_end(1.0, "Highest value U", width=128, shared="upper", place=LINE)
     """Values above are lowered to it. B = U − L sets how much noise is needed."""
     clamp: Clamp = public.choice(Clamp.ROWS, "Clamp", shared="clamp")
     """Rows: each to [L, U]. Users' deviations: a user's total deviation from the middle of [L, U], at most
@@ -140,11 +140,11 @@ class MeanParameters(Parameters):
     """Laplace for ε-DP, Gaussian for (ε, δ)-DP."""
     delta: float | None = gaussian_delta(None, "mechanism", place=LINE)
     """Probability that ε does not hold. Choose it well below 1 / (number of users)."""
-    program: Program = program_choice(width=200, place=LINE)
+    program: Program = program_choice(width=160, place=LINE)
     """The errors are those of its noise, and *Get code* opens with it."""
 
     def _check_together(self, problems: Problems) -> None:
-        """Check the range, the variance for it, and that the program can clamp users if they are clamped."""
+        """Add problems of fields together: range, sigma^2 for it, and a program that cannot clamp users."""
         if self.clamp is Clamp.USERS and self.program in SPLITS_MEANS:
             problems.add(
                 f"{self.program.value} cannot clamp users' deviations",

@@ -65,7 +65,7 @@ class ReleasedSums(enum.Enum):
 
 
 def choose_released_sums(program: Program) -> ReleasedSums:
-    """Choose the pair of sums that a program releases; where it splits the budget, BigQuery splits it in three."""
+    """Choose the sums that a program releases: `CENTRED_SPLIT` if it splits the budget, else `PAIR`."""
     return ReleasedSums.CENTRED_SPLIT if program in SPLITS_MEANS else ReleasedSums.PAIR
 
 
@@ -191,7 +191,7 @@ class PrivateCountsProblem(public_counts.MeanProblem):
         return math.sqrt(squared_weight * noise_factor * super().relative_noise)
 
     def is_near_end(self, noise_variance: float) -> bool:
-        """Return True if the mean, where it is known, lies within `NEAR_END` deviations of an end of its range."""
+        """Return True if the mean is known and less than `NEAR_END` roots of this variance from L or U."""
         mean = self.mean_above_lower
         return mean is not None and min(mean, self.value_bound - mean) < NEAR_END * math.sqrt(noise_variance)
 
@@ -211,7 +211,7 @@ def compute_relative_noise(epsilon: float, program: Program, delta: float | None
 def list_choice_entries(
     choice: public_counts.CapChoice | public_counts.SmoothChoice, noise_kind: NoiseKind = NoiseKind.LAPLACE
 ) -> dict[str, Any]:
-    """Return the entries of a choice file for one choice: its error, the parts of the error, and its certificate."""
+    """Return the JSON entries of one choice: error, its parts, scale of the noise, and certificate."""
     scale_name = "laplace_scale" if noise_kind is NoiseKind.LAPLACE else "gaussian_deviation"
     return {
         "standard_error": choice.standard_error,

@@ -434,7 +434,7 @@ def _describe_optimum(
 
 
 def growth(problem: MeanProblem, threshold: float) -> Growth:
-    """Return the growth of a user's weight with their rows up to a threshold, plain if rows are independent."""
+    """Return how a user's best smooth weight grows with their rows; plain growth if rows are independent."""
     if not problem.user_share:
         return Growth()
     row_factor, effective_factor = problem.model.coefficients(threshold)

@@ -414,12 +414,15 @@ class UserDeviations:
         return abs(self.offset + float(deviations.sum()) / sum_weights) + float(cuts.sum()) / sum_weights
 
     def count_cut(self, threshold: float) -> int:
-        """Count the users whose deviation is clamped at h."""
+        """Count the users whose deviation is clamped at this threshold."""
         is_far = np.abs(self.clamped_distances) >= self.width / 2.0
         return int(np.count_nonzero(is_far & (self.growth_ends > threshold)))
 
     def find_threshold(self, noise_variance: float, has_private_counts: bool) -> float:
-        """Find the h between the smallest and the largest size with the least error, on grids that zoom in."""
+        """Find the h between the smallest and the largest size with the least error, by grids that zoom in.
+
+        The best of the grids' points is returned; nothing is proved.
+        """
         sizes = self.histogram.sizes
         grid = np.unique(np.append(np.geomspace(sizes[0], sizes[-1], GRID), sizes[:: sizes.size // GRID + 1]))
         for _ in range(ZOOMS):
@@ -474,5 +477,5 @@ class ValueSummary:
 
     @cached_property
     def size_slope(self) -> float:
-        """Return the slope of user means over the logarithm of sizes, in standard errors."""
+        """Return the t value of the slope of user means over the logarithm of their sizes; 0 if there is no slope."""
         return size_slope(self.clamped_values)

@@ -89,7 +89,7 @@ class UserModel:
         return float(measure_clamp(np.array(deviation), np.array(half_width))[0])
 
     def error(self, thresholds: npt.ArrayLike, has_any_distribution: bool = False) -> MeanError:
-        """Return the error, whose shift is the sum of what is cut, which never cancels.
+        """Return the error at thresholds; its shift is the expected cut of all users together, without cancelling.
 
         Args:
             thresholds: h > 0 in rows per user, any shape.
@@ -106,7 +106,7 @@ class UserModel:
         return MeanError(sampling_variances, np.asarray(noise_variances), shifts)
 
     def _measure(self, threshold: float, has_any_distribution: bool) -> tuple[float, float]:
-        """Return what is cut in expectation at one threshold, and the variance before noise."""
+        """Return the expected cut of the mean at one threshold, in the values' unit, and the variance before noise."""
         histogram, deviations = self.problem.histogram, self.deviations
         sizes, users = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
         u = user_weight(self.problem, threshold, sizes) * sizes
@@ -122,7 +122,10 @@ class UserModel:
         return float(users @ (u * cuts)), float(users @ (np.maximum(squares, 0.0) * deviations**2))
 
     def find_threshold(self, bounds: FloatArray, variances: FloatArray) -> float:
-        """Find the h with the least error by grids that zoom in, from the squared errors at ascending bounds on."""
+        """Find the h with the least squared error by grids that zoom in on the best of the given bounds.
+
+        ``bounds`` are ascending, and ``variances`` are the squared errors there.
+        """
         for _ in range(ZOOMS):
             i = int(np.argmin(variances))
             threshold, nearby_bounds = bounds[i], bounds[max(i - 1, 0) : i + 2]

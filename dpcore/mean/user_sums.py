@@ -68,5 +68,5 @@ class UserSums:
 
     @property
     def between_sizes(self) -> UserSums:
-        """Return the sums for every piece between two neighbouring sizes."""
+        """Return the sums for bounds between two neighbouring sizes, an entry per such pair, shape (K − 1,)."""
         return self.take(slice(1, -1))

@@ -110,7 +110,7 @@ class ValueRangeProblem:
 
     @cached_property
     def _mean_sums_by_size(self) -> FloatArray:
-        """Return per size the sum of its users' centred means, shape (K,)."""
+        """Return the sum of the users' centred means for each distinct size, shape (K,)."""
         size_indices = self._sizes_of_entries[2]
         centred_values = self.values.weigh(self.values.values - self.mean)
         return np.bincount(size_indices, centred_values, self.sizes.size) / self.sizes
@@ -193,7 +193,7 @@ class WeightedRows:
     """
 
     def __init__(self, problem: ValueRangeProblem, threshold: float) -> None:
-        """Weigh and sum the rows in the order of their values."""
+        """Weigh the rows at this threshold, and sum weights and weighted values in the order of the values."""
         with Problems() as problems:
             problems.between(1.0, MAX_SIZE, threshold=threshold)
         self.problem, self.threshold = problem, float(threshold)
@@ -229,7 +229,10 @@ class WeightedRows:
         return RangeParts(clamping, bounding, noise)
 
     def choose(self, lower: float, upper: float, lower_bound: float) -> RangeChoice:
-        """Return a range as a choice; ``lower_bound`` is one on the error of every range at this threshold."""
+        """Return the range from ``lower`` to ``upper`` as a `RangeChoice`, with the parts of its error.
+
+        ``lower_bound`` is a lower bound on the error of every range at this threshold.
+        """
         range_parts = self.error_parts(lower, upper)
         clamping, bounding, noise = map(float, vars(range_parts).values())
         error = float(range_parts.error)
@@ -237,15 +240,18 @@ class WeightedRows:
         return RangeChoice(lower, upper, self.threshold, clamping, bounding, noise, error, certificate)
 
     def weight_above(self, end: float) -> float:
-        """Return the weight of the rows above a centred end."""
+        """Return the share of all weight of the rows whose centred value is above ``end``."""
         return float(self._weights_above[np.searchsorted(self.values, end, side="right")])
 
     def weight_below(self, end: float) -> float:
-        """Return the weight of the rows below a centred end."""
+        """Return the share of all weight of the rows whose centred value is below ``end``."""
         return float(self._weights_below[np.searchsorted(self.values, end, side="left")])
 
     def range_at_quantile(self, tail_weight: float, fixed_lower: float | None) -> tuple[float, float]:
-        """Return centred L and U that cut off this weight at either end; only above if L is fixed (not None)."""
+        """Return centred L and U with at most this weight below L and above U.
+
+        If L is fixed (not None), it is returned as it is, and only U is chosen, at least L.
+        """
         last_index = self.values.size - 1
         num_below, num_above = (
             min(int(np.searchsorted(weight_sums[1:], tail_weight, side="left")), last_index)

@@ -50,13 +50,16 @@ from dpcore.mean.user_sums import prefix_sums
 
 
 def _largest_weights(problem: MeanProblem, bounds: npt.ArrayLike) -> FloatArray:
-    """Return t = min(h, largest size) / n_h, the largest weight under smooth weights and under caps; any shape."""
+    """Return min(h, largest size) / n_h, the largest weight of a user under a cap or smooth weights; any shape."""
     h = np.minimum(np.asarray(bounds, dtype=np.float64), float(problem.histogram.max_size))
     return np.asarray(h / problem.histogram.kept_rows(h))
 
 
 def _add_noise(problem: MeanProblem, lost_shares: npt.ArrayLike, max_weights: npt.ArrayLike) -> FloatArray:
-    """Return the root mean square error: a bias of the share ``lost_shares`` of B, and noise at the largest weights."""
+    """Return the root mean square of a bias and of noise.
+
+    The bias is the share ``lost_shares`` of B; the noise is that at the largest weights.
+    """
     noise_shares = math.sqrt(problem.relative_noise) * np.asarray(max_weights, dtype=np.float64)
     return np.asarray(problem.value_bound * np.hypot(lost_shares, noise_shares))
 
@@ -171,9 +174,9 @@ def best_weights(problem: MeanProblem) -> WorstChoice:
 
 
 def _find_row_bound(problem: MeanProblem) -> float:
-    """Return T, the largest weight times n, with the least error: at a size, or where q (R - q T) = noise T below it.
+    """Return T, n times the largest weight, at which the worst-case error of smooth weights is least.
 
-    R and q are the rows and users above the piece.
+    It is at a size, or where q (R - q T) = noise T below that size; R and q are the rows and users above the piece.
     """
     histogram, noise_factor = problem.histogram, problem.relative_noise
     sizes = histogram.sizes.astype(np.float64)

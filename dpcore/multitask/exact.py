@@ -86,7 +86,7 @@ class Watch:
         return True
 
     def certify(self, allocation: Allocation, lower_bound: float, argument: str) -> Allocation:
-        """Add a certificate to an allocation that read the graph, and the reason why the search ended."""
+        """Return a copy of the allocation with certificate and stop reason, marked as one that reads the graph."""
         certificate = Certificate(allocation.total_bound, lower_bound, argument)
         steps_text = wording.counted(self.num_steps, "step")
         if certificate.relative_gap <= self.tolerance:
@@ -141,7 +141,11 @@ def _evaluate_dual(graph: TaskGraph, task_costs: FloatArray, user_shares: FloatA
 def _ascend(
     graph: TaskGraph, task_costs: FloatArray, first_shares: FloatArray, tolerance: float, watch: Watch
 ) -> _DualPoint:
-    """Raise S over the simplex of this graph's users until the gap is within ``tolerance``."""
+    """Raise S over the simplex of this graph's users until the gap is within ``tolerance``.
+
+    Ends earlier at the watch's step limit, on a stop, or where float64 allows no more progress; returns the best
+    point.
+    """
     best_point = _evaluate_dual(graph, task_costs, first_shares)
     assert best_point is not None
     step_power = PROVEN_POWER
@@ -162,7 +166,7 @@ def _ascend(
 def _find_heaviest_users(
     graph: TaskGraph, user_loads: FloatArray, is_selected_task: npt.NDArray[np.bool_]
 ) -> IntArray:
-    """Return for each task in the mask its user with the largest load: distinct codes, ascending; empty for no task."""
+    """Return the user with the largest load of each task in the mask: distinct user codes, ascending."""
     pair_indices = np.flatnonzero(is_selected_task[graph.task_codes])
     pair_tasks, pair_users = graph.task_codes[pair_indices], graph.user_codes[pair_indices]
     pair_order = np.lexsort((user_loads[pair_users], pair_tasks))
@@ -171,7 +175,11 @@ def _find_heaviest_users(
 
 
 def _choose_first_set(graph: TaskGraph, user_loads: FloatArray) -> IntArray:
-    """Return the codes of the heaviest users, and of the heaviest user of every task that these miss."""
+    """Return the user codes of the first working set, distinct.
+
+    Few users are all in it if they have a task. Of many, it has the heaviest ones, and the heaviest user of each task
+    that these leave without a user.
+    """
     if graph.num_users <= NUM_FIRST_USERS:
         return np.flatnonzero(graph.tasks_per_user)
     heaviest_users = np.argpartition(-user_loads, NUM_FIRST_USERS)[:NUM_FIRST_USERS]
@@ -183,7 +191,11 @@ def _choose_first_set(graph: TaskGraph, user_loads: FloatArray) -> IntArray:
 def _choose_next_set(
     user_codes: IntArray, subgraph: TaskGraph, point: _DualPoint, user_loads: FloatArray, tolerance: float
 ) -> tuple[IntArray, FloatArray]:
-    """Drop users whose share died out, and add those whose load most exceeds S; return codes and shares, of sum 1."""
+    """Return the next working set: user codes, and their dual shares, which sum to 1.
+
+    Users whose share died out are dropped, and up to `NUM_FIRST_USERS` users whose load exceeds S are added, the most
+    overloaded first.
+    """
     is_kept = point.user_shares > DEAD_SHARE * tolerance / user_codes.size
     # A task whose last users would go keeps all that it has.
     loses_all_users = subgraph.sum_by_task(is_kept.astype(np.float64)) == 0.0
@@ -249,7 +261,7 @@ def find_best_task_weights(
 
 
 def compute_lower_bound(problem: TaskProblem, user_multipliers: FloatArray) -> float:
-    """Compute S^2 / beta: no weights with one number per task can go below it.
+    """Compute S^2 / beta, a lower bound on the total bound of any weights with one number per task.
 
     Args:
         problem: The problem.
@@ -260,7 +272,7 @@ def compute_lower_bound(problem: TaskProblem, user_multipliers: FloatArray) -> f
 
 
 def _iterate_prices(problem: TaskProblem, task_prices: FloatArray) -> tuple[FloatArray, float]:
-    """Iterate the prices once; return the new ones, and the relative gap at the old ones."""
+    """Compute the next task prices by one fixed-point step, and the relative gap at the given prices."""
     graph = problem.graph
     price_norms = np.sqrt(graph.sum_by_user(task_prices**2))
     # A user without a task has length 0 and gives nothing.
@@ -273,13 +285,13 @@ def _iterate_prices(problem: TaskProblem, task_prices: FloatArray) -> tuple[Floa
 
 
 def _bound_below(problem: TaskProblem, task_prices: FloatArray, summed_price_norms: float) -> float:
-    """Compute the lower bound from prices and the summed lengths of the users' price vectors."""
+    """Compute a lower bound on the total bound from the prices and the sum of the users' price norms."""
     price_sum = float(np.sum(np.cbrt(problem.noise_costs * task_prices**2)))
     return price_sum**3 / (problem.budget * summed_price_norms**2)
 
 
 def compute_free_lower_bound(problem: TaskProblem, task_prices: FloatArray) -> float:
-    """Compute a number that no weights w_ij within the budgets can go below.
+    """Compute a lower bound on the total bound of any weights w_ij within the budgets.
 
     Args:
         problem: The problem.
@@ -373,7 +385,7 @@ def run_cvxpy(problem: TaskProblem, solver: str = "CLARABEL", **options: object)
 
 
 def compare_with_cvxpy(problem: TaskProblem, should_stop: ShouldStop = never) -> tuple[Solved, ...]:
-    """Solve with our search and by CVXPY with Clarabel; return both, each timed, or ours alone if it is stopped."""
+    """Solve with our search, then by CVXPY with Clarabel; return a `Solved` of each, or of ours alone after a stop."""
     import_extra("cvxpy")  # Before its clock starts.
     problem.graph.sum_by_user(np.zeros(problem.graph.num_tasks))  # The index too.
 

@@ -55,7 +55,9 @@ class SkewedTasks:
     tasks_per_user: float = 20.0
 
     def draw(self, rng: np.random.Generator) -> Pairs:
-        """Draw q, then every pair. Users and tasks without a pair keep their codes.
+        """Draw q, then which user has which task.
+
+        Users and tasks without a pair keep their codes.
 
         Raises:
             InvalidInput: Not a single pair came up.
@@ -96,7 +98,7 @@ class HeavyTailed:
     activity_spread: float = 1.0
 
     def draw(self, rng: np.random.Generator) -> Pairs:
-        """Draw the graph; tasks that nobody drew keep their codes."""
+        """Draw the distinct pairs of users and tasks; tasks that nobody drew keep their codes."""
         # Of mean 1, whatever the spread.
         draw_factors = rng.lognormal(-(self.activity_spread**2) / 2.0, self.activity_spread, self.num_users)
         draws_per_user = np.clip(np.ceil(draw_factors * self.tasks_per_user), 1, self.num_tasks)
@@ -179,7 +181,7 @@ class ExperimentResult:
         return sum(int(np.isfinite(panel_errors).sum()) for panel_errors in self.errors_by_panel.values())
 
     def summarise(self, panel: Panel, is_relative: bool = False) -> Summary:
-        """Summarise the errors of a panel over the repeats done, per exponent.
+        """Summarise the test errors of a panel over the repeats done: a mean and a standard error per exponent.
 
         Args:
             panel: Algorithm, skew and epsilon.
@@ -191,7 +193,10 @@ class ExperimentResult:
         return summarise_runs(panel_errors)
 
     def compare_exponents(self, panel: Panel, exponent: float, reference_exponent: float) -> Summary:
-        """Summarise by how much one exponent's error is below another's, paired over repeats."""
+        """Summarise the error at the reference exponent minus that at ``exponent``, paired over repeats.
+
+        The mean is above 0 if ``exponent`` is better.
+        """
         panel_errors, find_index = self.errors_by_panel[panel], self.experiment.exponents.index
         gains = panel_errors[find_index(reference_exponent)] - panel_errors[find_index(exponent)]
         return summarise_runs(gains, axis=0)
@@ -200,7 +205,7 @@ class ExperimentResult:
 def run_experiment(
     experiment: Experiment, progress: Progress = silent, should_stop: ShouldStop = never, num_workers: int = 2
 ) -> ExperimentResult:
-    """Run the experiment, with the repeats in parallel threads.
+    """Run the experiment in parallel threads; after a stop, errors of runs not reached are NaN.
 
     Args:
         experiment: What to run.
@@ -235,7 +240,10 @@ def run_experiment(
 
 
 def _run_repeat(result: ExperimentResult, power: float, repeat_index: int, should_stop: ShouldStop) -> None:
-    """Write the test errors of one repeat at one skew into the result, at all exponents, until it is stopped."""
+    """Write the test errors of one repeat at one skew into the result, for each algorithm, epsilon and exponent.
+
+    Returns early once ``should_stop`` says so.
+    """
     experiment = result.experiment
     if should_stop():
         return
@@ -245,7 +253,9 @@ def _run_repeat(result: ExperimentResult, power: float, repeat_index: int, shoul
     examples, test_examples = draw_examples(experiment, power, data_rng)
     # Weights for a budget of 1; those for beta are sqrt(beta) times as large.
     problem = TaskProblem(examples.graph, 1.0)
-    betas = {e: compute_exact_budget(PrivacyTarget(e, experiment.delta)) for e in experiment.epsilons}
+    budgets_by_epsilon = {
+        e: compute_exact_budget(PrivacyTarget(e, experiment.delta)) for e in experiment.epsilons
+    }
     for exponent_index, exponent in enumerate(experiment.exponents):
         pair_weights = allocate_normalised(problem, exponent).compute_pair_weights()
         ridge_sums = learners.compute_weighted_sums(examples, pair_weights, RIDGE_SETTINGS)
@@ -253,7 +263,7 @@ def _run_repeat(result: ExperimentResult, power: float, repeat_index: int, shoul
         for algorithm, epsilon in itertools.product(experiment.algorithms, experiment.epsilons):
             if should_stop():
                 return
-            budget_root, rng = math.sqrt(betas[epsilon]), np.random.default_rng(noise_sequence)
+            budget_root, rng = math.sqrt(budgets_by_epsilon[epsilon]), np.random.default_rng(noise_sequence)
             if algorithm is Algorithm.SUFFICIENT_STATISTICS:
                 # The sums are linear in the weights: every epsilon shares one pass over the pairs.
                 scaled_sums = RidgeSums(budget_root * ridge_sums.matrices, budget_root * ridge_sums.vectors)
@@ -270,7 +280,7 @@ def _run_repeat(result: ExperimentResult, power: float, repeat_index: int, shoul
 def draw_examples(
     experiment: Experiment, power: float, rng: np.random.Generator
 ) -> tuple[Examples, Examples]:
-    """Draw graph, features and labels, and split them into training and test; tasks not trained on are left out.
+    """Draw graph, features and labels, and return training and test examples on the tasks that have training users.
 
     Features u_j of users and coefficients theta_i of tasks are standard normal, projected on the unit ball. The label
     of a pair is <u_j, theta_i> and normal noise.
@@ -310,7 +320,7 @@ FIGURE_LINES = {
 
 
 def _run_figure_6(exponent: float, seed: int) -> dict[str, float]:
-    """Return one run's test errors at one exponent, by algorithm and skew: ``sums_1``."""
+    """Return one run's test RMSE at one exponent and ε = 1, by key: algorithm and skew, as ``sums_1``."""
     result = run_experiment(Experiment(epsilons=(1.0,), exponents=(exponent,), repeats=1, seed=seed))
     return {
         f"{FIGURE_LINES[algorithm][0]}_{power:g}": float(panel_errors[0, 0])

@@ -117,7 +117,9 @@ class RidgeSums:
 
 
 def compute_weighted_sums(examples: Examples, pair_weights: FloatArray, settings: RidgeSettings) -> RidgeSums:
-    """Compute lines 2, 5 and 6 of algorithm 1 without the noise, with the ridge accounted for.
+    """Compute each task's weighted sums of clipped features and clamped labels, without noise.
+
+    These are lines 2, 5 and 6 of algorithm 1; each pair also adds lambda I.
 
     Args:
         examples: The data.
@@ -138,9 +140,12 @@ def compute_weighted_sums(examples: Examples, pair_weights: FloatArray, settings
 
 
 def perturb(ridge_sums: RidgeSums, settings: RidgeSettings, rng: np.random.Generator) -> RidgeSums:
-    """Add symmetric Gaussian matrices (entries on and above the diagonal independent) and vectors.
+    """Return the sums plus Gaussian noise: for each task a symmetric matrix and a vector.
+
+    Entries on and above the diagonal are independent.
 
     The noise is scaled for weights of which a user's squares sum to beta: then both are (alpha, alpha beta / 2)-RDP.
+
     A simulation: floating-point noise from ``rng``, not hardened against attacks on the low bits.
 
     Source: Krichene et al. 2023, algorithm 1 and theorem 3.3, corrected as at the head of this module.
@@ -155,10 +160,13 @@ def perturb(ridge_sums: RidgeSums, settings: RidgeSettings, rng: np.random.Gener
 
 
 def solve_sums(ridge_sums: RidgeSums, coefficient_bound: float) -> FloatArray:
-    """Solve theta = A^dagger b, A projected on the positive semidefinite cone, then theta on the ball.
+    """Compute each task's coefficients from its sums, theta = A^dagger b, shape (num_tasks, d).
 
-    Source: Krichene et al. 2023, algorithm 1, line 7, and section 2.1 for the dagger; the projection on the
-    domain C, an input that the algorithm does not use, is post-processing.
+    A is first projected on the positive semidefinite cone, and theta last on the ball of radius
+    ``coefficient_bound``.
+
+    Source: Krichene et al. 2023, algorithm 1, line 7, and section 2.1 for the dagger; the projection on the domain C,
+    an input that the algorithm does not use, is post-processing.
     """
     eigenvalues, eigenvectors = np.linalg.eigh(ridge_sums.matrices)
     # An eigenvalue within rounding of 0 counts as 0: its inverse would blow up the noise of b without any signal.
@@ -223,7 +231,7 @@ def fit_descent(
     step_rates: FloatArray,
     rng: np.random.Generator | None,
 ) -> FloatArray:
-    """Run algorithm 2 from theta = 0, with users' gradients clipped.
+    """Run algorithm 2 from theta = 0, with users' gradients clipped, and return each task's coefficients.
 
     A simulation: floating-point noise from ``rng``, not hardened against attacks on the low bits.
 

@@ -108,7 +108,7 @@ class MultitaskParameters(Parameters):
     """The seed of everything."""
 
     def _check_together(self, problems: Problems) -> None:
-        """Record what fields get wrong together: generated graphs that are too large, bad epsilons."""
+        """Add problems of fields together: a generated graph that is too large, tasks per user, bad epsilons."""
         if self.source is not TaskSource.DATA and not problems.entries:
             if self.num_users * self.num_tasks > MAX_PAGE_CELLS:
                 problems.add(f"users times tasks must be at most {MAX_PAGE_CELLS:,}")

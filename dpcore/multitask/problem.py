@@ -107,7 +107,7 @@ class TaskGraph:
         return np.asarray(np.bincount(self.task_codes, pair_values, self.num_tasks), dtype=np.float64)
 
     def weight_pairs(self, pair_weights: FloatArray) -> Any:
-        """Build the sparse matrix of tasks by pairs, whose product with (num_pairs, k) is a task's weighted sum."""
+        """Build the sparse matrix of tasks by pairs with each pair's weight; times (num_pairs, k) it sums by task."""
         from scipy.sparse import csc_matrix
 
         entries = (pair_weights, self.task_codes, np.arange(self.num_pairs + 1, dtype=np.int32))
@@ -120,7 +120,7 @@ class TaskGraph:
 
 
 def drop_empty_tasks(pairs: Pairs) -> Pairs:
-    """Renumber tasks so that each has a user; their order stays."""
+    """Return the pairs with tasks numbered anew, so that each has a user; their order stays."""
     kept_tasks, new_codes = np.unique(pairs.task_codes, return_inverse=True)
     return replace(pairs, task_codes=new_codes, num_tasks=int(kept_tasks.size))
 
@@ -324,7 +324,7 @@ class Allocation:
         return np.asarray(squared_sums * squared_scales)
 
     def with_budget(self, budget: float) -> Allocation:
-        """Return the allocation for another beta: all weights grow by one factor, errors fall by another."""
+        """Return the allocation for another beta: all weights grow by the root of the budgets' ratio."""
         task_weights = self.task_weights * math.sqrt(budget / self.problem.budget)
         return replace(self, problem=replace(self.problem, budget=budget), task_weights=task_weights)
 

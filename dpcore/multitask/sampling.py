@@ -14,10 +14,10 @@ from dpcore.multitask.problem import Allocation, TaskGraph, TaskProblem, UserRul
 
 
 def allocate_uniform_sampling(problem: TaskProblem, max_tasks: int) -> Allocation:
-    """Keep at most k tasks per user, each with weight sqrt(beta / k).
+    """Return the weights of uniform sampling: at most k tasks of each user, each with weight sqrt(beta / k).
 
-    The weights here are the expected ones, sqrt(beta / k) min(1, k / n^j). The bounds computed from them
-    are a little better than sampling really achieves (1 / W^2 is convex in W): the baseline is flattered.
+    The weights here are the expected ones, sqrt(beta / k) min(1, k / n^j). The bounds computed from them are a little
+    better than sampling really achieves (1 / W^2 is convex in W): the baseline is flattered.
 
     Args:
         problem: The problem.
@@ -39,7 +39,9 @@ def count_tasks_per_user(uniform_sampling: Allocation) -> int:
 
 
 def find_best_uniform_sampling(problem: TaskProblem) -> Allocation:
-    """Return uniform sampling with the k of the smallest total bound that was found. Reads the private graph.
+    """Return uniform sampling with the k of the smallest total bound that a search found.
+
+    Reads the private graph.
 
     All powers of 2, then a ternary narrowing around the best of them; every candidate k costs one pass over the
     pairs. A heuristic that favours the baseline: no proof that no other k is better.
@@ -47,13 +49,15 @@ def find_best_uniform_sampling(problem: TaskProblem) -> Allocation:
     largest_num_tasks = max(int(problem.graph.tasks_per_user.max()), 1)
     powers_of_two = (2**power for power in range(largest_num_tasks.bit_length()))
     max_tasks_grid = sorted({*powers_of_two, largest_num_tasks})
-    allocations = {max_tasks: allocate_uniform_sampling(problem, max_tasks) for max_tasks in max_tasks_grid}
+    allocation_by_k = {
+        max_tasks: allocate_uniform_sampling(problem, max_tasks) for max_tasks in max_tasks_grid
+    }
 
     def compute_total_bound(max_tasks: int) -> float:
         """Return the total bound of sampling ``max_tasks`` tasks; each allocation is computed once."""
-        if max_tasks not in allocations:
-            allocations[max_tasks] = allocate_uniform_sampling(problem, max_tasks)
-        return allocations[max_tasks].total_bound
+        if max_tasks not in allocation_by_k:
+            allocation_by_k[max_tasks] = allocate_uniform_sampling(problem, max_tasks)
+        return allocation_by_k[max_tasks].total_bound
 
     best_index = max_tasks_grid.index(min(max_tasks_grid, key=compute_total_bound))
     least_tasks = max_tasks_grid[max(best_index - 1, 0)]
@@ -65,7 +69,7 @@ def find_best_uniform_sampling(problem: TaskProblem) -> Allocation:
         else:
             least_tasks += third_gap
     best_max_tasks = min({*range(least_tasks, most_tasks + 1), *max_tasks_grid}, key=compute_total_bound)
-    return replace(allocations[best_max_tasks], reads_graph=True)
+    return replace(allocation_by_k[best_max_tasks], reads_graph=True)
 
 
 def draw_uniformly(graph: TaskGraph, max_tasks: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
@@ -121,7 +125,7 @@ def release_counts(
     truncation_share: float = 0.1,
     failure_probability: float = 0.01,
 ) -> PrivateCounts:
-    """Count at most k tasks of every user, add Gaussian noise, and bound by how much the counts may be off.
+    """Release noisy task sizes, from at most k tasks of every user, and a bound on how far off they may be.
 
     Counting at most k tasks bounds a user's L2 effect on the counts by sqrt(k), and biases them downward:
     task i misses d_i = n_i - counted_i users. Equation 18 needs n_i <= n_hat_i + s, so s must cover max_i d_i

@@ -50,7 +50,10 @@ def compute_logarithmic_inflation(num_users: int, constant: float = 1.0) -> floa
 
 
 def find_inflation_without_clipping(problem: TaskProblem, exponent: float, estimates: Sizes = None) -> float:
-    """Compute the smallest c for which no user is clipped. Reads the private graph."""
+    """Compute the smallest c at which no user exceeds the budget.
+
+    Reads the private graph.
+    """
     task_weights = compute_task_weights(problem, exponent, estimates=estimates)
     budget_uses = problem.graph.sum_by_user(task_weights**2)
     return float(budget_uses.max()) / problem.budget
@@ -199,7 +202,7 @@ class WeightRule:
 
 
 def compute_skew(allocation: Allocation) -> FloatArray:
-    """Compute the distance of each task's weighted loss from the plain one, which weighs its users equally.
+    """Compute how far each task's weighted loss is from the plain one, which weighs its users equally.
 
     The bounds count noise only. If users' weights within a task differ, the minimiser of the weighted loss is that of
     another mixture of users. This is a bias if heavy and light users answer differently, and none if the task's
@@ -289,7 +292,7 @@ class Bucket:
 
 
 def slice_by_size(allocation: Allocation, reference: Allocation, num_buckets: int = 5) -> tuple[Bucket, ...]:
-    """Slice the tasks into equally many per bucket, from the tail (smallest) to the head.
+    """Divide the tasks, sorted by size, into buckets of equally many tasks, smallest tasks first.
 
     Args:
         allocation: Weights on some tasks.

@@ -9,7 +9,11 @@ from dpcore.per_group.parameters import PerGroupParameters, Statistic
 
 
 def build_pairs(dataset: Dataset, parameters: PerGroupParameters) -> UserGroupPairs:
-    """Build the pairs for a problem, with the groups of the public list and, for a mean, with clamped values."""
+    """Build the pairs of user and group for a problem, with the groups of the public list if there is one.
+
+    For a mean with values beyond its range, the sums are of clamped values, unless the order of the values does not
+    fit the pairs.
+    """
     facet, values, listed_groups = dataset.pairs, dataset.values, parameters.listed_groups[0]
     assert facet is not None
     num_groups = None if listed_groups or parameters.num_groups is None else int(parameters.num_groups)

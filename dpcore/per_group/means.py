@@ -110,7 +110,10 @@ def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: in
 
 
 def compute_mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: int) -> FloatArray:
-    """Return the mean squared error of every group's mean, shape (num_entries,); undefined for groups without rows."""
+    """Return the mean squared error of every group's mean, shape (num_entries,).
+
+    For groups without rows the number means nothing; their weight in every objective is 0.
+    """
     m = compute_mean_moments(problem, max_groups, max_rows)
     lower, upper = problem.parameters.mean_range
     half_range, centred_means = (upper - lower) / 2.0, problem.centred_means
@@ -195,7 +198,9 @@ def find_useful_size(problem: PerGroupProblem, errors: FloatArray) -> float | No
 
 
 def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never) -> PairChoice:
-    """Return the best pair of bounds for means: of all pairs if they are few, else the best of a search.
+    """Return the best pair of bounds for means, or 0 and 0 if publishing the middle of the range is better.
+
+    All pairs are tried if they are few. Else it is the best of a search, without a certificate.
 
     Args:
         problem: The question; its statistic is a mean.

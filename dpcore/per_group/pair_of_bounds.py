@@ -136,7 +136,7 @@ def best_pair(
 
 
 def _guess_pair(problem: PerGroupProblem, sorted_pairs: SortedPairs) -> IntervalMinimum:
-    """Return the minimum over a sample of the groups, a pair near the best; the proof does not use it.
+    """Return the minimum of a quick search over a sample of the groups: a pair near the best, which no proof uses.
 
     Its L0 is 0 if the sample holds nothing, or if releasing nothing is best for the sample.
     """
@@ -177,7 +177,10 @@ class _Search:
         self.distinct_amounts = np.zeros(0) if is_integer else np.unique(passes.pairs.amounts)
 
     def begin(self) -> None:
-        """Add the whole range of L-infinity, as one interval or as three around the guess."""
+        """Add all L-infinity that are worth a look: of sums one interval, of integers 1 and an interval for the rest.
+
+        With a guess, integers are divided into three intervals around it.
+        """
         largest_amount = self.passes.largest_amount
         if not self.is_integer:
             if largest_amount > 0.0:
@@ -219,7 +222,11 @@ class _Search:
             heapq.heappush(self.heap, (interval_minimum.error_bound, low, high, interval_minimum))
 
     def split(self) -> None:
-        """Take the most promising interval: evaluate an L-infinity and bound the rest, or bound both of its halves."""
+        """Divide the open interval with the smallest lower bound in two, and evaluate an L-infinity between them.
+
+        A wide interval of integers is only halved once a pair is known. An interval that holds no new kink is settled
+        at its minimum.
+        """
         _, low, high, interval_minimum = heapq.heappop(self.heap)
         group_window = interval_minimum.group_window
         # Split a wide interval at its geometric mean, as ratios of L-infinity matter more than differences; a narrow
@@ -267,7 +274,7 @@ def search_pairs(
     step_ratio: float,
     should_stop: ShouldStop = never,
 ) -> tuple[dict[tuple[int, int], float], bool]:
-    """Return the errors of all pairs if they are few, else of a grid and of shrinking steps around its best pair.
+    """Return the errors of all pairs if they are few, else of a grid and of ever smaller steps from its best pair.
 
     Args:
         compute_error: The error of a pair (L0, L-infinity).

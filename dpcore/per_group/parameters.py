@@ -153,7 +153,13 @@ class PerGroupParameters(Parameters):
     """All groups, also those without rows, from a public list."""
     # Every release names its groups: they are published, and chosen from what is known, never off the data.
     groups: str | None = of_data.text(
-        None, "Public list of groups", max_length=group_list.MAX_CHARACTERS, shared="groups", **LIST_OPTIONS
+        None,
+        "Public list of groups",
+        placeholder="one name a line",
+        max_length=group_list.MAX_CHARACTERS,
+        width=200,
+        shared="groups",
+        **LIST_OPTIONS,
     )
     """One name a line, from what you know, not from data. Rows of other groups are left out before anything is
     bounded. Empty: public data name their groups; for private data the program asks for the list. A list of more than
@@ -170,11 +176,11 @@ class PerGroupParameters(Parameters):
     """Numbers or dates become groups by public edges, such as ``0 to 100 by 10``. A bin holds its left edge, and not
     its right one."""
     own_groups: int | None = of_data.number(
-        None, "Own groups", (1, MAX_SIZE), name="your own bound on groups", **OWN_BOUND_OPTIONS
+        None, "Your groups", (1, MAX_SIZE), name="your own bound on groups", **OWN_BOUND_OPTIONS
     )
     """Groups per user in the pair that you use today."""
     own_amount: float | None = of_data.number(
-        None, "Own amount", name="your own bound in each", **OWN_BOUND_OPTIONS
+        None, "Your amount", name="your own bound in each", **OWN_BOUND_OPTIONS
     )
     """Rows, or amount, per user and group."""
     selection: SelectionRule = public.choice(
@@ -216,7 +222,7 @@ class PerGroupParameters(Parameters):
     """The pre-threshold of PipelineDP and Google: groups of fewer users are never released. From what you know."""
 
     def _check_together(self, problems: Problems) -> None:
-        """Check the conditions on several settings at once: deltas, range, private groups, program and own pair."""
+        """Add problems of fields together: deltas, range, private groups, program, public list and own pair."""
         for name, delta in (("δ", self.delta), ("the δ for selecting groups", self.selection_delta)):
             if delta is not None:
                 problems.inside(0.0, 1.0, **{name: delta})
@@ -287,7 +293,7 @@ class PerGroupParameters(Parameters):
 
     @property
     def splits_means(self) -> bool:
-        """Return True if the program draws a mean's sum and its rows with a part of the budget each."""
+        """Return True if the program gives a mean's sum and its number of rows a part of the budget each."""
         return self.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
 
     @property

@@ -164,7 +164,10 @@ class Passes:
     def find_minimum(
         self, low: float, high: float, limit: float, group_window: tuple[int, int] | None = None
     ) -> IntervalMinimum:
-        """Return the smallest bound over the L0 of a window for L-infinity in [low, high], if it is below the limit."""
+        """Return the smallest lower bound of the error over a window of L0 and L-infinity in [low, high].
+
+        If none is below ``limit``, the result has the limit and an L0 of 0.
+        """
         first_l0, last_l0 = group_window or (1, self.most_groups)
         last_l0 = min(last_l0, self.most_groups)
         # From this L0 on the noise alone exceeds the limit.
@@ -227,9 +230,10 @@ class Passes:
         return error_bounds, best_amounts
 
     def _build_columns(self, low: float, high: float, num_entries: int) -> _Columns:
-        """Build the columns that a pass sums over the first entries of the pairs, those of its users.
+        """Build the columns that a pass sums, over the first ``num_entries`` entries of the sorted pairs.
 
-        They are those of one C, of an interval, or of an interval with amounts of any sign.
+        They are those of one C if low = high, else of an interval of C, with separate columns by sign if an amount is
+        negative.
         """
         amounts, signed_counts = self.pairs.amounts[:num_entries], self.pairs.signed_counts[:num_entries]
         if low == high:
@@ -256,7 +260,10 @@ class Passes:
         )
 
     def _sum_cut_amounts(self, max_amount: float, sign: float = 0.0) -> FloatArray:
-        """Return the sum that L-infinity cuts off each group's pairs: net if ``sign`` is 0, else of one sign."""
+        """Return the amount that L-infinity cuts off each group's pairs, shape (groups,).
+
+        It is net of signs if ``sign`` is 0; for 1 or -1 it is that of the pairs of this sign.
+        """
         indices = np.flatnonzero(self.pairs.amounts >= max_amount)
         counts = self.pairs.signed_counts[indices]
         counts = np.maximum(sign * counts, 0.0) if sign else counts
@@ -273,7 +280,7 @@ class Passes:
         return np.asarray(np.bincount(entry_groups, entry_values, self.num_groups), dtype=np.float64)
 
     def _compute_merged_sums(self, pass_columns: _Columns, num_ks: int) -> _Sums:
-        """Return the sums over all users with one of the given number of largest k."""
+        """Return the sums over all users whose number of groups k is among the ``num_ks`` largest."""
         linear_sums = np.zeros((len(pass_columns.linear_columns), 2, self.num_groups))
         num_square_groups = self.num_groups if self._is_explicit(pass_columns) else 1
         square_sums = np.zeros((len(pass_columns.square_columns), 2, num_square_groups))
@@ -295,7 +302,7 @@ class Passes:
         return _Sums(linear_sums, square_sums)
 
     def _is_explicit(self, pass_columns: _Columns) -> bool:
-        """Return True if every L0 and group is evaluated separately, as their sum over groups is not a parabola."""
+        """Return True if every L0 and group is evaluated separately: their sum over groups is no parabola in C."""
         return self.is_rooted or len(pass_columns.linear_columns) == 4
 
     def _compute_running_sums(self, pass_columns: _Columns, begin: int, end: int, carry: _Sums) -> _Sums:

@@ -161,7 +161,7 @@ class PrivatePairProblem:
 
     @cached_property
     def log_prior(self) -> FloatArray:
-        """Return the log weight of every pair, the largest 0."""
+        """Return the logarithm of every pair's public weight, at most 0, shape (c,)."""
         return np.asarray(-POWER * np.log(self._pair_norms.astype(np.float64)))
 
     def sum_kept_amounts(self, any_pairs: AnyPairs) -> npt.NDArray[np.object_]:
@@ -207,7 +207,10 @@ class PrivatePairProblem:
         return np.stack(kept_amounts, axis=-1)
 
     def _build_pair_table(self, any_pairs: AnyPairs) -> tuple[IntArray, IntArray, IntArray]:
-        """Return columns for pairs: groups of the user, whole amount up to the public maximum, number of such pairs."""
+        """Return three columns: groups of the user, whole amount up to the public maximum, number of such pairs.
+
+        Amounts of a sum are in units; negative ones count as 0.
+        """
         if isinstance(any_pairs, PairSizes):
             groups_of_user, pair_counts = any_pairs.groups, any_pairs.pairs
         else:
@@ -223,14 +226,20 @@ class PrivatePairProblem:
         return groups_of_user, whole_amounts, pair_counts
 
     def compute_distances(self, any_pairs: AnyPairs | None) -> list[int]:
-        """Return s of every pair in steps, the smaller the better; None means data without users. From private data."""
+        """Return the distance s of every pair in steps, the smaller the better.
+
+        From private data; None means data without users.
+        """
         kept_amounts = np.zeros(self._pair_norms.size, dtype=object)
         if any_pairs is not None:
             kept_amounts = self.sum_kept_amounts(any_pairs)
         return [int(distance) for distance in self.score_distances(kept_amounts)]
 
     def score_distances(self, kept_amounts: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return s of every pair in steps, the smaller the better, from the kept amounts K; both of shape (..., c)."""
+        """Return the distance s of every pair in steps from kept amounts K; both have shape (..., c).
+
+        The smaller s, the better the pair.
+        """
         pair_norms = self._pair_norms
         exact_unit, norm_price = Fraction(self.unit), Fraction(2.0 / self.epsilon)
         # These numbers are public, so their rounding does not affect the sensitivity.
@@ -260,7 +269,10 @@ class PrivatePairProblem:
         return distances
 
     def compute_scores(self, any_pairs: AnyPairs | None) -> list[int]:
-        """Return the scores of the exponential mechanism: -s, clipped at 2^61, plus public weights, in steps."""
+        """Return the scores of all pairs for the exponential mechanism.
+
+        They are -s in steps, clipped at 2^61, plus public weights.
+        """
         # This many steps correspond to a factor of e. Clipping a score does not increase its sensitivity.
         steps_per_e = 2.0 * self.sensitivity / self.epsilon
         return [
@@ -341,7 +353,7 @@ def choose_pair(
 
 
 def find_expected_excess(problem: PrivatePairProblem) -> float | None:
-    """Return the usual excess error of a private choice over the best pair, as a share; None if no better than a guess.
+    """Return by which share the error of a private choice usually exceeds that of the best pair, or None.
 
     Measured on 13 tables of at least 1,000 users, for epsilon of the release from 0.3 to 10 and of the choice from 0.05
     to 2: mean over draws, geometric mean over tables. If a few users hold nearly everything, the choice can be as bad

@@ -72,7 +72,10 @@ class PerGroupProblem:
 
     @cached_property
     def weights(self) -> FloatArray:
-        """Return each entry's weight, shape (num_entries,): of its RMSE if the objective is rooted, else of its MSE."""
+        """Return each entry's weight in the objective, shape (num_entries,).
+
+        It is that of all groups of the entry together: of their RMSE if the objective is rooted, else of their MSE.
+        """
         multiplicities = self.pairs.multiplicities
         return self.parameters.group_weights(self.totals, multiplicities) * multiplicities
 
@@ -86,12 +89,12 @@ class PerGroupProblem:
         return np.bincount(self.pairs.group_codes, pair_amounts, self.pairs.num_entries).astype(np.float64)
 
     def combine_errors(self, mean_squares: FloatArray) -> float:
-        """Return the objective at these mean squared errors of the groups, shape (num_entries,)."""
+        """Return the objective, one number, at these mean squared errors of the groups, shape (num_entries,)."""
         return self.parameters.combine_errors(mean_squares, self.weights)
 
     @cached_property
     def error_of_nothing(self) -> float:
-        """Return the error of publishing 0 for every group, or the middle of the range for a mean."""
+        """Return the objective if 0 is published for every group, or the middle of the range for a mean."""
         if self.parameters.statistic is Statistic.MEAN:
             return self.combine_errors(self.centred_means**2)
         return self.combine_errors(self.totals**2)

@@ -101,7 +101,7 @@ class Selection:
         self._rule_tables: dict[int, FloatArray] = {}
 
     def with_epsilon(self, epsilon: float) -> Selection:
-        """Return the problem with another epsilon and the same shares of selection and noise."""
+        """Return the same selection problem for another total epsilon, with the same shares for selection and noise."""
         parameters = replace(self.parameters, epsilon=epsilon)
         return Selection(PerGroupProblem(self.problem.pairs, parameters), self.pairs_by_group)
 
@@ -284,7 +284,10 @@ class _Search:
         self._evaluated_pairs: set[tuple[int, float]] = set()
 
     def evaluate(self, max_groups: int, max_amount: float) -> float:
-        """Return the error of a pair, moved into the range of bounds, and keep it if best; infinity if not new."""
+        """Return the error of a pair that is first moved into the range of bounds; infinity if it was evaluated before.
+
+        The pair is kept if its error is the smallest so far.
+        """
         if self.is_integer:
             max_amount = float(round(max_amount))
         max_groups = min(max(max_groups, 1), self.selection.max_groups_per_user)
@@ -299,7 +302,10 @@ class _Search:
         return error
 
     def begin(self, is_over: ShouldStop) -> None:
-        """Evaluate a grid and steps around its best point, while not over, then add the whole range as one box."""
+        """Evaluate a grid of pairs and steps from its best one, until ``is_over``; then add the whole range as one box.
+
+        If all amounts are 0, nothing is done.
+        """
         s = self.selection
         if s.largest_amount == 0.0:  # All amounts are 0, so all bounds are equally good.
             return
@@ -330,7 +336,10 @@ class _Search:
             heapq.heappush(self.heap, (error_bound, l0_range, amount_range))
 
     def split(self, tolerance: float) -> None:
-        """Halve the most promising box along the bound whose ends differ most in ratio; close a narrow one."""
+        """Take the box with the smallest lower bound and halve it along the bound whose ends differ most in ratio.
+
+        If it is too narrow for that, its larger pair is evaluated, and its lower bound is kept.
+        """
         error_bound, l0_range, amount_range = heapq.heappop(self.heap)
         (a, b), (c, d) = l0_range, amount_range
         amount_ratio = d / c if c > 0.0 else math.inf
@@ -371,7 +380,7 @@ class SelectedVector:
 
 
 def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) -> SelectedVector | None:
-    """Return the best of a grid of norms and of L0; every amount is kept, and only the selection uses a sample.
+    """Return the best bound on whole vectors of a grid of norms and L0, where only the selection uses a sample.
 
     Selection and sum are then independent, and the noise does not grow with the L0 of the selection. The mechanism adds
     noise to every possible group and publishes those that are selected.

@@ -97,11 +97,11 @@ class SummaryProblem:
         return bias_sum, variance_sum, noise_variance
 
     def compute_error(self, max_groups: int, max_amount: float) -> float:
-        """Return the objective under a pair of bounds; arguments as `compute_error_parts`."""
+        """Return the objective under a pair of bounds, as if every group had the same mixture of pairs."""
         return self.compute_error_parts(max_groups, max_amount)[0]
 
     def compute_error_parts(self, max_groups: int, max_amount: float) -> tuple[float, float, float]:
-        """Return the error and its sampling and noise parts, if every group has the same mixture of pairs.
+        """Return the objective and its sampling and noise parts, as if every group had the same mixture of pairs.
 
         Args:
             max_groups: L0, whole, at least 1.

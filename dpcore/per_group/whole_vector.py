@@ -170,7 +170,7 @@ class _Radial(_Vectors):
         return float(group_errors @ w), float(error_slopes @ w)
 
     def evaluate_with_slope(self, t: float, is_left: bool = False) -> tuple[float, float]:
-        """Return `evaluate_objective` at T, with the slope just to the right of it, or just to the left."""
+        """Return `evaluate_objective` at T: value, and slope just to the right of T or, for ``is_left``, left."""
         return self.evaluate_objective(*self.compute_bias_line(t, is_left), t)
 
 

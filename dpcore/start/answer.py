@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore import total
-from dpcore.answer import standard
 from dpcore.answer.against import BoundComparison
 from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, Answer, Number, RelativeError, build_error_parts
 from dpcore.answer.axes import CURVE_POINTS, sample_users
@@ -35,14 +34,12 @@ class Tradeoff:
         problem: The question.
         curve_errors: Over the bounds of the curves; ``bias`` is what is thrown away, in rows.
         best_choice: The bound with the smallest expected error.
-        near_optimal_range: Smallest and largest bound within 5 % of the best.
     """
 
     histogram: ContributionHistogram
     problem: total.TotalProblem
     curve_errors: total.TotalErrors
     best_choice: total.TotalChoice
-    near_optimal_range: tuple[float, float]
 
     def evaluate(self, bound: float) -> total.TotalErrors:
         """Compute the errors of the count at one bound, in rows."""
@@ -105,7 +102,6 @@ def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
         problem=problem,
         curve_errors=total.compute_errors(problem, curve_bounds),
         best_choice=best_choice,
-        near_optimal_range=total.find_near_optimal_bounds(problem),
     )
 
 
@@ -191,10 +187,6 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
         return answer
     rows_text = wording.counted(best_choice.max_total, "row")
     error_share = float(best_choice.errors.absolute_errors) / num_rows
-    low_text, high_text = map(wording.number, solution.near_optimal_range)
-    near_optimal_text = ""
-    if low_text != high_text:
-        near_optimal_text = f"{low_text} to {high_text} rows, within 5{wording.PERCENT}."
     bound_options: dict[str, str] = {"unit": "rows per user", "key": "max_contributions"}
     bound_number = Number("Sweet spot", rows_text, "per user", value=best_choice.max_total, **bound_options)
     error_text = wording.percent(error_share)
@@ -202,8 +194,8 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     errors_by_part = {BIAS: best_choice.errors.bias, NOISE: best_choice.errors.mean_noise}
     shares_by_part = {name: float(error) / num_rows for name, error in errors_by_part.items()}
     return replace(
-        answer, headline=standard.instruct_to_cap(rows_text), numbers=(bound_number, error_number),
-        near_optimal=near_optimal_text, error_parts=build_error_parts(shares_by_part, wording.percent),
+        answer, headline=f"For one count, keep at most {rows_text} per user.", numbers=(bound_number, error_number),
+        error_parts=build_error_parts(shares_by_part, wording.percent),
         relative_error=RelativeError(error_share, "the count"),
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ from pages.shared.render.question_page import Page
 from pages.shared.screen import layout
 from pages.shared.session import session
 
-TO_WEIGHTS = "Weights vs. caps: v(h) and v′(h) of these data"
+TO_WEIGHTS = "Weights vs. caps: v(h), v′(h)"
 
 
 class MeanPage(Page):

@@ -17,6 +17,11 @@ from pages.shared.render import question_page
 from pages.shared.screen import layout
 from pages.shared.session import session
 
+ASK_GROUPS = (
+    "**Which groups do you release?** Paste their names, from what you know, not from these data; or enter their "
+    "number under *More settings*. Until then the answer is for the groups in the data."
+)
+
 
 def list_statistics(dataset: Dataset) -> list[Statistic]:
     """Return the statistics that can be computed from the data."""
@@ -49,13 +54,14 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
         and state.get(make_key("proposed"))
     ):
         state[make_key("lower")], state[make_key("upper")] = state[make_key("proposed")]
-    # The number of groups must not be read off private data, so that the page asks for it at once.
-    if "num_groups" not in unused_fields and any(
-        (state[make_key(name)] or "").strip() for name in ("groups", "edges")
-    ):
+    # Groups must not be read off private data, so that the page asks for them at once.
+    asks_groups = dataset.is_private and not is_mean and "groups" not in unused_fields
+    has_list = any((state[make_key(name)] or "").strip() for name in ("groups", "edges"))
+    if has_list and "num_groups" not in unused_fields:
         unused_fields.append("num_groups")  # The list says how many they are.
-    asks_num_groups = dataset.is_private and not is_mean and "num_groups" not in unused_fields
-    line_fields = ("lower", "upper") if is_mean else ("num_groups",) if asks_num_groups else ("program",)
+    # A distribution of pairs has no names to compare a list with.
+    groups_field = "num_groups" if dataset.pairs is None else "groups"
+    line_fields = ("lower", "upper") if is_mean else (groups_field,) if asks_groups else ("program",)
 
     def draw_fields(*names: str) -> None:
         """Draw the fields of these names, but for unused ones."""
@@ -74,6 +80,8 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
         other_names = "groups", "edges", "num_groups", "mechanism", "delta", "program", "neighbours"
         draw_fields(*(name for name in other_names if name not in line_fields))
     with slots.notes:
+        if asks_groups and not has_list and state[make_key("num_groups")] is None:
+            st.markdown(ASK_GROUPS)
         if "floor" not in unused_fields:
             is_for_large_groups = state[make_key("objective")] is Objective.LARGE_GROUPS
             start_text = "Groups are large from" if is_for_large_groups else "Errors are divided by at least"

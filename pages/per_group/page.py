@@ -66,6 +66,6 @@ PerGroupPage(
     QUESTION,
     solve_beside_page,
     build_answer,
-    needs=Needs(lambda data: data.pairs is None and data.pair_sizes is None, "", "Bring groups"),
+    needs=Needs(lambda data: data.pairs is None and data.pair_sizes is None, "", "Upload groups"),
     has_axis_controls=False,
 ).show()

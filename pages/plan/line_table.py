@@ -16,6 +16,7 @@ from dpcore.plan.parameters import Line, LineStatistic, list_missing_lines
 from dpcore.plan.solution import PlanSolution
 from pages.plan.question import QUESTION
 from pages.shared.fields import fields
+from pages.shared.session import session
 
 _FILES = Path(__file__).parent
 _mount_table = st.components.v2.component(
@@ -24,8 +25,14 @@ _mount_table = st.components.v2.component(
     js=(_FILES / "line_table.js").read_text(encoding="utf-8"),
 )
 _KEY = "plan_table"
+EMPTY = (
+    "### The plan is empty\n\nAdd every statistic that you will release. The plan then gives each one its share of ε, "
+    "its bound and its error."
+)
 EXAMPLE = "users", "rows"
 """Lines that need no more than rows per user."""
+LABELS = {"users": "number of users", "rows": "number of rows"}
+"""What is added, by lines whose text says too little."""
 
 
 def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
@@ -40,23 +47,18 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
         if solution is not None and (missed_text := words.describe_all_missed(solution)):
             st.markdown(missed_text)
     else:
-        st.markdown("**The plan is empty.** Add each statistic that you will release; they share one ε.")
-        needs = ["A sum, a mean or a quantile needs data with values."] * (dataset.values is None)
-        needs += ["Statistics per group need data with groups."] * (dataset.pairs is None)
-        if needs:
-            st.caption(" ".join(needs))
+        st.markdown(EMPTY)
         if set(EXAMPLE) <= set(list_offered(dataset)):
-            fields.button(
-                "Example: users and rows",
-                "plan_example",
-                "add",
-                add_lines,
-                EXAMPLE,
-                is_main=True,
-            )
+            label = "Start with an example: how many users, how many rows"
+            fields.button(label, "plan_example", "play_arrow", add_lines, EXAMPLE, is_main=True)
     _draw_buttons(
         list_missing_lines(lines_text, list_offered(dataset)), has_values=dataset.values is not None
     )
+    needs = ["a sum, a mean or a quantile needs data with values"] * (dataset.values is None)
+    needs += ["statistics per group need data with groups"] * (dataset.pairs is None)
+    if needs and not labels_and_targets:
+        st.caption(f"{wording.capital('; '.join(needs))}.")
+        session.draw_data_link("Upload data")
 
 
 def list_offered(dataset: Dataset) -> list[str]:
@@ -84,7 +86,10 @@ def _draw_buttons(line_texts: Sequence[str], has_values: bool) -> None:
     """Draw a button per line that can be added, and a form for any quantile if there are values."""
     with st.container(horizontal=True, key="plan_add"):
         for line_text in line_texts:
-            button_key, button_label = f"plan_add_{line_text.replace(' ', '_')}", f"Add {line_text}"
+            button_key, button_label = (
+                f"plan_add_{line_text.replace(' ', '_')}",
+                f"Add {LABELS.get(line_text, line_text)}",
+            )
             fields.button(button_label, button_key, "add", add_lines, [line_text])
         if has_values:
             with st.popover("Add a quantile", icon=":material/add:", key="plan_quantile_form"):

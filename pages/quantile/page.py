@@ -128,6 +128,6 @@ QuantilePage(
     solve,
     build_answer,
     needs=Needs(
-        lambda data: data.values is None, "values, one per row", "Bring data with values", words.write_detail
+        lambda data: data.values is None, "values, one per row", "Upload data with values", words.write_detail
     ),
 ).show()

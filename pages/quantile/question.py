@@ -32,7 +32,8 @@ QUESTION = Question(
     icon=":material/align_horizontal_center:",
     url_path="quantile",
     group="Choose a bound",
-    lead="You release quantiles with user-level differential privacy. **How many rows may one user count for?**",
+    lead="You release a median or another quantile with user-level differential privacy. **How many rows may one user "
+    "contribute?**",
     chooses_bound=True,
     sentence="I release a median or other quantiles: how should I weight users' values?",
     release_phrase="A quantile or median",

@@ -62,7 +62,7 @@ def ask_questions() -> None:
         options |= {"placeholder": "Choose", "width": fields.scale_width(300)}
         page = find_page(st.selectbox("3. Which?", phrases, None, key=release_key, **options))
         if page is None:
-            session.draw_data_link("Bring data")
+            session.draw_data_link("Upload data")
         else:
             st.page_link(page.path, label=f"Go to {page.title}", icon=page.icon)
 

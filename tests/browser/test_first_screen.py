@@ -93,7 +93,7 @@ WITHOUT_FIGURE = ("Budget plan", "Release sheet")
 
 def fill_plan(page: Page) -> None:
     """Add to an empty plan what any data have."""
-    for name in ("Add users", "Add rows"):
+    for name in ("Add number of users", "Add number of rows"):
         press(page.get_by_role("button", name=name, exact=True))
 
 

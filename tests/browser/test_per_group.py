@@ -21,8 +21,8 @@ def both_bounds_are_dragged(page: Page, l0: int, linf: int) -> None:
     figure = page.locator(".st-key-per_group_error")
     handle, locator = figure.get_by_role("slider"), figure.locator(".sweetspot-seen")
     own = (
-        page.get_by_role("spinbutton", name="Own groups"),
-        page.get_by_role("spinbutton", name="Own amount"),
+        page.get_by_role("spinbutton", name="Your groups"),
+        page.get_by_role("spinbutton", name="Your amount"),
     )
     expect(handle).to_have_attribute("aria-valuetext", f"Groups {l0}, Rows {linf} in each")
     box = handle.bounding_box()

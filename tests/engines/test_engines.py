@@ -18,6 +18,7 @@ from dpcore import counting
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
+from dpcore.counting import __main__ as counting_command
 from dpcore.counting import facets
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.value_bins import ValueBins
@@ -299,6 +300,23 @@ def test_the_shell_counts_in_postgresql(postgres, events, tmp_path):
     people = Counter(p.strip() for p in events.column("customer").to_pylist() if p is not None and p.strip())
     opened = counting.count(source, source.roles, Disclosure.PRIVATE).dataset
     assert opened.histogram == ContributionHistogram.from_counts(list(people.values()))
+
+
+def test_the_documented_commands_count_in_postgresql(postgres, tmp_path, monkeypatch):
+    import psycopg
+
+    view = "CREATE SCHEMA sales; CREATE VIEW sales.orders AS SELECT customer AS customer_id, amount FROM logs.events"
+    with psycopg.connect(dbname="postgres", autocommit=True) as connection:
+        connection.execute(view)
+    text = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^sweet-spot count (.*postgres://.*)$", text, re.MULTILINE)
+    assert len(commands) == 2
+    monkeypatch.chdir(tmp_path)
+    for command in commands:
+        words = [postgres[0] if word.startswith("postgres://") else word for word in command.split()]
+        assert counting_command.main(words) == 0
+    assert (tmp_path / "histogram.csv").read_text().startswith("size,users,label\n")
+    assert (tmp_path / "values.json").stat().st_size > 10_000
 
 
 def test_a_query_ends_with_the_program_that_was_killed(postgres):

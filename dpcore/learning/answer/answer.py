@@ -27,12 +27,12 @@ from dpcore.report.content import list_public_inputs, write_columns
 
 
 def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show how the bias and the privacy noise are bounded, with the formulae."""
+    """Yield a note with the formulae by which the bias and the privacy noise are bounded."""
     yield section.Note(words.describe_formulae(answer.parameters))
 
 
 def show_bias_bounds(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show all bounds on the bias in a table, those that are sharper than the paper's included."""
+    """Yield a table of all bounds on the bias, ours and the paper's, each with the best cap under it."""
     yield (
         "Always **worst case ≤ share of rows cut ≤ log form**; the forms with Var(H) can be larger or smaller. The "
         "share of rows cut beats Corollary 1 everywhere and needs nothing more."
@@ -55,7 +55,7 @@ SECTIONS: section.Sections = {
 
 
 def build_setting(dataset: Dataset, parameters: LearningParameters) -> ReleaseSetting:
-    """Build the setting of the release, by which other answers know it."""
+    """Build the `ReleaseSetting` of a private model at this epsilon; the dataset is not used."""
     return ReleaseSetting(Quantity.MODEL, parameters.epsilon, NEIGHBOURS)
 
 

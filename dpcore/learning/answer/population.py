@@ -85,7 +85,10 @@ def solve(parameters: LearningParameters) -> PopulationSolution:
 
 
 def list_mass_columns(alpha: float) -> dict[str, FloatArray]:
-    """List the mass of uncapped users over tau_0, for the chosen alpha and each of `FAMILY_ALPHAS`, as columns."""
+    """Compute the mass of uncapped users over tau_0, for this alpha and each of `FAMILY_ALPHAS`.
+
+    The result is a dict of arrays by column name; ``tau_0`` and the share of rows kept are among them.
+    """
     power_law = PowerLaw(alpha)
     # The heaviest users' shares, where the mass jumps, are among the points.
     user_numbers = np.arange(1.0, 31.0)
@@ -104,7 +107,7 @@ def list_mass_columns(alpha: float) -> dict[str, FloatArray]:
 
 
 def list_simulated_columns(solution: PopulationSolution, samples: Draws) -> dict[str, FloatArray]:
-    """List the averages over the simulated samples at each tau_0, as columns."""
+    """Compute averages over the simulated samples at each tau_0: a dict of arrays by column name."""
     problem = solution.parameters.population_problem(solution.parameters.population_rows)
     error_parts = population.compute_simulated_error_parts(problem, samples)
     return {
@@ -157,7 +160,10 @@ def list_family_rows(solution: PopulationSolution) -> list[dict[str, str]]:
 def list_cost_columns(
     cost: population.CostOfPrivacy, parameters: LearningParameters
 ) -> dict[str, FloatArray]:
-    """List the smallest bias plus privacy noise at each n, with its parts, its tau_0 and its floor, as columns."""
+    """Compute the smallest bias plus privacy noise at each n, with parts, tau_0 and floor.
+
+    The result is a dict of arrays by column name.
+    """
     row_counts = np.array(cost.rows_per_sample, dtype=np.float64)
     vc_log_terms = parameters.vc_dimension * np.log(row_counts / parameters.failure_probability)
     attributes_by_column = {
@@ -180,13 +186,13 @@ def list_cost_columns(
 
 
 def is_floor_zero(cost: population.CostOfPrivacy, parameters: LearningParameters) -> bool:
-    """Return True if the smallest sum tends to 0 as rows are added, because users are alike."""
+    """Return True if the smallest sum tends to 0 as rows are added: no bias, and ever smaller tau_0 are better."""
     smallest_fraction = parameters.population_problem(None).smallest_fraction
     return cost.limit_choice.twice_bias == 0.0 and has_no_best(cost.limit_choice, smallest_fraction)
 
 
 def describe_cost(cost: population.CostOfPrivacy, parameters: LearningParameters) -> str:
-    """Describe how the smallest sum moves as rows are added, and why it flattens or vanishes; or that none is known."""
+    """Describe how the smallest sum falls as n grows, and its limit; or that the search was stopped at once."""
     if not cost.best_choices:
         return "Stopped before the first n was done."
     first_choice, last_choice, n = cost.best_choices[0], cost.best_choices[-1], cost.rows_per_sample
@@ -336,7 +342,7 @@ def _build_simulated_points(columns: Mapping[str, npt.ArrayLike], column_name: s
 
 
 def show_mass(answer: Answer, dataset: Dataset) -> Parts:
-    """Show figure 2: which share of the rows users below each bound hold, for the entered alpha."""
+    """Yield figure 2 for the entered alpha: which share of the rows users below each bound hold."""
     yield (
         "Solid: the share of all rows from users below the bound (the paper's figure 2). Dashed: the share kept, "
         "$\\sum_j \\min(p_j, \\tau_0)$, to which $n_\\tau/n$ tends."
@@ -347,7 +353,7 @@ def show_mass(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
-    """Show figure 3: bias, noise and users capped over the bound, with simulated samples if they are drawn."""
+    """Yield figure 3, bias, noise and users capped over the bound, with a search that simulates samples."""
     parameters: LearningParameters = answer.parameters
     yield (
         f"Over the bound as a share τ₀ of n rows, with *{parameters.population_bias.title}*. The lines are exact; the "
@@ -392,7 +398,7 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def show_cost_over_rows(answer: Answer, dataset: Dataset) -> Parts:
-    """Offer the search for the cost of privacy over n, and show what it has found, if anything."""
+    """Yield the search for the cost of privacy over n and, once it has a result, its sentence and its figure."""
     parameters: LearningParameters = answer.parameters.cost_parameters
     yield "The smallest sum of bias and privacy noise, as rows become plentiful: it does not fall to zero."
     yield Fields(("alpha",))

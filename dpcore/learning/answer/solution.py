@@ -98,7 +98,7 @@ NOT_COMPARED = NOT_ABOUT_DATA
 
 
 def against_epsilon(dataset: Dataset, parameters: LearningParameters) -> BoundComparison:
-    """Compute the best cap and its bound on the excess risk at any epsilon."""
+    """Build the comparison over epsilon: functions for the best cap, and for the excess risk at caps."""
     problem, histogram = parameters.problem(dataset.histogram), dataset.histogram
 
     def find_best_bound(epsilon: float) -> tuple[float, float]:
@@ -132,7 +132,7 @@ NUMBER_HELPS = {
 
 
 def list_parts(cap_or_parts: LearningCap | ErrorParts) -> dict[str, float]:
-    """Return the parts of the excess risk by name, the bias counted twice; they add up to it."""
+    """Return the three parts of the excess risk as numbers by name; the bias is counted twice."""
     return {name: float(getattr(cap_or_parts, field_name)) for field_name, name in PART_NAMES.items()}
 
 
@@ -211,7 +211,10 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
 
 
 def _list_hidden_bounds(solution: LearningSolution, used_term: BiasTerm) -> tuple[str, ...]:
-    """List the names of the paper's bounds on the bias, without the used one and the least one at the best cap."""
+    """List the curve names of the paper's bounds that are hidden at first.
+
+    These are all but the bound in use and the one that is smallest at the best cap.
+    """
     biases_by_term = optimal_cap.compute_bias_terms(solution.problem, solution.best_choice.fraction)
     least_term = min(PAPER_BOUNDS, key=lambda term: float(biases_by_term[term]))
     return tuple(name for term, (name, _) in PAPER_BOUNDS.items() if term not in (least_term, used_term))
@@ -247,21 +250,24 @@ def _build_axes(solution: LearningSolution, cap_unit: CapUnit) -> tuple[Axis, Ax
 
 
 def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
-    """Build the best cap, the bound on the excess risk there, and the parts of that bound."""
+    """Build the numbers of the answer: best cap, excess risk there, tau_0, and the three parts of that risk."""
     best_choice, total = solution.best_choice, solution.best_choice.total
-    parts = list_parts(best_choice)
-    share_texts = {name: wording.percent(part / total) if total > 0.0 else "" for name, part in parts.items()}
+    values_by_part = list_parts(best_choice)
+    share_text_by_part = {
+        name: wording.percent(part_value / total) if total > 0.0 else ""
+        for name, part_value in values_by_part.items()
+    }
     cap, key = best_choice.max_contributions, "max_contributions"
     part_numbers = [
         Number(
             part_name,
             wording.number(part_value),
-            share_texts[part_name] and f"{share_texts[part_name]} of it",
+            share_text_by_part[part_name] and f"{share_text_by_part[part_name]} of it",
             NUMBER_HELPS[key],
             part_value,
             key=key,
         )
-        for (part_name, part_value), key in zip(parts.items(), PART_COLUMNS.values(), strict=True)
+        for (part_name, part_value), key in zip(values_by_part.items(), PART_COLUMNS.values(), strict=True)
     ]
     fraction, bound_help = best_choice.fraction, NUMBER_HELPS["bound"]
     return (
@@ -318,7 +324,11 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
 
 
 def write_detail(solution: LearningSolution, dataset: Dataset) -> str:
-    """Write the sentences that qualify the headline; empty if there are none."""
+    """Write the sentences that qualify the headline; empty if none applies.
+
+    They say that the excess risk is at least 1, that users are taken to be alike, or that the bound leaks private
+    data.
+    """
     best_choice, problem = solution.best_choice, solution.problem
     least_epsilon = find_least_epsilon(solution)
     remedy = (
@@ -380,7 +390,7 @@ def describe_formulae(parameters: LearningParameters) -> str:
 def list_bias_bound_rows(
     solution: LearningSolution, choices_by_term: Mapping[BiasTerm, LearningCap], own_bound: int | None
 ) -> list[dict[str, str]]:
-    """List all bounds on the bias for a table, one entry per bound, each twice as in theorem 1."""
+    """List the rows of a table of all bounds on the bias, one row per bound, with each bound taken twice."""
     fractions_by_column = {"Twice, at the best bound": solution.best_choice.fraction}
     if own_bound is not None:
         fractions_by_column["Twice, at your own bound"] = solution.convert_to_fraction(own_bound)
@@ -398,7 +408,7 @@ def list_bias_bound_rows(
             "Way": term.way_numerals,
             "Bound": term.title,
             "Needs": term.needs_text,
-            **{column: format_twice(biases[term]) for column, biases in biases_by_column.items()},
+            **{column: format_twice(bias_by_term[term]) for column, bias_by_term in biases_by_column.items()},
             "Best bound under it": wording.counted(round(best_choice.cap), "row"),
             "Its excess risk": wording.number(best_choice.total),
             "Formula": f"${term.formula}$",
@@ -408,7 +418,7 @@ def list_bias_bound_rows(
 
 
 def write_methods(solution: LearningSolution, dataset: Dataset, parameters: LearningParameters) -> Methods:
-    """Write the best cap; the bound on the excess risk that it minimises promises no accuracy, and is not stated."""
+    """Write the methods text: guarantee, rows per user and rule of choice; the excess risk itself is not stated."""
     cap_text = wording.counted(solution.best_choice.max_contributions, "row")
     finite_sample_text = wording.entered(parameters.finite_sample_constant)
     failure_text = wording.entered(parameters.failure_probability)

@@ -16,7 +16,7 @@ from dpcore import mean
 from dpcore.answer import section, standard
 from dpcore.answer.answer import Answer, ReleaseSetting, add_choice
 from dpcore.answer.axes import OutsideCounts
-from dpcore.answer.methods import Methods, cite_noise, write_guarantee
+from dpcore.answer.methods import Methods
 from dpcore.answer.plot import Plot
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import (
@@ -34,21 +34,9 @@ from dpcore.common.programs import choose_library
 from dpcore.data import binned_values
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
-from dpcore.mean.answer import plots, users
-from dpcore.mean.answer.plots import find_alternative, measure_relative_error
+from dpcore.mean.answer import plots, users, words
 from dpcore.mean.answer.ranges import NO_VALUES, show_ranges
-from dpcore.mean.answer.solution import (
-    MEAN_OVER_USERS,
-    MeanSolution,
-    build_facts,
-    build_numbers,
-    describe_near_optimal,
-    describe_shifts,
-    list_error_parts,
-    solve,
-    warn_of_leaks,
-    write_detail,
-)
+from dpcore.mean.answer.solution import MeanSolution, solve
 from dpcore.mean.parameters import Clamp, MeanParameters, VarianceSource, assumptions
 from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
 from dpcore.mean.table_values import ValueSummary
@@ -60,7 +48,7 @@ PLAIN = mean.Growth()
 
 
 def solve_beside_page(dataset: Dataset, parameters: MeanParameters) -> section.Solver:
-    """Find the `MeanSolution`, without an own bound; the summary of the values is computed once for all epsilon."""
+    """Find the `MeanSolution`, without an own bound, in cached steps; values are summarised once for all epsilon."""
     value_summary = None
     if dataset.values is not None:
         summary_arguments = dataset, parameters.lower, parameters.upper
@@ -70,7 +58,7 @@ def solve_beside_page(dataset: Dataset, parameters: MeanParameters) -> section.S
 
 
 def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Name the quantities that the answer is computed with, and where they come from."""
+    """Yield a note with B, σ² and ρ as the answer uses them, and with the number of values outside the range."""
     parameters = answer.parameters
     problem = answer.solution.problem
     clamped_values = answer.solution.clamped_values
@@ -90,17 +78,17 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the plot of the weight of one row over the number of rows of its user."""
+    """Yield the plot of the weight of one row over the number of rows of its user."""
     yield section.Figures((answer.plots["mean-weights"](),), controlled_axes="y", axes_with_main_limits="x")
 
 
 def show_hidden(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show how bounding shifts the mean of the values, which independent rows hide; without values, what is missing."""
+    """Yield how bounding shifts the mean of the values, in sentences and a plot; without values, what is missing."""
     value_summary = answer.solution.value_summary
     if value_summary is None:
         yield NO_VALUES
         return
-    yield "\n".join(f"- {sentence}" for sentence in describe_shifts(answer.solution, value_summary))
+    yield "\n".join(f"- {sentence}" for sentence in words.describe_shifts(answer.solution, value_summary))
     yield section.Figures((answer.plots["mean-shift"](),), controlled_axes="y", axes_with_main_limits="x")
     yield section.Label()
 
@@ -169,11 +157,11 @@ def build_answer(
 
     answer = Answer(
         headline=standard.instruct_to_cap(wording.counted(cap, "row")),
-        detail=write_detail(mean_solution, dataset, parameters),
-        numbers=build_numbers(mean_solution),
+        detail=words.write_detail(mean_solution, dataset, parameters),
+        numbers=words.build_numbers(mean_solution),
         assumptions=assumptions(mean_solution.problem),
         disclosure=dataset.provenance,
-        facts=build_facts(mean_solution, dataset, parameters),
+        facts=words.build_facts(mean_solution, dataset, parameters),
         proofs=(
             ("Bound", cap_choice.certificate, cap_choice.stop_reason),
             ("Smooth weights", smooth_choice.certificate, smooth_choice.stop_reason),
@@ -182,13 +170,13 @@ def build_answer(
             lambda: write_mean_forms(mean_solution, dataset, parameters),
             choose_library(parameters.program, parameters.mechanism),
         ),
-        near_optimal=describe_near_optimal(mean_solution),
-        error_parts=list_error_parts(mean_solution),
-        alternative=find_alternative(mean_solution),
+        near_optimal=words.describe_near_optimal(mean_solution),
+        error_parts=words.list_error_parts(mean_solution),
+        alternative=words.find_alternative(mean_solution),
         parameters=parameters,
         solution=mean_solution,
         plots=plots_by_name,
-        make_methods=lambda: write_methods(mean_solution, dataset, parameters),
+        make_methods=lambda: words.write_methods(mean_solution, dataset, parameters),
         files={
             "mean_weights.csv": lambda: write_weights_csv(
                 mean_solution.problem, smooth_choice.threshold, cap, dataset.provenance
@@ -201,7 +189,7 @@ def build_answer(
         answer = _clamp_users(answer, mean_solution, users_solution, dataset)
     answer = replace(answer, assumptions=(*answer.assumptions, *binned_values.list_assumptions(dataset)))
     numbers = list(answer.numbers)
-    relative_error = measure_relative_error(dataset, mean_solution, numbers[1].value or 0.0, parameters)
+    relative_error = words.measure_relative_error(dataset, mean_solution, numbers[1].value or 0.0, parameters)
     numbers[1] = replace(numbers[1], note=f"({relative_error.text})")  # The error of the best bound.
     answer = replace(answer, relative_error=relative_error, numbers=tuple(numbers))
     return add_choice(
@@ -221,7 +209,7 @@ def _clamp_users(
     """Return the answer for clamped rows with headline, numbers, facts and plots of clamped users instead."""
     parameters, problem, smooth_choice = answer.parameters, solution.problem, solution.smooth_choice
     own_bound, error_key = parameters.own_bound, solution.error_name.replace(" ", "_")
-    leak_sentences = warn_of_leaks(solution, dataset, parameters)
+    leak_sentences = words.warn_of_leaks(solution, dataset, parameters)
     model_assumptions = () if users_solution.user_model is None else (MODEL_ASSUMED,)
 
     def plot_errors() -> Plot:
@@ -230,7 +218,7 @@ def _clamp_users(
 
     def make_methods() -> Methods:
         """Write the methods section of clamped users."""
-        methods = write_methods(solution, dataset, parameters)
+        methods = words.write_methods(solution, dataset, parameters)
         return users.write_user_methods(methods, users_solution, problem, parameters)
 
     return replace(
@@ -271,7 +259,7 @@ def _write_user_forms(
 
 
 def _describe_release(solution: MeanSolution, clamp: Clamp) -> dict[str, str]:
-    """Return the fields of the choice file on the release and its errors."""
+    """Return the JSON entries on the release and its errors: neighbours, mechanism, kind of error, source."""
     problem = solution.problem
     entries = {"neighbours": solution.neighbours.value, "mechanism": problem.noise.kind.value}
     entries["errors_are"] = "exact before a mean outside the range is moved into it, an upper bound after"
@@ -293,7 +281,7 @@ def _describe_release(solution: MeanSolution, clamp: Clamp) -> dict[str, str]:
 def _describe_values(
     solution: MeanSolution, dataset: Dataset, parameters: MeanParameters
 ) -> dict[str, object]:
-    """Return the variance, and the user share if one is assumed, for the choice file, each with its label."""
+    """Return the JSON entries on the variance, and on the user share if one is assumed, each with its label."""
     problem, variance_source = solution.problem, parameters.variance_source
     has_values = dataset.values is not None
     if not has_values and variance_source is VarianceSource.FROM_VALUES:
@@ -403,51 +391,6 @@ def write_user_weights_csv(
 # --- What a person takes away -----------------------------------------------------------------------------------------
 
 
-def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Methods:
-    """Write the sentences of a methods section: guarantee, best cap, released sums and expected error."""
-    range_text = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
-    problem = solution.problem
-    sum_phrase, approximation_phrase = "the mean of the kept values [@epasto2020, section 3].", ""
-    if isinstance(problem, PrivateCountsProblem):
-        approximation_phrase = " (by the delta method)"
-        sum_phrase = "the sums of the kept values' distances from both ends of that interval."
-        if problem.released_sums is not ReleasedSums.PAIR:
-            sum_phrase = "the sum of the kept values around the middle of that interval, and to their number."
-    noise_phrase = cite_noise(problem.noise.kind.value, problem.program)
-    release_sentence = (
-        f"Values were clamped to {range_text}, which is treated as public, and {noise_phrase} was added"
-    )
-    release_sentence += f" to {sum_phrase} A mean outside that interval was moved to its nearer end."
-    cap_choice = solution.cap_choice
-    at_most_text = "" if solution.has_private_counts else "at most "
-    cap, error_text = cap_choice.max_contributions, wording.number(cap_choice.standard_error)
-    rows_text, was_or_were = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
-    error_name = "error, as root mean square," if solution.is_about_table else "standard error"
-    budget_arguments = parameters.epsilon, solution.neighbours, parameters.delta or 0.0
-    return Methods(
-        guarantee_text=write_guarantee("The mean was released", *budget_arguments),
-        procedure=f"At most {rows_text} per user, drawn at random, {was_or_were} kept. {release_sentence} The "
-        f"expected {error_name} of the released mean is {at_most_text}{error_text} in the unit of the values, noise "
-        f"included{approximation_phrase}.",
-        public_procedure=f"At most a fixed number of rows per user, drawn at random, were kept. {release_sentence}",
-        disclosure=dataset.provenance,
-        rule_sentence="The bound on rows per user minimises the expected squared error of the released mean"
-        f"{_describe_rule(solution)}.",
-    )
-
-
-def _describe_rule(solution: MeanSolution) -> str:
-    """Describe the target of the error, and the assumptions about users, as the end of a sentence."""
-    problem, table_phrase = solution.problem, " about the mean of the rows at hand"
-    if problem.table_values is not None:
-        return f"{table_phrase} before clamping, computed from the values"
-    rho_phrase = f" if a share of {wording.number(problem.user_share, 2)} of the variance lies between users"
-    if not solution.is_about_table:
-        return rho_phrase if problem.user_share else " for rows that are independent draws"
-    condition_phrase = " if numbers of rows say nothing about the values"
-    return f"{table_phrase}{condition_phrase}{f' and{rho_phrase}' if problem.user_share else ''}"
-
-
 def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Forms:
     """Write programs for the best cap, the best smooth weights, and the mean over users (a bound of 1 row)."""
     threshold = solution.smooth_choice.threshold
@@ -459,7 +402,7 @@ def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanP
         parameters,
         mean.growth(solution.problem, threshold),
         # A user weighs min(1, s) = 1 then, and each of their rows 1 / s.
-        [(MEAN_OVER_USERS, Quantity.MEAN, {"threshold": 1.0})],
+        [(words.MEAN_OVER_USERS, Quantity.MEAN, {"threshold": 1.0})],
     )
     assert code_choice is not None  # The range is not empty, and every bound is at least one row.
     return code_choice.forms

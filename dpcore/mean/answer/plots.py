@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore import mean
-from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING, Alternative, RelativeError
+from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING
 from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, choose_bound_limits, choose_curve_bounds
 from dpcore.answer.limits import fit_limits
 from dpcore.answer.plot import Axis, Band, Curve, Item, Mark, Plot, Scale, Style, Toggle, linear_axis
@@ -36,7 +36,7 @@ WEIGHTS_GAIN = 0.02
 
 
 def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None) -> Plot:
-    """Plot the error against the bound, of both methods, that of bounded rows with its parts: the main figure."""
+    """Plot the main figure: the error against the bound, of bounded rows with its parts, and of smooth weights."""
     bounds, problem, error_name = solution.bounds, solution.problem, solution.error_name
     cap_choice, smooth_choice = solution.cap_choice, solution.smooth_choice
     has_table_values, split_curves = problem.table_values is not None, []
@@ -265,7 +265,7 @@ def is_usable(problem: ValueRangeProblem, range_choice: RangeChoice) -> bool:
 
 
 def round_outward(range_choice: RangeChoice) -> tuple[float, float]:
-    """Return the range with ends rounded outward, to a hundredth of its width or somewhat more."""
+    """Return L and U of the range, rounded outward by at most a hundredth of its width."""
     step = 10.0 ** math.floor(math.log10(range_choice.upper - range_choice.lower) - 2.0)
     lower, upper = math.floor(range_choice.lower / step) * step, math.ceil(range_choice.upper / step) * step
     # A multiple of 0.01 has digits behind the second only by rounding.
@@ -298,7 +298,7 @@ def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
 
 
 def _choose_ends(fixed_end: float, min_end: float, max_end: float, *more_ends: float) -> FloatArray:
-    """Choose ends to plot, their distances from the fixed one log-spaced, with the current and the best one."""
+    """Choose ends to plot, ascending: log-spaced distances from ``fixed_end``, and ``more_ends`` that lie above it."""
     largest_distance = max_end - fixed_end
     smallest_distance = max(min_end - fixed_end, _SPAN * largest_distance)
     ends = np.append(fixed_end + np.geomspace(smallest_distance, largest_distance, POINTS), more_ends)
@@ -363,7 +363,7 @@ def _plot_range_end(
 def build_table(
     ranges: Ranges, joint_choice: RangeChoice | None, joint_users_choice: RangeChoice | None = None
 ) -> dict[str, list[str]]:
-    """Return a table, texts by column title: the range in use and the best ones, for rows and then for users.
+    """Return a table of ranges as texts by column title: the range in use and the best ones, for rows and for users.
 
     Ranges that are None, and best ranges for rows that no release can use, have no row.
     """
@@ -424,27 +424,3 @@ def describe_ranges(
     if joint_choice is not None:
         sentences.append(f"**Best range and bound:** {joint_choice.certificate.sentence}")
     return sentences + users_sentences
-
-
-MIN_GAIN = 0.02
-"""Least share of the cap's error that smooth weights must save to stand on the card."""
-
-
-def find_alternative(solution: MeanSolution) -> Alternative | None:
-    """Return smooth weights if they save enough error; None if not."""
-    error, cap_error = solution.smooth_choice.standard_error, solution.cap_choice.standard_error
-    if error > (1.0 - MIN_GAIN) * cap_error:
-        return None
-    bound_text = wording.number(solution.smooth_choice.threshold)
-    sentence = f"Smooth weights, bound {bound_text}: error {wording.number(error)}, {wording.change(error, cap_error)}."
-    return Alternative(sentence, "Smooth weights")
-
-
-def measure_relative_error(
-    dataset: Dataset, solution: MeanSolution, error: float, parameters: MeanParameters
-) -> RelativeError:
-    """Return the error over the mean; over half the range where the mean is 0, unknown or must not be read."""
-    may_read = dataset.values is not None and (parameters.reads_values or not dataset.is_private)
-    if may_read and solution.clamped_values is not None and (abs_mean := abs(solution.clamped_values.mean)):
-        return RelativeError(error / abs_mean, "the mean")
-    return RelativeError(error / (solution.problem.value_bound / 2.0), "half the range")

@@ -18,7 +18,7 @@ NO_VALUES = section.Missing("values, one per row", "Bring data with values")
 
 
 def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show which range the values ask for, beside a search over the bound on rows."""
+    """Yield the ranges that the values ask for: a search over ranges and bounds, a table, proposals and plots."""
     if not plots.has_range_choice(dataset):
         yield NO_VALUES if dataset.values is None else "All values are the same, or too large to square."
         return

@@ -124,7 +124,7 @@ def solve_users(
 def _measure_table_error(
     user_deviations: UserDeviations, noise_arguments: tuple[float, bool], thresholds: npt.ArrayLike
 ) -> mean.MeanError:
-    """Return the error on the values at hand at bounds of any shape."""
+    """Return the error about the mean of this table at thresholds of any shape, if users are clamped."""
     return user_deviations.error(thresholds, *noise_arguments)
 
 
@@ -248,7 +248,10 @@ def list_user_error_parts(solution: UsersSolution) -> tuple[ErrorPart, ...]:
 
 
 def split_errors(solution: UsersSolution, mean_errors: mean.MeanError) -> dict[str, FloatArray]:
-    """Return the known parts of errors, as root mean squares: the bias, in models the sampling, and the noise."""
+    """Return the parts of errors by name, as root mean squares: bias if values or a model are used, sampling, noise.
+
+    Sampling is left out if the values are used.
+    """
     errors_by_part = {}
     if (solution.user_deviations, solution.user_model) != (None, None):
         errors_by_part[BIAS] = np.abs(mean_errors.shift)
@@ -293,7 +296,7 @@ def plot_user_errors(
     dataset: Dataset,
     own_bound: int | None,
 ) -> Plot:
-    """Plot the error over the bound, of clamped users with its parts, and of clamped rows: the main figure."""
+    """Plot the main figure: the error over the bound, of clamped users with its parts, and of clamped rows."""
     mean_errors, best_error = solution.mean_errors, solution.standard_error
     users_errors, rows_errors = np.sqrt(mean_errors.variance), solution.rows_errors
     errors_by_part = split_errors(solution, mean_errors)
@@ -379,7 +382,7 @@ def build_handle(
 def write_user_methods(
     methods: Methods, solution: UsersSolution, problem: mean.MeanProblem, parameters: MeanParameters
 ) -> Methods:
-    """Write the methods section of clamped users; guarantee and rule are from that of clamped rows."""
+    """Write the methods text of clamped users; guarantee and rule are taken from that of clamped rows."""
     middle_text = wording.entered((parameters.lower + parameters.upper) / 2.0)
     released_text = "the sum of these deviations"
     if problem.num_aggregates == 2:
@@ -435,7 +438,7 @@ def describe_choice(
     upper: float,
     certificate: Certificate | None,
 ) -> RangeChoice:
-    """Return a range for users, with the parts of its error, in the form of a range for rows.
+    """Return a range for users as a `RangeChoice`, with the parts of its error.
 
     Without a certificate (None) the range is not claimed to be the best.
     """
@@ -470,7 +473,7 @@ def is_usable(problem: ClampedUsersProblem, range_choice: RangeChoice) -> bool:
 def compute_errors(
     problem: ClampedUsersProblem, threshold: float, lowers: npt.ArrayLike, uppers: npt.ArrayLike
 ) -> FloatArray:
-    """Compute the error, without cancelling, over ranges; many users count in groups, at nearly no difference.
+    """Compute the error of clamping users to each range; the biases are added up as if they never cancelled.
 
     Args:
         problem: The question.

@@ -142,7 +142,7 @@ def _build_ratio_axis(comparison: WeightComparison, shown_ratios: Sequence[float
 
 
 def average_by_size(task_sizes: IntArray, task_values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return distinct task sizes, at most `MAX_POINTS` evenly spaced ones, and the mean value of their tasks."""
+    """Return distinct task sizes, ascending and at most `MAX_POINTS` of them, and the mean value of their tasks."""
     distinct_sizes, size_indices = np.unique(task_sizes, return_inverse=True)
     mean_values = np.bincount(size_indices, task_values) / np.bincount(size_indices)
     indices = choose_indices(distinct_sizes.size)
@@ -150,12 +150,12 @@ def average_by_size(task_sizes: IntArray, task_values: FloatArray) -> tuple[Floa
 
 
 def choose_indices(num_values: int) -> IntArray:
-    """Choose at most `MAX_POINTS` indices, evenly spaced, both ends kept."""
+    """Choose at most `MAX_POINTS` of the indices 0 to num_values − 1, evenly spaced, with both ends."""
     return np.unique(np.round(np.linspace(0, num_values - 1, min(num_values, MAX_POINTS))).astype(np.int64))
 
 
 def plot_weights(solution: MultitaskSolution) -> Plot:
-    """Plot the mean weight of tasks against their size, and beneath it the error bound of each fifth of the tasks.
+    """Plot the mean weight of tasks against their size, and beneath it the relative error bound of each fifth.
 
     No axis moves with mu.
     """
@@ -193,7 +193,7 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
 
 
 def plot_skew(comparison: WeightComparison, optimum_skews: FloatArray) -> Plot:
-    """Plot over size the share of a task's weight that moves to other users, under the weights and the free optimum."""
+    """Plot over task size the share of a task's weight that moves to other users: chosen weights and free optimum."""
     items: list[Item] = []
     for name, task_skews, style, symbol in (
         (name_weights(comparison), comparison.task_skews, WEIGHTS_STYLE, "circle"),
@@ -244,9 +244,11 @@ def plot_sizes(tasks: Tasks, file_has_all_tasks: bool = False) -> Plot:
 def plot_exponents(solution: MultitaskSolution) -> Plot:
     """Plot the total bound over mu, with marks at the best and the chosen mu, and a line at the optimum if known."""
     comparison, exponent_curve = solution.comparison, solution.comparison.exponent_curve
-    exponents, totals = exponent_curve.exponents, exponent_curve.relative_totals
+    exponents, relative_totals = exponent_curve.exponents, exponent_curve.relative_totals
     exponent_column = Column("mu", exponents)
-    items: list[Item] = [Curve("Total bound", exponent_column, Column("total_bound", totals), WEIGHTS_STYLE)]
+    items: list[Item] = [
+        Curve("Total bound", exponent_column, Column("total_bound", relative_totals), WEIGHTS_STYLE)
+    ]
     if solution.optima is not None:
         optimal_total = comparison.compute_relative_total(solution.optima.choose(comparison.rule.fit))
         optimum_column = Column("optimum", np.full(exponents.shape, optimal_total))
@@ -254,7 +256,7 @@ def plot_exponents(solution: MultitaskSolution) -> Plot:
     items.append(Mark("Best μ", *exponent_curve.optimum, WEIGHTS_STYLE))
     chosen_total = comparison.compute_relative_total(comparison.allocation)
     items.append(Mark("Chosen μ", comparison.rule.exponent, chosen_total, SAMPLING_STYLE, "circle"))
-    total_limits = min(float(totals.min()), 0.8) / 1.5, max(float(totals.max()), 1.25) * 1.2
+    total_limits = min(float(relative_totals.min()), 0.8) / 1.5, max(float(relative_totals.max()), 1.25) * 1.2
     return Plot(
         "many-tasks-exponents",
         "Total error bound against the exponent",
@@ -295,7 +297,10 @@ def plot_budget_use(comparison: WeightComparison) -> Plot:
 
 
 def build_budget_columns(delta: float) -> dict[str, FloatArray]:
-    """Compute beta over epsilon, exact and by the paper's condition; NaN where that does not hold."""
+    """Compute beta at 40 epsilons, exact and by the paper's condition; NaN where that does not hold.
+
+    The result is a dict of arrays by column name.
+    """
     epsilons = np.geomspace(0.01, 20.0, 40)
     budget_comparisons = [compare_budgets(PrivacyTarget(float(epsilon), delta)) for epsilon in epsilons]
     exact_budgets = np.array([budget_comparison.exact_budget for budget_comparison in budget_comparisons])
@@ -326,7 +331,10 @@ def plot_budget(columns: Mapping[str, FloatArray], epsilon: float, beta: float) 
 
 
 def plot_counts(tasks: Tasks, private_counts: PrivateCounts) -> Plot:
-    """Plot sizes, estimates and their replacements, for at most `MAX_POINTS` tasks, small to large."""
+    """Plot noisy counts of users per task, with and without slack, over true sizes, for some of the tasks.
+
+    These are at most `MAX_POINTS`, evenly spaced by rank of size.
+    """
     task_order = np.argsort(tasks.graph.task_sizes, kind="stable")
     indices = task_order[choose_indices(task_order.size)]
     sizes = tasks.graph.task_sizes[indices].astype(np.float64)
@@ -351,7 +359,10 @@ def plot_counts(tasks: Tasks, private_counts: PrivateCounts) -> Plot:
 
 
 def tabulate_tasks(solution: MultitaskSolution, max_rows: int) -> tuple[dict[str, npt.ArrayLike], int]:
-    """Tabulate the tasks, smallest first; return the columns and how many are left out in the middle."""
+    """Tabulate the tasks, smallest first; return the columns by heading, and how many tasks are left out.
+
+    If there are more than ``max_rows``, those in the middle are left out.
+    """
     allocation, uniform_allocation = solution.comparison.allocation, solution.comparison.uniform_allocation
     sizes, bounds = allocation.problem.graph.task_sizes, allocation.task_bounds
     task_order = np.argsort(sizes, kind="stable")

@@ -49,18 +49,18 @@ ALGORITHM_NAMES = {
 
 
 def show_graph(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Describe the users, tasks and pairs in a line."""
+    """Yield a note with the numbers of users, tasks and pairs."""
     yield section.Note(words.describe_tasks(answer.solution))
 
 
 def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the total bound over mu, and the error bounds from tail to head beside the best uniform sampling."""
+    """Yield the total bound over mu, and the error bounds from tail to head beside the best uniform sampling."""
     plot_keys = ("many-tasks-exponents", "many-tasks-buckets")
     yield section.Figures(tuple(answer.plots[key]() for key in plot_keys), has_titles=True)
 
 
 def show_users_and_tasks(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the use of the budget, the sizes of tasks, and a table of tasks by code, with names if they are known."""
+    """Yield the use of the budget, the sizes of tasks, and a table of tasks by code, with names if they are known."""
     solution, comparison = answer.solution, answer.solution.comparison
     yield section.Figures(
         (plots.plot_budget_use(comparison), plots.plot_sizes(solution.tasks, file_has_all_tasks=True)),
@@ -93,7 +93,7 @@ def show_users_and_tasks(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def compare_with_optima(comparison: WeightComparison, optima: Optima) -> list[dict[str, object]]:
-    """Tabulate each way of dividing the budget beside the optimum of its kind."""
+    """List table rows: each way of dividing the budget, with its total bound over the optimum of its kind."""
     table_rows: list[dict[str, object]] = []
     for optimum_name, users_phrase, phrase_by_fit in (
         ("problem (9)", "weigh the same", {BudgetFit.NOBODY_CLIPPED: "nobody clipped"}),
@@ -123,7 +123,7 @@ def compare_with_optima(comparison: WeightComparison, optima: Optima) -> list[di
 
 
 def show_optimum(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Offer the search for the exact optima, show them once they are found, and offer CVXPY for a small graph."""
+    """Yield a search for the exact optima, what it has found, and for a small graph a comparison with CVXPY."""
     comparison = answer.solution.comparison
     tasks, problem = comparison.tasks, comparison.problem
     yield (
@@ -160,7 +160,7 @@ def show_optimum(answer: Answer, dataset: Dataset) -> section.Parts:
 def simulate_counts(
     tasks: Tasks, budget: float, parameters: MultitaskParameters
 ) -> tuple[PrivateCounts, Allocation, Allocation]:
-    """Simulate one draw of private counts; return it with the weights from counts with slack, and without.
+    """Simulate one private release of task sizes; return it, and the weights from it with and without slack.
 
     Args:
         tasks: Users and tasks.
@@ -182,7 +182,7 @@ def simulate_counts(
 
 
 def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the cost of releasing the sizes privately first, on one simulated release."""
+    """Yield what releasing the task sizes privately first would cost, on one simulated release."""
     comparison, tasks, parameters = answer.solution.comparison, answer.solution.tasks, answer.parameters
     yield "**What does it cost** to release task sizes first, for a part of β?"
     yield section.Fields(("count_share", "count_max_tasks", "count_covers", "count_seed"), (3, 3, 4, 2))
@@ -203,7 +203,7 @@ def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_budget(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show beta, exact and by the paper's sufficient condition, in a table and over epsilon."""
+    """Yield beta, exact and by the paper's sufficient condition, in a table and over epsilon."""
     parameters = answer.parameters
     budget_comparison = compare_budgets(parameters.target)
     columns = yield section.Cached(plots.build_budget_columns, (parameters.delta,), num_kept=8)
@@ -222,11 +222,13 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
         is_relative: True if errors are those relative to mu = 0, paired over repeats.
     """
     experiment = result.experiment
-    summaries = {panel: result.summarise(panel, is_relative) for panel in result.errors_by_panel}
-    means = np.array([summary.means for summary in summaries.values()])
+    summaries_by_panel = {panel: result.summarise(panel, is_relative) for panel in result.errors_by_panel}
+    means = np.array([summary.means for summary in summaries_by_panel.values()])
     # All panels have one axis.
     if is_relative:
-        whisker_lengths = np.nan_to_num([2.0 * summary.standard_errors for summary in summaries.values()])
+        whisker_lengths = np.nan_to_num(
+            [2.0 * summary.standard_errors for summary in summaries_by_panel.values()]
+        )
         low_whisker, high_whisker = np.nanmin(means - whisker_lengths), np.nanmax(means + whisker_lengths)
         error_limits = float(low_whisker) - 0.03, float(high_whisker) + 0.03
         error_axis = linear_axis("test error", error_limits, "1 = uniform")
@@ -240,7 +242,7 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
         columns: dict[str, npt.ArrayLike] = {"mu": exponents}
         # Fewer epsilons than styles.
         for epsilon, (style, dash, symbol) in zip(experiment.epsilons, EPSILON_STYLES, strict=False):
-            summary = summaries[algorithm, power, epsilon]
+            summary = summaries_by_panel[algorithm, power, epsilon]
             epsilon_key = f"epsilon_{wording.digits(epsilon)}"
             columns[f"{'relative_rmse' if is_relative else 'rmse'}_{epsilon_key}"] = summary.means
             columns[f"standard_error_{epsilon_key}"] = summary.standard_errors
@@ -268,7 +270,7 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
 
 
 def tabulate_errors(result: ExperimentResult) -> list[dict[str, object]]:
-    """Tabulate per panel that has runs the exponent of the smallest error, and the paired gain of 1/2 over 0 and 1."""
+    """List table rows, one per panel that has runs: best exponent, its error, and the gain of 1/2 over 0 and 1."""
     table_rows: list[dict[str, object]] = []
     for panel, panel_errors in result.errors_by_panel.items():
         if not np.isfinite(panel_errors).any():
@@ -298,7 +300,7 @@ def _format_gain(gain: Summary) -> str:
 
 
 def show_experiment(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the experiment, and below it the paper's figure at its setting."""
+    """Yield the search that runs the experiment, its results once there are some, and the paper's figure."""
     experiment = answer.parameters.experiment
     yield "**Which μ predicts best?** Appendix C of the paper: 100 linear regressions, each user in 20."
     result: ExperimentResult | None = yield section.Search(
@@ -389,16 +391,18 @@ def write_numpy_code(allocation: Allocation, file_name: str = "task_weights.csv"
 
 
 def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Offer the weights that the person picks, for the exact beta, by task and by pair, and code that applies them."""
+    """Yield a choice of weights, files of them by task and by pair for the exact beta, and code that applies them."""
     solution, comparison = answer.solution, answer.solution.comparison
-    allocations = {
+    allocation_by_name = {
         f"Chosen: μ = {words.format_exponent(comparison.rule.exponent)}": comparison.allocation,
         words.name_sampling(comparison.best_sampling): comparison.best_sampling,
     }
     for allocation_name, optimum in {} if solution.optima is None else solution.optima.by_name.items():
-        allocations[f"Exact optimum, {allocation_name}"] = optimum
-    allocation_name = yield section.Choice("download", "Which weights", {name: name for name in allocations})
-    allocation = allocations[allocation_name].with_budget(solution.budgets.exact_budget)
+        allocation_by_name[f"Exact optimum, {allocation_name}"] = optimum
+    allocation_name = yield section.Choice(
+        "download", "Which weights", {name: name for name in allocation_by_name}
+    )
+    allocation = allocation_by_name[allocation_name].with_budget(solution.budgets.exact_budget)
     label = answer.disclosure.label
     if allocation.reads_graph:
         yield section.Note(

@@ -111,7 +111,7 @@ class ExponentCurve:
 
 
 def compute_curve(tasks: Tasks, loss: Loss, rule: WeightRule) -> ExponentCurve:
-    """Compute the curve over all mu; the exponent of the rule does not matter."""
+    """Compute the error bounds over all mu with the fit of this rule; the exponent of the rule is ignored."""
     problem = TaskProblem(tasks.graph, 1.0, loss)
     uniform_allocation = rule.with_exponent(0.0).allocate(problem)
     num_steps = FINE_STEPS if tasks.graph.num_pairs <= LARGE_GRAPH else COARSE_STEPS
@@ -133,9 +133,9 @@ def compute_curve(tasks: Tasks, loss: Loss, rule: WeightRule) -> ExponentCurve:
 
 
 def compare_totals(allocation: Allocation, reference: Allocation) -> float:
-    """Return the error bound of all tasks together over that of a reference, as if both had one budget.
+    """Return the error bound of all tasks together over that of a reference, as if both had the same budget.
 
-    For convex losses the bound (equation 7) is proportional to the root of the sum.
+    For convex losses it is the root of the ratio of total bounds (equation 7).
     """
     problem, reference_problem = allocation.problem, reference.problem
     ratio = allocation.total_bound * problem.budget / (reference.total_bound * reference_problem.budget)
@@ -203,7 +203,7 @@ class WeightComparison:
 def compare_weights(
     tasks: Tasks, rule: WeightRule, max_tasks: int | None, curve: ExponentCurve, best_sampling: Allocation
 ) -> WeightComparison:
-    """Compute the weights and compare them; curve and sampling are those of the tasks, the loss and the fit."""
+    """Build the comparison of the rule's weights; curve and best sampling must be of these tasks, loss and fit."""
     problem = curve.uniform_allocation.problem
     entered_sampling = None if max_tasks is None else allocate_uniform_sampling(problem, max_tasks)
     allocation = rule.allocate(problem)
@@ -233,12 +233,12 @@ class Optima:
         return {"problem (9)": self.task_optimum, "free weights": self.user_task_optimum}
 
     def choose(self, fit: BudgetFit) -> Allocation:
-        """Return the optimum that weights of this fit compare with."""
+        """Return the optimum of the same kind: one weight per task if the fit clips nobody, else free weights."""
         return self.task_optimum if fit.clips_nobody else self.user_task_optimum
 
 
 def search_optima(tasks: Tasks, loss: Loss) -> Search:
-    """Return the search for both optima; if it is stopped, both allocations are valid all the same."""
+    """Return the `Search` for both optima; if it is stopped, both allocations are still valid weights."""
 
     def find_optima(progress: Callable[[float], None], should_stop: Callable[[], bool]) -> Optima:
         """Find both optima for a budget of 1, the one per task first."""
@@ -296,7 +296,7 @@ def solve(dataset: Dataset | None, parameters: MultitaskParameters) -> Multitask
 
 
 def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solver:
-    """Compute and compare weights, with the exact optima if a person has searched for them."""
+    """Compute and compare weights in cached steps, with the exact optima if their search has ended for these tasks."""
     task_generator, loss, rule = parameters.generator, parameters.loss, parameters.rule
     graph_arguments = (task_generator, parameters.graph_seed, None if task_generator else dataset)
     tasks = yield Cached(load_tasks, graph_arguments, num_kept=2)
@@ -318,7 +318,7 @@ NOT_COMPARED = (
 
 
 def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> MethodComparison:
-    """Compute the error bound of all tasks under each division of the budget, at any epsilon.
+    """Build the comparison over epsilon of the error bound of all tasks under each division of the budget.
 
     All weights grow by one factor with the budget, so that the best mu and all comparisons are the same at
     every ε.

@@ -46,7 +46,7 @@ def list_assumptions(solution: MultitaskSolution) -> tuple[str, ...]:
 
 
 def describe_tail_and_head(comparison: WeightComparison) -> str:
-    """Describe the gain of the smallest and of the largest tasks under the weights; no full stop."""
+    """Describe how the error bound of the smallest and the largest tasks changes from uniform weights; no full stop."""
     has_fifths = len(comparison.buckets) == 5
     tail_phrase = "The tail fifth of tasks" if has_fifths else "The smallest task"
     head_phrase = "the head" if has_fifths else "the largest"
@@ -82,12 +82,12 @@ def format_exponent(value: float) -> str:
 
 
 def name_sampling(sampling: Allocation) -> str:
-    """Name a uniform sampling by its number of tasks per user."""
+    """Name a uniform sampling by its number of tasks per user: ``Uniform sampling, k = 20``."""
     return f"Uniform sampling, k = {count_tasks_per_user(sampling):,}"
 
 
 def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
-    """Build the recommended mu and its total bound against uniform weights, and how the chosen weights use beta."""
+    """Build the numbers of the answer: recommended mu, its total bound over uniform weights', use and size of beta."""
     allocation, budgets = solution.comparison.allocation, solution.budgets
     advised_exponent, ratio = solution.comparison.recommendation
     used_shares = allocation.budget_uses[solution.tasks.graph.tasks_per_user > 0] / allocation.problem.budget
@@ -124,7 +124,10 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
 
 
 def write_headline(solution: MultitaskSolution) -> str:
-    """Write the instruction: the advised power of task sizes, equal weights at 0, or the whole budget for one task."""
+    """Write the instruction of the headline: by which function of its size to weigh a task.
+
+    It says that all weigh the same at μ = 0, and that a single task gets the whole budget.
+    """
     advised_exponent = solution.comparison.recommendation[0]
     if solution.comparison.problem.graph.num_tasks == 1:
         return "Give the only task every user's whole budget."
@@ -171,7 +174,7 @@ def compute_inflation(comparison: WeightComparison) -> float:
 
 
 def build_facts(solution: MultitaskSolution) -> dict[str, str]:
-    """Build the facts behind the answer, sentences by name."""
+    """Build the facts behind the answer: sentences by heading."""
     comparison, facts = solution.comparison, dict[str, str]()
     if comparison.entered_sampling is not None:
         facts["Your sampling"] = _describe_sampling(comparison, comparison.entered_sampling)
@@ -197,7 +200,7 @@ def format_sizes(bucket: Bucket) -> str:
 
 
 def _describe_sampling(comparison: WeightComparison, sampling: Allocation) -> str:
-    """Describe a uniform sampling: its number of tasks per user, and its total bound against uniform weights."""
+    """Describe a uniform sampling: its number of tasks per user, and its total bound over that of uniform weights."""
     return (
         f"{wording.counted(count_tasks_per_user(sampling), 'task')} per user: total bound "
         f"{format_change(comparison.compute_relative_total(sampling))} against uniform weights (underestimated)."
@@ -205,7 +208,7 @@ def _describe_sampling(comparison: WeightComparison, sampling: Allocation) -> st
 
 
 def list_proofs(solution: MultitaskSolution) -> tuple[Proof, ...]:
-    """List the certificates by the paper's measure, and of the exact optima where they are known."""
+    """List the certificates: of the entered mu by the paper's measure, and of the exact optima if they are known."""
     exponent, optima = solution.comparison.rule.exponent, solution.optima
     certificate = certify_on_average(solution.comparison.problem, exponent)
     proofs = [(f"μ = {format_exponent(exponent)} by the paper's measure", certificate, "Closed form.")]
@@ -244,7 +247,7 @@ def summarise_tasks(solution: MultitaskSolution, dataset: Dataset | None) -> tup
 
 
 def write_methods(solution: MultitaskSolution) -> Methods:
-    """Write the recommended exponent, and the total error bound compared with that of equal weights."""
+    """Write the methods text: guarantee, recommended exponent, and the total error bound over that of equal weights."""
     parameters, (advised_exponent, ratio) = solution.parameters, solution.comparison.recommendation
     constant_phrase = ""
     if parameters.fit is BudgetFit.LOGARITHMIC:
@@ -278,7 +281,7 @@ def write_methods(solution: MultitaskSolution) -> Methods:
 def build_count_numbers(
     private_counts: PrivateCounts, ratio_with_slack: float, ratio_without_slack: float, cost_factor: float
 ) -> tuple[Number, ...]:
-    """Build the cost of private counts: total bounds relative to that with exact sizes, and the slack."""
+    """Build four numbers on private counts: total bounds over that with exact sizes, cost factor, and slack."""
     ratio_note = "of that with exact sizes"
     return (
         Number("Total bound with n̂ + s", f"{wording.number(ratio_with_slack)}×", ratio_note),
@@ -289,7 +292,7 @@ def build_count_numbers(
 
 
 def describe_counts(comparison: WeightComparison, private_counts: PrivateCounts, is_slack_cheap: bool) -> str:
-    """Describe the noise of private counts, the tasks that they miss, and if their slack costs more than it saves."""
+    """Describe the noise of private counts, the tasks that they miss, and whether the slack costs too much."""
     num_heavy_users = int((comparison.tasks.graph.tasks_per_user > private_counts.max_tasks).sum())
     noise_text = wording.number(private_counts.count_noise_std)
     sentences = [f"The noise on every count has a standard deviation of {noise_text}."]
@@ -305,7 +308,7 @@ def describe_counts(comparison: WeightComparison, private_counts: PrivateCounts,
 
 
 def describe_budgets(budgets: BudgetComparison) -> str:
-    """Describe exact and sufficient beta in a table and a sentence."""
+    """Write a Markdown table of the exact and the paper's beta, and a sentence on the noise."""
     weight_gain, paper_cells_text = budgets.weight_gain, "does not apply: ε > log(1/δ) | |"
     if budgets.sufficient_budget is not None and weight_gain is not None:
         budget_text = wording.number(budgets.sufficient_budget, 4)

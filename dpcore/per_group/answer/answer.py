@@ -51,7 +51,10 @@ QUANTITIES = {
 
 
 def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.CodeChoice | None:
-    """Write programs for the best pair, then for cap and radial clip, the smaller error first; None without any."""
+    """Write the programs for the best pair, cap and radial clip; None if there is none of these.
+
+    The better of cap and radial clip comes first of the two.
+    """
     parameters = solution.parameters
     pair, all_forms = solution.pair, []
     if pair is not None:
@@ -69,7 +72,10 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.CodeChoic
 def write_private_forms(
     private_pair: PrivatePair, dataset: Dataset, epsilon: float | None = None
 ) -> forms.CodeChoice | None:
-    """Write programs for a pair that was chosen privately; ``epsilon`` replaces that of the release, if given."""
+    """Write the program for a pair that was chosen privately; None if no library can.
+
+    ``epsilon`` stands in for that of the release unless it is None.
+    """
     parameters = private_pair.problem.parameters
     is_sum = parameters.statistic is Statistic.SUM
     value_column = dataset.pairs.value_column if is_sum and dataset.pairs else ""
@@ -131,7 +137,7 @@ RULE_PHRASES = {
 
 
 def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
-    """Write the methods section for the bound of the headline: the best pair, or a bound on whole vectors."""
+    """Write the methods text for the bound of the headline, or that nothing was released."""
     p, pair_choice = solution.parameters, solution.pair_choice
     error_name = OBJECTIVES[p.objective]
     if isinstance(solution, DistributionSolution):
@@ -291,7 +297,7 @@ def build_answer(
 
 
 def _list_plots(solution: PerGroupSolution, provenance: Provenance) -> dict[str, Callable[[], Plot]]:
-    """List the functions that make the plots besides the main figure, by the plot's name."""
+    """List functions that make the plots besides the main figure, by key of the plot."""
     selection_solution = solution.selection_solution
     plotters_by_name = dict[str, Callable[[], Plot]]()
     plotters_by_name["per-group-sizes"] = lambda: plots.plot_groups(solution, provenance)
@@ -308,7 +314,7 @@ def _list_plots(solution: PerGroupSolution, provenance: Provenance) -> dict[str,
 
 
 def _list_details(solution: AnySolution) -> dict[str, object]:
-    """List the entries of the file of the choice by their keys, which depend on what was solved for."""
+    """List the JSON entries on the choice by key; which there are depends on what was solved for."""
     pair_choice, pair = solution.pair_choice, solution.pair
     is_integer = solution.parameters.statistic.is_integer
     amount_key = "max_contributions_per_group" if is_integer else "max_amount_per_group"
@@ -352,12 +358,12 @@ def _list_details(solution: AnySolution) -> dict[str, object]:
 
 
 def build_refused_answer(dataset: Dataset, parameters: PerGroupParameters) -> Answer:
-    """Build the answer without numbers, for data that do not fit the question."""
+    """Build an answer without numbers, for data that do not fit the question."""
     return without_numbers(parameters, dataset.provenance, build_setting(dataset, parameters))
 
 
 def build_setting(dataset: Dataset, parameters: PerGroupParameters) -> ReleaseSetting:
-    """Build the setting of the release, by which other answers know it."""
+    """Build the `ReleaseSetting`: statistic, budget, noise, relation, value column and range."""
     is_count = parameters.statistic in (Statistic.ROWS, Statistic.USERS)
     return ReleaseSetting(
         QUANTITIES[parameters.statistic],
@@ -430,7 +436,7 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def show_scaling(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the error against the bound on a user's whole vector, or a note why there is no such bound."""
+    """Yield the plot of the error over the bound on a user's whole vector, or a note why there is no such bound."""
     if "per-group-norm" not in answer.plots:
         reason_text = "It exists for rows, users and sums of amounts of at least 0."
         if not answer.parameters.has_vectors:
@@ -446,7 +452,7 @@ def show_scaling(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def show_survival(answer: Answer, dataset: Dataset) -> Parts:
-    """Show which groups are released, and what these and the others add to the error; without bounds, sentences."""
+    """Yield sentences and plots on which groups are released and which part of the error each kind has."""
     yield "\n".join(f"- {sentence}" for sentence in words.describe_survival(answer.solution))
     if "per-group-survival" not in answer.plots:
         return
@@ -458,7 +464,7 @@ def show_survival(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def show_groups(answer: Answer, dataset: Dataset) -> Parts:
-    """Show from which size on groups are useful, and groups' errors against their sizes, of some groups if many."""
+    """Yield from which size on groups are useful, and a plot of groups' errors over their sizes."""
     yield "\n".join(f"- {sentence}" for sentence in words.describe_groups(answer.solution))
     yield answer.plots["per-group-sizes"]()
     yield from _describe_sample(answer, "sizes")
@@ -471,7 +477,10 @@ def _describe_sample(answer: Answer, basis_noun: str) -> Parts:
 
 
 def build_sections(solution: PerGroupSolution) -> Sections:
-    """Return the tabs: the first is on the groups that survive if groups are selected privately, else on scaling."""
+    """Return the tabs by title.
+
+    Between inputs and errors of groups stands which groups survive if they are selected privately, else scaling.
+    """
     first_section: Sections = {"Scaling instead": show_scaling}
     if solution.selection_solution is not None:
         first_section = {"Which groups survive": show_survival}

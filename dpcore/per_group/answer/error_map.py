@@ -136,7 +136,7 @@ def evaluate_selection(
     tuner_pair: Pair | None,
     should_stop: ShouldStop,
 ) -> SelectionSolution:
-    """Evaluate the best bounds of a search: every group, and curves over epsilon.
+    """Evaluate every group under the given bounds, and compute curves over epsilon with these bounds fixed.
 
     Args:
         selection: The problem with its rule.

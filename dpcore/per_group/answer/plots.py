@@ -22,7 +22,7 @@ from dpcore.per_group.answer.solution import (
     PairSolution,
     PerGroupSolution,
 )
-from dpcore.per_group.answer.words import OBJECTIVES, format_error, name_norm
+from dpcore.per_group.answer.words import OBJECTIVES, format_error, format_pair, name_norm
 from dpcore.per_group.means import compute_errors_of_one_mean
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 
@@ -36,14 +36,17 @@ MAX_ERRORS = 3.0
 
 
 def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
-    """Plot the error over both bounds with the marked pairs, or over the only bound with several values."""
+    """Plot the main figure: the error as a map over both bounds, or a curve if only one bound has several values.
+
+    Best pair, own pair and the pair of PipelineDP's rule are marked if they are known.
+    """
     error_map, parameters = solution.error_map, solution.parameters
     title = f"Error over both bounds{', about' if isinstance(solution, DistributionSolution) else ''}"
     pair_marks = [
         (name, pair, style, symbol)
         for name, pair, style, symbol in (
             ("Best pair", solution.pair, Style.CAP, "diamond"),
-            ("PipelineDP's rule", solution.tuner_pair, Style.ENTERED, "circle"),
+            ("PipelineDP", solution.tuner_pair, Style.ENTERED, "circle"),
             ("Your own pair", solution.own_pair, Style.ENTERED, "square"),
         )
         if pair is not None
@@ -59,10 +62,12 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
     items: list[Item]
     x = _build_axis(GROUPS_AXIS, "", group_bounds, *(float(pair.max_groups) for pair in marked_pairs))
     unit = "1 each" if parameters.statistic is Statistic.USERS else _name_unit(parameters.statistic, "rows")
-    y = _build_axis("amount per user and group", unit, amount_bounds, *(p.max_amount for p in marked_pairs))
+    amount_name, unit = ("rows", "") if unit == "rows" else ("amount", unit)
+    amounts_axis = f"{amount_name} per user in each group"
+    y = _build_axis(amounts_axis, unit, amount_bounds, *(p.max_amount for p in marked_pairs))
     if min(amount_bounds.size, group_bounds.size) > 1:
         best_error = float(min(errors.min(), np.inf if solution.pair is None else solution.pair_error))
-        named_contour = f"5{wording.PERCENT} more than the best", NEAR_OPTIMAL
+        named_contour = f"within 5{wording.PERCENT}", NEAR_OPTIMAL
         items = [
             Cells(
                 "error", group_bounds, amount_bounds, errors, best_error, named_contour_multiple=named_contour
@@ -70,8 +75,11 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         ]
         for name, pair, style, symbol in pair_marks:
             hover_text = f"error: {format_error(parameters, pair.error)}"
-            x_text, y_text = wording.number(pair.max_groups), wording.number(pair.max_amount)
-            options: dict[str, Any] = {"hover_text": hover_text, "label": f"{name}: {x_text} × {y_text}"}
+            pair_text = f"{wording.number(pair.max_groups)} × {wording.number(pair.max_amount)}"
+            label = f"{name}: {pair_text}"
+            if pair is solution.pair:
+                label = format_pair(parameters, pair.max_groups, pair.max_amount)
+            options: dict[str, Any] = {"hover_text": hover_text, "label": label}
             items.append(Mark(name, pair.max_groups, pair.max_amount, style, symbol, **options))
     else:  # Distinct users, or one group for everybody.
         is_over_groups = amount_bounds.size == 1
@@ -319,9 +327,9 @@ def _build_dots(solution: PairSolution, errors: FloatArray, errors_by_part: Mapp
 
 
 def _sample_users(solution: PairSolution, is_amount_first: bool) -> tuple[UserBars, ...]:
-    """Sample users by their groups, and pairs of a user and a group by what they add; bars of one size are left out.
+    """Return bars of users by number of groups, and of pairs by amount; bars that are all equal are left out.
 
-    If all are of one size, the users alone are returned.
+    If all bars are equal, those of users alone are returned.
     """
     groups_per_user, user_counts, amounts, pair_counts = solution.bounded_sizes
     # The line below the bars names the bound that cuts them.

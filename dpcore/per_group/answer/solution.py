@@ -154,7 +154,10 @@ class PerGroupSolution(PairSolution):
 
     @property
     def best_vector(self) -> whole_vector.VectorChoice | SelectedVector | None:
-        """Return the better of cap and radial clip, or None if no bound on whole vectors was found."""
+        """Return the better of cap and radial clip; with privately selected groups, the best `SelectedVector`.
+
+        None if no bound on whole vectors was searched for or is useful.
+        """
         if self.selection_solution is not None:
             return self.selection_solution.selected_vector
         return min(self.vector_choices, key=lambda vector_choice: vector_choice.error, default=None)
@@ -191,7 +194,7 @@ class PerGroupSolution(PairSolution):
 
     @cached_property
     def useful_mean_size(self) -> float | None:
-        """Return the number of rows from which on groups' own means err less than one mean for all, or None.
+        """Return the number of rows from which on groups' own means err less than one mean for all groups.
 
         None if that is so for no number of rows, if no pair is released, and for statistics other than means.
         """
@@ -225,7 +228,7 @@ class PerGroupSolution(PairSolution):
         return max(0.0, 1.0 - self.best_vector.error / self.pair_error)
 
     def find_useful_size(self, errors: FloatArray) -> float | None:
-        """Return the least size from which every error is below 10 % of the group's size; None if there is none."""
+        """Return the smallest size from which on every group's error is below 10 % of its size, or None."""
         sizes = np.abs(self.problem.totals)
         useless_sizes = sizes[~(errors < USEFUL_ERROR * sizes)]
         # A group of the same size with a larger error also ends the range.
@@ -241,7 +244,7 @@ NOT_COMPARED = ("own_groups", "own_amount")
 
 
 def against_epsilon(dataset: Dataset, parameters: PerGroupParameters) -> BoundComparison | str:
-    """Compare the groups per user of the best pair and its error over epsilon, or return a sentence why not.
+    """Build the comparison over epsilon of the best pair's groups and error, or return a sentence why there is none.
 
     For privately selected groups the page has its own curves over epsilon, which include the cost of selection.
     """
@@ -263,7 +266,7 @@ def against_epsilon(dataset: Dataset, parameters: PerGroupParameters) -> BoundCo
 
 
 def check_data(dataset: Dataset, parameters: PerGroupParameters) -> bool:
-    """Return True, or raise `InvalidInput` if the data do not fit the parameters; nothing is searched.
+    """Return True if the data fit the parameters, else raise `InvalidInput`; nothing is searched.
 
     Raises:
         InvalidInput: The data do not fit the question.
@@ -380,7 +383,7 @@ def _find_near_optimal(problem: PerGroupProblem, pair: Pair, sorted_pairs: Sorte
 
 
 def solve_by_distribution(dataset: Dataset, parameters: PerGroupParameters) -> DistributionSolution:
-    """Solve for the best pair and map the error; the data must have sizes of pairs.
+    """Find the best pair of bounds from the distribution of pairs alone, and map the error over both bounds.
 
     Raises:
         InvalidInput: The parameters need the pairs themselves.

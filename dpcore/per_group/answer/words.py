@@ -13,6 +13,7 @@ from dpcore.answer import standard
 from dpcore.answer.answer import (
     BIAS,
     NOISE,
+    NOT_USEFUL_ABOVE,
     SAMPLING,
     Alternative,
     ErrorPart,
@@ -25,6 +26,7 @@ from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
 from dpcore.common import noise_error, wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program, describe_program
+from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer.error_map import SelectionSolution, split_error
 from dpcore.per_group.answer.solution import MIN_SAVING, USEFUL_ERROR, DistributionSolution, PerGroupSolution
@@ -149,14 +151,19 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
     error_text = format_error(parameters, pair_error)
     pair_text = "none" if solution.pair_choice.is_settled else "none found"
     pair_label, clipboard_text = "Best pair", ""
-    error_label, error_note = "Error of publishing nothing", ""
+    error_label, error_note, error_key = "Error of publishing nothing", "", ""
     if pair is not None:
         pair_text = format_pair(parameters, pair.max_groups, pair.max_amount)
         pair_label, clipboard_text = "Best pair of bounds", f"{pair.max_groups}, {pair.max_amount:.12g}"
         if parameters.statistic is Statistic.USERS:
             pair_label, clipboard_text = "Best bound", f"{pair.max_groups}"
-        error_label = "Error of the pair"
-        error_note = f"({wording.change(pair.error, solution.problem.error_of_nothing)} than no release)"
+        error_label, error_key, error_note = (
+            "Error per group",
+            "error_of_the_pair",
+            _describe_median(solution),
+        )
+        saving_text = wording.change(pair.error, solution.problem.error_of_nothing)
+        objective_help += f" It is {saving_text} than without a release."
     if isinstance(solution, DistributionSolution):
         return (
             Number("Best pair found", pair_text, clipboard_text=clipboard_text),
@@ -164,7 +171,7 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
         )
     numbers = [
         Number(pair_label, pair_text, clipboard_text=clipboard_text),
-        Number(error_label, error_text, error_note, objective_help, pair_error, clipboard_text=error_text),
+        Number(error_label, error_text, error_note, objective_help, pair_error, "", error_key, error_text),
     ]
     if solution.selection_solution is not None and pair is not None:
         selected_groups = solution.selection_solution.groups_by_bounds["pair"]
@@ -182,6 +189,25 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
             Number("Error of scaling", vector_error_text, comparison_note, objective_help),
         ]
     return tuple(numbers)
+
+
+def _describe_median(solution: AnySolution) -> str:
+    """Write the size of the median group, to compare an error with; empty for means and for relative errors."""
+    if (
+        isinstance(solution, DistributionSolution)
+        or solution.is_mean
+        or solution.parameters.objective.is_relative
+    ):
+        return ""
+    sizes = np.abs(solution.problem.totals)
+    median_size = sizes[_find_median(sizes, solution.problem.pairs.multiplicities)]
+    return f"(median group: {format_error(solution.parameters, float(median_size))})"
+
+
+def _find_median(values: FloatArray, multiplicities: FloatArray) -> int:
+    """Return the index of the median of values that count with their multiplicities, each an array of shape (n,)."""
+    order = np.argsort(values)
+    return int(order[np.searchsorted(np.cumsum(multiplicities[order]), multiplicities.sum() / 2.0)])
 
 
 def list_error_parts(solution: PerGroupSolution) -> tuple[ErrorPart, ...]:
@@ -243,14 +269,15 @@ def measure_relative_error(solution: PerGroupSolution) -> RelativeError:
     sizes = np.abs(solution.problem.totals)
     ratios = np.divide(solution.group_errors, sizes, out=np.full(sizes.shape, np.inf), where=sizes > 0.0)
     multiplicities = solution.problem.pairs.multiplicities
-    order = np.argsort(ratios)
-    median_index = order[np.searchsorted(np.cumsum(multiplicities[order]), multiplicities.sum() / 2.0)]
+    median_share = float(ratios[_find_median(ratios, multiplicities)])
     num_useless, num_groups = solution.count_useless(solution.group_errors), int(multiplicities.sum())
     groups_text = f"{num_useless:,} of {wording.counted(num_groups, 'group')}"
     remark = (
         f"{groups_text} {wording.agreeing(num_useless, 'is', 'are')} off by 100{wording.PERCENT} or more."
     )
-    return RelativeError(float(ratios[median_index]), "the group's size, for the median group", remark)
+    if not median_share <= NOT_USEFUL_ABOVE:
+        remark += " Use fewer groups or a larger ε."
+    return RelativeError(median_share, "the group's size, for the median group", remark)
 
 
 def _compare_means(solution: PerGroupSolution) -> str:
@@ -291,7 +318,7 @@ def describe_near_optimal(solution: PerGroupSolution) -> str:
 
 
 def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
-    """Build the facts behind the pair, by name: one or a few sentences each, and no fact that does not apply."""
+    """List the facts behind the pair: sentences by heading, without those that do not apply."""
     if isinstance(solution, DistributionSolution):
         return {
             "Noise": _describe_noise(solution.parameters),
@@ -344,7 +371,7 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
 
 
 def _describe_noise(parameters: PerGroupParameters) -> str:
-    """Describe the noise of the program, and that Laplace noise of a mean's sums and rows gets half of epsilon each."""
+    """Write which noise the program draws, and what a split of the budget of a mean gives to sum and rows."""
     is_big_query, is_mean = parameters.program is Program.BIGQUERY, parameters.statistic is Statistic.MEAN
     noise_sentences = describe_program(
         parameters.program,

@@ -62,7 +62,8 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
         # Often one lies on the other: both are to be seen.
         dash = "dash" if weighting is WeightKind.CAP else ""
         items.append(Curve(name, tried_errors.bounds, tried_errors.expected_errors, style, dash=dash))
-        mark_name, least_error = f"Best, {name.lower()}", quantile_choice.rank_error
+        mark_name = "Best bound" if weighting is WeightKind.CAP else "Best smooth weights"
+        least_error = quantile_choice.rank_error
         items.append(Mark(mark_name, quantile_choice.bound, least_error, style, symbol))
         bound_phrase = f"at {wording.counted(quantile_choice.bound, 'row')} with {KIND_NAMES[weighting]}"
         least_phrases.append(f"{bound_phrase}, {wording.percent(least_error)}")

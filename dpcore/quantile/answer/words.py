@@ -51,29 +51,31 @@ def write_headline(solution: QuantileSolution) -> str:
 
 def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     """Build the numbers: bound, rank error, and rank error without a bound."""
-    p, expected_text = solution.parameters, "of rows, expected"
-    bound_label, bound, error, error_note = "Best bound", solution.bound, solution.rank_error, expected_text
+    p, error_help = solution.parameters, _RANK_ERROR
+    quantile_noun = "median" if p.quantile_levels == (0.5,) else "quantile"
+    error_note = f"of rows away from the {quantile_noun}"
+    bound_label, bound, error = "Best bound", solution.bound, solution.rank_error
     if solution.standard_error > 0.0:
         trials_text = wording.counted(solution.subsample_errors.size, solution.problem.trial_name)
-        error_note = f"± {wording.percent(solution.standard_error)} ({trials_text})"
+        error_help += f" ± {wording.percent(solution.standard_error)} over {trials_text}."
     if p.fixed_bound is not None:
         bound_label = "Rows counted"
     elif p.weighting is Weighting.NONE:
         smooth_choice = solution.choices.get(WeightKind.SMOOTH)
-        bound, error, error_note = smooth_choice.bound, smooth_choice.rank_error, expected_text
+        bound, error, error_help = smooth_choice.bound, smooth_choice.rank_error, _RANK_ERROR
     elif p.bound_from is BoundFrom.COUNTS:
         bound_label = "Bound from counts"
 
-    def build_error(label: str, value: float, note: str, key: str) -> Number:
+    def build_error(label: str, value: float, help: str, key: str) -> Number:
         """Build the number of a rank error, formatted in per cent."""
-        return Number(label, wording.percent(value), note, _RANK_ERROR, value, "share of rows", key)
+        return Number(label, wording.percent(value), error_note, help, value, "share of rows", key)
 
     # A user who is added needs some bound all the same.
     unbounded_name = "With all rows kept" if p.protects_users else "Without a bound"
     return (
         Number(bound_label, wording.counted(bound, "row"), "", _BOUND, bound, ROWS_UNIT, "bound"),
-        build_error("Rank error", error, error_note, "rank_error"),
-        build_error(unbounded_name, solution.unbounded_error, expected_text, "rank_error_without_a_bound"),
+        build_error("Rank error", error, error_help, "rank_error"),
+        build_error(unbounded_name, solution.unbounded_error, _RANK_ERROR, "rank_error_without_a_bound"),
     )
 
 

@@ -117,12 +117,18 @@ def draw_answer(card: Answer, key: str, is_final: bool = True, badge_text: str =
     # As high as the column of the figure, so that what stands below it stays in place while a slider moves.
     with st.container(key=key, height="stretch"):
         _draw_words(card, key, is_final, badge_text)
+        relative = card.relative_error
+        if relative is not None and relative.remark:
+            st.markdown(relative.remark)
+        # What would make a useless release useful comes before the way to it.
+        is_useful = relative is None or relative.verdict is not Verdict.NOT_USEFUL
+        button_type = fields.main_button() if is_useful else "secondary"
         if bound_selection is not None and run is not None and run.selected_excess is not None:
             st.markdown(bound_selection.write_excess(run.selected_excess))
         awaits_selection = bound_selection is not None and bound_selection.card is None
         if bound_selection is not None and awaits_selection:
-            bound_selection.draw_step(f"{key}_draw", fields.main_button())
-        code_label, options = "Get code", dict[str, Any](is_main=True)
+            bound_selection.draw_step(f"{key}_draw", button_type)
+        code_label, options = "Get code", dict[str, Any](type=button_type)
         if awaits_selection:
             code_label = "Use the number as it is"
             options = {"type": "tertiary", "help": "No ε covers it: it was read off the private data."}
@@ -135,14 +141,14 @@ def draw_answer(card: Answer, key: str, is_final: bool = True, badge_text: str =
                     st.markdown("\n\n".join(reasons))
         if bound_selection is not None and not awaits_selection:
             bound_selection.draw_step(f"{key}_draw", "tertiary")
-        near_optimal_text = f"**Near-optimal:** {card.near_optimal}" if card.near_optimal else ""
-        alternative_text = card.alternative.sentence if card.alternative else ""
-        remark = card.relative_error.remark if card.relative_error else ""
-        if further_texts := list(filter(None, (remark, near_optimal_text, alternative_text))):
-            st.markdown("\n\n".join(further_texts))
+        if card.near_optimal and is_useful:
+            st.markdown(f"**Near-optimal:** {card.near_optimal}")
         if card.alternative is not None and card.code is not None:
             button_arguments = _open_code, card, key, card.alternative.form_prefix
-            fields.button("Get its code", f"{key}_alternative", "code", *button_arguments, type="tertiary")
+            label = card.alternative.sentence.removesuffix(".")
+            fields.button(label, f"{key}_alternative", "code", *button_arguments, type="tertiary")
+        elif card.alternative is not None:
+            st.markdown(card.alternative.sentence)
 
 
 def _open_code(card: Answer, key: str, form_name: str = "") -> None:

@@ -36,6 +36,8 @@ Width = int | typing.Literal["stretch"]
 
 LONG_TEXT = 100_000
 """A text that takes more characters has lines."""
+LINES_HEIGHT = 72
+"""Height of such a field, in pixels: two lines, so that it can stand beside others."""
 
 
 def scale_width(width: Width) -> Width:
@@ -120,8 +122,10 @@ def draw(
         return st.select_slider(label, field.stops, format_func="{:,}".format, **common_options)
     if field.value_type is bool:
         return st.toggle(label, **common_options)
-    draw_text = st.text_area if (field.max_length or 0) > LONG_TEXT else st.text_input
-    return draw_text(label, max_chars=field.max_length, placeholder=placeholder or None, **sized_options)
+    text_options = sized_options | {"max_chars": field.max_length, "placeholder": placeholder or None}
+    if (field.max_length or 0) > LONG_TEXT:
+        return st.text_area(label, height=LINES_HEIGHT, **text_options)
+    return st.text_input(label, **text_options)
 
 
 def draw_all(

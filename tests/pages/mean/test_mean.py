@@ -19,10 +19,9 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, Target, VarianceSource
-from dpcore.mean.answer import MeanSolution
+from dpcore.mean.answer import MeanSolution, words
 from dpcore.mean.answer import answer as mean_files
 from dpcore.mean.answer import build_answer as mean_answered
-from dpcore.mean.answer import solution as card
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.table_values import ValueSummary
 from dpcore.report import content, plotly_figures
@@ -81,7 +80,7 @@ def replace_share(problem: mean.MeanProblem, dataset: Dataset) -> mean.MeanProbl
 
 
 def assert_answer(app, problem: mean.MeanProblem) -> None:
-    """The page shows the optima of this problem, in the figure and in the card."""
+    """The page shows the optima of this problem, in the figure and in the words."""
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
     figure = chart(app, "mean_error")
     ((x,), (y,)) = trace(figure, "Best bound")
@@ -208,7 +207,7 @@ def test_what_independence_hides_is_said_and_drawn():
     kept = [min(cap, rows.size) for rows in per_user]
     capped = np.average([rows.mean() for rows in per_user], weights=kept)
     shift = capped - values.values.mean()
-    sentences = card.describe_shifts(view, view.value_summary)
+    sentences = words.describe_shifts(view, view.value_summary)
     assert f"The bounded mean differs from the plain mean by {wording.number(shift)}" in sentences[0]
     (trace,) = [
         t
@@ -351,16 +350,16 @@ def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
     parameters = MeanParameters(1.0, upper=100.0, variance_source=VarianceSource.FROM_VALUES)
     shown = build_mean_answer(SECRET, parameters)[1]
     detail = shown.detail
-    assert card.COUNTS_PUBLIC in detail
+    assert words.COUNTS_PUBLIC in detail
     assert "Where counts are private" in shown.facts
-    assert card.VALUES_LEAK in detail
+    assert words.VALUES_LEAK in detail
     worst = dataclasses.replace(parameters, variance_source=VarianceSource.WORST_CASE)
     detail = build_mean_answer(SECRET, worst)[1].detail
     assert standard.ASSUMES_PUBLIC_COUNTS in detail
-    assert card.VALUES_LEAK not in detail
+    assert words.VALUES_LEAK not in detail
     shown = build_mean_answer(SECRET, dataclasses.replace(parameters, counts=mean.Counts.PRIVATE))[1]
     detail = shown.detail
-    assert card.VALUES_LEAK in detail
+    assert words.VALUES_LEAK in detail
     assert "assumed to be public" not in detail
     assert "Where counts are private" not in shown.facts
     detail = build_mean_answer(SHOP, parameters)[1].detail

@@ -176,7 +176,7 @@ def test_the_persons_own_pair_is_compared_and_marked() -> None:
     assert view.own_pair.error == pytest.approx(compute_pair_error(view.problem, 2, 5.0))
     assert any("Your own pair, 2 × 5" in name for name in answer_from(view).facts)
     names = [t.name for t in draw_plot(view).data]
-    assert {"Best pair", "PipelineDP's rule", "Your own pair"} <= set(names)
+    assert {"Best pair", "PipelineDP", "Your own pair"} <= set(names)
 
 
 def test_sums_in_a_large_unit_have_the_same_answer() -> None:
@@ -344,7 +344,7 @@ def test_data_without_groups_show_a_labelled_demonstration() -> None:
     with pytest.raises(InvalidInput, match="no groups"):
         build_answer(samples.load("online-retail-lines"), build_parameters())
     app = open_app("Group by", link="1", data="online-retail-lines", epsilon="1")
-    assert [link.proto.label for link in app.main.get("page_link")][-1] == "Bring groups"
+    assert [link.proto.label for link in app.main.get("page_link")][-1] == "Upload groups"
     notes = [note["text"] for note in chart(app, "per_group_error")["layout"]["annotations"]]
     assert any("Demonstration" in note for note in notes)
     assert data(app).name != session.load_demonstration().name  # It does not take their place.

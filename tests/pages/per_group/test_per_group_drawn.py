@@ -48,7 +48,7 @@ def build_private_pair(statistic: Statistic = Statistic.ROWS, **options: object)
 def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     app = check(with_data(open_app("Group by"), SECRET).run())
     check(app.button(key="per_group_card_draw").click().run())
-    assert "enter how many groups are on your public list" in shown_texts(app)
+    assert "paste your public list of groups" in shown_texts(app)
     assert not [button for button in app.button if button.key == "per_group_card_draw_confirm"]
     app.session_state["per_group.num_groups"] = 60.0
     app.session_state["private_choice.selection_epsilon"] = 0.5

@@ -23,7 +23,7 @@ from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection import Selection
 from dpcore.per_group.selection_rules import SelectionRule
-from tests.pages.driving import chart, check, errors, finish, link_of, open_app, open_tab, shown_texts, trace
+from tests.pages.driving import chart, check, errors, finish, link_of, open_app, open_tab, trace
 from tests.pages.per_group.conftest import SHOP, answer_from, draw_plot, read_choice_file, solve
 
 
@@ -186,10 +186,10 @@ def test_stop_gives_what_was_found_until_then() -> None:
 
 def test_the_page_selects_groups_privately_in_a_job() -> None:
     app = open_app("Group by", link="1", data="shop-events", epsilon="3")
-    assert "Scaling users instead: " in shown_texts(app)
+    assert "Scaling users instead: " in app.button(key="per_group_card_alternative").label
     check(app.selectbox(key="per_group.selection").set_value(SelectionRule.TRUNCATED_GEOMETRIC).run())
     finish(app, "per_group.job")
-    assert "Scaling users instead, of at most " in shown_texts(app)
+    assert "Scaling users instead, of at most " in app.button(key="per_group_card_alternative").label
     assert trace(chart(app, "per_group_error"), "Best pair")
     assert "selection=truncated+geometric" in link_of(app)
     open_tab(app, "per_group", "Which groups survive")
@@ -197,5 +197,5 @@ def test_the_page_selects_groups_privately_in_a_job() -> None:
     check(app.number_input(key="per_group.selection_share").set_value(2.0).run())
     assert "share of ε for selecting groups must lie between" in errors(app)
     check(app.selectbox(key="per_group.selection").set_value(SelectionRule.PUBLIC_LIST).run())
-    assert "Scaling users instead: " in shown_texts(app)
+    assert "Scaling users instead: " in app.button(key="per_group_card_alternative").label
     assert not errors(app)

@@ -124,13 +124,16 @@ def test_the_answer_is_that_of_the_core():
     answer = answer_for()
     main = answer.plots["quantile-error"]()
     drawn_main = render(main)
-    for kind, name in ((WeightKind.SMOOTH, "Smooth weights"), (WeightKind.CAP, "Bounded rows")):
+    for kind, name, mark_name in (
+        (WeightKind.SMOOTH, "Smooth weights", "Best smooth weights"),
+        (WeightKind.CAP, "Bounded rows", "Best bound"),
+    ):
         bounds, drawn = trace(drawn_main, name)
         picks = [0, bounds.size // 3, bounds.size - 1]
         searched = problem().with_search_subsamples() if kind is WeightKind.CAP else problem()
         expected = [quantile.output(searched, kind, float(bounds[k])).expected_rank_error for k in picks]
         assert drawn[picks] == pytest.approx(expected)
-        ((x,), (y,)) = trace(drawn_main, f"Best, {name.lower()}")
+        ((x,), (y,)) = trace(drawn_main, mark_name)
         # The mark of a cap is on other subsamples than the curve: within four standard errors of either.
         subsample_errors = quantile.compute_subsample_errors(
             [problem().with_search_subsamples()], kind, float(x)
@@ -206,13 +209,11 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     assert answer.numbers[1].text == wording.percent(best.rank_error)
     error_text = sentences.format_error(best.rank_error, best.standard_error)
     assert f"bounded rows with a bound of {wording.number(best.bound)}, error {error_text}" in words
-    assert (
-        answer.numbers[1].note
-        == f"± {wording.percent(best.standard_error)} ({mechanism.SUBSAMPLES} subsamples)"
-    )
+    spread_text = f"± {wording.percent(best.standard_error)} over {mechanism.SUBSAMPLES} subsamples."
+    assert answer.numbers[1].help.endswith(spread_text)
     assert "the release draws its own" in words
     # Smooth weights draw no subsample.
-    assert "subsamples)" not in read_answer(answer_for())
+    assert "subsamples" not in answer_for().numbers[1].help
 
 
 def test_an_own_bound_is_compared():
@@ -416,7 +417,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     assert "Stopped early" not in shown_texts(app)
     assert not app.get("progress")
     exact = optimal_bound.best_bound(problem(0.5), WeightKind.CAP)
-    ((x,), (y,)) = trace(chart(app, "quantile_error"), "Best, bounded rows")
+    ((x,), (y,)) = trace(chart(app, "quantile_error"), "Best bound")
     assert (x, y) == (exact.bound, pytest.approx(exact.rank_error))
 
 

@@ -57,7 +57,7 @@ def test_the_bound_is_the_one_that_sum_and_count_says(epsilon):
     histogram = data(app).histogram
     every = off_by(histogram, np.arange(1, histogram.max_size + 1), epsilon)[2]
     rows = wording.counted(int(np.argmin(every)) + 1, "row")
-    assert f"Keep at most {rows} per user." in shown_texts(app)
+    assert f"For one count, keep at most {rows} per user." in shown_texts(app)
     assert f"Keep at most {rows} per user." in shown_texts(go(app, "Sum and count"))
 
 
@@ -171,7 +171,7 @@ def test_the_card_says_what_the_bound_that_is_set_does():
 def test_three_answers_lead_to_a_page_with_the_data_in_use():
     app = open_app("Home")
     links = [button.proto.label for button in app.get("page_link")]
-    assert "Bring data" in links
+    assert "Upload data" in links
     assert not [label for label in links if label.startswith("Go to")]
     check(app.get_by_key("start.several").set_value("No").run())
     assert contents.ADVICE["No"] in shown_texts(app)
