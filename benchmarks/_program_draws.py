@@ -2,9 +2,9 @@
 
 A program reads its data, drops rows at random, and draws noise. Its data are read once. What drops rows and draws noise
 runs again for every release, in the program's own words. Two things are kept between releases, as they do not change:
-the scale that OpenDP searches for, and the plan that OpenDP makes of a query. The plan is cut above the rows that it
-drops: these are drawn once for many releases. Plain Python's noise is drawn for many releases in one call of the
-program's function, as most of a call's time is overhead.
+the scale that OpenDP searches for, which takes seconds, and the plan that OpenDP makes of a query. The plan is cut
+above the rows that it drops: these are drawn once for many releases. Plain Python's noise is drawn for many releases in
+one call of the program's function, as most of a call's time is overhead.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import CodeType
 from typing import Any
+from unittest import mock
 
 import numpy as np
+import opendp.extras.polars
 import opendp.prelude as dp
 import polars as pl
 from opendp.accuracy import summarize_polars_measurement
@@ -130,14 +132,16 @@ class ProgramDraws:
         self.names: dict[str, Any] = {}
         self.summary: list[dict[str, Any]] = []
         self._releases: list[list[float]] = []
-        with contextlib.redirect_stderr(io.StringIO()):
+        self._scales: _Scales = {}
+        with contextlib.redirect_stderr(io.StringIO()), _keep_scales(self._scales):
             exec(_compile(statements[:first_sample]), self.names)
         self.names["print"] = lambda text, **_: self._releases.append(
             _list_numbers(json.loads(text)["released"])
         )
         if isinstance(query := self.names.get("query"), LazyFrameQuery):
             lines = self.names.get("lines", self.names["events"])
-            self.names["query"] = repeated_query = _RepeatedQuery(query, lines.collect().lazy())
+            with _keep_scales(self._scales):
+                self.names["query"] = repeated_query = _RepeatedQuery(query, lines.collect().lazy())
             # What `query.summarize()` gives, which would search for the scale again.
             self.summary = summarize_polars_measurement(repeated_query.measurement).to_dicts()
         self._sample_rows = _compile(statements[first_sample:first_draw])
@@ -154,7 +158,7 @@ class ProgramDraws:
             Shape (num_samples, num_draws, numbers of one release).
         """
         self._releases = []
-        with _scales_kept():
+        with _keep_scales(self._scales):
             for _ in range(num_samples):
                 names = dict(self.names)  # Rows are drawn from all rows, not from those of the draw before.
                 exec(self._sample_rows, names)
@@ -168,12 +172,20 @@ class ProgramDraws:
         return numbers.reshape(num_samples, num_draws, -1)
 
 
-def run_whole(program_text: str, groups: Sequence[str] = ()) -> FloatArray:
-    """Run a program from its first line to its last, and return the numbers that it releases."""
+def run_whole(program_text: str, groups: Sequence[str], num_runs: int) -> FloatArray:
+    """Run a program many times from its first line to its last; later runs have the scale that the first one searched.
+
+    Returns:
+        Shape (num_runs, numbers of one release).
+    """
     text = re.sub(r"^GROUPS: list\[str\] = \[\]$", f"GROUPS = {list(groups)!r}", program_text, flags=re.M)
-    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(io.StringIO()):
-        exec(compile(text, "program", "exec"), {})
-    return np.array(_list_numbers(json.loads(printed.getvalue())["released"]), dtype=np.float64)
+    releases = []
+    with contextlib.redirect_stderr(io.StringIO()), _keep_scales({}):
+        for _ in range(num_runs):
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                exec(compile(text, "program", "exec"), {})
+            releases.append(_list_numbers(json.loads(printed.getvalue())["released"]))
+    return np.array(releases, dtype=np.float64)
 
 
 def _compile(statements: list[ast.stmt]) -> CodeType:
@@ -188,20 +200,27 @@ def _list_numbers(release: Any) -> list[float]:
     return [float(release)]
 
 
-@contextlib.contextmanager
-def _scales_kept() -> Iterator[None]:
-    """Keep the scales that programs search for: the search takes 10 ms, a draw of noise 0.05 ms."""
-    search: Callable[..., float] = dp.binary_search_param
-    scales: dict[tuple[float, float], float] = {}
+_Scales = dict[tuple[float, float], float]
+"""Scales of one program by bound on the change of its input and by loss."""
 
-    def search_once(make: Any, d_in: float, d_out: float, **options: Any) -> float:
+
+@contextlib.contextmanager
+def _keep_scales(scales: _Scales) -> Iterator[None]:
+    """Keep the scales that a program and its query search for."""
+    search = dp.binary_search_param
+
+    def search_once(make: Callable[[float], Any], d_in: float, d_out: float, **options: Any) -> float:
         """Search a scale, or return the one found before."""
         if (d_in, d_out) not in scales:
             scales[d_in, d_out] = search(make, d_in=d_in, d_out=d_out, **options)
         return scales[d_in, d_out]
 
-    dp.binary_search_param = search_once
-    try:
+    def make_once(make: Callable[[float], Any], d_in: float, d_out: float, **options: Any) -> Any:
+        """Make what has the least scale."""
+        return make(search_once(make, d_in, d_out, **options))
+
+    with (
+        mock.patch.object(dp, "binary_search_param", search_once),
+        mock.patch.object(opendp.extras.polars, "binary_search_chain", make_once),
+    ):
         yield
-    finally:
-        dp.binary_search_param = search

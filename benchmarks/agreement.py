@@ -3,12 +3,12 @@
     python benchmarks/agreement.py [50]
 
 The seed is 6f756723, the hash of the first commit that answers for the noise of a program. The program's error is
-computed here from its bound, the standard error that its text prints, and the rows.
+computed here from its bound, the standard error that its text prints, and the rows. BigQuery's statements print none,
+nor do programs of quantiles, and the best known mechanism has no program: there four numbers are compared.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import io
 import json
@@ -36,7 +36,17 @@ from tests.pages import driving
 
 SEED = 0x6F756723
 EVENTS = samples.FOLDER / "shop_events.csv"
-PAGES = {"count_bound": "Sum and count", "sum_bound": "Sum and count", "group_bounds": "Group by"}
+PAGES = {
+    "count_bound": "Sum and count",
+    "sum_bound": "Sum and count",
+    "group_bounds": "Group by",
+    "mean_bound": "Mean",
+    "quantile_bound": "Quantile",
+}
+LINES = {"count_bound": "rows", "sum_bound": "sum", "mean_bound": "mean", "quantile_bound": "median"}
+VALUES = {"lower": 0.0, "upper": 100.0}
+WITHOUT_DEVIATION = (Program.BIGQUERY.value, Program.BEST.value)
+"""BigQuery's statements print nothing but the release, and the best known mechanism has no program of its own."""
 OF_TABLE = {"target": "table", "variance_source": "values", "likeness": "values"}
 
 
@@ -51,9 +61,8 @@ class Setting:
     @property
     def columns(self) -> dict[str, str]:
         """Return the columns that the call reads."""
-        names = {"user": "user_id"} | (
-            {} if "rows" in self.line or "users" in self.line else {"value": "amount"}
-        )
+        reads_values = "rows" not in self.line and "users" not in self.line
+        names = {"user": "user_id"} | ({"value": "amount"} if reads_values else {})
         return names | ({"group": "product"} if self.call == "group_bounds" else {})
 
 
@@ -67,7 +76,7 @@ def draw_settings(num_settings: int) -> Iterator[Setting]:
             "epsilon": float(f"{10 ** generator.uniform(-1.0, 0.7):.3g}"),
             "program": str(generator.choice([program.value for program in Program])),
         }
-        if generator.random() < 0.5:
+        if generator.random() < 0.5 and call != "quantile_bound":
             settings |= {
                 "mechanism": "Gaussian",
                 "delta": float(f"{10 ** generator.uniform(-9.0, -4.0):.2g}"),
@@ -76,14 +85,17 @@ def draw_settings(num_settings: int) -> Iterator[Setting]:
             line = f"{'sums' if statistic == 'sum' else statistic} per group"
             yield Setting(call, line, settings | {"statistic": statistic})
         else:
-            line = "rows" if call == "count_bound" else "sum"
-            yield Setting(call, line, settings | {"objective": "rmse"})
+            further = {
+                "mean_bound": VALUES | OF_TABLE | {"counts": "private"},
+                "quantile_bound": VALUES | {"neighbours": "add_or_remove_user"},  # those of a plan
+            }
+            yield Setting(call, LINES[call], settings | further.get(call, {"objective": "rmse"}))
 
 
 MEAN = Setting(
     "mean_bound",
     "mean",
-    {"epsilon": 1.0, "program": "OpenDP", "lower": 0.0, "upper": 100.0, "counts": "private"} | OF_TABLE,
+    {"epsilon": 1.0, "program": "OpenDP", "counts": "private"} | VALUES | OF_TABLE,
 )
 """The mean of issue 62, beside the random settings."""
 
@@ -113,6 +125,8 @@ def read_page(setting: Setting) -> list[tuple[str, str]]:
     link = {name: str(value) for name, value in setting.settings.items()}
     if setting.call in ("count_bound", "sum_bound"):
         link["summed"] = "rows" if setting.call == "count_bound" else "values"
+    if setting.call == "quantile_bound":
+        link |= {"low": link.pop("lower"), "high": link.pop("upper")}
     app = driving.open_app(PAGES.get(setting.call, "Mean"), link="1", data="shop-events", **link)
     return [(metric.label, metric.value) for metric in driving.metrics_of(app)]
 
@@ -146,16 +160,12 @@ def compute_program_error(setting: Setting, reply: Reply) -> float | None:
     Rows are truncated at random: a group is kept with probability min(1, MAX_GROUPS / groups of the user). None where
     the program prints no standard error.
     """
-    deviation = None
-    if setting is MEAN:
+    if setting.call == "quantile_bound" or setting.settings["program"] in WITHOUT_DEVIATION:
+        return None
+    if setting.call == "mean_bound":
         return compute_mean_error(setting, reply)
-    if setting.settings["program"] == Program.BIGQUERY.value:  # SQL, which prints nothing
-        return None
-    for node in ast.walk(ast.parse(reply.code())):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "report":
-            deviation = ast.literal_eval(node.args[1])
-    if deviation is None:
-        return None
+    (deviation_text,) = re.findall(r'"noise_standard_error": ([0-9.e+-]+)', reply.code())
+    deviation = float(deviation_text)
     rows = pd.read_csv(EVENTS)
     keys = ["user_id", "product"] if setting.call == "group_bounds" else ["user_id"]
     grouped = rows.groupby(keys)["amount"]
@@ -173,7 +183,7 @@ def compute_program_error(setting: Setting, reply: Reply) -> float | None:
 
 
 def compute_mean_error(setting: Setting, reply: Reply) -> float:
-    """Compute the error of OpenDP's program of a mean from its bound, its own formula for its noise, and the rows.
+    """Compute the error of a program of a mean from its bound, its own formula for its noise, and the rows.
 
     The noise is that at the mean of all clamped rows, as the page says.
 
@@ -191,8 +201,9 @@ def compute_mean_error(setting: Setting, reply: Reply) -> float:
     drawing_variance = (
         float((kept_rows * (1.0 - kept_rows / users["size"]) * users["var"]).sum()) / kept_rows.sum() ** 2
     )
-    (formula,) = re.findall(r"^deviation = (.*)$", reply.code(), flags=re.M)
-    names = {"LOWER": lower, "UPPER": upper, "mean": mean, "noisy_rows": float(kept_rows.sum())}
+    (formula,) = re.findall(r"deviation = (.*)$", reply.code(), flags=re.M)
+    rows_of_names = dict.fromkeys(("rows", "noisy_rows"), float(kept_rows.sum()))
+    names = {"LOWER": lower, "UPPER": upper, "mean": mean} | rows_of_names
     return math.hypot(bounded_mean - rows["amount"].mean(), math.sqrt(drawing_variance), eval(formula, names))
 
 

@@ -279,7 +279,7 @@ def find_key(name: str, reply: Reply, library: str, arguments: argparse.Namespac
 def run_whole_program(kind_name: str, table: pd.DataFrame, reply: Reply, library: str) -> float:
     """Return the error of runs of the program from its first line to its last."""
     groups = sorted(table["product"].unique())
-    runs = np.array([run_whole(reply.code(library), groups) for _ in range(NUM_WHOLE_RUNS)])
+    runs = run_whole(reply.code(library), groups, NUM_WHOLE_RUNS)
     error = float(measure_errors(kind_name, table, runs).mean())
     return error if kind_name == "median" else math.sqrt(error)
 

@@ -188,6 +188,9 @@ def write_for_python(several: Several) -> Code:
 def write_for_opendp(several: Several) -> Code:
     """Write the program for OpenDP's context, with bounds on rows in place of weights by user, which OpenDP lacks."""
     several, weight_sentences = _bound_rows_of_quantiles(several, "OpenDP")
+    # Means draw outside the context, after its queries, whose shares come first.
+    releases = sorted(several.releases, key=lambda release: release.choice.quantity is Quantity.MEAN)
+    several = replace(several, releases=tuple(releases))
     sentences = [*_list_common_differences(several), *weight_sentences]
     if several.has_quantile:
         sentences.append(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 from typing import Any
 
 from dpcore.code import Choice, Quantity, Several, Training, write
@@ -30,9 +33,17 @@ def make_choice(quantity: Quantity, **fields: object) -> Choice:
 
 def run_program(choice: Choice | Several, library: Program) -> dict[str, Any]:
     """Run the program in the working folder, and return what its names are bound to."""
+    return run_text(write(choice, library).text)
+
+
+def run_text(text: str) -> dict[str, Any]:
+    """Run a program, and return what its names are bound to; ``released`` has what a plan prints, by release."""
     names: dict[str, Any] = {}
-    exec(compile(write(choice, library).text, "program", "exec"), names)
-    return names
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(text, "program", "exec"), names)
+    print(printed.getvalue(), end="")
+    releases = [json.loads(line) for line in printed.getvalue().splitlines() if line.startswith('{"release"')]
+    return names | {"released": {release["release"]: release["released"] for release in releases}}
 
 
 # One of every kind that any library can write, by name.

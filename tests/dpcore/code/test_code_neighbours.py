@@ -24,7 +24,7 @@ from dpcore.common.programs import Program
 from dpcore.counting import count, open_files
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.tables import FileKind, FileLayout, TableLayout
-from tests.dpcore.code.choices import CHOICE_BY_NAME
+from tests.dpcore.code.choices import CHOICE_BY_NAME, run_text
 
 LIBRARIES = [Program.PYTHON, Program.OPENDP]
 HEADER = "user_id,product,amount\n"
@@ -80,9 +80,7 @@ def test_a_process_ends_alike_for_an_extreme_user_and_for_nobody(empty_folder: P
 
 def results(choice: Choice | Several, library: Program) -> dict[str, Any]:
     """Return what the names of a program are bound to after it ran."""
-    names: dict[str, Any] = {}
-    exec(compile(program(choice, library), "program", "exec"), names)
-    return names
+    return run_text(program(choice, library))
 
 
 PYTHON_AND_OPENDP = pytest.mark.parametrize("library", LIBRARIES)

@@ -85,7 +85,7 @@ def test_a_plan_of_counts_is_short(folder: Path) -> None:
         assert len(lines) <= MAX_LINES[ending]
         assert f"pl.scan_{ending}(" in text
         with redirect_stdout(io.StringIO()) as printed:
-            exec(compile(text.replace("TOTAL = 1000.0", "TOTAL = 1e7"), "program", "exec"), {})
+            exec(compile(text.replace("(epsilon=1000.0)", "(epsilon=1e7)"), "program", "exec"), {})
         releases = [json.loads(line) for line in printed.getvalue().splitlines()]
         assert [release["released"] for release in releases] == [6, 8]
 

@@ -15,6 +15,7 @@ import pytest
 import dpcore as ss
 from dpcore.common.checks import InvalidInput
 from dpcore.data.group_list import code_cells, name_bins, parse_edges, parse_groups, write_groups
+from tests.dpcore.code.choices import run_text
 from tests.dpcore.code.test_code_runs import SURE
 
 NASTY = [
@@ -46,8 +47,7 @@ def write_rows(path: Path, rows: list[tuple[str, str]]) -> str:
 
 def run(reply: Any, library: str, line: str = "") -> dict[str, float]:
     """Run the program of a reply; return the released number of every group."""
-    names: dict[str, Any] = {}
-    exec(compile(reply.code(library), "program", "exec"), names)
+    names = run_text(reply.code(library))
     if line:
         return dict(names["released"][line])
     if library == "opendp":
