@@ -104,7 +104,7 @@ def plot_classes(dataset: Dataset) -> Plot:
         dataset.provenance,
         columns,
         is_main=True,
-        height=380,
+        height=500,
     )
 
 

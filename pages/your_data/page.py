@@ -45,9 +45,7 @@ def draw_body(slots: layout.PageSlots) -> None:
         slots.notes.caption(f"In use until then: {plain(dataset.name)}.")
         return
     with slots.figure:
-        main_plot = axes.plot_classes(dataset)
-        st.markdown(f"**{main_plot.title}**")
-        figures.draw(main_plot)
+        figures.draw(axes.plot_classes(dataset))
     with slots.answer:
         show_offers(dataset)
     with slots.bottom:
