@@ -70,6 +70,7 @@ FURTHER = (
     "benchmarks/factorisation",
     "benchmarks/programs",
     "benchmarks/clamped_users",
+    "benchmarks/private",
     "benchmarks/first_look",
 )
 

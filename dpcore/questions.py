@@ -81,7 +81,7 @@ class Question:
     accepted_columns: tuple[str, ...] = ()
     needed_columns: tuple[str, ...] = ()
     required_settings: tuple[str, ...] = ()
-    fixed_settings: Mapping[str, str] = field(default_factory=dict)
+    fixed_settings: Mapping[str, str | None] = field(default_factory=dict)
     field_names_by_setting: Mapping[str, str] = field(default_factory=dict)
     default_data: tuple[Any, ...] = ()
     source_with_data: str = ""
@@ -118,6 +118,19 @@ QUESTIONS = {
         needed_columns=("value",),
         field_names_by_setting={"lower": "low", "upper": "high"},
         derived_settings=("bound_from", "neighbours"),
+    ),
+    "variance_bound": Question(
+        "plan",
+        needed_columns=("value",),
+        required_settings=("lower", "upper"),
+        fixed_settings={
+            "lines": "variance",
+            "clamp": "rows",
+            "objective": "least sum",
+            "groups": None,
+            "edges": None,
+        },
+        derived_settings=("variance_source", "target", "likeness"),
     ),
     "plan_bounds": Question(
         "plan", ("value", "group"), derived_settings=("variance_source", "target", "likeness")

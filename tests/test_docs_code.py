@@ -127,7 +127,10 @@ def test_the_python_of_a_file_runs(name: str) -> None:  # that of python.md is a
         if file == name:
             with contextlib.redirect_stdout(io.StringIO()) as output:
                 exec(compile(block, name, "exec"), {"__name__": "__main__"})
-            assert output.getvalue().strip()
+            said = output.getvalue()
+            assert said.strip()
+            # What a comment behind `print` says as a sentence is printed.
+            assert all(sentence in said for sentence in re.findall(r"print\(.+\)  # ([A-Z].+)", block))
 
 
 @pytest.mark.usefixtures("_in_folder")
@@ -139,6 +142,22 @@ def test_the_lines_of_a_program_are_those_that_its_example_writes() -> None:
         exec(next(block for file, block in list_blocks("python") if file == name), names)
     program = re.sub(r"  # .+", "", names["program"])
     assert all(line in program.splitlines() for line in excerpt.splitlines())
+
+
+def test_one_file_has_one_number_and_the_documents_say_why_they_differ() -> None:
+    texts = {name: " ".join(text.split()) for name, text in TEXTS.items()}
+    settings = {"user": "user_id", "value": "amount", "epsilon": 1, "lower": 0, "upper": 100}
+    for disclosure, numbers, name in (
+        ("public", ("8 rows", "0.965", "2.2 %"), "../README.md"),
+        ("private", ("17 rows", "2.26", "9 to 28 rows"), "start.md"),
+    ):
+        answer = str(
+            ss.mean_bound(ROOT / "sample_data" / "shop_events.csv", **settings, disclosure=disclosure)
+        )
+        said = " ".join(answer.split())  # some spaces do not break
+        assert all(number in said and number in texts[name] for number in numbers)
+    assert "17 rows" in texts["../README.md"]
+    assert all("8 rows" in texts[name] for name in ("start.md", "python.md"))
 
 
 def list_commands() -> list[str]:

@@ -143,7 +143,7 @@ def build_error_parts(
 
 
 class Verdict(StrEnum):
-    """The use of a release, by its error over the released value; `VERDICT_RULE` states the limits."""
+    """The use of a release, by its error over the released value; `VERDICT_LIMITS` states the limits."""
 
     USEFUL = "useful"
     ROUGH = "rough"
@@ -151,10 +151,12 @@ class Verdict(StrEnum):
 
 
 ROUGH_ABOVE, NOT_USEFUL_ABOVE = 0.1, 0.5
-VERDICT_RULE = (
-    f"Useful: at most {wording.percent(ROUGH_ABOVE)}. Rough: at most {wording.percent(NOT_USEFUL_ABOVE)}. "
-    "Not useful: more."
-)
+VERDICT_LIMITS = {
+    Verdict.USEFUL: f"up to {wording.percent(ROUGH_ABOVE)}",
+    Verdict.ROUGH: f"over {wording.percent(ROUGH_ABOVE)}",
+    Verdict.NOT_USEFUL: f"over {wording.percent(NOT_USEFUL_ABOVE)}",
+}
+"""The limit that an error keeps or exceeds under each verdict."""
 
 
 @dataclass(frozen=True)
@@ -327,6 +329,22 @@ class Answer:
             *((fact_name, sentence) for fact_name, sentence in first_facts.items() if sentence),
             *self.facts.items(),
         )
+
+    @property
+    def error_split(self) -> tuple[str, tuple[str, ...], str]:
+        """Return what is split, the parts as text, and how they make up the error; shares where these add up to 100 %.
+
+        The squares of independent parts add up to the squared error. A bias and noise of either sign partly cancel.
+        """
+        sizes = [part.value for part in self.error_parts]
+        error = self.numbers[1].value if len(self.numbers) > 1 and self.error is None else self.error
+        for power, split_phrase in ((1, "Made of"), (2, "Squared error")):
+            powers = [size**power for size in sizes]
+            if error and math.isclose(sum(powers), error**power, rel_tol=1e-6):
+                return split_phrase, tuple(wording.percent(value / sum(powers)) for value in powers), ""
+        is_cancelled = error is not None and len(sizes) > 1 and max(sizes) <= error < sum(sizes)
+        note = "(they partly cancel)" if is_cancelled else ""
+        return "", tuple(part.text for part in self.error_parts), note
 
     @property
     def verdict_sentence(self) -> str:

@@ -42,26 +42,28 @@ def write_range(
     symbol: str = "",
     objective: str = "the least error",
     worse_choices_phrase: str = "",
+    choices_noun: str = "bounds",
 ) -> str:
-    """Write the near-optimal range of a choice, or that only one choice is near-optimal.
+    """Write which choices are near-optimal, a sentence without its capital, or that only one choice is.
 
     Args:
         lowest_choice: The lower end.
         highest_choice: The upper end.
         unit_noun: The unit in the singular; empty for a choice without a unit, which is written with all its digits.
         symbol: The symbol of the choice; empty for a bound.
-        objective: The quantity that stays within 5 % of its minimum; empty if the sentence beside it says so.
+        objective: The minimum of the quantity that stays within 5 % of it.
         worse_choices_phrase: The choices that are worse if only one is near-optimal: ``the next bounds tried``.
+        choices_noun: The choices, a plural noun.
     """
-    limit_percent, symbol_text = f"5{wording.PERCENT}", symbol and f"{symbol} = "
-    limit_text = f"within {limit_percent} of {objective}" if objective else f"within {limit_percent}"
+    limit_percent = f"5{wording.PERCENT}"
+    limit_text = f"within {limit_percent} of {objective}"
     low_text = wording.number(lowest_choice) if unit_noun else wording.entered(lowest_choice)
     high_text = wording.counted(highest_choice, unit_noun) if unit_noun else wording.entered(highest_choice)
     if lowest_choice != highest_choice:
-        return f"{symbol_text}{low_text} to {high_text}, {limit_text}."
+        return f"{f'{choices_noun} {symbol}'.rstrip()} from {low_text} to {high_text} are {limit_text}."
     if worse_choices_phrase:
-        return f"only {symbol_text}{high_text}; {worse_choices_phrase} are more than {limit_percent} worse."
-    return f"only {symbol_text}{high_text}, {limit_text}."
+        return f"{worse_choices_phrase} are more than {limit_percent} worse."
+    return f"only {f'{symbol} =' if symbol else 'a bound of'} {high_text} is {limit_text}."
 
 
 def compare_own_bound(

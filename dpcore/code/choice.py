@@ -37,6 +37,8 @@ class Quantity(enum.Enum):
     """The released quantity; the value is its name in a sentence."""
 
     MEAN = "mean"
+    VARIANCE = "variance"
+    DEVIATION = "standard deviation"
     SUM = "sum"
     COUNT = "count of rows"
     GROUP_COUNTS = "users per group"
@@ -52,6 +54,8 @@ class Quantity(enum.Enum):
 
 NEEDS: dict[Quantity, tuple[tuple[str, ...], ...]] = {
     Quantity.MEAN: (("max_rows",), ("threshold",)),
+    Quantity.VARIANCE: (("max_rows",),),
+    Quantity.DEVIATION: (("max_rows",),),
     Quantity.SUM: (("max_total",),),
     Quantity.COUNT: (("max_rows",),),
     Quantity.GROUP_COUNTS: (("max_groups",), ("max_norm",)),
@@ -73,7 +77,16 @@ PLAIN_PYTHON_ONLY = (Quantity.TASK_WEIGHTS, Quantity.COEFFICIENTS, Quantity.CLAS
 """Releases that only plain Python can express."""
 PER_GROUP = (Quantity.GROUP_COUNTS, Quantity.GROUP_ROWS, Quantity.GROUP_SUMS, Quantity.GROUP_MEANS)
 """Releases of one number per group."""
-OF_VALUES = (Quantity.MEAN, Quantity.SUM, Quantity.QUANTILE, Quantity.GROUP_SUMS, Quantity.GROUP_MEANS)
+SPREADS = (Quantity.VARIANCE, Quantity.DEVIATION)
+"""Releases of three sums, from which the variance follows; its root costs nothing."""
+OF_VALUES = (
+    Quantity.MEAN,
+    *SPREADS,
+    Quantity.SUM,
+    Quantity.QUANTILE,
+    Quantity.GROUP_SUMS,
+    Quantity.GROUP_MEANS,
+)
 """Releases for which programs read the column of values."""
 
 
@@ -355,7 +368,7 @@ class Choice:
 
     def _check_values(self, problems: Problems) -> None:
         """Check the range of values if the release needs one, and the quantiles."""
-        clamps_values = self.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS, Quantity.QUANTILE)
+        clamps_values = self.quantity in (Quantity.MEAN, *SPREADS, Quantity.GROUP_MEANS, Quantity.QUANTILE)
         if clamps_values or self.quantity is Quantity.COEFFICIENTS:
             problems.ascending(**{"the lower value bound": self.lower, "the upper one": self.upper})
         if (self.quantity is Quantity.QUANTILE) != bool(self.quantiles):

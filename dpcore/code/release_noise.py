@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpcore.code.choice import PER_GROUP, Choice, Quantity
+from dpcore.code.choice import PER_GROUP, SPREADS, Choice, Quantity
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import SPLITS_MEANS, DrawnNoise, Program, find_noise
 
 COVERAGE = 0.95
 _COUNTS = (Quantity.COUNT, Quantity.GROUP_COUNTS, Quantity.GROUP_ROWS)
-_WITH_NOISE = (*_COUNTS, Quantity.SUM, Quantity.MEAN, Quantity.GROUP_SUMS, Quantity.GROUP_MEANS)
+_WITH_NOISE = (*_COUNTS, Quantity.SUM, Quantity.MEAN, *SPREADS, Quantity.GROUP_SUMS, Quantity.GROUP_MEANS)
 """Releases of numbers whose noise their program reports."""
 
 
@@ -22,7 +22,8 @@ class ReleaseNoise:
     """The noise on each released number.
 
     Attributes:
-        deviation: Its standard deviation, in the unit of the number; of a mean that of each noisy sum.
+        deviation: Its standard deviation, in the unit of the number; of a mean that of each noisy sum,
+            and of a variance, whose sums count rows.
         half_width: The noise is within this in 95 of 100 runs.
         row_count_deviation: That of the number of rows of a mean if it has noise of its own; else 0.
     """

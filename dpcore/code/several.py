@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpcore.code import common, with_bigquery, with_opendp, with_pipelinedp, with_python, with_tumult
-from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice, Code, Quantity
+from dpcore.code.choice import OF_VALUES, PER_GROUP, SPREADS, Choice, Code, Quantity
 from dpcore.code.release_noise import count_aggregates, find_release_noise, has_whole_numbers
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
@@ -27,8 +27,11 @@ from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import DrawnNoise, Program, find_share_noise, find_total
 
 NUM_PARTS = 2**20
-QUANTITIES = (Quantity.COUNT, Quantity.SUM, Quantity.MEAN, Quantity.QUANTILE, *PER_GROUP[:-1])
+QUANTITIES = (Quantity.COUNT, Quantity.SUM, Quantity.MEAN, *SPREADS, Quantity.QUANTILE, *PER_GROUP[:-1])
 """Quantities that may be among several releases; a count of users is a count of rows with a bound of one."""
+
+VECTORS = (Quantity.MEAN, *SPREADS)
+"""Quantities of several sums, which OpenDP's context would split a budget between."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +192,7 @@ def write_for_opendp(several: Several) -> Code:
     """Write the program for OpenDP's context, with bounds on rows in place of weights by user, which OpenDP lacks."""
     several, weight_sentences = _bound_rows_of_quantiles(several, "OpenDP")
     # Means draw outside the context, after its queries, whose shares come first.
-    releases = sorted(several.releases, key=lambda release: release.choice.quantity is Quantity.MEAN)
+    releases = sorted(several.releases, key=lambda release: release.choice.quantity in VECTORS)
     several = replace(several, releases=tuple(releases))
     sentences = [*_list_common_differences(several), *weight_sentences]
     if several.has_quantile:
@@ -199,7 +202,7 @@ def write_for_opendp(several: Several) -> Code:
         )
         if several.noise is NoiseKind.LAPLACE:
             sentences.append(with_opendp.PERMUTE_AND_FLIP)
-    if Quantity.MEAN in several.quantities:
+    if several.quantities & set(VECTORS):
         sentences.append(with_opendp.VECTOR_OF_BOTH)
     return _write(several, Program.OPENDP, sentences)
 
@@ -277,6 +280,10 @@ _TREE = (
     "{library} finds quantiles in a tree with noise on every node, which errs more than OpenDP. Where this library is "
     "chosen on the page, shares and errors are for it."
 )
+_NO_SPREAD = (
+    "For {library} there is no program with a variance: plain Python and OpenDP release three sums at one share, which "
+    "{library} would split between them."
+)
 _SPLIT_MEAN = (
     "{library} gives half of the mean's share to the sum and half to the number of rows. OpenDP and plain Python "
     "release a pair of sums at one share, with less noise; where this library is chosen on the page, shares and errors "
@@ -312,9 +319,12 @@ def _replace_weights_by_rows(release: ReleaseShare) -> ReleaseShare:
 
 
 def _refuse_releases(several: Several, library_name: str) -> list[str]:
-    """Return the sentence why a library has no program if users are clamped; else none."""
+    """Return the sentences why a library has no program: users are clamped, or a variance is released; else none."""
     clamps_users = any(release.choice.clamps_users for release in several.releases)
-    return [common.CLAMPS_ROWS.format(library=library_name)] if clamps_users else []
+    sentences = [common.CLAMPS_ROWS.format(library=library_name)] if clamps_users else []
+    if several.quantities & set(SPREADS):
+        sentences.append(_NO_SPREAD.format(library=library_name))
+    return sentences
 
 
 def _list_common_differences(several: Several, uses_rho: bool = True) -> list[str]:

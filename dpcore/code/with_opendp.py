@@ -34,8 +34,8 @@ PERMUTE_AND_FLIP = (
     "candidate no more often."
 )
 VECTOR_OF_BOTH = (
-    "OpenDP's context would split the budget between sum and rows. Polars keeps the bound, and OpenDP's mechanism adds "
-    "the noise to one vector of both: that no user adds more to it rests on this program."
+    "OpenDP's context would split the budget between sums and rows. Polars keeps the bound, and OpenDP's mechanism "
+    "adds the noise to one vector of them: that no user adds more to it rests on this program."
 )
 
 

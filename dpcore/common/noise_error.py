@@ -46,6 +46,11 @@ class NoiseKind(enum.Enum):
         """Return the variance at scale 1."""
         return 2.0 if self is NoiseKind.LAPLACE else 1.0
 
+    @property
+    def middle_weight(self) -> float:
+        """Return how many times the middle sum of a variance counts at no cost; see `dpcore.mean.variance`."""
+        return 1.0 if self is NoiseKind.LAPLACE else math.sqrt(3.5)
+
 
 class Measure(enum.Enum):
     """The measure of a release's error: bias plus mean noise (the paper's bound), or an exact one."""

@@ -133,6 +133,8 @@ class LineStatistic(enum.Enum):
     ROWS = "rows"
     SUM = "sum"
     MEAN = "mean"
+    VARIANCE = "variance"
+    DEVIATION = "standard deviation"
     QUANTILE = "quantile"
     GROUP_USERS = "users per group"
     GROUP_ROWS = "rows per group"
@@ -151,7 +153,17 @@ class LineStatistic(enum.Enum):
     @property
     def needs_range(self) -> bool:
         """Return True if the line needs the range of a value."""
-        return self in (LineStatistic.MEAN, LineStatistic.QUANTILE)
+        return self in (LineStatistic.MEAN, LineStatistic.QUANTILE) or self.is_spread
+
+    @property
+    def is_spread(self) -> bool:
+        """Return True for the variance and its root, which is the same release."""
+        return self in (LineStatistic.VARIANCE, LineStatistic.DEVIATION)
+
+    @property
+    def has_mean_settings(self) -> bool:
+        """Return True if the error goes by the settings of a mean."""
+        return self is LineStatistic.MEAN or self.is_spread
 
 
 @dataclass(frozen=True)
@@ -347,9 +359,9 @@ class PlanParameters(Parameters):
     """Probability that ε does not hold: well below 1 / users."""
     # Public: every release names what is released, and nobody reads off data how exact it is wanted.
     lines: str = public.text(FIRST_LINES, "Statistics to release", max_length=MAX_CHARACTERS, place=LINE)
-    """``users``, ``rows``, ``sum``, ``mean``, ``median``, ``quantile 0.9``, ``users per group``, ``rows per group``,
-    ``sums per group``; separated by semicolons. A target error may follow (``within 5%``; ``within 12`` in its unit),
-    and a ``weight 2``."""
+    """``users``, ``rows``, ``sum``, ``mean``, ``variance``, ``standard deviation``, ``median``, ``quantile 0.9``,
+    ``users per group``, ``rows per group``, ``sums per group``; separated by semicolons. A target error may follow
+    (``within 5%``; ``within 12`` in its unit), and a ``weight 2``."""
     lower: float | None = range_end(
         None, "Lowest, L", "lowest value L", width=102, shared="lower", is_required=True, place=LINE
     )
@@ -409,13 +421,24 @@ class PlanParameters(Parameters):
                 remedy="Choose Laplace noise, or OpenDP, Tumult or plain Python",
             )
         mean_labels = [line.label for line in lines if line.statistic is LineStatistic.MEAN]
+        spread_labels = [line.label for line in lines if line.statistic.is_spread]
+        if self.program in SPLITS_MEANS and spread_labels:
+            problems.add(
+                f"for the {spread_labels[0]} there is no program in {self.program.value}",
+                remedy="Choose OpenDP or plain Python",
+            )
+        if len(spread_labels) > 1:
+            problems.add(
+                "variance and standard deviation are one release",
+                remedy="Keep one of them: the standard deviation is the root of the variance",
+            )
         if self.clamp is Clamp.USERS and self.program in SPLITS_MEANS and mean_labels:
             problems.add(
                 f"{self.program.value} cannot clamp users' deviations",
                 remedy="Choose OpenDP or plain Python, or clamp rows",
             )
         are_options = isinstance(self.variance_source, VarianceSource) and isinstance(self.likeness, Likeness)
-        if is_range_valid and are_options and mean_labels:
+        if is_range_valid and are_options and mean_labels + spread_labels:
             with problems.collecting():
                 self.mean_parameters  # noqa: B018 - it raises what does not hold together.
         labels_without_target = [line.label for line in lines if line.target_error is None]

@@ -227,6 +227,8 @@ def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLi
                     "clamps_users": True,
                 }
                 bound_options |= {"weight_of_rows": row_factor, "weight_of_users": effective_factor}
+        case LineStatistic.VARIANCE | LineStatistic.DEVIATION:
+            quantity, bound_options = Quantity(line.statistic.value), {"max_rows": int(line.bound)}
         case LineStatistic.QUANTILE:
             quantity, bound_options = Quantity.QUANTILE, {"quantiles": (line.planned_line.line.quantile,)}
             if table.choose_rank_weights(parameters) is WeightKind.CAP:

@@ -19,7 +19,7 @@ from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data import binned_values
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution, Dataset
-from dpcore.mean import MeanError, private_counts, public_counts
+from dpcore.mean import MeanError, private_counts, public_counts, variance
 from dpcore.mean.parameters import USERS_CLAMPED, Clamp, VarianceSource, assumed_of_users
 from dpcore.mean.private_counts import ReleasedSums
 from dpcore.mean.table_values import ValueSummary
@@ -163,6 +163,9 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             curve = curves.BoundCurve(alpha, beta, bounds, has_all_bounds=has_all_bounds)
             assumptions = list_mean_assumptions(mean_problem, parameters)
             assumptions += binned_values.list_assumptions(dataset)
+        case LineStatistic.VARIANCE | LineStatistic.DEVIATION:
+            curve, reference_value, assumptions = _make_spread_curve(dataset, parameters, statistic)
+            unit += "²" if unit and statistic is LineStatistic.VARIANCE else ""
         case LineStatistic.QUANTILE:
             curve, quantile_problem = _make_quantile_curve(dataset, parameters, line)
             reference_value, unit = math.nan, "share of rows"
@@ -189,6 +192,29 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
     return PlannedLine(
         line, curve, reference_value, unit, target_error, assumptions, *line_problems, half_width
     )
+
+
+def _make_spread_curve(
+    dataset: Dataset, parameters: PlanParameters, statistic: LineStatistic
+) -> tuple[curves.BoundCurve, float, tuple[str, ...]]:
+    """Make the curve of a variance or standard deviation, and return it with its value and its assumptions."""
+    problem, _, value_summary = build_mean_problem(dataset, parameters)
+    assert dataset.values is not None
+    bounds, has_all_bounds = curves.list_caps(dataset.histogram.max_size, MAX_CAPS)
+    reads_variance = parameters.variance_source is VarianceSource.FROM_VALUES
+    values_and_summary = dataset.values, value_summary.clamped_values
+    spread_error = variance.measure_error(
+        problem, *values_and_summary, bounds, parameters.budget.mechanism, reads_variance
+    )
+    reference_value = variance.measure_variance(dataset.values)
+    if statistic is LineStatistic.DEVIATION:
+        if reference_value == 0.0:
+            raise refuse("all values are the same, so that the error of a standard deviation is not known")
+        spread_error, reference_value = variance.take_root(spread_error, reference_value)
+    alpha, beta = split_mean_error(spread_error, parameters.budget.mechanism)
+    user_sentences = (text.replace("the mean of", "the variance of") for text in assumed_of_users(problem))
+    assumptions = (*user_sentences, *binned_values.list_assumptions(dataset))
+    return curves.BoundCurve(alpha, beta, bounds, has_all_bounds=has_all_bounds), reference_value, assumptions
 
 
 def find_whole_noise(parameters: PlanParameters) -> NoiseKind | None:

@@ -30,6 +30,10 @@ def solve_with_label(dataset: Dataset, parameters: OwnersParameters) -> Solver:
 class OwnersPage(Page):
     """The page."""
 
+    def name_data(self, data: Dataset, parameters: OwnersParameters) -> str:
+        """Say where the owners are numbers that somebody entered."""
+        return "none, only the numbers entered" if parameters.source is OwnersSource.ENTERED else ""
+
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> OwnersParameters | None:
         """Draw the inputs in two columns; *Your own cap* is hidden for entered owners. Return None if they are bad."""
         parameters: OwnersParameters | None = question_page.read_inputs(

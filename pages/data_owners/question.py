@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.dataset import Dataset
-from pages.shared.base.question import FieldOrigin, Question
+from pages.shared.base.question import SIMULATION, FieldOrigin, Question
 from pages.shared.data import table_upload
 
 QUESTION = Question(
@@ -14,8 +14,8 @@ QUESTION = Question(
     icon=":material/hub:",
     url_path="data-owners",
     group="Models",
-    lead="Hospitals or shops could train one model together. **Should they join, or train alone?**"
-    " Simulation: nothing is released.",
+    lead="Hospitals, phones or shops could train one model together. **Should they join, or train alone?**",
+    result_noun=SIMULATION,
     sentence="Data owners could train a model together: should they?",
     release_phrase="A model trained across several data owners",
     file_entry_name="loaded",

@@ -100,6 +100,10 @@ class FactorisationPage(Page):
         )
         return parameters
 
+    def name_data(self, data: Dataset, parameters: FactorisationParameters) -> str:
+        """Say where ratings are generated."""
+        return "generated ratings" if parameters.source is RatingSource.GENERATED else ""
+
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: FactorisationParameters) -> bool:
         """Show in a public demo what would train for too long, and return True if anything does; elsewhere False."""
         if not access.is_served():

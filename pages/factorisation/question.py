@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
-from pages.shared.base.question import Facet, FieldOrigin, Question
+from pages.shared.base.question import SIMULATION, Facet, FieldOrigin, Question
 from pages.shared.data import uploads
 
 RANGE = ("lowest", "highest")
@@ -33,8 +33,8 @@ QUESTION = Question(
     icon=":material/grid_on:",
     url_path="factorisation",
     group="Models",
-    lead="You learn a private recommender. **Is matrix factorisation worth it, or do item means predict better?**"
-    " Simulation: nothing is released.",
+    lead="You learn a private recommender. **Is matrix factorisation worth it, or are item means better?**",
+    result_noun=SIMULATION,
     sentence="I learn a recommender from ratings: which items get a user's budget, and is it worth it?",
     release_phrase="A recommender from ratings",
     answers_from=(Facet.GROUPS,),

@@ -13,6 +13,7 @@ QUESTION = Question(
     group="The trade-off, live",
     lead="A bound drops rows of heavy users; weights keep them. **How much more variance does the bounded mean "
     "have?**",
+    result_noun="Weights",
     sentence="How much better than the best bound can smooth weights be, on my data and on any?",
     answers_from=(Facet.ROWS,),
     parameters=GapParameters,

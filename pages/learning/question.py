@@ -31,5 +31,6 @@ QUESTION = Question(
         "Prop. 1: Var(H), τ₀": "2√(2 Var(H)/τ₀)",
         "Corollary 1": "2√(1 − n<sub>τ</sub>/n)",
     },
-    other_origins=FieldOrigin.DATA.each("draws_job", "cost_job") | FieldOrigin.PUBLIC.each("tabs"),
+    other_origins=FieldOrigin.DATA.each("draws_job", "cost_job")
+    | FieldOrigin.PUBLIC.each("tabs", "paper_figure"),
 )

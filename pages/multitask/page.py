@@ -39,6 +39,10 @@ def use_exponent(exponent: float) -> None:
 class MultitaskPage(Page):
     """The page."""
 
+    def name_data(self, data: Dataset, parameters: MultitaskParameters) -> str:
+        """Say where users and tasks are generated."""
+        return "generated users and tasks" if parameters.generator else ""
+
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: MultitaskParameters) -> bool:
         """Return True if the data should have tasks and have none; say so, and say if tasks are generated."""
         if dataset.pairs is not None:

@@ -26,6 +26,7 @@ QUESTION = Question(
     url_path="many-tasks",
     group="The trade-off, live",
     lead="You train one private model per task. **How much of a user's budget does each task get?**",
+    result_noun="Weights",
     sentence="I train one model per task: which get a user's budget?",
     release_phrase="One model per task",
     answers_from=(Facet.GROUPS,),

@@ -11,6 +11,7 @@ QUESTION = Question(
     url_path="reproduce",
     group="The trade-off, live",
     lead="Four papers published these figures. **Do our numbers agree with theirs?**",
+    shown_data="each paper's own",
     sentence="How close are our figures and theorems to those of the papers?",
     other_origins=FieldOrigin.PUBLIC.each("figure", "paper", "open_figures", "open_items"),
 )

@@ -12,7 +12,7 @@ from dpcore.common.checks import Problems
 from dpcore.dataset import Dataset
 from dpcore.mean import Target, VarianceSource
 from dpcore.plan import parameters as plan_parameters
-from dpcore.plan.parameters import MEAN_FIELDS, LineStatistic, PlanParameters
+from dpcore.plan.parameters import MEAN_FIELDS, PlanParameters
 from dpcore.report import script
 from pages.plan.question import QUESTION, RANGE_FIELDS
 from pages.shared.data import group_list
@@ -35,7 +35,7 @@ def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
             return False
         reads_values = state[make_key("variance_source")] is VarianceSource.FROM_VALUES
         reads_table = reads_values and state[make_key("target")] is Target.TABLE
-        has_mean = any(line.statistic is LineStatistic.MEAN for line in parsed_lines)
+        has_mean = any(line.statistic.has_mean_settings for line in parsed_lines)
         return not has_mean or (reads_table and name in ("likeness", "user_share"))
 
     parameters: PlanParameters | None = question_page.read_inputs(
@@ -55,6 +55,7 @@ def write_settings(dataset: Dataset, answer: Answer) -> str:
     call = questions.call_with(QUESTION.name, answer.parameters)
     assert call is not None
     name, settings = call
-    settings = settings | {"lines": [line.text for line in answer.parameters.parsed_lines]}
+    if "lines" in settings:
+        settings = settings | {"lines": [line.text for line in answer.parameters.parsed_lines]}
     command, column_arguments = questions.command_of(name), questions.QUESTIONS[name].column_arguments
     return script.write_settings((name, settings), command, dataset, column_arguments)

@@ -70,6 +70,8 @@ def list_offered(dataset: Dataset) -> list[str]:
         "rows": True,
         "sum": has_sums,
         "mean": dataset.values is not None,
+        LineStatistic.VARIANCE.value: dataset.values is not None,
+        LineStatistic.DEVIATION.value: dataset.values is not None,
         "median": dataset.values is not None,
         LineStatistic.GROUP_USERS.value: has_pairs,
         LineStatistic.GROUP_ROWS.value: has_pairs,

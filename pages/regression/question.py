@@ -18,6 +18,7 @@ QUESTION = Question(
     url_path="regression",
     group="Models",
     lead="You release a linear model of private labels. **Should users with many rows be bounded, or weighted?**",
+    result_noun="Weights",
     sentence="I release a linear model of private labels: how should the rows of heavy users be weighted?",
     release_phrase="A linear regression (private labels)",
     has_own_data=True,

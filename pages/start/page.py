@@ -8,7 +8,7 @@ from dpcore.dataset import Dataset
 from dpcore.start import parameters as start_parameters
 from dpcore.start.answer import ASSUMPTION, build_answer
 from dpcore.start.parameters import StartParameters
-from pages.shared.base import keys
+from pages.shared.base import keys, page_run
 from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.screen import layout, other_bounds, sections
@@ -26,6 +26,9 @@ def draw_body(slots: layout.PageSlots) -> None:
     with slots.line:
         user_preset = fields.draw(QUESTION, "users")
     dataset = start_parameters.choose_dataset(session.dataset(), user_preset)
+    run = page_run.CURRENT_RUN.get()
+    assert run is not None
+    run.shown_data = "" if dataset is session.dataset() else dataset.name
     # A bound belongs to the users that are shown: of others it would be read wrongly, or off private data.
     if st.session_state.get(QUESTION.key("of"), dataset.digest) != dataset.digest:
         st.session_state[QUESTION.key("bound")] = None

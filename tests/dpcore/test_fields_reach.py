@@ -39,6 +39,18 @@ ENTERED_PACE = {"pace": "entered", "bounded_by": "smooth weights"}
 DESCENT = {"algorithm": "descent"}
 CAP = {"purpose": "cap"}
 COUNT = {"purpose": "sum"}
+IN_A_PLAN: dict[str, tuple[dict[str, Any], Any]] = {
+    "lower": ({}, -5),
+    "upper": ({}, 20),
+    "mechanism": ({}, GAUSSIAN),
+    "delta": (GAUSSIAN, 1e-3),
+    "program": ({}, "plain Python"),
+    "target": (POPULATION, "table"),
+    "variance_source": (POPULATION, "values"),
+    "value_variance": (POPULATION | {"variance_source": "entered", "value_variance": 25.0}, 0.5),
+    "likeness": (POPULATION | {"user_share": 0.9}, "none"),
+    "user_share": (POPULATION, 0.9),
+}
 
 # By call: the settings that a field needs beside it, and other values of the field, or several settings at once.
 BASES: dict[str, dict[str, Any]] = {
@@ -47,6 +59,7 @@ BASES: dict[str, dict[str, Any]] = {
     "sum_bound": {"value": "value"},
     "group_bounds": {"group": "group"},
     "quantile_bound": OF_VALUES,
+    "variance_bound": OF_VALUES,
     "plan_bounds": OF_VALUES | {"group": "group", "lines": "users; mean"},
     "learning_bound": {},
     "examples_bound": {},
@@ -130,20 +143,12 @@ VARIATIONS: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {
         "gamma": ({}, 0.1),
         "population": ({}, True),
     },
-    "plan_bounds": {
+    "variance_bound": IN_A_PLAN,
+    "plan_bounds": IN_A_PLAN
+    | {
         "lines": ({}, "users"),
         "clamp": ({}, "users"),
-        "lower": ({}, -5),
-        "upper": ({}, 20),
-        "mechanism": ({}, GAUSSIAN),
-        "delta": (GAUSSIAN, 1e-3),
-        "program": ({}, "plain Python"),
         "objective": ({"lines": "users within 30; rows within 300"}, "least epsilon"),
-        "target": (POPULATION, "table"),
-        "variance_source": (POPULATION, "values"),
-        "value_variance": (POPULATION | {"variance_source": "entered", "value_variance": 25.0}, 0.5),
-        "likeness": (POPULATION | {"user_share": 0.9}, "none"),
-        "user_share": (POPULATION, 0.9),
         "groups": ({"lines": "rows per group"}, ["0", "1"]),
         "edges": ({"lines": "rows per group"}, [0, 2, 4]),
     },
@@ -316,6 +321,7 @@ IN_THE_BOUNDS = "It enters the bounds; the methods text names which form has the
 # By call and field: what does not change, and why.
 UNCHANGED: dict[tuple[str, str], tuple[set[str], str]] = {
     ("mean_bound", "target"): ({"program"}, SAME_BOUND),
+    ("variance_bound", "target"): ({"program"}, SAME_BOUND),
     ("mean_bound", "own_bound"): ({"program", "methods"}, COMPARED),
     ("count_bound", "own_bound"): ({"program", "methods"}, COMPARED),
     **{("count_bound", field): (set(TEXTS), IN_A_TAB) for field in ("own_share", "runs", "seed")},
@@ -326,10 +332,6 @@ UNCHANGED: dict[tuple[str, str], tuple[set[str], str]] = {
     **{
         ("quantile_bound", field): ({"program", "methods"}, IN_A_TAB)
         for field in ("alpha", "beta", "gamma", "population")
-    },
-    **{
-        ("plan_bounds", field): ({"methods"}, "They name the lines; the program has the groups.")
-        for field in ("groups", "edges")
     },
     ("learning_bound", "loss_variance"): ({"program", "methods"}, SAME_BOUND),
     ("learning_bound", "own_bound"): ({"program", "methods"}, COMPARED),

@@ -23,6 +23,7 @@ FAST = {
     "mean_bound": ENDS,
     "examples_bound": {"batch_size": 4, "steps": 2, "dimension": 2},
     "quantile_bound": ENDS,
+    "variance_bound": ENDS,
     "plan_bounds": {"lines": "users; rows"},
     "training_bound": {"runs": 2, "splits": 1, "pace": "entered", "steps": 2, "ranges": {"value": [0, 10]}},
     "regression_weights": ENDS,

@@ -114,29 +114,20 @@ def write_detail(solution: OwnersSolution) -> str:
     return " ".join(sentences)
 
 
-def describe_near_optimal(solution: OwnersSolution) -> str:
-    """Write which caps are near-optimal; empty without a cap."""
-    if solution.cap_choice is None:
-        return ""
-    return standard.write_range(*solution.cap_choice.near_optimal, "record", objective="the least bound")
-
-
 def describe_paying_records(solution: OwnersSolution) -> str:
-    """Write for which records per owner joining pays; empty if it never does, or if owners have their own sizes."""
-    if (
-        solution.cap_choice is not None
-        or solution.owners_needed_joint is None
-        or not math.isfinite(solution.epsilon_joint)
-    ):
+    """Write for which records per owner joining pays; empty if for none, or if owners are not all alike."""
+    if solution.cap_choice is not None:
+        return ""
+    if solution.owners_needed_joint is None or not math.isfinite(solution.epsilon_joint):
         return ""
     collaboration = solution.collaboration
     if solution.parameters.protects_owner:
         largest_records = float(bounds.find_records_limit(collaboration, ProtectedPart.JOINT))
         if not math.isfinite(largest_records):
-            return "it pays with any number of records each."
-        return f"it pays up to {wording.counted(max(math.floor(largest_records), 0), 'record')} each."
+            return "with any number of records each."
+        return f"up to {wording.counted(max(math.floor(largest_records), 0), 'record')} each."
     least_records = math.ceil(float(bounds.find_records_star(collaboration, ProtectedPart.JOINT)))
-    return f"it pays from {wording.counted(max(least_records, 1), 'record')} each."
+    return f"from {wording.counted(max(least_records, 1), 'record')} each."
 
 
 def build_facts(solution: OwnersSolution) -> dict[str, str]:
@@ -150,8 +141,8 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
             else "the same as joint privacy: there is no personal part."
         )
     }
-    if records_sentence := describe_paying_records(solution):
-        facts["Records needed"] = records_sentence
+    if paying_records_phrase := describe_paying_records(solution):
+        facts["When joining pays"] = paying_records_phrase
     if solution.gaining_limit_and_count is not None:
         record_limit, num_gaining_owners = solution.gaining_limit_and_count
         facts["Who gains by joining"] = (
@@ -286,7 +277,11 @@ def build_answer(
         if cap_choice is None
         else (("Cap per owner", cap_choice.certificate, "The search for the best cap ended."),),
         code=build_programs(solution, owner_dataset),
-        near_optimal=describe_near_optimal(solution),
+        near_optimal=""
+        if cap_choice is None
+        else standard.write_range(
+            *cap_choice.near_optimal, "record", objective="the least bound on the loss"
+        ),
         parameters=parameters,
         solution=solution,
         plots=plot_builders,

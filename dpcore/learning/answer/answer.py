@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from dpcore.answer import section, standard
-from dpcore.answer.answer import Answer, RelativeError, ReleaseSetting, add_choice, build_error_parts
+from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, build_error_parts
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import build_forms, list_data_fields, name_cap_form
 from dpcore.common import wording
@@ -105,7 +105,7 @@ def build_answer(
         },
         setting=build_setting(dataset, parameters),
         error_parts=build_error_parts(list_parts(best_choice), wording.number),
-        relative_error=RelativeError(best_choice.total, "the largest loss, 1"),
+        relative_error=words.measure_relative_error(best_choice),
         sections=SECTIONS,
     )
     own_risk = None

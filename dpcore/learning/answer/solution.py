@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpcore.answer import Axis, Band, Curve, Item, Level, Mark, Plot, Style, Toggle, standard
 from dpcore.answer.against import BoundComparison
-from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING, Number
+from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING, Number, RelativeError
 from dpcore.answer.axes import ROWS_UNIT, sample_users
 from dpcore.answer.handle import Handle
 from dpcore.answer.methods import Methods, write_guarantee
@@ -257,6 +257,7 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
         name: wording.percent(part_value / total) if total > 0.0 else ""
         for name, part_value in values_by_part.items()
     }
+    share_note = f"({measure_relative_error(best_choice).text})"
     cap, key = best_choice.max_contributions, "max_contributions"
     part_numbers = [
         Number(
@@ -275,7 +276,7 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
         Number(
             "Excess risk, at most",
             wording.number(total),
-            "(a loss is at most 1)",
+            share_note,
             bound_help,
             total,
             key="bound",
@@ -283,6 +284,11 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
         Number("τ₀", wording.number(fraction), "of all rows", value=fraction, key="tau_0"),
         *part_numbers,
     )
+
+
+def measure_relative_error(choice: LearningCap) -> RelativeError:
+    """Return the bound on the excess risk over the largest loss, 1."""
+    return RelativeError(choice.total, "the largest loss, 1")
 
 
 def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, str]:

@@ -214,7 +214,7 @@ def describe_near_optimal(solution: MeanSolution) -> str:
     min_cap, max_cap = solution.near_optimal
     objective_text = f"the least {solution.error_name}"
     if len(solution.stretches) > MAX_LISTED_INTERVALS:
-        intervals_text = f"{len(solution.stretches)} stretches of bounds"
+        intervals_text = f"{len(solution.stretches)} stretches"
     elif len(solution.stretches) > 1:
         format_number = wording.number
         interval_texts = [
@@ -227,7 +227,7 @@ def describe_near_optimal(solution: MeanSolution) -> str:
         return standard.write_range(
             min_cap, max_cap, "row", objective=objective_text, worse_choices_phrase=worse_phrase
         )
-    return f"{intervals_text}, within 5{wording.PERCENT} of {objective_text}."
+    return f"bounds of {intervals_text} are within 5{wording.PERCENT} of {objective_text}."
 
 
 def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> dict[str, str]:

@@ -96,7 +96,9 @@ def build_answer(
         facts=words.build_facts(solution),
         proofs=words.list_proofs(solution),
         code=choose_programs(solution, dataset),
-        near_optimal=standard.write_range(*near_optimal, symbol="μ", objective="the least total bound"),
+        near_optimal=standard.write_range(
+            *near_optimal, symbol="μ", objective="the least total bound", choices_noun="exponents"
+        ),
         parameters=parameters,
         solution=solution,
         plots={

@@ -26,6 +26,8 @@ LEAKS = standard.warn_of_leak(
 )
 MAX_LINES_IN_TEXT = 3
 TINY_SHARE = 1e-4
+USELESS_SHARE = 0.5
+"""Error of a variance or standard deviation over its value beyond which the answer warns; it is rough there, too."""
 
 
 def write_headline(solution: PlanSolution) -> str:
@@ -47,6 +49,13 @@ def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
     sentences = [missed_text] if missed_text else []
     if not sentences and len(solution.lines) > 1:
         sentences.append(_describe_most_expensive(solution))
+    sentences += [
+        f"**The {line.label} is of little use here**: its error is {wording.percent(ratio)} of its value. It takes "
+        "more users, a narrower range or a larger ε."
+        for line in solution.lines
+        if line.statistic.is_spread
+        and (ratio := line.error / line.planned_line.reference_value) > USELESS_SHARE
+    ]
     if dropped_labels := [line.label for line in solution.lines if line.is_dropped]:
         sentences.append(f"**Dropped:** {' and '.join(dropped_labels)}. 0 is published instead.")
     if dataset.is_private:
@@ -262,8 +271,8 @@ def describe_coverage(planned_lines: Sequence[PlannedLine]) -> str:
         coverage_clause += (
             "; pairs of bounds per group are then searched further at their share, which may lie below"
         )
-    if any(line.line.statistic is LineStatistic.MEAN for line in planned_lines):
-        coverage_clause += "; of a mean the delta-method approximation"
+    if any(line.line.statistic.has_mean_settings for line in planned_lines):
+        coverage_clause += "; of a mean or variance the delta-method approximation"
     if any(isinstance(line.curve, TotalCurve) and not line.curve.is_integer for line in planned_lines):
         coverage_clause += "; rounding a bound on totals adds at most 0.1 %"
     return coverage_clause
@@ -282,9 +291,10 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
     for line in solution.planned_lines:
         label = wording.capital(line.line.label)
         sentences += [f"{label}: {assumption[0].lower()}{assumption[1:]}" for assumption in line.assumptions]
-    if LineStatistic.MEAN in line_statistics:
+    if any(statistic.has_mean_settings for statistic in line_statistics):
         sentences.append(
-            "The error of a mean is the delta-method approximation, good while noise is small beside the rows kept"
+            "The error of a mean or variance is the delta-method approximation, good while noise is small beside the "
+            "rows kept"
         )
     if any(statistic.is_per_group for statistic in line_statistics):
         sentences.append("The list of groups is public; their error is the root mean square over groups")
@@ -310,6 +320,7 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         if line.is_dropped
         else f" under a bound of {wording.number(line.bound, 6)}"
         + (" on users' weights, their deviations clamped" if line.planned_line.half_width is not None else "")
+        + f" (expected error {format_error(line, line.error)})"
         for line in solution.lines
     ]
     shares_text = "; ".join(
@@ -317,6 +328,9 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         for line, outcome_text in zip(solution.lines, outcome_phrases, strict=True)
     )
     noise_sentence = f"One budget was divided, and {noise_text} added to each release"
+    if parameters.lower is not None and any(line.statistic.needs_range for line in solution.lines):
+        range_text = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper or 0.0)}]"
+        noise_sentence = f"Values were clamped to {range_text}, which is treated as public. {noise_sentence}"
     release_text = f"{wording.capital(names_text)} {'was' if len(solution.lines) == 1 else 'were'} released"
     return Methods(
         # If the least budget is searched for, epsilon itself depends on the data.

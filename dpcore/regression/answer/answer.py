@@ -145,6 +145,11 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         bound_phrase = wording.counted(int(rank_deficient_caps.max()), "row")
         fact_text = f"up to {bound_phrase} per user: some draws were linearly dependent."
         fact_by_title["Bounds without an estimate"] = fact_text
+    if solution.near_optimal_caps is not None:
+        range_text = standard.write_range(
+            *solution.near_optimal_caps, "row", objective="the best bound's error"
+        )
+        fact_by_title["If you must bound rows per user"] = range_text
     return fact_by_title
 
 

@@ -30,6 +30,8 @@ SHOWN_RELEASES = "shown_releases"
 ASIDE = "aside"
 
 # Shell.
+# What the sidebar named as the data of each page that was open, by page; empty for the data in use.
+SHOWN_DATA = "shown_data"
 EPSILON = "epsilon"
 EPSILON_SLIDER = "epsilon_slider"
 EPSILON_PAGE = "epsilon_page"

@@ -41,6 +41,7 @@ class PageRun:
             private as the data; None for none.
         is_private: True if the data in use are private; only then a bound is selected privately.
         own_data: The page's own data, which the tab *Compare* uses; with ``digest`` and ``provenance``.
+        shown_data: Name of the data that the page shows; empty for those in use, None if the page has not said so.
         answered_parameters: The parameters of the answer in sight, if these may be earlier ones; None for the page's.
     """
 
@@ -53,6 +54,7 @@ class PageRun:
     selected_excess: float | None = None
     is_private: bool = False
     own_data: Any = None
+    shown_data: str | None = None
     answered_parameters: Any = None
 
 

@@ -22,6 +22,8 @@ from dpcore.common.parameters import FieldOrigin as FieldOrigin
 from dpcore.common.text_fields import list_former_names
 from dpcore.dataset import Dataset
 
+SIMULATION = "Simulation"
+"""Stands on the badge of pages that release nothing."""
 DEFAULT_VALUE_BOUNDS = (0.0, 1.0)
 """Values in [0, 1], as shares and answers of yes or no are."""
 
@@ -115,6 +117,8 @@ class Question:
         lead: The sentence under the page's title, Markdown.
         chooses_bound: True if the page chooses the bound of a release about the data in use.
         is_quick: True if its bound is found fast enough to stand on the cards of other pages, too.
+        shown_data: The data that the page shows if it never shows those in use, as the sidebar names them.
+        result_noun: The thing on the card that its badge is about; `SIMULATION` if the page releases nothing.
         heading: The page's title, if that is not the title in the sidebar.
         release_phrase: What users say they want to release if this page is the answer; empty for none.
         answers_from: Facets of the data that it answers from: one of them suffices, and no facet means any data. *Data*
@@ -142,6 +146,8 @@ class Question:
     lead: str = ""
     chooses_bound: bool = False
     is_quick: bool = False
+    shown_data: str = ""
+    result_noun: str = "Bound"
     heading: str = ""
     release_phrase: str = ""
     answers_from: tuple[Facet, ...] = ()

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.answer.answer import PART_STYLES, VERDICT_RULE, Answer, Verdict
+from dpcore.answer.answer import PART_STYLES, VERDICT_LIMITS, Answer, Verdict
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.privacy import (
@@ -25,7 +25,7 @@ from dpcore.common.privacy import (
 from dpcore.dataset import Dataset
 from dpcore.report.charts import LINE_STYLES
 from pages.shared.base import catalogue, keys, page_run
-from pages.shared.base.question import Question
+from pages.shared.base.question import SIMULATION, Question
 from pages.shared.card import code_panel
 from pages.shared.fields import fields
 
@@ -71,11 +71,15 @@ VERDICT_BADGES = {
 }
 
 
-def write_badge(disclosure: Provenance, text: str = "") -> str:
-    """Write the badge of a disclosure as Markdown; ``text`` replaces its words, not its colour."""
+def write_badge(disclosure: Provenance, text: str = "", result_noun: str = "") -> str:
+    """Write the badge of a disclosure as Markdown, about a noun; ``text`` replaces its words, not its colour."""
     badge_text, color, icon = BADGES[classify(disclosure)]
     if isinstance(disclosure, ReleaseFacts):
         badge_text += f", ε = {format_rounded_up(disclosure.epsilon)}"
+    elif result_noun == SIMULATION and disclosure is Disclosure.PUBLIC:
+        badge_text = "nothing is released"
+    if result_noun:
+        badge_text = f"{result_noun}: {badge_text if badge_text[1].isupper() else badge_text.lower()}"
     return _write_chip(text or badge_text, color, icon)
 
 
@@ -142,7 +146,7 @@ def draw_answer(card: Answer, key: str, is_final: bool = True, badge_text: str =
         if bound_selection is not None and not awaits_selection:
             bound_selection.draw_step(f"{key}_draw", "tertiary")
         if card.near_optimal and is_useful:
-            st.markdown(f"**Near-optimal:** {card.near_optimal}")
+            st.markdown(wording.capital(card.near_optimal))
         if card.alternative is not None and card.code is not None:
             button_arguments = _open_code, card, key, card.alternative.form_prefix
             label = card.alternative.sentence.removesuffix(".")
@@ -166,28 +170,33 @@ def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None
     Nothing is said twice: a number that the instruction holds has no label.
     """
     st.markdown(f"## {card.headline if is_final else f':gray[{card.headline}]'}")
+    error_text = ""
     if card.numbers:
         number = card.numbers[0]
-        error_texts = next(((error.label, error.text, error.note) for error in card.numbers[1:]), None)
-        part_texts = [(p.name, p.text, LINE_STYLES[PART_STYLES[p.name]]["color"]) for p in card.error_parts]
+        split_phrase, size_texts, split_note = card.error_split
+        parts = zip(card.error_parts, size_texts, strict=True)
+        part_texts = [(p.name, text, LINE_STYLES[PART_STYLES[p.name]]["color"]) for p, text in parts]
         is_in_headline = set(re.findall(r"[\d.,]*\d", number.text)) <= set(
             re.findall(r"[\d.,]*\d", card.headline)
         )
         label_text = "" if is_in_headline else number.label
         copied_text = number.text_to_copy
-        draw_number(label_text, number.text, number.note, copied_text, key, error_texts, part_texts, is_final)
-    chips, help_text = (
-        [write_badge(card.disclosure, badge_text)],
-        f"{wording.capital(card.disclosure.label)}.",
-    )
+        split = split_phrase, part_texts, split_note
+        error_texts = next(((error.label, error.text, error.note) for error in card.numbers[1:]), None)
+        error_text = " ".join(error_texts or ())
+        draw_number(label_text, number.text, number.note, copied_text, key, error_texts, split, is_final)
+    run = page_run.CURRENT_RUN.get()
+    badge = write_badge(card.disclosure, badge_text, "" if run is None else run.question.result_noun)
+    text, relative = badge, card.relative_error
     if not is_final:
-        chips.insert(0, _write_chip("Preliminary", "gray", ":material/hourglass_top:"))
-    elif card.relative_error is not None:
-        relative, verdict = card.relative_error, card.relative_error.verdict
-        chips.insert(0, _write_chip(wording.capital(verdict.value), *VERDICT_BADGES[verdict]))
-        error_text = wording.capital(f"{relative.error_phrase} {relative.text}")
-        help_text = f"{error_text}. {VERDICT_RULE} {help_text}"
-    st.markdown(" ".join(chips), help=help_text)
+        text = f"{_write_chip('Preliminary', 'gray', ':material/hourglass_top:')} {badge}"
+    elif relative is not None:
+        verdict_text = f"{wording.capital(relative.verdict.value)} ({VERDICT_LIMITS[relative.verdict]})"
+        chip = _write_chip(verdict_text, *VERDICT_BADGES[relative.verdict])
+        # The error above may be another one, or say something else of itself.
+        reason = wording.capital(f"{relative.error_phrase} {relative.text}.")
+        text = f"{chip} {badge}" if relative.text in error_text else f"{chip} :small[{reason}]\n\n{badge}"
+    st.markdown(text, help=f"{wording.capital(card.disclosure.label)}.")
 
 
 def get_private_selection(card: Answer) -> Any | None:
@@ -266,7 +275,7 @@ def draw_number(
     copied_text: str,
     key: str,
     error_texts: tuple[str, str, str] | None = None,
-    part_texts: Sequence[tuple[str, str, str]] = (),
+    split: tuple[str, Sequence[tuple[str, str, str]], str] = ("", (), ""),
     is_final: bool = True,
 ) -> None:
     """Draw one large number with a button that copies it.
@@ -278,11 +287,11 @@ def draw_number(
         copied_text: What the button copies: the digits alone, as a program takes them; no button where empty.
         key: Unique on the page.
         error_texts: Label, value and note of its error, the line below; None for none.
-        part_texts: Name, size and colour of each part of the error, in a line below that.
+        split: The line below that: what is split, name, size and colour of each part, and a note.
         is_final: False to draw it pale.
     """
     texts = {"label": label, "value": value_text, "unit": unit, "copied": copied_text}
-    payload = {**texts, "error": error_texts or (), "parts": part_texts, "isFinal": is_final}
+    payload = {**texts, "error": error_texts or (), "split": split, "isFinal": is_final}
     MOUNT_LARGE(key=f"{LARGE_BEGINS}{key}", data=payload, height="content")
 
 

@@ -10,12 +10,14 @@ export default ({ data, parentElement }) => {
   // A longer number keeps its line, so that nothing below it moves.
   find(".value").style.fontSize = data.value.length > 14 ? "1.75rem" : "";
   find(".note").textContent = data.error.length ? `${data.error[0]}: ${data.error.slice(1).join(" ").trim()}` : "";
-  find(".parts").replaceChildren(...data.parts.map(([name, text, colour]) => {
+  const [whole, parts, note] = data.split;
+  const partNodes = parts.map(([name, text, colour]) => {
     const part = document.createElement("span");
     part.style.setProperty("--part", colour);
     part.textContent = `${name} ${text}`;
     return part;
-  }));
+  });
+  find(".parts").replaceChildren(...(whole && parts.length ? [`${whole}:`] : []), ...partNodes, note);
   const button = find("button");
   button.hidden = !data.copied;
   button.textContent = "Copy";

@@ -56,7 +56,6 @@ def number(
     step: float | None = None,
     placeholder: str = "",
     width: Width = "stretch",
-    has_label: bool = True,
 ) -> float | None:
     """Draw a field for a number, with its problems below, and return the number; None while the field is empty.
 
@@ -68,7 +67,6 @@ def number(
         step: What the buttons count by, if not 1.
         placeholder: Shown while it is empty.
         width: In pixels.
-        has_label: False if only screen readers meet the label.
     """
     value: float | None = st.number_input(
         label,
@@ -81,7 +79,6 @@ def number(
         placeholder=placeholder or None,
         help=help or None,
         width=scale_width(width),
-        label_visibility="visible" if has_label else "collapsed",
     )
     for problem in st.session_state.get(keys.ASIDE, {}).get(key, ()):
         st.caption(f":material/error: {wording.plain(InputProblem(problem.message).sentence, 300)}")

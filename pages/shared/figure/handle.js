@@ -22,12 +22,13 @@ const HANDLE_STYLE = `
 .sweetspot-seen > .panels > div { flex: 1 1 0; min-width: 0; display: flex; flex-direction: column; }
 @media (max-width: 640px) {
   .sweetspot-seen > .panels.three { gap: 0.75rem; }
-  .sweetspot-seen :is(.panels.three .line, .panels .line:last-child, .sweetspot-seen > .line) { white-space: normal; line-height: 1rem; height: 2rem; flex: none; }
+  .sweetspot-seen :is(.panels .line:last-child, .sweetspot-seen > .line) { white-space: normal; line-height: 1rem; height: 2rem; flex: none; }
 }
-.sweetspot-seen .line { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; line-height: 1.4rem; }
+.sweetspot-seen .line { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; line-height: 1.5rem; }
+.sweetspot-seen .panels.three .line:first-child { white-space: normal; line-height: 1rem; height: 2.5rem; flex: none; }
 .sweetspot-seen svg { display: block; width: 100%; flex: 1 1 0; min-height: 0; overflow: visible; }
 .sweetspot-seen .part::before { content: ""; display: inline-block; width: 0.6em; height: 0.6em; margin-right: 0.3em; background: var(--part); }
-.sweetspot-seen button { font: inherit; height: 1.4rem; color: var(--st-link-color); background: none; border: 0; padding: 0; cursor: pointer; }
+.sweetspot-seen button { font: inherit; height: 1.5rem; color: var(--st-link-color); background: none; border: 0; padding: 0; cursor: pointer; }
 .sweetspot-seen button::before { content: "("; }
 .sweetspot-seen button::after { content: ")"; }
 @media print { .sweetspot-handle, .sweetspot-along, .sweetspot-seen button { display: none; } }`;
@@ -295,12 +296,12 @@ class Handle {
     }
     if (dots) {
       const { line, picture, below } = addPanel("");
-      const othersButton = createButton("others", "Show other simulated releases", () => {
+      const othersButton = createButton("redraw", "Show other simulated releases", () => {
         this.drawSetIndex = (this.drawSetIndex + 1) % dots.unit_noise_draws.length;
         this.draw();
       });
       const count = dots.unit_noise_draws[0].length;
-      line.append(`${count} simulated ${dots.dots_name} `, othersButton);
+      line.append(`Each dot is a simulated ${dots.dots_name} `, othersButton);
       if (dots.is_private) {
         const note = document.createElement("div");
         note.className = "line";
@@ -351,7 +352,7 @@ class Handle {
       line.setAttribute("y1", top);
       line.setAttribute("y2", top);
       const numCut = sizes.filter((size) => size > limit).length;
-      below.textContent = `${cutBound.name} ${writeBound(limit, cutBound.is_integer)}: cuts ${numCut || "none"}`;
+      below.textContent = `${cutBound.name} ${writeBound(limit, cutBound.is_integer)}: ${numCut || "none"} ${numCut === 1 ? "is" : "are"} cut`;
     }
     if (this.circles) this.drawDots(index);
     if (this.partShares) {

@@ -157,6 +157,8 @@ def keep_release(question: Question, answer: Answer, card: Answer, card_key: str
         st.session_state[keys.SHOWN_RELEASES] = {**releases_by_page, question.name: (answer, card, card_key)}
 
 
+INVENTED_NAME = "invented shop purchases"
+"""Names the demonstration in the sidebar."""
 PROGRESS_HEIGHT, STATE_HEIGHT = 44, 56
 """In pixels: kept free for a line of progress below the figure or the answer, so that nothing moves when it comes."""
 
@@ -206,6 +208,10 @@ class Page:
     def read_own_data(self) -> Any | None:
         """Draw which data a page with data of its own uses; return them, or None if there are none yet."""
         raise NotImplementedError
+
+    def name_data(self, data: Any, parameters: Any) -> str:
+        """Return the name of the data that the page shows, for the sidebar; empty for the data in use."""
+        return str(getattr(data, "dataset", data).name) if self.question.has_own_data else ""
 
     def is_same_for_all(self, data: Any, parameters: Any) -> bool:
         """Return True if everybody has these data: no upload is ever shared with another session."""
@@ -339,6 +345,7 @@ class Page:
         if parameters is None:
             return
         st.session_state[keys.PAGE_PARAMETERS] = parameters
+        run.shown_data = INVENTED_NAME if is_demonstration else self.name_data(data, parameters)
         if self.refuse(slots, data, parameters):
             return
         is_shared = is_demonstration or self.is_same_for_all(data, parameters)

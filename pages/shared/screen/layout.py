@@ -25,7 +25,7 @@ from pages.shared import speed, streamlit_internals
 from pages.shared.base import cache, catalogue, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import fields, setting
-from pages.shared.screen import compare_tab, tour_bar
+from pages.shared.screen import compare_tab, data_line, tour_bar
 from pages.shared.session import links, session, session_file
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def show(
         has_budget: True if the shared epsilon stands first in the line of inputs.
         runs_alone: True if an input runs only this page again; False if inputs change what the shell shows.
     """
+    data_slot = data_line.SLOT.get()
 
     @cache.PAGE_RUNS.run()  # Before light work.
     def draw_page() -> None:
@@ -109,11 +110,14 @@ def show(
             figure, answer = st.columns(FIGURE_SHARE, gap="medium")
         bottom = st.container()
         run = page_run.PageRun(question, is_private=dataset.is_private)
+        run.shown_data = question.shown_data or None
         page_run.CURRENT_RUN.set(run)
         try:
             draw_content(PageSlots(line, notes, figure, answer, bottom, header if tour is None else None))
         finally:
             page_run.CURRENT_RUN.set(None)
+        if run.shown_data is not None:
+            data_line.correct(question, data_slot, run.shown_data)
         if run.answer_card is not None:
             answer.space("medium")  # The card ends where the figure does, above the figure's own buttons.
         if tour is not None:
@@ -169,7 +173,7 @@ def _draw_epsilon(page_name: str) -> None:
         width=fields.scale_width(190),
     )
     with container:
-        fields.number("ε, exactly", keys.EPSILON, width=110, has_label=False)
+        fields.number("ε, exactly", keys.EPSILON, width=110)
 
 
 def _apply_slider() -> None:

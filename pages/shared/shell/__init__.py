@@ -22,13 +22,13 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.checks import InputProblem
-from dpcore.common.privacy import format_rounded_up
 from dpcore.common.workspace import remove_abandoned
 from pages.shared.base import keys, page_run
 from pages.shared.base.catalogue import FOLDED_GROUPS, PAGES
 from pages.shared.base.question import Question
 from pages.shared.card import cards, releases
 from pages.shared.fields import fields
+from pages.shared.screen import data_line
 from pages.shared.server import server
 from pages.shared.session import links, session, session_file
 
@@ -98,13 +98,7 @@ def show(question: Question) -> None:
     dataset, current_tour, ledger = session.dataset(), session.get_tour(), session.get_ledger()
     is_lost_at_reload = session.is_file() or dataset.release is not None
     with st.sidebar, st.container(key="shell_data", gap="xsmall"):
-        st.markdown(f"**Data:** {wording.plain(dataset.name)}")
-        num_users, num_rows = dataset.histogram.num_users, dataset.histogram.num_rows
-        st.caption(f"{wording.counted(num_users, 'user')}, {wording.counted(num_rows, 'row')}")
-        badge_text = f"{dataset.disclosure.value} data"
-        if dataset.release is not None:
-            badge_text = f"{dataset.disclosure.value}, ε = {format_rounded_up(dataset.release.epsilon)}"
-        cards.label(dataset.provenance, badge_text)
+        data_line.draw_first(question)
         save_session()
         if current_tour is not None:
             data_name = current_tour.saved_state.loaded_data.dataset.name
@@ -113,10 +107,6 @@ def show(question: Question) -> None:
             st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")
         if ledger.releases:
             st.caption(f"{ledger.sentence} {releases.IN_THIS_WINDOW}")
-        if question.has_own_data:
-            st.caption(f"Not used here: {question.title} has data of its own.")
-        elif not question.can_answer(dataset) and dataset.pair_sizes is None:
-            st.caption(f"Not used here: {question.title} shows invented data.")
     draw_navigation(question)
     if problems := st.session_state.get(keys.LINK_PROBLEMS):
         _show_link_problems(problems)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import statistics
 import sys
 from collections import Counter, defaultdict
 from dataclasses import replace
@@ -494,3 +495,31 @@ def test_the_whole_budget_of_gaussian_releases_is_what_opendp_converts_to_epsilo
             < dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(one), 1e-6).map(1.0)[0]
             <= epsilon
         )
+
+
+@NOISES
+@PYTHON_AND_OPENDP
+def test_a_standard_deviation_is_one_release_of_three_sums(
+    folder: Path, library: Program, noise: NoiseKind
+) -> None:
+    choices = {"users": (Quantity.COUNT, 1, {}), "standard deviation": (Quantity.DEVIATION, 7, VALUES)}
+    shares = [
+        ReleaseShare(name, make_choice(quantity, max_rows=max_rows, **fields), 2**19)
+        for name, (quantity, max_rows, fields) in choices.items()
+    ]
+    plan = Several(tuple(shares), together.EPSILON, noise, None if noise is LAPLACE else together.DELTA)
+    names, amount = run_program(plan, library), plan.compute_total(library) / 2.0
+    kept = [amount for rows in events().values() for _, amount in rows[:7]]
+    clamped = [min(max(value, VALUES["lower"]), VALUES["upper"]) for value in kept]
+    # Which rows are kept is drawn.
+    assert names["released"]["standard deviation"] == pytest.approx(statistics.pstdev(clamped), rel=0.05)
+    scale = together.compute_move(shares[1], noise) / (
+        amount if noise is LAPLACE else math.sqrt(2.0 * amount)
+    )
+    if library is Program.OPENDP:
+        assert names["scale"] == pytest.approx(scale, rel=1e-5)
+    else:
+        draw, sums, loss = names["prepared"]["standard deviation"]
+        assert len(sums) == 3
+        assert loss <= amount
+        assert draw.map(together.compute_move(shares[1], noise)) == pytest.approx(amount, rel=1e-5)

@@ -59,6 +59,8 @@ def compute_move(share: ReleaseShare, noise: NoiseKind) -> float:
         # Sums above the lower and below the upper end: a row adds the length of the range to both together.
         Quantity.MEAN: (choice.max_rows or choice.threshold or 0)
         * ((choice.upper or 0.0) - (choice.lower or 0.0)),
+        # Three sums to which a row adds 1 in all.
+        Quantity.DEVIATION: float(choice.max_rows or 0),
         Quantity.GROUP_COUNTS: 1.0,
         Quantity.GROUP_ROWS: float(choice.max_rows or 0),
         Quantity.GROUP_SUMS: largest,

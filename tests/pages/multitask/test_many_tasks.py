@@ -178,7 +178,10 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
         assert solution.comparison.recommendation[0] == expected
         assert one.numbers[1].text_to_copy == wording.digits(expected)
         assert (f"are for your μ = {words.format_exponent(float(mu))}" in one.detail) == (expected != mu)
-        assert f"μ = {wording.entered(near[0])} to {wording.entered(near[-1])}, within 5" in one.near_optimal
+        assert (
+            f"μ from {wording.entered(near[0])} to {wording.entered(near[-1])} are within 5"
+            in one.near_optimal
+        )
         ratio = compute_ratio(problem, WeightRule(expected))
         assert one.numbers[0].text == f"−{wording.percent(1.0 - ratio)}"
         assert one.error == pytest.approx(ratio)

@@ -176,7 +176,7 @@ def test_why_a_variance_is_empty_on_a_release_is_said() -> None:
         ("Multi-task weights", "A DP release has no tasks, so these are generated"),
         ("Mean", "There are no values to read"),
         ("Sum and count", "A DP release holds only how many users have how many rows"),
-        ("Linear regression", "Linear regression has data of its own"),
+        ("Linear regression", "**Data:** Generated, 3,000 rows"),
     ],
 )
 def test_pages_that_need_more_say_why(title: str, words: str) -> None:

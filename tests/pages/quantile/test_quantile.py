@@ -180,7 +180,7 @@ def test_good_enough_is_where_all_bounds_tried_cost_little():
         for beyond in (tried.bounds[tried.bounds < low][-1:], tried.bounds[tried.bounds > high][:1]):
             assert beyond.size
             assert tried.expected_errors[tried.bounds == beyond[0]] > 1.05 * tried.expected_errors.min()
-    assert f"{wording.number(low)} to {high:.0f} rows, within 5" in answer.near_optimal
+    assert f"{wording.number(low)} to {high:.0f} rows are within 5" in answer.near_optimal
     # A bound from counts was not chosen by its error.
     assert not answer_for(bound_from=BoundFrom.COUNTS).near_optimal
 

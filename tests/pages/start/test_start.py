@@ -81,7 +81,7 @@ def test_the_figure_is_the_error_by_hand_and_the_sweet_spot_the_best_of_all_boun
     card_answer = answer_of(app, "start_card")
     assert (card_answer["copied"], card_answer["error"][1]) == (str(int(x)), wording.percent(y))
     lost, noise, _ = off_by(histogram, x)
-    said = [[name, text] for name, text, _ in card_answer["parts"]]
+    said = [[name, text] for name, text, _ in card_answer["split"][1]]
     assert said == [["Bias", wording.percent(lost[0])], ["Noise", wording.percent(noise[0])]]
     # The handle lets go of a bound; any number may be entered.
     check(app.number_input(key="start.bound").set_value(137.0).run())
@@ -135,7 +135,7 @@ def test_the_bound_and_the_answers_survive_page_switches_and_new_data_clear_the_
 
 def test_numbers_from_private_data_say_so_and_so_does_the_figure():
     app = go(with_data(open_app("Mean"), SECRET), "Home")
-    assert any("Do not publish" in element.value for element in app.main.markdown)
+    assert any("do not publish" in element.value for element in app.main.markdown)
     notes = chart(app, "start_tradeoff")["layout"]["annotations"]
     assert [note["text"].replace("<br>", " ") for note in notes] == [data(app).disclosure.label]
     # A bound that is dragged along its curve may be read off it.
@@ -143,7 +143,7 @@ def test_numbers_from_private_data_say_so_and_so_does_the_figure():
     assert "With **7 rows**" in shown_texts(app)
     assert "bound" not in link_of(app)
     app = open_app("Home")
-    assert not any("Do not publish" in element.value for element in app.main.markdown)
+    assert not any("do not publish" in element.value for element in app.main.markdown)
     assert "annotations" not in chart(app, "start_tradeoff")["layout"]
 
 
@@ -211,13 +211,14 @@ def test_invented_users_are_shown_and_the_data_in_use_stay():
     app = go(with_data(open_app("Mean"), SECRET), "Home")
     check(app.selectbox(key="start.users").set_value(UserPreset.ONE_HEAVY).run())
     assert parameters.SENTENCES[UserPreset.ONE_HEAVY] in shown_texts(app)
+    assert any("**Data:** Invented users" in element.value for element in app.sidebar.markdown)
     expected = solve(SECRET, StartParameters(1.0, users=UserPreset.ONE_HEAVY)).best_choice.max_total
     assert answer_of(app, "start_card")["copied"] == f"{expected:g}"
-    assert not any("Do not publish" in element.value for element in app.main.markdown)
+    assert not any("do not publish" in element.value for element in app.main.markdown)
     assert data(app).digest == SECRET.digest
     # Their bound is in the link, and that of private data comes not with it.
     check(app.number_input(key="start.bound").set_value(21.0).run())
     fields = dict(parse_qsl(urlsplit(link_of(app)).query))
     assert (fields["users"], fields["bound"]) == ("one heavy user", "21")
     check(app.selectbox(key="start.users").set_value(UserPreset.IN_USE).run())
-    assert any("Do not publish" in element.value for element in app.main.markdown)
+    assert any("do not publish" in element.value for element in app.main.markdown)

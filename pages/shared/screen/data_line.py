@@ -1,0 +1,61 @@
+"""The data that the open page shows, at the top of the sidebar."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.common.privacy import format_rounded_up
+from pages.shared import streamlit_internals
+from pages.shared.base import keys
+from pages.shared.base.question import Question
+from pages.shared.card import cards
+from pages.shared.session import session
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+SLOT: ContextVar[DeltaGenerator | None] = ContextVar("data_slot", default=None)
+"""The place in the sidebar in this run of the app."""
+UNKNOWN = "…"
+"""Stands for the data of a page until it has named them."""
+
+
+def draw_first(question: Question) -> None:
+    """Name the data before the page is drawn: as it named them last, or as its declaration lets expect."""
+    is_answered = question.can_answer(session.dataset()) and not question.has_own_data
+    names_by_page = st.session_state.get(keys.SHOWN_DATA, {})
+    shown_name = names_by_page.get(question.name, question.shown_data or ("" if is_answered else UNKNOWN))
+    slot = st.empty()
+    SLOT.set(slot)
+    slot.markdown(_write(shown_name))
+    st.session_state[keys.SHOWN_DATA] = {**names_by_page, question.name: shown_name}
+
+
+def correct(question: Question, slot: DeltaGenerator | None, shown_name: str) -> None:
+    """Name the data again if the page shows others; ``shown_name`` is empty for the data in use."""
+    names_by_page = st.session_state.get(keys.SHOWN_DATA, {})
+    if slot is None or names_by_page.get(question.name) == shown_name:
+        return
+    st.session_state[keys.SHOWN_DATA] = {**names_by_page, question.name: shown_name}
+    if streamlit_internals.is_fragment_run():
+        st.rerun()  # What a fragment writes outside of itself does not always arrive.
+    slot.markdown(_write(shown_name))
+
+
+def _write(shown_name: str) -> str:
+    """Write the name of the data with size and label if they are those in use, else that these are not used."""
+    dataset = session.dataset()
+    name = wording.plain(dataset.name)
+    if shown_name:
+        return f"**Data:** {wording.plain(shown_name)}  \n:small[:gray[Not used here: {name}]]"
+    num_users, num_rows = dataset.histogram.num_users, dataset.histogram.num_rows
+    size_text = f"{wording.counted(num_users, 'user')}, {wording.counted(num_rows, 'row')}"
+    badge_text = f"{dataset.disclosure.value} data"
+    if dataset.release is not None:
+        badge_text = f"{dataset.disclosure.value}, ε = {format_rounded_up(dataset.release.epsilon)}"
+    badge = cards.write_badge(dataset.provenance, badge_text)
+    return f"**Data:** {name}  \n:small[:gray[{size_text}]]  \n{badge}"
