@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpcore.answer.answer import Number, RelativeError
+from dpcore.answer.answer import NOT_USEFUL_ABOVE, Number, RelativeError
 from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, list_data_fields
@@ -170,17 +170,31 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
 
 
 def measure_relative_error(verdict: Verdict | None) -> RelativeError | None:
-    """Return the share of the gain over the overall mean that privacy costs; None before all models are trained."""
+    """Return the share of the possible gain that privacy costs the better model; None before all models are trained.
+
+    Possible is what a factorisation without privacy gains over one mean for all items.
+    """
     if verdict is None:
         return None
-    error = verdict.find_measure(FACTORISATION if verdict.is_worth_it else RatingStudy.baseline)[0]
     mean_error, error_without_privacy = (
         float(verdict.result.summarise(kind).means[0, 0])
         for kind in (ModelKind.GLOBAL_MEAN, ModelKind.NO_PRIVACY)
     )
     gain = mean_error - error_without_privacy
-    share = max(error - error_without_privacy, 0.0) / gain if gain > 0.0 else math.inf
-    return RelativeError(share, "the gain over the overall mean", error_phrase="privacy costs")
+
+    def compute_cost_share(trained: Verdict) -> float:
+        """Return the share that privacy costs at one trained epsilon; infinite if nothing can be gained."""
+        error = trained.find_measure(FACTORISATION if trained.is_worth_it else RatingStudy.baseline)[0]
+        return max(error - error_without_privacy, 0.0) / gain if gain > 0.0 else math.inf
+
+    model_name = SHORT_NAMES[FACTORISATION if verdict.is_worth_it else RatingStudy.baseline]
+    share, remark = compute_cost_share(verdict), ""
+    larger_verdicts = [v for v in solving.list_verdicts(verdict.result) if v.epsilon > verdict.epsilon]
+    helping_verdict = next((v for v in larger_verdicts if compute_cost_share(v) <= NOT_USEFUL_ABOVE), None)
+    if share > NOT_USEFUL_ABOVE and helping_verdict is not None:
+        cost_text = wording.percent(compute_cost_share(helping_verdict))
+        remark = f"At ε = {wording.entered(helping_verdict.epsilon)} it costs {cost_text}."
+    return RelativeError(share, "the possible gain", remark, f"privacy costs {model_name}")
 
 
 def build_facts(solution: FactorisationSolution) -> dict[str, str]:
@@ -203,7 +217,8 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     return {
         "A factorisation clearly beats item means with own offsets": f"{winning_phrase}, of "
         f"{', '.join(wording.entered(v.epsilon) for v in trained_verdicts)}.",
-        "Own offsets": "how far users rate above item means, computed locally, not released.",
+        "Item means": "with each user's own offset, computed on their device and not released.",
+        "Possible gain": "that of a factorisation without privacy over one mean for all items.",
         "Near-optimal": f"{', '.join(near_optimal_names)}: within 1{wording.PERCENT} of the smallest error.",
         "Intervals": f"Student's at 95{wording.PERCENT}; all models of a seed share its split and noise.",
     }

@@ -102,8 +102,7 @@ def write_headline(solution: TrainingSolution) -> str:
         return "Do not train with this budget: guessing does better."
     if solution.is_unclear:
         return "Not clear whether training beats guessing with this budget."
-    train_text = "Train" if solution.table.is_finished else "Best so far: train"
-    return f"{train_text} with {describe_cell(solution.answer_cell)}."
+    return f"Train with {describe_cell(solution.answer_cell)}."
 
 
 def describe_near_optimal(solution: TrainingSolution) -> str:
