@@ -353,6 +353,7 @@ class Dataset:
         task_names: What each task of ``pairs`` is called in the rows, in the order of codes; empty where that was not
             kept. No part of the digest, and of no file: who reads private rows may find a name that one user alone
             wrote, so that names of private data are shown only where a public list has them.
+        further: The same table with each of its further value columns in place of the first, without tasks.
 
     Raises:
         InvalidInput: A facet contradicts the histogram, or a DP release has no facts or a facet beside it.
@@ -381,6 +382,7 @@ class Dataset:
     pair_sizes: PairSizes | None = None
     layout: TableLayout | None = None
     task_names: tuple[str, ...] = ()
+    further: tuple[Dataset, ...] = ()
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -407,6 +409,8 @@ class Dataset:
         hasher.update(f"{self.provenance.label}/{self.contribution.value}".encode())
         for facet in self._facets:
             hasher.update(facet.digest.encode() if facet is not None else b"-")
+        for further_dataset in self.further:
+            hasher.update(further_dataset.digest.encode())
         if self.layout is not None and self.layout.has_missing_rule:  # Programs follow it.
             hasher.update(f"{self.layout.dropped_column}/{self.layout.missing_constant}".encode())
         return hasher.hexdigest()
@@ -457,6 +461,25 @@ class Dataset:
         if self.values is not None:
             return self.values.column
         return "" if self.totals is None else self.totals.column
+
+    @property
+    def value_columns(self) -> tuple[str, ...]:
+        """Return the columns of values, the first one first; empty for none."""
+        return tuple(filter(None, (self.value_column, *(further.value_column for further in self.further))))
+
+    def find_column(self, column: str) -> Dataset:
+        """Return the dataset whose values are those of a column, this one for an empty name.
+
+        Raises:
+            InvalidInput: No such column was read.
+        """
+        for dataset in (self, *self.further):
+            if column in ("", dataset.value_column):
+                return dataset
+        raise refuse(
+            f"no column of values {column!r} was read; there are {', '.join(self.value_columns) or 'none'}",
+            remedy="Name it as a further value column, under Data",
+        )
 
     @property
     def task_sizes(self) -> IntArray | None:

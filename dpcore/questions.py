@@ -20,7 +20,7 @@ import importlib
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from dpcore.reply import Reply
 
-COLUMNS = {
+HELP_BY_COLUMN = {
     "user": "The column that says who a row belongs to, or several that say so together.",
     "value": "The column of numbers that is released.",
     "group": "The column of groups, or several that name one together.",
@@ -95,7 +95,7 @@ class Question:
         names = {"user", "disclosure", *self.needed_columns, *self.accepted_columns}
         names |= set(LABEL_ARGUMENTS if self.table_module else ("sheet", "separator"))
         names |= {"missing"} if "value" in names else set()
-        return tuple(name for name in COLUMNS if name in names)
+        return tuple(name for name in HELP_BY_COLUMN if name in names)
 
     @property
     def nullable_settings(self) -> tuple[str, ...]:
@@ -236,7 +236,8 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
                     f"a model needs a table with features and labels; {call_name} got counts without them",
                     remedy="Pass the table itself, and name its columns",
                 )
-            subject = _read_data(question, data, column_settings)
+            further_columns = getattr(parameters, "value_columns", ())
+            subject = _read_data(question, data, column_settings, further_columns)
     except InvalidInput as refused:
         input_problems += refused.problems
     if input_problems:
@@ -272,7 +273,9 @@ def _pause_collector() -> Iterator[None]:
 
 
 @_pause_collector()
-def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any:
+def _read_data(
+    question: Question, data: Any, columns: Mapping[str, Any], further_columns: Sequence[str] = ()
+) -> Any:
     """Convert the data to the type that the question takes: a dataset, or a table with a label.
 
     Raises:
@@ -286,7 +289,7 @@ def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any
         module = importlib.import_module(f"dpcore.{question.package_name}.{question.table_module}")
         return read_labelled(module.read_labelled_table, data, **columns)
     column_settings = {key: columns[key] for key in columns if key not in LABEL_ARGUMENTS}
-    return to_dataset(data, **column_settings, needs=question.needed_columns)
+    return to_dataset(data, **column_settings, needs=question.needed_columns, further_values=further_columns)
 
 
 def parameters_of(call_name: str) -> type[Any]:
@@ -479,7 +482,7 @@ def _write_docstring(question: Question, parameters_type: Any, build_answer: Any
         "Args:",
         "    data: A table in memory (pandas, Polars, Arrow), one row per contribution; the path of a file; "
         f"{counts_phrase}or a `Dataset`.{none_sentence}",
-        *(f"    {name}: {COLUMNS[name]}" for name in question.column_arguments),
+        *(f"    {name}: {HELP_BY_COLUMN[name]}" for name in question.column_arguments),
     ]
     for name, f in _list_settings(question, parameters_type).items():
         options_type = text_fields.find_options_type(types_by_field[f.name])

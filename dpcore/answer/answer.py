@@ -113,7 +113,7 @@ def _is_same(first_value: Any, second_value: Any) -> bool:
 
 
 BIAS, SAMPLING, NOISE = "Bias", "Sampling", "Noise"
-PART_STYLES: Mapping[str, Style] = {BIAS: Style.BIAS, SAMPLING: Style.SAMPLING, NOISE: Style.PRIVACY}
+STYLE_BY_PART: Mapping[str, Style] = {BIAS: Style.BIAS, SAMPLING: Style.SAMPLING, NOISE: Style.PRIVACY}
 """Styles of the parts of an error: bias from the bound, random sampling besides the noise, and the noise."""
 
 

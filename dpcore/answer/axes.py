@@ -197,7 +197,7 @@ def plot_shares(dataset: Dataset) -> Plot:
     )
 
 
-DISTRIBUTIONS = {"counts": plot_counts, "tail": plot_tail, "shares": plot_shares}
+PLOTTER_BY_DISTRIBUTION = {"counts": plot_counts, "tail": plot_tail, "shares": plot_shares}
 """Further plots of a distribution besides `plot_classes`, by name."""
 
 

@@ -439,6 +439,7 @@ def render_program(template_name: str, choice: Choice, **further_values: Any) ->
         "keeps_rows": is_of_private_data and choice.neighbours is not Neighbours.ADD_OR_REMOVE_USER,
         "decimals": decimal_marks,
         "number_columns": choice.number_columns,
+        "further": (),
     }
     return render(Path(__file__).with_name(template_name), **(template_values | further_values)).rstrip("\n")
 

@@ -155,6 +155,7 @@ def to_dataset(
     missing: MissingRule = None,
     sheet: str = "",
     separator: str = "",
+    further_values: Sequence[str] = (),
 ) -> Dataset:
     """Convert data of any accepted kind to a `Dataset`, as *Data* does for an upload.
 
@@ -173,6 +174,7 @@ def to_dataset(
             public number replaces the value, None refuses the data.
         sheet: Sheet of workbooks; empty for the first.
         separator: Separator of fields of text files; empty to detect it.
+        further_values: Further columns of numbers that are released.
 
     Returns:
         The dataset.
@@ -195,7 +197,12 @@ def to_dataset(
             user_columns, group_columns = column_names.list_columns(user), column_names.list_columns(group)
             source = None
             if files.is_table(data):
-                named_columns = [*user_columns, *group_columns, *column_names.list_columns(value)]
+                named_columns = [
+                    *user_columns,
+                    *group_columns,
+                    *column_names.list_columns(value),
+                    *further_values,
+                ]
                 parquet_bytes = write_parquet(data, named_columns, unmet_needs if user_columns else ())
                 source = files.open_files([MemoryFile(parquet_bytes)], [FRAME_FILE])
             elif (file_paths := files.list_paths(data)) is None:
@@ -207,6 +214,10 @@ def to_dataset(
             if source is not None:
                 user_value_group = user_columns, value, group_columns
                 roles = _choose_roles(source, *user_value_group, contribution, unmet_needs, missing, problems)
+                if further_values and roles.kind is TableKind.EVENTS:
+                    column_names.refuse_missing(problems, source.columns, further_values)
+                    further_columns = (column for column in further_values if column != roles.value)
+                    roles = replace(roles, further_values=tuple(further_columns))
                 dataset = count(source, roles, provenance).dataset
     assert dataset is not None  # There is no Stop here.
     _refuse_missing_facets(dataset, unmet_needs)
@@ -382,6 +393,28 @@ def count(
         totals_column = size_column.removeprefix(TOTALS_PREFIX)
         totals = Totals(dataset.histogram.sizes, totals_column, dataset.histogram.users)
         dataset = replace(dataset, contribution=Contribution.TOTAL, totals=totals)
+    if roles.further_values and roles.drops_missing:
+        raise refuse(
+            "rows cannot be left out for missing values of several columns",
+            remedy="Replace missing values by a public number",
+        )
+    # Each further column is counted as the first one was: every check and rule is the same.
+    for column in roles.further_values if roles.kind is TableKind.EVENTS else ():
+        further_roles = replace(
+            roles, value=column, task=None, further_task=(), further_values=(), is_share=False
+        )
+        further_dataset = count(
+            source, further_roles, provenance, memory_limit=memory_limit, should_stop=should_stop
+        ).dataset
+        if further_dataset is None:
+            return CountResult.build(start_seconds, None)
+        notes = [note for note in further_dataset.notes if note not in dataset.notes]
+        dataset = replace(
+            dataset, further=(*dataset.further, further_dataset), notes=(*dataset.notes, *notes)
+        )
+        if dataset.layout is not None and further_dataset.layout is not None:
+            number_pairs = dict(dataset.layout.numbers) | dict(further_dataset.layout.numbers)
+            dataset = replace(dataset, layout=replace(dataset.layout, numbers=tuple(number_pairs.items())))
     return CountResult.build(start_seconds, dataset)
 
 

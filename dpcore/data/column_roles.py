@@ -74,6 +74,7 @@ class Roles:
         drops_missing: True if rows whose cell of ``value`` holds no number are left out (events).
         missing_constant: Public number that replaces such cells; None if they are refused or their rows left out.
         is_share: True if it is known that ``value`` says yes and no, so that it lies between 0 and 1 (events).
+        further_values: Further columns of values to release, with the same rule for missing ones (events).
     """
 
     kind: TableKind
@@ -90,6 +91,7 @@ class Roles:
     drops_missing: bool = False
     missing_constant: float | None = None
     is_share: bool = False
+    further_values: tuple[str, ...] = ()
 
     @classmethod
     def of_events(
@@ -142,6 +144,9 @@ class Roles:
         if self.kind is TableKind.EVENTS:
             columns_by_role |= {f"user (column {n})": column for n, column in enumerate(self.further_user, 2)}
             columns_by_role |= {f"task (column {n})": column for n, column in enumerate(self.groups[1:], 2)}
+            columns_by_role |= {
+                f"value (column {n})": column for n, column in enumerate(self.further_values, 2)
+            }
             optional_roles = {"value", "task"} - {unit_role}
         else:
             optional_roles = {"user"} if self.kind is TableKind.COUNTS else {"value"}

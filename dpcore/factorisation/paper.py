@@ -45,7 +45,10 @@ WITHOUT_PRIVACY = ImplicitSettings(dimension=8, sweeps=8, unobserved_weight=0.1)
 
 @functools.lru_cache(maxsize=4)
 def _draw_table(generator: GeneratedRatings, seed: int) -> tuple[Ratings, FloatArray]:
-    """Draw generated ratings, or choices where taste decides, with the planted traits of the items, once per seed."""
+    """Draw generated ratings with the planted traits of the items; all values are 1 where taste decides what is chosen.
+
+    Each seed is drawn once.
+    """
     ratings, traits = generator.draw_with_traits(np.random.default_rng(seed))
     return select_choices(ratings) if generator.choice_spread else ratings, traits.astype(np.float64)
 
@@ -66,28 +69,28 @@ class PaperRuns:
     def run(
         self, epsilons: tuple[float, ...], exponent: float, seed: int, model_kinds: tuple[ModelKind, ...]
     ) -> StudyResult:
-        """Run the study with one seed, at these epsilons and this exponent, on these models."""
+        """Run the study with one seed at these epsilons, this exponent and these models; return its result."""
         study = replace(
             self.study, epsilons=epsilons, exponent=exponent, repeats=1, seed=seed, model_kinds=model_kinds
         )
         return run(self.draw_table(seed)[0], study)
 
     def run_over_epsilon(self, epsilon: float, seed: int) -> dict[str, float]:
-        """Return the error or recall over all items at one ε, for each line of figures 1, 2 and 7."""
+        """Return error or recall over all items at one ε, by line of figures 1, 2 and 7."""
         private_kinds = tuple(model_kind for model_kind in self.study.model_kinds if model_kind.is_private)
         score_lists_by_line = dict(_measure_models(self, epsilon, 0.25, seed, private_kinds))
         score_lists_by_line |= _measure_models(self, 1.0, 0.25, seed, (ModelKind.NO_PRIVACY,))
         return {line_key: scores[0] for line_key, scores in score_lists_by_line.items()}
 
     def run_over_exponent(self, exponent: float, seed: int) -> dict[str, float]:
-        """Return the error or recall of adaptive weights at one μ, for each ε that is a line of figures 3 and 10."""
+        """Return error or recall of adaptive weights at one μ, by line of figures 3 and 10: one for each ε."""
         scores_by_epsilon = {
             e: _measure_models(self, e, exponent, seed, (ModelKind.ADAPTIVE,)) for e in DASHES
         }
         return {f"adaptive_{e:g}": s["adaptive"][0] for e, s in scores_by_epsilon.items()}
 
     def run_over_fifths(self, fifth: float, seed: int, epsilon: float = 1.0) -> dict[str, float]:
-        """Return the error or recall on one fifth of the items, 1 for the rarest, for each line of figure 4."""
+        """Return error or recall on one fifth of the items, 1 for the rarest, by line of figure 4."""
         score_lists_by_line = dict(_measure_models(self, epsilon, 0.25, seed, tuple(SCHEMES)))
         half_exponent_lists = _measure_models(self, epsilon, 0.5, seed, (ModelKind.ADAPTIVE,))
         score_lists_by_line["adaptive_half"] = half_exponent_lists["adaptive"]
@@ -112,14 +115,20 @@ class PaperRuns:
 def _measure_models(
     runs: PaperRuns, epsilon: float, exponent: float, seed: int, model_kinds: tuple[ModelKind, ...]
 ) -> Mapping[str, list[float]]:
-    """Measure error or recall of models: by the key of its line, that over all items, then on fifths, rarest first."""
+    """Measure error or recall of models at one ε.
+
+    Lists by the model's key, over all items, then by fifth, rarest first.
+    """
     result = runs.run((epsilon,), exponent, seed, model_kinds)
     return {kind.name.lower(): result.list_runs(kind)[0, 0].tolist() for kind in model_kinds}
 
 
 @functools.cache
 def _compare_nearest(runs: PaperRuns, seed: int) -> Mapping[str, tuple[FloatArray, FloatArray]]:
-    """Compare models by line: on each fifth, overlap with that without privacy, and cosine of traits (NaN if none)."""
+    """Compare nearest items under each model, by line: on each fifth, overlap with no privacy, and cosine of traits.
+
+    The overlap is with the model without privacy; the cosine is NaN if no traits are planted.
+    """
     result_without_privacy = runs.run((1.0,), 0.25, seed, (ModelKind.NO_PRIVACY,))
     private_result = runs.run(NEAREST_EPSILONS, 1.0 / 3.0, seed, (ModelKind.TAIL, ModelKind.ADAPTIVE))
     reference_model = result_without_privacy.first_seed_models[ModelKind.NO_PRIVACY, 0.0]
@@ -172,7 +181,7 @@ POPULAR_LINE = Line("private_popular", "DP most popular", Style.PRIVACY, "cross"
 
 
 def _derive_line(line: Line, epsilon: float, dash: str) -> Line:
-    """Return the line with its ε in key and name, drawn with the dash."""
+    """Return a copy of the line for one ε, which its key and name have, with this dash."""
     return replace(line, key=f"{line.key}_{epsilon:g}", name=f"{line.name}, ε = {epsilon:g}", dash=dash)
 
 
@@ -202,7 +211,10 @@ FIFTH_TICKS = tuple(enumerate(("rarest", "2nd fifth", "middle", "4th fifth", "mo
 def _derive(
     figure: PaperFigure, item_name: str, title: str, difference_note: str, **changes: Any
 ) -> PaperFigure:
-    """Derive a figure from another one; its name, as *Figure 3*, makes its key unless ``changes`` have one."""
+    """Derive a figure of the paper from another one, with a new name, title, note and further changes.
+
+    Its key is made of the name, as *Figure 3*, unless ``changes`` have one; claims are dropped.
+    """
     changes = {"key": f"krichene-{item_name.lower().replace(' ', '-')}", "claims": ()} | changes
     return replace(figure, item_name=item_name, title=title, difference_note=difference_note, **changes)
 

@@ -29,7 +29,7 @@ ASSUMPTIONS = (
 )
 """Sentences without their full stop."""
 
-WITHOUT_SHARES = {
+FALLBACK_BY_TERM = {
     BiasTerm.WORST_CASE: BiasTerm.LOG_KEPT,
     BiasTerm.CHI_SQUARED: BiasTerm.VARIANCE_KEPT,
     BiasTerm.TIGHTEST: BiasTerm.PROPOSITION_1,
@@ -54,7 +54,7 @@ class CapUnit(Option):
 
 BIAS_TERMS = (BiasTerm.TIGHTEST, *(term for term in BiasTerm if term is not BiasTerm.TIGHTEST))
 """The bounds on the bias in the order of the list."""
-TERM_NAMES = {term: f"{term.title} ({term.way_numerals})" for term in BIAS_TERMS}
+NAME_BY_TERM = {term: f"{term.title} ({term.way_numerals})" for term in BIAS_TERMS}
 NEEDS_VARIANCE = tuple(term for term in BIAS_TERMS if term.needs_variance)
 
 
@@ -65,7 +65,7 @@ NEEDS_VARIANCE = tuple(term for term in BIAS_TERMS if term.needs_variance)
 class LearningParameters(Parameters):
     """The parameters of the page Learning: everything but the data."""
 
-    bias: BiasTerm = public.choice(BiasTerm.TIGHTEST, "Limit on the bias", TERM_NAMES, as_list=True)
+    bias: BiasTerm = public.choice(BiasTerm.TIGHTEST, "Limit on the bias", NAME_BY_TERM, as_list=True)
     """Stands in for the bias that a bound on rows causes; see *All bounds on the bias*."""
     loss_variance: float = of_data.number(
         0.25,
@@ -133,7 +133,7 @@ class LearningParameters(Parameters):
     @property
     def population_bias(self) -> BiasTerm:
         """Return the chosen bias term, or the paper's in its place if it needs users' shares, which are unknown."""
-        return WITHOUT_SHARES.get(self.bias, self.bias)
+        return FALLBACK_BY_TERM.get(self.bias, self.bias)
 
     @property
     def cost_parameters(self) -> LearningParameters:

@@ -312,7 +312,7 @@ def draw_examples(
     return select_examples(is_training), select_examples(is_test)
 
 
-FIGURE_LINES = {
+LINE_BY_ALGORITHM = {
     Algorithm.SUFFICIENT_STATISTICS: ("sums", "AdaDPALS", Style.SMOOTH, "circle"),
     Algorithm.GRADIENT_DESCENT: ("descent", "AdaDPSGD", Style.CAP, "triangle-up"),
 }
@@ -323,7 +323,7 @@ def _run_figure_6(exponent: float, seed: int) -> dict[str, float]:
     """Return one run's test RMSE at one exponent and ε = 1, by key: algorithm and skew, as ``sums_1``."""
     result = run_experiment(Experiment(epsilons=(1.0,), exponents=(exponent,), repeats=1, seed=seed))
     return {
-        f"{FIGURE_LINES[algorithm][0]}_{power:g}": float(panel_errors[0, 0])
+        f"{LINE_BY_ALGORITHM[algorithm][0]}_{power:g}": float(panel_errors[0, 0])
         for (algorithm, power, _), panel_errors in result.errors_by_panel.items()
     }
 
@@ -342,7 +342,7 @@ FIGURES = (
         (0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0),
         tuple(
             Line(f"{key}_{power:g}", f"{name}, a = {power:g}", style, symbol, dash)
-            for key, name, style, symbol in FIGURE_LINES.values()
+            for key, name, style, symbol in LINE_BY_ALGORITHM.values()
             for power, dash in ((1.0, "solid"), (2.0, "dash"))
         ),
         _run_figure_6,

@@ -91,7 +91,7 @@ class Objective(Option):
         return self in (Objective.MEAN_RMSE, Objective.MEAN_RELATIVE)
 
 
-RELATION_LABELS = {
+LABEL_BY_RELATION = {
     Neighbours.ADD_OR_REMOVE_USER: "Add or remove a user",
     Neighbours.REPLACE_USER: "Replace a user",
 }
@@ -121,7 +121,7 @@ class PerGroupParameters(Parameters):
     program: Program = program_choice(width=200)
     """The errors are those of its noise, and *Get code* opens with it."""
     neighbours: Neighbours = public.choice(
-        Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", RELATION_LABELS
+        Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", LABEL_BY_RELATION
     )
     """Add or remove one user, as libraries do, or replace one, which needs more noise."""
     objective: Objective = public.choice(

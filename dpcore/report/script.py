@@ -326,6 +326,7 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
         further_task=pairs_or_tasks.further_columns if pairs_or_tasks is not None else (),
         further_user=tuple(further_user_columns),
         contribution=dataset.contribution,
+        further_values=dataset.value_columns[1:],
     )
     file_names, column_names, reading_options = [dataset.name], tuple[str, ...](), dict[str, str]()
     if (layout := dataset.layout) is not None:

@@ -32,7 +32,7 @@ from dpcore.private_choice.answer.selection import MissingInput, SelectionSettin
 from dpcore.private_choice.budget import divide_budget, find_release_epsilon, require_release_epsilon
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import (
-    NUMBER_NAMES,
+    NAME_BY_NUMBER,
     BoundPurpose,
     NumberKind,
     NumberPair,
@@ -432,7 +432,7 @@ def list_lines() -> tuple[Line, ...]:
 
 def _write_line(number: NumberKind, selection: words.Selection) -> Line:
     """Write what was selected as a line of the report."""
-    number_name, selection_text = wording.capital(NUMBER_NAMES[number]), words.format_selection(selection)
+    number_name, selection_text = wording.capital(NAME_BY_NUMBER[number]), words.format_selection(selection)
     if not isinstance(selection, PrivateChoice):
         return Line(number_name, selection_text, selection.facts)
     unit_text = selection.column or wording.agreeing(selection.value, "row", "rows")

@@ -75,7 +75,7 @@ def show_details(dataset: Dataset) -> None:
     gini_text = f"Gini coefficient {dataset.histogram.summary().gini:.2f}."
     st.markdown(f"{axes.describe_share(dataset.histogram)} {gini_text}", help=axes.GINI_SCALE)
     plot_grid = st.grid(2, min_column_width=240)
-    for build_plot in axes.DISTRIBUTIONS.values():
+    for build_plot in axes.PLOTTER_BY_DISTRIBUTION.values():
         with plot_grid.cell():
             plot = build_plot(dataset)
             st.markdown(f"**{plot.title}**")

@@ -30,7 +30,7 @@ from dpcore.examples_per_user.noise import bound_multiplier, find_multiplier
 from dpcore.examples_per_user.parameters import ASSUMPTIONS, NEIGHBOURS, ExamplesParameters, Sampling
 from dpcore.report.content import list_public_inputs, write_columns
 
-SAMPLING_STYLES = {Sampling.EXAMPLES: Style.CAP, Sampling.USERS: Style.SMOOTH}
+STYLE_BY_SAMPLING = {Sampling.EXAMPLES: Style.CAP, Sampling.USERS: Style.SMOOTH}
 SHADE_ENDS = ("low_ends", "diverse", 0.0), ("high_ends", "alike", 1.0)
 """Each end of a shade: the option of `Curve` that takes it, the suffix of its column's name, and its r."""
 
@@ -42,14 +42,14 @@ def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     smallest_bound, largest_bound = solution.comparison.find_near_optimal()
     if smallest_bound < largest_bound:
         items.insert(0, Band(f"Within 5{wording.PERCENT} of the best", smallest_bound, largest_bound))
-    items.append(Mark("Best bound", candidate.bound, candidate.error, SAMPLING_STYLES[candidate.sampling]))
+    items.append(Mark("Best bound", candidate.bound, candidate.error, STYLE_BY_SAMPLING[candidate.sampling]))
     if own_candidate is not None:
         items.append(Mark("Your bound", own_candidate.bound, own_candidate.error, Style.ENTERED, "square"))
     return Plot(
         "examples-error",
         "Estimated error over examples per user",
         f"The error is least at {wording.counted(candidate.bound, 'example')} per user "
-        f"({words.SAMPLING_PHRASES[candidate.sampling]}). Shaded: from diverse to alike examples.",
+        f"({words.PHRASE_BY_SAMPLING[candidate.sampling]}). Shaded: from diverse to alike examples.",
         _make_bound_axis(solution),
         Axis("estimated error", "share of a gradient's norm"),
         items,
@@ -116,10 +116,10 @@ def _make_curves(
             shade_options[end_option] = _make_column(changed_candidates, attribute_name, end_column_name)
         curves.append(
             Curve(
-                wording.capital(words.SAMPLING_PHRASES[sampling]),
+                wording.capital(words.PHRASE_BY_SAMPLING[sampling]),
                 _make_column(candidates, "bound"),
                 _make_column(candidates, attribute_name, column_name),
-                SAMPLING_STYLES[sampling],
+                STYLE_BY_SAMPLING[sampling],
                 symbol="circle",
                 **shade_options,
             )

@@ -15,7 +15,7 @@ from dpcore.common.progress import Stage
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user.candidates import (
-    PROGRAMS,
+    FORM_BY_TITLE,
     Candidate,
     Comparison,
     Training,
@@ -112,7 +112,7 @@ def against_epsilon(dataset: Dataset, parameters: ExamplesParameters) -> BoundCo
 
 
 TOO_SMALL = "is too small: it keeps fewer than B examples."
-SAMPLING_PHRASES = {Sampling.EXAMPLES: "sample examples", Sampling.USERS: "sample users"}
+PHRASE_BY_SAMPLING = {Sampling.EXAMPLES: "sample examples", Sampling.USERS: "sample users"}
 
 
 def write_headline(solution: ExamplesSolution) -> str:
@@ -213,7 +213,7 @@ def build_facts(solution: ExamplesSolution) -> dict[str, str]:
             own_text = "that is the best of those tried."
         elif own_candidate is not None:
             own_text = (
-                f"{SAMPLING_PHRASES[own_candidate.sampling]}: noise multiplier {_format_multiplier(own_candidate)}, "
+                f"{PHRASE_BY_SAMPLING[own_candidate.sampling]}: noise multiplier {_format_multiplier(own_candidate)}, "
                 f"error {wording.number(own_candidate.error)}, {wording.change(own_candidate.error, best_quick_error)}."
             )
         facts[f"Your bound, {wording.counted(parameters.own_bound, 'example')}"] = own_text
@@ -222,7 +222,7 @@ def build_facts(solution: ExamplesSolution) -> dict[str, str]:
         for candidates in solution.comparison.candidates_by_sampling.values()
     ]
     best_phrases = [
-        f"{SAMPLING_PHRASES[way_candidate.sampling]}: G = {wording.number(way_candidate.bound)}, noise multiplier "
+        f"{PHRASE_BY_SAMPLING[way_candidate.sampling]}: G = {wording.number(way_candidate.bound)}, noise multiplier "
         f"{_format_multiplier(way_candidate)}, error {wording.number(way_candidate.error)}"
         for way_candidate in best_candidates
     ]
@@ -262,13 +262,13 @@ def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
 
 
 def write_programs(solution: ExamplesSolution, provenance: Provenance) -> CodeChoice:
-    """Write all `PROGRAMS` for the best candidate; the label of private data stands in them and in their file names."""
+    """Write the programs of `FORM_BY_TITLE` for the best candidate; labels of private data stand in texts and names."""
     candidate, parameters = solution.best_candidate, solution.parameters
     drawing_arguments = candidate.sampling, candidate.bound, candidate.rate, candidate.divisor
     guarantee_arguments = parameters.epsilon, parameters.delta, parameters.steps
     training = Training(*drawing_arguments, round_up(candidate.multiplier), *guarantee_arguments)
     programs = []
-    for program_name in PROGRAMS:
+    for program_name in FORM_BY_TITLE:
         code = write_program(program_name, training, f"Label of its numbers: {provenance.label}.")
         stem = write_file_name(code.file_name.removesuffix(".py"), provenance)
         programs.append((program_name, replace(code, file_name=f"{stem}.py")))

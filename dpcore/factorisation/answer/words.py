@@ -23,7 +23,7 @@ from dpcore.factorisation.studies import PRIVATE_KINDS, RatingStudy
 from dpcore.factorisation.study import FACTORISATION, ModelKind, StudyResult
 from dpcore.report.content import Line, summarise_dataset
 
-SCHEME_NAMES = {scheme: scheme.value.capitalize() for scheme in Scheme}
+NAME_BY_SCHEME = {scheme: scheme.value.capitalize() for scheme in Scheme}
 ASSUMPTIONS = (
     "Neighbouring data differ in one user, with all their ratings",
     "The release has item vectors and noisy counts. Each user computes their vector, offset and predictions locally; "
@@ -32,7 +32,7 @@ ASSUMPTIONS = (
     "Errors and buckets are computed without noise: they are not part of the release",
     "The noise is simulated in floating point, without protection against attacks on its low bits",
 )
-BASELINES = {
+BASELINE_BY_MEASURE = {
     "rmse": ("item means", "release item means"),
     "recall": ("the most popular items", "recommend the most popular items"),
 }
@@ -44,7 +44,7 @@ NEAR_OPTIMAL_SHARE = 0.01
 
 
 def write_headline(solution: FactorisationSolution) -> str:
-    """Write how noisy a training will be, or after it whether a factorisation is worth it."""
+    """Write how noisy the rarest items will be or, after a training, whether a factorisation is worth it."""
     if (verdict := solution.verdict) is not None:
         return write_verdict(verdict)
     rarest_noise_ratio = float(solution.find_shares(Scheme.ADAPTIVE).noise_to_signal[0])
@@ -55,7 +55,7 @@ def write_headline(solution: FactorisationSolution) -> str:
 
 def write_verdict(verdict: Verdict) -> str:
     """Write whether a factorisation is worth it, in one sentence."""
-    baseline_phrase, alternative_phrase = BASELINES[verdict.result.study.main_measure]
+    baseline_phrase, alternative_phrase = BASELINE_BY_MEASURE[verdict.result.study.main_measure]
     opening_phrase = f"At ε = {wording.entered(verdict.epsilon)}"
     if verdict.is_worth_it:
         return f"{opening_phrase}, release a factorisation: it predicts better than {baseline_phrase}."
@@ -65,7 +65,10 @@ def write_verdict(verdict: Verdict) -> str:
 
 
 def write_comparison(result: StudyResult, epsilon: float) -> str:
-    """Write if a factorisation is worth it at the trained epsilon nearest to a given one; of choices, recalls too."""
+    """Write whether a factorisation is worth it at the nearest trained epsilon; for choices with both recalls.
+
+    It says so if nothing is trained yet.
+    """
     verdict = solving.judge(result, epsilon)
     if verdict is None:
         return "Nothing is trained yet."
@@ -81,7 +84,7 @@ def write_comparison(result: StudyResult, epsilon: float) -> str:
 
 
 def write_detail(solution: FactorisationSolution) -> str:
-    """Write the sentences that explain the headline."""
+    """Write the sentences that explain the headline: budget of rare items or, after a training, how much it gains."""
     if (verdict := solution.verdict) is None:
         adaptive_percent, uniform_percent = (
             wording.percent(solution.find_shares(scheme).bucket_shares[:3].sum())
@@ -103,7 +106,7 @@ def write_detail(solution: FactorisationSolution) -> str:
 
 
 def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
-    """Build the numbers on noise and, after a training, before these the errors of recommendation and factorisation."""
+    """Build the numbers of the answer: noise and, after a training, before it errors, interval and gains."""
     verdict, adaptive_shares = solution.verdict, solution.find_shares(Scheme.ADAPTIVE)
     count_noise_std = solution.parameters.spending.count_noise_std
     phrased_ratios = zip(("the rarest", "popular"), adaptive_shares.noise_to_signal[[0, -1]], strict=True)
@@ -198,10 +201,13 @@ def measure_relative_error(verdict: Verdict | None) -> RelativeError | None:
 
 
 def build_facts(solution: FactorisationSolution) -> dict[str, str]:
-    """Build the facts behind the answer by heading: on the budget before a training, on the models after it."""
+    """Build the facts behind the answer, sentences by heading.
+
+    On the budget before a training, on the models after it.
+    """
     if (verdict := solution.verdict) is None:
         used_shares_phrase = "; ".join(
-            f"{SCHEME_NAMES[scheme_shares.scheme].lower()} {wording.percent(scheme_shares.used_share)}"
+            f"{NAME_BY_SCHEME[scheme_shares.scheme].lower()} {wording.percent(scheme_shares.used_share)}"
             for scheme_shares in solution.budget_shares
         )
         return {
@@ -254,7 +260,7 @@ def summarise_ratings(solution: FactorisationSolution, dataset: Dataset | None) 
 
 
 def write_methods(solution: FactorisationSolution) -> Methods | None:
-    """Write the methods section with the recommendation and its error; None before a training."""
+    """Write the methods text with the recommendation and its error; None before a training."""
     parameters, verdict = solution.parameters, solution.verdict
     if verdict is None:
         return None

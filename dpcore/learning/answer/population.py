@@ -206,7 +206,7 @@ def describe_cost(cost: population.CostOfPrivacy, parameters: LearningParameters
     )
 
 
-FAMILY_STYLES = {
+STYLE_BY_ALPHA = {
     0.25: (Style.CUSTOMARY, "dot"),
     0.5: (Style.SAMPLING, "dash"),
     1.0: (Style.SMOOTH, "dashdot"),
@@ -223,7 +223,7 @@ def plot_mass(alpha: float) -> Plot:
     columns, alpha_name = list_mass_columns(alpha), f"α = {wording.entered(alpha)}"
     fractions = columns["tau_0"]
     items: list[Item] = []
-    for other_alpha, (style, dash) in FAMILY_STYLES.items():
+    for other_alpha, (style, dash) in STYLE_BY_ALPHA.items():
         if other_alpha != alpha:
             masses = columns[f"uncapped_mass_alpha_{wording.digits(other_alpha)}"]
             curve_name = f"α = {wording.entered(other_alpha)}"

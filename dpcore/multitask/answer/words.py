@@ -19,7 +19,7 @@ from dpcore.report.content import Line, summarise_dataset
 UNCHANGED = 0.005
 """Smaller changes are not mentioned."""
 _SCALED_DOWN = "those of users above it were scaled down"
-FIT_TEXTS = {
+TEXT_BY_FIT = {
     BudgetFit.CLIPPED: _SCALED_DOWN,
     BudgetFit.LOGARITHMIC: _SCALED_DOWN,
     BudgetFit.NOBODY_CLIPPED: "all weights are so small that no user exceeds it",
@@ -255,7 +255,7 @@ def write_methods(solution: MultitaskSolution) -> Methods:
             f"; an average user spends 1/c of it, with c = {wording.entered(parameters.log_constant)} log n"
         )
     fit_text = (
-        f"within a budget: {FIT_TEXTS[parameters.fit]}{constant_phrase}. All releases are one Gaussian mechanism "
+        f"within a budget: {TEXT_BY_FIT[parameters.fit]}{constant_phrase}. All releases are one Gaussian mechanism "
         "[@dong2022], calibrated exactly [@balle2018]."
     )
     rule_phrase = "Tasks of n users had weights proportional to n to the power"

@@ -44,7 +44,7 @@ from dpcore.private_choice.budget import divide_budget
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import (
     DEFAULT_LARGEST,
-    NUMBER_NAMES,
+    NAME_BY_NUMBER,
     OF_MEAN,
     OF_QUANTILE,
     BoundPurpose,
@@ -482,6 +482,6 @@ def write_json(selection: Selection, number: NumberKind, request: SelectionReque
         question |= {"release_epsilon": request.release_epsilon, "total_epsilon": request.total_epsilon}
     return write_document(
         CHOICE_SCHEMA,
-        question={"label": "public input", "number": NUMBER_NAMES[number], **question},
+        question={"label": "public input", "number": NAME_BY_NUMBER[number], **question},
         answer={"label": selection.facts.label, **answer, **to_values(selection.facts)},
     )

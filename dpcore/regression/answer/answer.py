@@ -67,7 +67,7 @@ def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
 
 
 def _compare_methods(solution: RegressionSolution) -> str:
-    """Write the errors with the best cap, where caps were tried, and with none, over that of the best weights."""
+    """Write the errors of the best cap, if caps were tried, and of no cap, as multiples of the best weights' error."""
     methods_by_key, phrases = solution.methods_by_key, []
     for key in ("best bound", "no bound"):
         if key in methods_by_key:
@@ -77,12 +77,12 @@ def _compare_methods(solution: RegressionSolution) -> str:
 
 
 def _write_noise_share(method: Method) -> str:
-    """Write the share of a method's variance that is privacy noise, in percent; "no error" if it has no variance."""
+    """Write which share of a method's variance is privacy noise; "no error" if it has no variance."""
     return f"{wording.percent(method.noise_share)} privacy noise" if method.variance > 0.0 else "no error"
 
 
 def _measure_relative_error(solution: RegressionSolution) -> RelativeError:
-    """Return the error in predictions over the spread of the labels, which is the error of predicting their mean."""
+    """Return the error of predictions over the standard deviation of the labels; infinite if that is 0."""
     spread, error = (
         float(np.std(solution.labels)),
         solution.methods_by_key["ours"].error(ErrorTarget.PREDICTIONS),
@@ -122,7 +122,7 @@ def write_detail(solution: RegressionSolution) -> str:
 
 
 def list_facts(solution: RegressionSolution) -> dict[str, str]:
-    """List facts, each a sentence by its title: users of the largest weight, correlated errors, caps if of note."""
+    """Build the facts beside the answer: texts by heading."""
     estimate, cap_curve, num_users = solution.best_estimate, solution.cap_curve, solution.problem.num_users
     correlation_factor = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
     correlated_error = math.sqrt(correlation_factor * estimate.sampling_variance + estimate.privacy_variance)
@@ -150,7 +150,7 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
 
 
 def show_basis(answer: Answer, _dataset: Dataset) -> Parts:
-    """Show source, sizes, B, σ² and how many labels are clipped, and the table of all methods."""
+    """Yield the tab on data, B, σ² and clipped labels, with the table of all methods."""
     solution: RegressionSolution = answer.solution
     problem, label_unit = solution.problem, wording.plain(solution.unit, 20)
     warning_phrase = " (read from private labels: do not publish)" if solution.variance_is_private else ""
@@ -172,7 +172,7 @@ def show_basis(answer: Answer, _dataset: Dataset) -> Parts:
 
 
 def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
-    """Return the errors of all methods as a table: lists by heading, an entry for each method."""
+    """Build the columns, by heading, of the table of all methods, one row per method."""
     listed_methods = solution.methods_by_key.values()
     return {
         "Method": [method.name for method in listed_methods],
@@ -187,7 +187,7 @@ def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
 
 
 def write_methods(solution: RegressionSolution) -> Methods:
-    """Write the methods section: the best weights with their noise, and the error of the coefficients."""
+    """Write the methods text: the best weights with their noise, and the error of the coefficients."""
     parameters, estimate = solution.parameters, solution.best_estimate
     release_clauses = (
         f"Labels were clipped to [{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}], "
@@ -213,7 +213,7 @@ def write_methods(solution: RegressionSolution) -> Methods:
 
 
 def write_forms(solution: RegressionSolution) -> CodeChoice | None:
-    """Build the one form of the program that releases with the best weights; None if the choice is not valid."""
+    """Build the program that releases with the best weights, the only form; None if the settings allow none."""
     shared_settings = list_data_fields(solution.dataset) | {
         **ROWS_OF_THE_FILE,
         "lower": solution.parameters.lower,
@@ -227,7 +227,7 @@ def write_forms(solution: RegressionSolution) -> CodeChoice | None:
 
 
 def show_bounds(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the error against the bound."""
+    """Yield the tab with the error against the cap."""
     if answer.solution.cap_curve is None:
         yield NO_TRIAL
     else:
@@ -235,14 +235,14 @@ def show_bounds(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def show_weights(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the weight of a user's rows, by their number."""
+    """Yield the tab with the weight of a user against their number of rows."""
     yield "**Look at** the heavy users on the right: with no bound one of them sets the noise."
     yield answer.plots["regression-weights"]()
     yield section.Label()
 
 
 def show_over_epsilon(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the error against epsilon, on the data of the answer."""
+    """Yield the tab with the error against epsilon, on the data of the answer."""
     solution, problem, parameters = answer.solution, answer.solution.problem, answer.parameters
     if not solution.cap_draws.num_draws:
         yield NO_TRIAL
@@ -266,12 +266,15 @@ def show_over_epsilon(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def show_paper_figures(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the paper's figures at its settings."""
+    """Yield the tab with the paper's figures, at its settings."""
     yield section.PaperFigures(study.FIGURES)
 
 
 def show_search(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the gap by iteration, live while the search goes on, and the answer of a general solver."""
+    """Yield the tab with the gap by iteration and the answer of a general solver.
+
+    While the search goes on, only a plot that is renewed.
+    """
     problem, estimate = answer.solution.problem, answer.solution.best_estimate
     if answer.solution.stage is Stage.FIRST:
         yield section.Live(lambda: plots.plot_gap(tuple(estimate.search_steps), answer.disclosure))
@@ -386,7 +389,7 @@ def build_answer(
 
 
 def _list_details(solution: RegressionSolution) -> dict[str, object]:
-    """List the entries of the JSON answer: variances, noise, certificate, and the best cap (None if none was tried)."""
+    """Return the JSON entries of the answer by key: variances, noise, certificate, and the best cap if tried."""
     estimate, cap_curve = solution.best_estimate, solution.cap_curve
     best_cap_variance = None if cap_curve is None else float(cap_curve.variances[cap_curve.best_index])
     return {

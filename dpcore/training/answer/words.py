@@ -73,7 +73,7 @@ def has_fixed_bound(solution: TrainingSolution) -> bool:
 
 
 def measure_relative_error(solution: TrainingSolution) -> RelativeError:
-    """Return the share of the gain over guessing, of a model without privacy, that privacy costs."""
+    """Return how much of the gain over guessing that training without privacy has is lost to privacy."""
     loss_without_privacy, guessing_loss, *_ = solution.average_references()
     gain, cost = guessing_loss - loss_without_privacy, solution.average(Measure.LOSS) - loss_without_privacy
     return RelativeError(
@@ -154,7 +154,10 @@ def write_detail(solution: TrainingSolution) -> str:
 
 
 def build_facts(solution: TrainingSolution) -> dict[str, str]:
-    """Return one fact, sentence by title: what an adaptive bound loses, and by which part; empty if it has no runs."""
+    """Build one fact, a sentence by its heading: what clipped sums with an adaptive bound lose, and by which part.
+
+    Empty if they have no runs.
+    """
     if Method.FOLLOWED not in solution.best_cell_by_method:
         return {}
     adaptive_loss, ref_losses = _average_loss(solution, Method.FOLLOWED), solution.average_references()
@@ -172,7 +175,7 @@ def build_facts(solution: TrainingSolution) -> dict[str, str]:
 
 
 def _average_loss(solution: TrainingSolution, method: Method) -> float:
-    """Return the mean loss over rows held out, of a method at its best bound."""
+    """Return the mean loss over rows held out of a method at its best bound."""
     return solution.average(Measure.LOSS, cell_index=solution.best_cell_by_method[method].cell_index)
 
 
@@ -216,7 +219,7 @@ def describe_model(record: ReleaseRecord) -> str:
 
 
 RELEASED = "A linear classifier was released"
-AVERAGES = {
+PHRASE_BY_AVERAGE = {
     Average.ALL: "the average of all iterates",
     Average.LAST_HALF: "the average of the last half of the iterates",
     Average.LAST: "the last iterate",
@@ -224,7 +227,7 @@ AVERAGES = {
 
 
 def write_methods(solution: TrainingSolution, model: Model | None = None) -> Methods | None:
-    """Write the methods section of a released model, else of the program for the answer's cell; None if neither is.
+    """Write the methods text of a released model, else of the program for the answer's cell; None if there is neither.
 
     The two differ in bound and mechanism: the page releases with the entered settings, all users in every step
     and OpenDP's discrete noise; the program has the method that answers, and may sample users.
@@ -274,7 +277,7 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
 
 
 def _describe_bound(cell: Cell) -> str:
-    """Describe how users are bounded, with the source."""
+    """Write the sentence of a methods section on how users were bounded, with its source."""
     rows_phrase = f"{wording.number(cell.bound, 6)} {wording.agreeing(cell.bound, 'row', 'rows')}"
     clipping_sentence = (
         f" Gradients of rows were shortened to norm {wording.number(cell.clip)}." if cell.clip < 1.0 else ""
@@ -292,7 +295,7 @@ def _describe_bound(cell: Cell) -> str:
 
 
 def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
-    """Describe the model that the page released, by the guarantee that was charged for it."""
+    """Write the methods text of the model that the page released, with the guarantee that was charged."""
     facts, cell = model.facts, model.cell
     training_sentences = (
         f"{_describe_bound(cell)} {_describe_training(parameters, cell, 'discrete Gaussian')} Contributions were "
@@ -321,7 +324,7 @@ def _describe_training(parameters: TrainingParameters, cell: Cell, noise_name: s
             "[@chaudhuri2011]."
         )
     mechanism = apply_rule(parameters.mechanism) if cell.method is Method.FOLLOWED else parameters.mechanism
-    average_phrase, momentum_phrase = AVERAGES[mechanism.average], ""
+    average_phrase, momentum_phrase = PHRASE_BY_AVERAGE[mechanism.average], ""
     if mechanism.pace is Pace.RULE:
         average_phrase, momentum_phrase = "a weighted average of the iterates", "with momentum "
     return (

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.answer.answer import PART_STYLES, VERDICT_LIMITS, Answer, Verdict
+from dpcore.answer.answer import STYLE_BY_PART, VERDICT_LIMITS, Answer, Verdict
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.privacy import (
@@ -23,7 +23,7 @@ from dpcore.common.privacy import (
     write_file_name,
 )
 from dpcore.dataset import Dataset
-from dpcore.report.charts import LINE_STYLES
+from dpcore.report.charts import LINE_BY_STYLE
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.question import SIMULATION, Question
 from pages.shared.card import code_panel
@@ -175,7 +175,7 @@ def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None
         number = card.numbers[0]
         split_phrase, size_texts, split_note = card.error_split
         parts = zip(card.error_parts, size_texts, strict=True)
-        part_texts = [(p.name, text, LINE_STYLES[PART_STYLES[p.name]]["color"]) for p, text in parts]
+        part_texts = [(p.name, text, LINE_BY_STYLE[STYLE_BY_PART[p.name]]["color"]) for p, text in parts]
         is_in_headline = set(re.findall(r"[\d.,]*\d", number.text)) <= set(
             re.findall(r"[\d.,]*\d", card.headline)
         )

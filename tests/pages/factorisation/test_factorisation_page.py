@@ -152,7 +152,7 @@ def test_figures_draw_what_was_computed() -> None:
     solution = build_solution()
     assert list(plots.build_plots(solution)) == ["factorisation-shares"]
     drawn = draw(plots.plot_shares(solution))
-    for scheme, name in words.SCHEME_NAMES.items():
+    for scheme, name in words.NAME_BY_SCHEME.items():
         bars, line = (one for one in drawn.data if one.name == name)
         assert np.asarray(bars.y) == pytest.approx(solution.find_shares(scheme).bucket_shares)
         assert np.asarray(line.y) == pytest.approx(solution.find_shares(scheme).noise_to_signal)
