@@ -393,7 +393,9 @@ def _write(
             further=value_columns[1:],
             replacement_by_column=_find_replacements(several),
             decimals=decimal_marks,
-            marks=bool(decimal_marks if choice.is_of_public_data else choice.number_columns),
+            marks=bool(
+                decimal_marks if choice.is_of_public_data else choice.number_columns or value_columns[1:]
+            ),
         )
     requirements_text = (
         f"{library_module.NEEDS} dp-accounting" if uses_loss_accountant else library_module.NEEDS

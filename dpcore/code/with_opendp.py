@@ -60,7 +60,9 @@ def has_short_program(choice: Choice) -> bool:
     has_header_on_top = not (
         file_layout.skip or file_layout.packing or file_layout.names or file_layout.folder_cells
     )
-    has_missing_rule = table_layout.missing_is_a_user or table_layout.has_missing_rule
+    has_missing_rule = (
+        table_layout.missing_is_a_user or table_layout.has_missing_rule or bool(table_layout.yes)
+    )
     needs_marks = any(table_layout.decimal(name) for name in choice.number_columns)
     # Polars takes some names for patterns of names.
     column_names = (*choice.privacy_unit, choice.value_column, choice.group_column)
