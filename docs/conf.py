@@ -55,7 +55,6 @@ SECTIONS = {
         "security",
         "mean",
         "gap",
-        "models",
         "papers",
         "papers_data",
     ),
@@ -66,10 +65,12 @@ FURTHER = (
     "CHANGELOG",
     "dpcore/README",
     "sample_data/README",
+    "benchmarks/models",
     "benchmarks/training",
     "benchmarks/factorisation",
     "benchmarks/programs",
     "benchmarks/clamped_users",
+    "benchmarks/private",
     "benchmarks/first_look",
 )
 

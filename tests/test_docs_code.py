@@ -123,11 +123,15 @@ def test_every_block_says_its_language_and_runs_or_is_listed() -> None:
 @pytest.mark.parametrize("name", sorted({name for name, _ in list_blocks("python")} - {"python.md"}))
 @pytest.mark.usefixtures("_in_folder")
 def test_the_python_of_a_file_runs(name: str) -> None:  # that of python.md is a notebook, in `test_notebook`
+    names: dict[str, Any] = {"__name__": "__main__"}  # a file's blocks follow each other
     for file, block in list_blocks("python"):
         if file == name:
             with contextlib.redirect_stdout(io.StringIO()) as output:
-                exec(compile(block, name, "exec"), {"__name__": "__main__"})
-            assert output.getvalue().strip()
+                exec(compile(block, name, "exec"), names)
+            said = output.getvalue()
+            assert said.strip()
+            # What a comment behind `print` says as a sentence is printed.
+            assert all(sentence in said for sentence in re.findall(r"print\(.+\)  # ([A-Z].+)", block))
 
 
 @pytest.mark.usefixtures("_in_folder")
@@ -139,6 +143,22 @@ def test_the_lines_of_a_program_are_those_that_its_example_writes() -> None:
         exec(next(block for file, block in list_blocks("python") if file == name), names)
     program = re.sub(r"  # .+", "", names["program"])
     assert all(line in program.splitlines() for line in excerpt.splitlines())
+
+
+def test_one_file_has_one_number_and_the_documents_say_why_they_differ() -> None:
+    texts = {name: " ".join(text.split()) for name, text in TEXTS.items()}
+    settings = {"user": "user_id", "value": "amount", "epsilon": 1, "lower": 0, "upper": 100}
+    for disclosure, numbers, name in (
+        ("public", ("8 rows", "0.965", "2.2 %"), "../README.md"),
+        ("private", ("17 rows", "2.26", "9 to 28 rows"), "start.md"),
+    ):
+        answer = str(
+            ss.mean_bound(ROOT / "sample_data" / "shop_events.csv", **settings, disclosure=disclosure)
+        )
+        said = " ".join(answer.split())  # some spaces do not break
+        assert all(number in said and number in texts[name] for number in numbers)
+    assert "17 rows" in texts["../README.md"]
+    assert all("8 rows" in texts[name] for name in ("start.md", "python.md"))
 
 
 def list_commands() -> list[str]:

@@ -60,3 +60,16 @@ def test_every_message_stands_on_the_page() -> None:
     messages = list_messages([path for path in PATHS if path.name not in NOT_ABOUT_FILES])
     assert len(messages) > 100
     assert [message for _, message, _ in sorted(messages) if " ".join(message.split()) not in page] == []
+
+
+def test_the_messages_of_starting_are_those_of_the_code() -> None:
+    page = (ROOT / "docs/errors.md").read_text("utf-8")
+    section = page.partition("## Installing and starting\n")[2].partition("\n## ")[0]
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in section.splitlines() if line.startswith("| ")]
+    messages = [message for row in rows[1:] for message in row.split("<br>")]
+    assert len(messages) > 10
+    files = [*(ROOT / "dpcore/cli").glob("*.py"), ROOT / "dpcore/common/extras.py"]
+    trees = [ast.parse(path.read_text("utf-8")) for path in (*files, ROOT / "pages/shared/server/access.py")]
+    texts = {write_text(node, {}) for tree in trees for node in ast.walk(tree) if isinstance(node, ast.expr)}
+    known = "\n".join([*texts, (ROOT / "Makefile").read_text("utf-8")])
+    assert [message for message in messages if message not in known] == []

@@ -81,6 +81,6 @@ def test_main_buttons_go_by_the_theme():
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_curves_stand_out(mode):
-    ours = charts.LINE_STYLES.values()
+    ours = charts.LINE_BY_STYLE.values()
     for colour in [*THEME[mode]["chartCategoricalColors"], *(style["color"] for style in ours)]:
         assert contrast(colour, THEME[mode]["backgroundColor"]) >= CONTROL, colour

@@ -104,7 +104,7 @@ def plot_classes(dataset: Dataset) -> Plot:
         dataset.provenance,
         columns,
         is_main=True,
-        height=380,
+        height=500,
     )
 
 
@@ -199,7 +199,7 @@ def plot_shares(dataset: Dataset) -> Plot:
     )
 
 
-DISTRIBUTIONS = {"counts": plot_counts, "tail": plot_tail, "shares": plot_shares}
+PLOTTER_BY_DISTRIBUTION = {"counts": plot_counts, "tail": plot_tail, "shares": plot_shares}
 """Further plots of a distribution besides `plot_classes`, by name."""
 
 
@@ -243,14 +243,14 @@ def tabulate_shares(histogram: ContributionHistogram) -> dict[str, FloatArray]:
 GINI_SCALE = "0: all alike; 1: one user has everything."
 
 
-def describe_sizes(histogram: ContributionHistogram) -> str:
+def describe_sizes(histogram: ContributionHistogram, unit_noun: str = "user") -> str:
     """Write how many users and rows there are, and how many rows the median, mean and heaviest user have."""
     summary = histogram.summary()
     return (
-        f"**{wording.counted(histogram.num_users, 'user')}** {wording.agreeing(histogram.num_users, 'has', 'have')} "
+        f"**{wording.counted(histogram.num_users, unit_noun)}** {wording.agreeing(histogram.num_users, 'has', 'have')} "
         f"**{wording.counted(histogram.num_rows, 'row')}**. "
-        f"Median {wording.number(summary.median)}, mean {wording.number(summary.mean)}, most "
-        f"{wording.number(histogram.max_size)}."
+        f"The median user has {wording.number(summary.median)}, the mean is {wording.number(summary.mean)}, and the "
+        f"heaviest has {wording.number(histogram.max_size)}."
     )
 
 

@@ -18,7 +18,7 @@ from dpcore.common.version import VERSION
 
 CITATION = re.compile(r"\[@([a-z]+[0-9]*)(?:, ([^\]]+))?\]")
 """How a text names a work: ``[@amin2019]``, or ``[@amin2019, section 3]``."""
-_LATEX_SYMBOLS = {
+_LATEX_BY_CHARACTER = {
     "ñ": r"{\~n}",
     "é": r"{\'e}",
     "&": r"\&",
@@ -88,7 +88,7 @@ class Work:
 
 def _escape_latex(text: str) -> str:
     """Replace letters and signs that LaTeX does not print as they are."""
-    return "".join(_LATEX_SYMBOLS.get(letter, letter) for letter in text)
+    return "".join(_LATEX_BY_CHARACTER.get(letter, letter) for letter in text)
 
 
 def _load_works() -> Mapping[str, Work]:
@@ -146,7 +146,7 @@ def write_bibtex(keys: Iterable[str]) -> str:
     return "\n\n".join(WORKS[key].bibtex for key in keys) + "\n"
 
 
-NEIGHBOUR_TEXTS = {
+TEXT_BY_NEIGHBOURS = {
     Neighbours.REPLACE_VALUES: "if they differ in the values of one user; how many rows each user has is "
     "treated as public",
     Neighbours.ADD_OR_REMOVE_USER: "if one user, with all of that user's rows, is added or removed",
@@ -194,7 +194,7 @@ def write_guarantee(clause: str, epsilon: float, neighbours: Neighbours | str, d
         neighbours: The neighbouring relation; a text continues ``Two data sets are neighbours``.
         delta: The promised delta, 0 for a pure guarantee.
     """
-    relation_text = neighbours if isinstance(neighbours, str) else NEIGHBOUR_TEXTS[neighbours]
+    relation_text = neighbours if isinstance(neighbours, str) else TEXT_BY_NEIGHBOURS[neighbours]
     symbols_text, budget_text = "ε", f"ε = {wording.entered(epsilon)}"
     if delta:
         symbols_text, budget_text = "(ε, δ)", f"{budget_text} and δ = {wording.entered(delta)}"

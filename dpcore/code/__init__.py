@@ -13,7 +13,7 @@ from dpcore.code.release_noise import protect_replaced_user
 from dpcore.code.several import ReleaseShare, Several
 from dpcore.common.programs import Program
 
-_WRITERS = {
+_WRITERS_BY_PROGRAM = {
     Program.OPENDP: (with_opendp.write, several.write_for_opendp),
     Program.PIPELINEDP: (with_pipelinedp.write, several.write_for_pipelinedp),
     Program.TUMULT: (with_tumult.write, several.write_for_tumult),
@@ -23,13 +23,13 @@ _WRITERS = {
 """The writers of one release and of several, by program."""
 
 
-LIBRARIES = tuple(_WRITERS)
+LIBRARIES = tuple(_WRITERS_BY_PROGRAM)
 """For which code is written."""
 
 
 def write(choice: Choice | Several, library: Program) -> Code:
     """Return the choice, or several releases from one budget, in one library's words; same input, same text."""
-    write_one, write_several = _WRITERS[library]
+    write_one, write_several = _WRITERS_BY_PROGRAM[library]
     if isinstance(choice, Several):
         return write_several(choice)
     return write_one(protect_replaced_user(choice, library))

@@ -7,9 +7,9 @@ from typing import Any
 
 from dpcore.common.checks import refuse
 
-EXTRAS = {"opendp": "release", "plotly": "plots", "openpyxl": "excel", "cvxpy": "check"}
+EXTRA_BY_MODULE = {"opendp": "release", "plotly": "plots", "openpyxl": "excel", "cvxpy": "check"}
 """Library to the extra that brings it; ``app`` brings all of them, and Streamlit."""
-_PURPOSES = {
+_PURPOSE_BY_EXTRA = {
     "release": "Noise that is released comes from",
     "plots": "Figures and reports are drawn with",
     "excel": "Workbooks are read with",
@@ -18,7 +18,7 @@ _PURPOSES = {
 
 
 def import_extra(library_name: str) -> Any:
-    """Import a library of `EXTRAS`.
+    """Import a library of `EXTRA_BY_MODULE`.
 
     Raises:
         InvalidInput: It is not installed; the sentence says how to install it.
@@ -26,8 +26,8 @@ def import_extra(library_name: str) -> Any:
     try:
         return importlib.import_module(library_name)
     except ModuleNotFoundError as error:
-        extra = EXTRAS[library_name]
-        message = f"{_PURPOSES[extra]} {library_name}, which is not installed"
+        extra = EXTRA_BY_MODULE[library_name]
+        message = f"{_PURPOSE_BY_EXTRA[extra]} {library_name}, which is not installed"
         raise refuse(
             message, remedy=f"Install the extra `{extra}`: pip install '<wheel>[{extra}]'"
         ) from error

@@ -351,7 +351,7 @@ def write_file_name(stem: str, disclosure: Provenance) -> str:
 # How many steps of the first relation one step of the second takes at most; absent where none lead there.
 # Replacing a user is removing one and adding another; so is changing one user's values; and changing values is
 # replacing a user by one with as many rows.
-_STEPS = {
+_STEPS_BY_RELATIONS = {
     (Neighbours.ADD_OR_REMOVE_USER, Neighbours.ADD_OR_REMOVE_USER): 1,
     (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER): 2,
     (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_VALUES): 2,
@@ -445,11 +445,11 @@ class Ledger:
         neighbours = next(
             neighbours
             for neighbours in _STRONGEST_FIRST
-            if all((facts.neighbours, neighbours) in _STEPS for facts in self.releases)
+            if all((facts.neighbours, neighbours) in _STEPS_BY_RELATIONS for facts in self.releases)
         )
         exact_epsilon, exact_delta = Fraction(0), Fraction(0)
         for facts in self.releases:
-            num_steps = _STEPS[facts.neighbours, neighbours]
+            num_steps = _STEPS_BY_RELATIONS[facts.neighbours, neighbours]
             exact_epsilon += num_steps * Fraction(facts.epsilon)
             delta_factor = Fraction(1)
             if num_steps == 2 and facts.delta:

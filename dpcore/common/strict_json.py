@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 MAX_PROBLEMS = 20
 """Problems that are said of one file; a file with more is not mended by a longer list."""
-ARRAY_TYPES = {"int64": np.dtype("<i8"), "float64": np.dtype("<f8")}
+ARRAY_TYPE_BY_NAME = {"int64": np.dtype("<i8"), "float64": np.dtype("<f8")}
 """How arrays are written: little-endian, eight bytes an entry, as base64."""
 
 
@@ -236,7 +236,7 @@ class JsonValue:
         """Read an array as `encode_array` writes it, read-only; None, with a problem, for any other value.
 
         Args:
-            type_name: One of `ARRAY_TYPES`.
+            type_name: One of `ARRAY_TYPE_BY_NAME`.
             num_dimensions: How many it must have.
         """
         members = self.get_members(["shape", type_name])
@@ -256,10 +256,10 @@ class JsonValue:
         except (binascii.Error, ValueError):
             members[type_name].must_be("a text in base64")
             return None
-        if len(content) != math.prod(side or 0 for side in shape) * ARRAY_TYPES[type_name].itemsize:
+        if len(content) != math.prod(side or 0 for side in shape) * ARRAY_TYPE_BY_NAME[type_name].itemsize:
             self.must_be("an array as long as its shape says")
             return None
-        array = np.frombuffer(content, dtype=ARRAY_TYPES[type_name])
+        array = np.frombuffer(content, dtype=ARRAY_TYPE_BY_NAME[type_name])
         return array.reshape([side or 0 for side in shape])
 
     def _inner(self, value: Any, name: str) -> JsonValue:
@@ -307,7 +307,7 @@ def encode_array(values: npt.NDArray[Any]) -> dict[str, Any]:
         values: Of whole numbers that fit into int64, or of floats.
     """
     type_name = "float64" if values.dtype.kind == "f" else "int64"
-    content = np.ascontiguousarray(values, dtype=ARRAY_TYPES[type_name]).tobytes()
+    content = np.ascontiguousarray(values, dtype=ARRAY_TYPE_BY_NAME[type_name]).tobytes()
     return {"shape": list(values.shape), type_name: base64.b64encode(content).decode("ascii")}
 
 

@@ -210,7 +210,7 @@ _OTHER_DELIMITERS = formats.CONTROL_DELIMITERS + "^~#!:&%=*@$"
 """Tried if none of the usual ones fits. A blank is not included, as names may consist of several words."""
 FIELD_MARK = "\x1f"
 """Separator of rewritten lines (`mark_fields`); it occurs in no text."""
-SEPARATOR_NAMES = {**SPACED, "\t": "tabs"}
+NAME_BY_SEPARATOR = {**SPACED, "\t": "tabs"}
 """Separators of text whose lines are rewritten: `SPACED`, or tabs without column names (`_lacks_names`)."""
 _NUMBER_PATTERN = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)*(?:[eE][+-]?[0-9]+)?")
 _BLANKS_PATTERN, _SPACED_PATTERN = re.compile(r"[ \t\r\v\f]+"), re.compile(SPACED_PATTERN)
@@ -281,7 +281,7 @@ def _list_first_records(
 
 
 def _find_marked_separator(sample_text: str, delimiter: str) -> str:
-    """Return the separator of `SEPARATOR_NAMES` between the fields of all first lines; empty for none.
+    """Return the separator of `NAME_BY_SEPARATOR` between the fields of all first lines; empty for none.
 
     Blanks or ``::`` are one if all lines have equally many, and there is a column of numbers: lines of names may also
     have equally many words. In a log with quotation marks, other delimiters may stand between these, or in every time.
@@ -334,7 +334,7 @@ def _mark_lines(table_bytes: bytes, separator: str, notes: list[str]) -> tuple[b
     """Return the text with a mark between fields and a line of names, and True if that line is from the file."""
     lines = table_bytes.decode().split("\n")
     header_fields, *rows = [split_fields(line, separator) for line in lines if line.strip()]
-    fields_text = f"Fields stand between {SEPARATOR_NAMES[separator]}"
+    fields_text = f"Fields stand between {NAME_BY_SEPARATOR[separator]}"
     marked_lines = [mark_fields(line, separator) for line in lines]
     # Rows of other lengths are reported when they are read.
     full_rows = [fields for fields in rows if len(fields) == len(header_fields)]
@@ -348,7 +348,7 @@ def _mark_lines(table_bytes: bytes, separator: str, notes: list[str]) -> tuple[b
 
 
 def split_fields(line: str, separator: str) -> list[str]:
-    """Split a line into fields by a separator of `SEPARATOR_NAMES`, without blanks around them."""
+    """Split a line into fields by a separator of `NAME_BY_SEPARATOR`, without blanks around them."""
     if separator == " +":  # The pattern with marks takes several times as long.
         return (_SPACED_PATTERN if '"' in line else _BLANKS_PATTERN).split(line.strip(BLANKS))
     if separator != "\t":  # A tab at either end means an empty field.

@@ -47,7 +47,9 @@ class Unit(Option):
 
 @dataclass(frozen=True, eq=False)
 class Collaboration:
-    """Owners who may train together; every number may be an array.
+    """Owners who may train together, with the numbers that bounds on their excess loss depend on.
+
+    Every number may be a float or an array. Arrays must broadcast against each other.
 
     Attributes:
         epsilon: Privacy budget.
@@ -85,6 +87,7 @@ class Collaboration:
     evenness: Numbers = 1.0
 
     def __post_init__(self) -> None:
+        """Turn every field into a float array; raise InvalidInput if a number is out of range."""
         with Problems() as problems:
             for field in fields(self):
                 values = np.asarray(getattr(self, field.name), dtype=np.float64)
@@ -95,7 +98,7 @@ class Collaboration:
                     problems.add(f"{field.name} must be at least 0")
 
     def replace(self, **fields: Any) -> Collaboration:
-        """Return the same owners with other numbers."""
+        """Return a copy in which the given fields have other values."""
         return replace(self, **fields)
 
     @property
@@ -120,7 +123,10 @@ class Collaboration:
 
     @property
     def noise_cost(self) -> Numbers:
-        """Return c_p L R/(mn), what noise of length 1 adds to a bound."""
+        """Return c_p L R/(mn).
+
+        A bound with privacy grows by this times the Euclidean norm of the noise.
+        """
         return self.privacy_constant * self.lipschitz * self.joint_diameter / self.num_all_records
 
     def count_noisy_parameters(self, protected_part: ProtectedPart) -> Numbers:
@@ -170,10 +176,10 @@ def bound_trivially(collaboration: Collaboration) -> Numbers:
 
 
 def compute_printed_alone(collaboration: Collaboration) -> Numbers:
-    """Compute the bound of the table of section 3.2: c_a L (D_X + D_U)/√m. The root of A.1 is smaller, by up to √2.
+    """Compute the bound of an owner alone as the table of section 3.2 prints it: c_a L (D_X + D_U)/√m.
 
-    With the sum, working together without privacy would beat working alone for a single owner, which is the
-    same.
+    `bound_alone` has √(D_X² + D_U²) for the sum, as in appendix A.1, and is up to √2 times smaller. With the sum, a
+    single owner would have a smaller bound "together without privacy" than alone, though both are the same.
     """
     diameter_sum = collaboration.personal_diameter + collaboration.shared_diameter
     lipschitz_factor = collaboration.alone_constant * collaboration.lipschitz
@@ -181,10 +187,10 @@ def compute_printed_alone(collaboration: Collaboration) -> Numbers:
 
 
 def compute_printed_of_users(collaboration: Collaboration) -> Numbers:
-    """Compute the bound of appendix A.3 for users with full privacy: L R (1/√(mn) + √((nk + ℓ) log(m/δ))/(εn)).
+    """Compute the bound for users as appendix A.3 prints it: L R (1/√(mn) + √((nk + ℓ) log(m/δ))/(εn)).
 
-    The denominator must be εnr, as in theorem 3.1: with one record per user it must come down to the record
-    level.
+    It is for full privacy. Its denominator should be εnr, as in theorem 3.1: with one record per user it must equal
+    the bound for records.
     """
     log_term = np.log(collaboration.records / collaboration.delta)
     noise_norm = np.sqrt(collaboration.count_noisy_parameters(ProtectedPart.FULL) * log_term)
@@ -193,13 +199,16 @@ def compute_printed_of_users(collaboration: Collaboration) -> Numbers:
 
 
 def compute_saving(collaboration: Collaboration) -> Numbers:
-    """Compute by how much joint privacy is below full privacy: c_p L R s (√(nk + ℓ) − √ℓ)/(mn)."""
+    """Compute the bound of full privacy less the bound of joint privacy: c_p L R s (√(nk + ℓ) − √ℓ)/(mn)."""
     bound_full = bound_together(collaboration, ProtectedPart.FULL)
     return bound_full - bound_together(collaboration, ProtectedPart.JOINT)
 
 
 def compute_printed_saving(collaboration: Collaboration) -> Numbers:
-    """Compute the saving as printed in section 3.2: L R √(nk)/(εnm). Where ℓ ≫ nk the saving is far smaller."""
+    """Compute the saving as section 3.2 prints it: L R √(nk)/(εnm).
+
+    Where ℓ is far above nk, `compute_saving` is far smaller.
+    """
     noise_norm = np.sqrt(collaboration.owners * collaboration.personal) / collaboration.epsilon
     return collaboration.noise_cost * noise_norm
 
@@ -209,7 +218,10 @@ MAX_OWNERS = 10**12
 
 
 def compute_advantage(collaboration: Collaboration) -> Numbers:
-    """Compute c_a κ ρ − c_s: how far an owner's bound alone is above that without privacy, over L R/√(mn)."""
+    """Compute c_a κ ρ − c_s: the bound alone less the bound together without privacy, over L R/√(mn).
+
+    ρ is √(D_X² + D_U²) √n / R and κ the evenness.
+    """
     # ρ² - 1 = (n - 1) D_U² / (n D_X² + D_U²), and c_a κ ρ - c_s is the difference of squares over the sum: where ρ is
     # next to 1 the difference itself would keep no digit.
     shared_ratio = collaboration.shared_diameter / collaboration.joint_diameter
@@ -232,7 +244,7 @@ def _divide_or_infinite(numerator: Numbers, denominator: Numbers) -> FloatArray:
 
 
 def find_epsilon_star(collaboration: Collaboration, protected_part: ProtectedPart) -> FloatArray:
-    """Find the ε above which joining beats working alone, by the bounds; infinite where it never does.
+    """Find the ε above which joining has a smaller bound than working alone; infinite if it never has.
 
     ε* = c_p g √(d log(g/δ)) / (√(mn) (c_a κ ρ − c_s)), g = records_per_unit.
     """
@@ -244,7 +256,9 @@ def find_epsilon_star(collaboration: Collaboration, protected_part: ProtectedPar
 
 
 def find_records_star(collaboration: Collaboration, protected_part: ProtectedPart) -> FloatArray:
-    """Find the records per owner m above which joining beats working alone, at a fixed number of records per unit.
+    """Find the records per owner above which joining has a smaller bound than working alone.
+
+    The number of records per unit stays fixed. The result is infinite where joining never has a smaller bound.
 
     m* = c_p² d g² log(g/δ) / (n ε² (c_a κ ρ − c_s)²); infinite where it never does.
     """
@@ -255,10 +269,12 @@ def find_records_star(collaboration: Collaboration, protected_part: ProtectedPar
 
 
 def find_records_limit(collaboration: Collaboration, protected_part: ProtectedPart) -> FloatArray:
-    """Find the m below which joining beats working alone where units grow with the owners: g = c m, c = g/m now.
+    """Find the records per owner below which joining has a smaller bound, if units grow with the owners.
 
-    Then c_p c √(d m log(c m/δ)) < ε √n (c_a κ ρ − c_s), so more records speak for working alone. With y = c m/δ
-    and T = (ε √n (…)/(c_p c))²/d this is y log y = c T/δ, hence log y = W(c T/δ), Lambert's function.
+    The share of an owner's records in one unit stays as it is now: g = c m with c = g/m. Then the condition is c_p c
+    √(d m log(c m/δ)) < ε √n (c_a κ ρ − c_s), so more records per owner speak for working alone. With y = c m/δ and T
+    = (ε √n (…)/(c_p c))²/d this is y log y = c T/δ, hence log y = W(c T/δ), Lambert's function. The result is 0 where
+    joining never has a smaller bound, and infinite where it always has.
     """
     from scipy.special import lambertw
 
@@ -276,13 +292,14 @@ def find_records_limit(collaboration: Collaboration, protected_part: ProtectedPa
 
 
 def find_owners_needed(collaboration: Collaboration, protected_part: ProtectedPart) -> int | None:
-    """Find the smallest number of owners of this size for whom joining beats working alone; None if no number does.
+    """Find the smallest number of owners of this size with which joining has a smaller bound than working alone.
 
-    The condition √(mn/d) (c_a κ ρ − c_s) > c_p s is monotone in n, since ρ and n/d grow: bisection is exact.
+    None if `MAX_OWNERS` owners do not suffice. The condition √(mn/d) (c_a κ ρ − c_s) > c_p s is monotone in n, since
+    ρ and n/d grow with n. So bisection is exact.
     """
 
     def is_joining_better(num_owners: int) -> bool:
-        """Return True if the bound of so many owners together is below that of one alone."""
+        """Return True if so many owners have a smaller bound together, at the collaboration's ε, than alone."""
         resized_collaboration = collaboration.replace(owners=num_owners)
         return bool(find_epsilon_star(resized_collaboration, protected_part) < collaboration.epsilon)
 

@@ -41,7 +41,7 @@ GROUP_DIFFERENCES = (
     "Ours clips a user's records together. With m/r times the noise, as in group privacy, its accuracies fall as the "
     "paper's do. On MNIST, with full privacy and 256 owners, they fall from 70 to 19 %, the paper's from 74 to 11 %."
 )
-FORM_STYLES = {
+STYLE_BY_FORM = {
     Form.SEPARATE: ("Alone", Style.ENTERED, "square"),
     Form.JOINT: ("Joint privacy", Style.CAP, "triangle-up"),
     Form.FULL: ("Full privacy", Style.PRIVACY, "triangle-up"),
@@ -51,28 +51,28 @@ FORM_STYLES = {
 """Name, style and symbol of each form."""
 PUBLIC_FORMS, PRIVATE_FORMS = (Form.SEPARATE, Form.NON_PRIVATE), (Form.FULL, Form.JOINT)
 """Those of the paper."""
-PRINTED_ACCURACIES_1 = {
+ACCURACIES_1_BY_FORM = {
     Form.SEPARATE: (0.9445, 0.9457, 0.9209, 0.8639, 0.7678, 0.7240),
     Form.NON_PRIVATE: (0.9602, 0.9468, 0.9402, 0.9376, 0.9196, 0.9326),
     Form.FULL: (0.4444, 0.2926, 0.6982, 0.8081, 0.7399, 0.6023),
     Form.JOINT: (0.4658, 0.3207, 0.7651, 0.8169, 0.7835, 0.7423),
 }
 """MNIST, ε = 1, means as printed."""
-PRINTED_SPREADS_1 = {
+SPREADS_1_BY_FORM = {
     Form.SEPARATE: (0.0069, 0.0038, 0.0010, 0.0010, 0.0015, 0.0001),
     Form.NON_PRIVATE: (0.0017, 0.0014, 0.0037, 0.0043, 0.0028, 0.0093),
     Form.FULL: (0.0844, 0.0239, 0.0314, 0.0240, 0.0324, 0.0621),
     Form.JOINT: (0.0307, 0.0690, 0.0401, 0.0160, 0.0136, 0.0832),
 }
 """Behind ± in the paper."""
-PRINTED_ACCURACIES_4 = {
+ACCURACIES_4_BY_LINE = {
     (4, Form.FULL): (0.4444, 0.2867, 0.1986, 0.1526, 0.1517),
     (4, Form.JOINT): (0.4658, 0.3297, 0.2064, 0.1708, 0.1691),
     (256, Form.FULL): (0.7399, 0.2606, 0.1700, 0.1450, 0.1089),
     (256, Form.JOINT): (0.7835, 0.3930, 0.2517, 0.1603, 0.1297),
 }
 """MNIST, ε = 1, as printed."""
-PRINTED_SPREADS_4 = {
+SPREADS_4_BY_LINE = {
     (4, Form.FULL): (0.0844, 0.0387, 0.0479, 0.0022, 0.0438),
     (4, Form.JOINT): (0.0307, 0.0256, 0.0470, 0.0262, 0.0628),
     (256, Form.FULL): (0.0324, 0.0259, 0.0154, 0.0227, 0.0264),
@@ -94,24 +94,36 @@ class AccuracyStudy:
     training_options: TrainingOptions = field(default_factory=TrainingOptions)
 
     def compute_accuracies(self, num_owners: int, epsilon: float, seed: int) -> dict[str, float]:
-        """Compute the test accuracy of every form of the paper, by the key of its line; a record is protected."""
+        """Train all four forms of the paper once, with one record protected.
+
+        Return the test accuracy of each, by the key of its line in the figure.
+        """
         # Models without privacy do not depend on ε: many points of a figure share them.
-        public_accuracies = _train_once(self, PUBLIC_FORMS, num_owners, seed)
-        accuracies = {**public_accuracies, **_train_once(self, PRIVATE_FORMS, num_owners, seed, epsilon)}
-        return {form.value: accuracy for form, accuracy in accuracies.items()}
+        public_accuracy_by_form = _train_once(self, PUBLIC_FORMS, num_owners, seed)
+        accuracy_by_form = {
+            **public_accuracy_by_form,
+            **_train_once(self, PRIVATE_FORMS, num_owners, seed, epsilon),
+        }
+        return {form.value: accuracy for form, accuracy in accuracy_by_form.items()}
 
     def run_table_1(self, num_owners: float, seed: int) -> dict[str, float]:
-        """Return one run's test accuracies at ε = 1: every form, and joint privacy with a whole owner protected."""
-        owner_accuracies = _train_once(self, (Form.JOINT,), int(num_owners), seed, 1.0, Unit.OWNER)
-        accuracies_by_key = self.compute_accuracies(int(num_owners), 1.0, seed)
-        return accuracies_by_key | {OWNERS_LINE_KEY: owner_accuracies[Form.JOINT]}
+        """Train once at ε = 1; return the test accuracy of every line of table 1 by its key.
+
+        To the four forms of the paper it adds joint privacy with a whole owner protected.
+        """
+        owner_accuracy_by_form = _train_once(self, (Form.JOINT,), int(num_owners), seed, 1.0, Unit.OWNER)
+        accuracy_by_key = self.compute_accuracies(int(num_owners), 1.0, seed)
+        return accuracy_by_key | {OWNERS_LINE_KEY: owner_accuracy_by_form[Form.JOINT]}
 
     def run_figure_1(self, epsilon: float, seed: int) -> dict[str, float]:
-        """Return one run's test accuracy of every form at this ε, with `FIGURE_OWNERS` owners."""
+        """Train once at this ε with `FIGURE_OWNERS` owners; return the test accuracy of every form by its key."""
         return self.compute_accuracies(FIGURE_OWNERS, epsilon, seed)
 
     def run_table_4(self, records_per_user: float, seed: int) -> dict[str, float]:
-        """Return one run's accuracies with protected users: both private forms at both numbers of owners, or NaN."""
+        """Train both private forms once at ε = 1, with users protected and with 4 and with 256 owners.
+
+        Return the test accuracy of each line by its key; NaN where an owner has fewer records than a user would have.
+        """
         privacy_args = (1.0, Unit.USER, int(records_per_user))
         return {
             f"{form.value}_{num_owners}": accuracy
@@ -130,7 +142,10 @@ def _train_once(
     unit: Unit = Unit.RECORD,
     records_per_user: int = 1,
 ) -> Mapping[Form, float]:
-    """Train and test some forms, once; return accuracies, NaN where an owner has fewer records than a user would."""
+    """Train and test some forms once; return the test accuracy by form.
+
+    Accuracies are NaN if an owner would have fewer training records than a user. Results are cached.
+    """
     records = accuracy_study.draw_records(seed)
     if records_per_user > split_records(records, seed)[0].labels.size // num_owners:
         return dict.fromkeys(forms, math.nan)
@@ -144,11 +159,11 @@ GENERATED_STUDY = AccuracyStudy()
 
 
 def _build_axis(name: str, limits: tuple[float, float], ticks: tuple[float, ...], **options: Any) -> Axis:
-    """Build the axis of what is varied, with a tick at each value."""
+    """Build the axis of the quantity that is varied, with a tick at each of its values."""
     return Axis(name, "", limits, named_ticks=tuple((tick, f"{tick:,.0f}") for tick in ticks), **options)
 
 
-FORM_LINES = {form: Line(form.value, *FORM_STYLES[form]) for form in (*PUBLIC_FORMS, *PRIVATE_FORMS)}
+LINE_BY_FORM = {form: Line(form.value, *STYLE_BY_FORM[form]) for form in (*PUBLIC_FORMS, *PRIVATE_FORMS)}
 TABLE_1_FIGURE = PaperFigure(
     "huang-table-1",
     "Huang et al. 2023",
@@ -163,8 +178,8 @@ TABLE_1_FIGURE = PaperFigure(
     (
         Line(OWNERS_LINE_KEY, "Joint privacy of a whole owner", Style.CAP, "triangle-up", "dash"),
         *(
-            replace(line, paper_values=PRINTED_ACCURACIES_1[form], paper_spreads=PRINTED_SPREADS_1[form])
-            for form, line in FORM_LINES.items()
+            replace(line, paper_values=ACCURACIES_1_BY_FORM[form], paper_spreads=SPREADS_1_BY_FORM[form])
+            for form, line in LINE_BY_FORM.items()
         ),
     ),
     GENERATED_STUDY.run_table_1,
@@ -187,8 +202,8 @@ FIGURE_1 = replace(
     x=_build_axis("privacy budget ε", (0.9, 110.0), EPSILONS),
     x_values=EPSILONS,
     lines=tuple(
-        replace(line, paper_values=(PRINTED_ACCURACIES_1[form][FIGURE_COLUMN], *[None] * 4))
-        for form, line in FORM_LINES.items()
+        replace(line, paper_values=(ACCURACIES_1_BY_FORM[form][FIGURE_COLUMN], *[None] * 4))
+        for form, line in LINE_BY_FORM.items()
     ),
     run_once=GENERATED_STUDY.run_figure_1,
     difference_note=f"{DIFFERENCES_NOTE} The paper prints numbers at ε = 1 only.",
@@ -215,12 +230,12 @@ TABLE_4_FIGURE = replace(
     x_values=RECORDS_PER_USER,
     lines=tuple(
         replace(
-            FORM_LINES[form],
+            LINE_BY_FORM[form],
             key=f"{form.value}_{owners}",
-            name=f"{FORM_LINES[form].name}, {owners} owners",
+            name=f"{LINE_BY_FORM[form].name}, {owners} owners",
             dash=dash,
-            paper_values=PRINTED_ACCURACIES_4[owners, form],
-            paper_spreads=PRINTED_SPREADS_4[owners, form],
+            paper_values=ACCURACIES_4_BY_LINE[owners, form],
+            paper_spreads=SPREADS_4_BY_LINE[owners, form],
         )
         for owners, dash in zip(TABLE_4_OWNERS, ("solid", "dash"), strict=True)
         for form in PRIVATE_FORMS

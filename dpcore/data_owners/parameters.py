@@ -18,7 +18,7 @@ MAX_OWNERS, MAX_RECORDS, MAX_PARAMETERS = 10**9, 10**12, 10**12
 DIAMETER_RANGE = (1e-9, 1e9)
 CONSTANT_RANGE = (1e-3, 1e6)
 
-MAX_TRAIN_OWNERS = {RecordSource.DIGITS: 64, RecordSource.GENERATED: 512, RecordSource.UPLOAD: 256}
+MAX_OWNERS_BY_SOURCE = {RecordSource.DIGITS: 64, RecordSource.GENERATED: 512, RecordSource.UPLOAD: 256}
 """Each owner still has half a dozen records."""
 MAX_VALUES, MAX_RUNS = 6, 5
 TRAINING_FIELDS = ("train_on", "train_owners", "train_epsilons", "train_runs", "train_seed")
@@ -55,13 +55,23 @@ class OwnersParameters(Parameters):
     )
     """The data owners who could train together."""
     records: int = of_data.number(
-        100, "Records, m", (1, MAX_RECORDS), name="the number of records per owner", width=100, **ENTRY_RULE
+        100,
+        "Records each, m",
+        (1, MAX_RECORDS),
+        name="the number of records per owner",
+        width=136,
+        **ENTRY_RULE,
     )
     """The records of every owner. For unequal owners, take those of the data in use, under *More settings*."""
     shared: int = public.number(
-        7_850, "Shared, ℓ", (0, MAX_PARAMETERS), name="the number of shared parameters", width=96, place=LINE
+        7_850,
+        "Shared parameters, ℓ",
+        (0, MAX_PARAMETERS),
+        name="the number of shared parameters",
+        width=166,
+        place=LINE,
     )
-    """The parameters of the part of the model that all owners share."""
+    """Of the part of the model that all owners share."""
     source: OwnersSource = public.choice(OwnersSource.ENTERED, "Owners")
     """Owners of equal size as entered, or each user of the data in use as one owner."""
     unit: Unit = public.choice(Unit.RECORD, "What is protected as one")
@@ -118,7 +128,7 @@ class OwnersParameters(Parameters):
     )
 
     def _check_together(self, problems: Problems) -> None:
-        """Record what fields get wrong together: users, diameters, map axes and the training."""
+        """Add a problem for every set of fields that do not fit together, and for the text fields of the training."""
         has_entered_users = self.unit is Unit.USER and self.source is OwnersSource.ENTERED
         if has_entered_users and self.records_per_user is not None and self.records_per_user > self.records:
             problems.add("a user cannot have more records than the owner")
@@ -133,7 +143,7 @@ class OwnersParameters(Parameters):
         if self.x_axis is self.y_axis:
             problems.add("both axes of the map show the same", remedy="Choose another for one")
         if isinstance(self.train_on, RecordSource):
-            max_owners = MAX_TRAIN_OWNERS[self.train_on]
+            max_owners = MAX_OWNERS_BY_SOURCE[self.train_on]
             for num_owners in parse_checked_numbers(
                 problems, "numbers of owners", self.train_owners, MAX_VALUES
             ):
@@ -144,7 +154,7 @@ class OwnersParameters(Parameters):
 
     @property
     def study(self) -> Study:
-        """Return the study that is trained, with the page's δ and unit of protection."""
+        """Return the study to train: the entered owners, budgets, runs and seed, with the page's δ and unit."""
         return Study(
             numbers_of_owners=tuple(int(num_owners) for num_owners in parse_numbers(self.train_owners)),
             epsilons=parse_numbers(self.train_epsilons),
@@ -160,14 +170,16 @@ class OwnersParameters(Parameters):
         return self.unit is Unit.OWNER
 
     def build_collaboration(self) -> Collaboration:
-        """Return the entered owners, all of one size."""
+        """Return a collaboration with the entered numbers; its records per unit follow from the protected unit."""
         sizes_by_unit = {Unit.RECORD: 1.0, Unit.USER: self.records_per_user or 1.0, Unit.OWNER: self.records}
         return build_from(Collaboration, self, records_per_unit=sizes_by_unit[self.unit])
 
     def build_collaboration_of_histogram(
         self, histogram: ContributionHistogram, cap: float | None = None
     ) -> Collaboration:
-        """Return the owners of a histogram of records per owner, with at most ``cap`` records each, or all.
+        """Return a collaboration of the owners of a histogram, with at most ``cap`` records of each.
+
+        Without ``cap`` all records are kept. ``records`` is then the mean number of kept records per owner.
 
         Raises:
             InvalidInput: A user would have more records than the largest owner.

@@ -46,7 +46,7 @@ class MapAxis(Option):
     RECORDS_PER_UNIT = "records_per_unit", "Records per unit, m/r"
 
 
-AXIS_RANGES: dict[MapAxis, tuple[float, float]] = {
+RANGE_BY_AXIS: dict[MapAxis, tuple[float, float]] = {
     MapAxis.OWNERS: (1.0, 1e4),
     MapAxis.RECORDS: (1.0, 1e6),
     MapAxis.EPSILON: (0.01, 100.0),
@@ -94,14 +94,17 @@ class RegimeMap:
 
     @property
     def regimes(self) -> FloatArray:
-        """Return the `Regime` of every point, NaN where there is none, shape (rows, columns)."""
+        """Return the code of the `Regime` of every point as a float, NaN where a unit is larger than its owner.
+
+        Its shape is (rows, columns).
+        """
         regime_codes = np.where(self.joint_gains > 0.0, float(Regime.JOINT_ONLY), float(Regime.ALONE))
         regime_codes = np.where(self.full_gains > 0.0, float(Regime.FULL_TOO), regime_codes)
         return np.where(np.isnan(self.joint_gains), np.nan, regime_codes)
 
 
 def find_regime(collaboration: Collaboration) -> Regime:
-    """Find the best setting by the bounds, for one point."""
+    """Find which settings have a smaller bound than working alone, at one point."""
     bound_of_alone = bound_alone(collaboration)
     if bound_together(collaboration, ProtectedPart.FULL) < bound_of_alone:
         return Regime.FULL_TOO
@@ -117,7 +120,7 @@ def compute_regime_map(
     num_columns: int = 100,
     num_rows: int = 70,
 ) -> RegimeMap:
-    """Compute the map around a point.
+    """Compute which settings have a smaller bound than working alone, on a grid over two quantities.
 
     Args:
         collaboration: The point; its other numbers hold everywhere.
@@ -127,7 +130,7 @@ def compute_regime_map(
         num_columns: Points along x.
         num_rows: Points along y.
     """
-    x, y = np.geomspace(*AXIS_RANGES[x_axis], num_columns), np.geomspace(*AXIS_RANGES[y_axis], num_rows)
+    x, y = np.geomspace(*RANGE_BY_AXIS[x_axis], num_columns), np.geomspace(*RANGE_BY_AXIS[y_axis], num_rows)
     shape = (num_rows, num_columns)
     map_collaboration = collaboration.replace(**{x_axis.value: x[None, :], y_axis.value: y[:, None]})
     if protects_owner and MapAxis.RECORDS_PER_UNIT not in (x_axis, y_axis):
@@ -139,7 +142,10 @@ def compute_regime_map(
     valid_mask = np.asarray(protects_owner or np.asarray(map_collaboration.records_per_unit) <= largest_units)
 
     def compute_gains(setting_bounds: Numbers) -> FloatArray:
-        """Return log(bound alone / bound of the setting) over the map; NaN where a unit is larger than its owner."""
+        """Return log(bound alone / bound of the setting), shape (rows, columns).
+
+        It is NaN where a unit is larger than its owner.
+        """
         gains = np.log(bound_alone(map_collaboration) / setting_bounds)
         # Where both are the same problem, their difference is rounding.
         gains = np.where(np.abs(gains) < 1e-12, 0.0, gains)
@@ -162,7 +168,9 @@ NEAR_OPTIMAL_FACTOR = 1.05
 def build_capped_collaboration(
     histogram: ContributionHistogram, caps: npt.ArrayLike, collaboration: Collaboration, protects_owner: bool
 ) -> Collaboration:
-    """Return the owners of a histogram with their records capped; of several caps, every field is an array.
+    """Return a collaboration of a histogram's owners with at most a cap of records of each.
+
+    Of an array of caps, the fields that depend on the cap are arrays of the same shape.
 
     Args:
         histogram: Records per owner.
@@ -211,7 +219,7 @@ class CapChoice:
 def compute_joint_bounds(
     histogram: ContributionHistogram, caps: npt.ArrayLike, collaboration: Collaboration
 ) -> FloatArray:
-    """Compute B(τ), joint privacy of whole owners, shape of ``caps``."""
+    """Compute the bound of joint privacy at each cap, with whole owners protected; shape of ``caps``."""
     capped_collaboration = build_capped_collaboration(histogram, caps, collaboration, protects_owner=True)
     return np.asarray(bound_together(capped_collaboration, ProtectedPart.JOINT))
 
@@ -219,14 +227,20 @@ def compute_joint_bounds(
 def split_bound(
     histogram: ContributionHistogram, caps: FloatArray, collaboration: Collaboration
 ) -> tuple[FloatArray, FloatArray]:
-    """Split B(τ) into the part that falls with τ and the one that rises; each of the shape of ``caps``."""
+    """Split the bound of joint privacy, with whole owners protected, into two terms at each cap.
+
+    Return (the sampling term, which falls with the cap; the privacy term, which rises), each of the shape of
+    ``caps``.
+    """
     capped_collaboration = build_capped_collaboration(histogram, caps, collaboration, protects_owner=True)
     sampling_parts = np.asarray(bounds.bound_without_privacy(capped_collaboration))
     return sampling_parts, bound_together(capped_collaboration, ProtectedPart.JOINT) - sampling_parts
 
 
 def find_best_cap(histogram: ContributionHistogram, collaboration: Collaboration) -> CapChoice:
-    """Find the integer cap with the smallest bound, by bisecting intervals that could hold a better one.
+    """Find the whole-numbered cap with the smallest bound of joint privacy, with whole owners protected.
+
+    The search bisects the intervals of caps that could still hold a better one, up to a relative gap of `TOLERANCE`.
 
     Args:
         histogram: Records per owner.
@@ -235,7 +249,7 @@ def find_best_cap(histogram: ContributionHistogram, collaboration: Collaboration
     largest_size = float(histogram.max_size)
 
     def split_caps(caps: FloatArray) -> Split:
-        """Return both parts of the bound at the caps, as `minimise` asks for them."""
+        """Return both terms of the bound at the caps, in the form that `minimise` needs."""
         falling_parts, rising_parts = split_bound(histogram, caps, collaboration)
         return Split(falling_parts, falling_parts, rising_parts)
 

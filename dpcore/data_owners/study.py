@@ -31,7 +31,7 @@ class RecordSource(Option):
 
 
 class Form(enum.Enum):
-    """A form of training."""
+    """A form of training: which parameters are fitted, and whether with noise."""
 
     SEPARATE = "alone"
     FULL = "full"
@@ -99,19 +99,20 @@ class StudyResult:
 
     @property
     def share_done(self) -> float:
-        """Return the share of the accuracies that are known."""
+        """Return the share of all accuracies of the study that are known, 0 to 1."""
         accuracies = np.concatenate([x.ravel() for x in self.accuracies_by_form.values()])
         return float(np.isfinite(accuracies).mean())
 
     def average(self, form: Form) -> FloatArray:
-        """Average over the seeds that ran, shape (epsilons, owners); NaN where none did."""
+        """Average a form's test accuracy over the runs that were done, shape (epsilons, owners); NaN without a run."""
         return summarise_runs(self.accuracies_by_form[form], axis=2).means
 
     def compare(self, form: Form, other_form: Form) -> FloatArray:
-        """Return 1 where the first is more accurate, -1 where it is less, 0 if they lie within the standard error.
+        """Compare two forms' mean accuracies: 1 if the first is higher, -1 if lower, 0 if within a standard error.
 
-        Shape (epsilons, owners), NaN where one has not run. The standard error is that of the difference of two shares
-        of right answers, over the test records of all runs. It does not prove a difference.
+        The result has shape (epsilons, owners) and is NaN where one of them has no run. The standard error is that of
+        the difference of two shares of right answers, over the test records of all runs. A sign does not prove a
+        difference.
         """
         accuracies, other_accuracies = np.broadcast_arrays(self.average(form), self.average(other_form))
         pooled_accuracies = np.clip((accuracies + other_accuracies) / 2.0, 0.0, 1.0)
@@ -124,7 +125,7 @@ class StudyResult:
 
 
 def assign_units(study: Study, owner_codes: IntArray, num_owners: int) -> tuple[IntArray, int]:
-    """Assign each record to a unit of protection; return the unit's code of each record, and the number of units."""
+    """Assign each record to a unit of protection; return (code of each record's unit, number of units)."""
     if study.clips_records:
         return np.arange(owner_codes.size), owner_codes.size
     if study.unit is Unit.OWNER:
@@ -146,7 +147,10 @@ def train_shared(
     seed: int,
     should_stop: ShouldStop = never,
 ) -> FloatArray:
-    """Train W for the study's unit and ε; without noise if ε is infinite."""
+    """Train the shared weights W with the study's unit of protection; return W, shape (classes, features).
+
+    If ε is infinite there is no noise.
+    """
     options = study.training_options
     if math.isinf(epsilon):
         return training.fit_without_privacy(records, options, should_stop)
@@ -166,14 +170,14 @@ def train_shared(
 
 
 def load_records(records: RecordSource | LabelledRecords, seed: int) -> LabelledRecords:
-    """Load the records of a seed; those of an upload are passed as they are."""
+    """Load digits, or generate records from the seed; records that are given are returned as they are."""
     if isinstance(records, LabelledRecords):
         return records
     return training.load_digits() if records is RecordSource.DIGITS else training.generate_records(seed)
 
 
 def check_records(study: Study, records: RecordSource | LabelledRecords) -> None:
-    """Check that the study can be run on these records.
+    """Raise InvalidInput if users are protected and the records do not fit; otherwise do nothing.
 
     Raises:
         InvalidInput: A user would have more records than an owner; or the records are a table's, which says whose they
@@ -249,7 +253,11 @@ def _test_forms(
     weights_by_epsilon: dict[float, FloatArray],
     should_stop: ShouldStop,
 ) -> Iterator[tuple[Form, int, float]]:
-    """Yield (form, index of ε, test accuracy), form by form; ``weights_by_epsilon`` keeps W if owners do not matter."""
+    """Train and test the study's forms for one number of owners and one seed.
+
+    Yield (form, index of ε, test accuracy). W is read from and kept in ``weights_by_epsilon`` where it is the same
+    for every number of owners.
+    """
     records, owner_codes = _deal_records(training_records, num_owners, seed)
     kept_test_records, test_owner_codes = _deal_records(test_records, num_owners, seed)
     # If some records are assigned to no owner, W is fitted to the others alone, and differs between numbers of owners.
@@ -281,7 +289,7 @@ def _test_forms(
 
 
 def _deal_records(records: LabelledRecords, num_owners: int, seed: int) -> tuple[LabelledRecords, IntArray]:
-    """Deal records to owners; return the records that have an owner, and the code of the owner of each."""
+    """Assign records to owners; return (the records that have an owner, the code of the owner of each)."""
     owner_codes = training.assign_owners(records, num_owners, seed)
     indices = np.flatnonzero(owner_codes >= 0)
     return records.select(indices), owner_codes[indices]

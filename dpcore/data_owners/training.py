@@ -71,6 +71,7 @@ class LabelledRecords:
     num_owners: int = 0
 
     def __post_init__(self) -> None:
+        """Raise InvalidInput if shapes do not fit, a label is no class, or a norm is above 1."""
         with Problems() as problems:
             if self.features.ndim != 2 or self.labels.shape != self.features.shape[:1]:
                 problems.add("features must have one row per label")
@@ -80,14 +81,17 @@ class LabelledRecords:
                 problems.add("every record must have norm 1 at most")
 
     def select(self, indices: IntArray) -> LabelledRecords:
-        """Select some of the records."""
+        """Return the records at these indices, in this order."""
         field_names = ("features", "labels", "population_codes", "owner_codes")
         arrays_by_name = {name: getattr(self, name) for name in field_names}
         return replace(self, **{name: x[indices] for name, x in arrays_by_name.items() if x is not None})
 
 
 def scale_records(features: FloatArray) -> FloatArray:
-    """Add a constant feature and scale each record to norm 1, or 0.2 if it was 0: none depends on another."""
+    """Scale each record to norm 1 and append a constant feature; return shape (records, features + 1).
+
+    A record of zeros gets norm 0.2. The scale of a record does not depend on other records.
+    """
     norms = np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
     remaining_norm = np.sqrt(1.0 - CONSTANT_FEATURE**2)
     return np.asarray(np.c_[remaining_norm * features / norms, np.full(features.shape[0], CONSTANT_FEATURE)])
@@ -95,7 +99,7 @@ def scale_records(features: FloatArray) -> FloatArray:
 
 @functools.cache
 def load_digits() -> LabelledRecords:
-    """Load the handwritten digits of sample_data."""
+    """Load the 1,797 handwritten digits of sample_data, scaled to norm 1."""
     table_rows = np.loadtxt(DIGITS_PATH, delimiter=",", skiprows=1, dtype=np.int64)
     features = scale_records(table_rows[:, :-1].astype(np.float64))
     return LabelledRecords(features, table_rows[:, -1], 10, "handwritten digits")
@@ -105,7 +109,7 @@ def load_digits() -> LabelledRecords:
 def generate_records(
     seed: int, num_records: int = 4000, num_features: int = 30, num_classes: int = 10
 ) -> LabelledRecords:
-    """Generate records, normal around a mean per class; half of each class is from a second population."""
+    """Generate records, normal around the mean of their class, from two populations with other means."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, num_classes, num_records)
     population_codes = rng.integers(0, 2, num_records)
@@ -118,7 +122,7 @@ def generate_records(
 
 
 def read_table(dataset: Dataset) -> LabelledRecords:
-    """Read the rows of a table, with each user as an owner and every different label as a class.
+    """Return a table's rows as records: each user is an owner, each different label a class.
 
     Raises:
         InvalidInput: There is one owner or one class, too many of either, or too many rows.
@@ -155,18 +159,18 @@ def read_table(dataset: Dataset) -> LabelledRecords:
 
 
 def split_records(records: LabelledRecords, seed: int) -> tuple[LabelledRecords, LabelledRecords]:
-    """Split records at random into (training, test); of two records one each."""
+    """Split records at random into (training, test); a fifth, and at least one, is for the test."""
     record_order = np.random.default_rng(seed).permutation(records.labels.size)
     num_test = max(round(TEST_SHARE * record_order.size), 1)
     return records.select(record_order[num_test:]), records.select(record_order[:num_test])
 
 
 def assign_owners(records: LabelledRecords, num_owners: int, seed: int) -> IntArray:
-    """Assign an owner to every record, nearly equally many each; every owner lacks a fifth of the classes.
+    """Assign each record to an owner, nearly equally many to each; each owner gets no record of a fifth of the classes.
 
-    Records that have owners keep them. The classes that an owner lacks depend on the seed and the owner alone. So
+    Records that have owners already keep them. Which classes an owner lacks depends on the seed and the owner alone:
     training and test records that are assigned with one seed go to owners of the same classes. With two populations,
-    every other owner has one of them.
+    an owner gets records of one of them.
 
     Args:
         records: The records.
@@ -252,7 +256,7 @@ class PaddedUnits:
 
 
 def pad_units(records: LabelledRecords, unit_codes: IntArray, num_units: int) -> PaddedUnits:
-    """Group records by the codes of their units; a unit may have none."""
+    """Group records by the codes of their units, padded with zeros; a unit may have no record."""
     largest_size = max(int(np.bincount(unit_codes, minlength=num_units).max()), 1)
     indices_in_unit = rank_within_users(unit_codes, np.arange(unit_codes.size))
     features = np.zeros((num_units, largest_size, records.features.shape[1]))
@@ -265,25 +269,25 @@ def pad_units(records: LabelledRecords, unit_codes: IntArray, num_units: int) ->
 
 
 def _softmax(scores: FloatArray) -> FloatArray:
-    """Compute class probabilities from scores, of the same shape, classes along the last axis."""
+    """Compute class probabilities from scores with classes along the last axis; same shape."""
     # Subtracting the largest score changes no probability, and no exponential overflows.
     exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))
 
 
 def _compute_residuals(units: PaddedUnits, weights: FloatArray) -> FloatArray:
-    """Compute probabilities less targets, 0 in the padding, shape (units, width, classes)."""
+    """Compute class probabilities less one-hot targets, shape (units, width, classes); 0 in the padding."""
     scores = units.features @ np.swapaxes(weights, -1, -2)
     return np.asarray((_softmax(scores) - units.targets) * units.record_mask)
 
 
 def compute_unit_gradients(units: PaddedUnits, weights: FloatArray) -> FloatArray:
-    """Compute the summed gradient of every unit at W, shape (units, classes, features)."""
+    """Compute each unit's gradient of the summed loss at W, shape (units, classes, features)."""
     return np.asarray(np.swapaxes(_compute_residuals(units, weights), 1, 2) @ units.features)
 
 
 def sum_clipped(gradients: FloatArray, max_norm: float) -> FloatArray:
-    """Clip the gradient of every unit to norm ``max_norm`` and sum over units, shape (classes, features)."""
+    """Clip each unit's gradient to norm ``max_norm`` and sum over units, shape (classes, features)."""
     norms = np.sqrt(np.einsum("ucf,ucf->u", gradients, gradients))
     # A unit without records has gradient 0, which stays 0 whatever its scale.
     clip_factors = np.minimum(1.0, max_norm / np.maximum(norms, 1e-300))
@@ -291,7 +295,10 @@ def sum_clipped(gradients: FloatArray, max_norm: float) -> FloatArray:
 
 
 def _sum_clipped_records(units: PaddedUnits, weights: FloatArray, max_norm: float) -> FloatArray:
-    """Sum clipped gradients of units of one record, without a gradient per record: its norm is |p − y| |x|."""
+    """Clip the gradient of each unit of one record and sum over units, shape (classes, features).
+
+    The gradient of a record is (p − y) xᵀ with norm |p − y| |x|, so no gradient per record is built.
+    """
     residuals = _compute_residuals(units, weights)[:, 0]
     features = units.features[:, 0]
     norms = np.linalg.norm(residuals, axis=1) * np.linalg.norm(features, axis=1)
@@ -300,10 +307,10 @@ def _sum_clipped_records(units: PaddedUnits, weights: FloatArray, max_norm: floa
 
 
 def compute_step_noise(epsilon: float, delta: float, num_steps: int) -> float:
-    """Compute the standard deviation of one step's noise, per unit of sensitivity, if ``num_steps`` are composed.
+    """Compute the standard deviation of each step's noise, for sensitivity 1, so that all steps are (ε, δ)-DP.
 
-    All steps are one Gaussian mechanism of sensitivity √steps (Dong, Roth and Su 2022, corollary 3.3); its
-    exact (ε, δ) is that of Balle and Wang 2018. Infinite ε needs none.
+    All steps together are one Gaussian mechanism of sensitivity √steps (Dong, Roth and Su 2022, corollary 3.3); its
+    exact (ε, δ) is that of Balle and Wang 2018. The result is 0 if ε is infinite.
 
     Raises:
         InvalidInput: ε or δ out of range.
@@ -314,7 +321,7 @@ def compute_step_noise(epsilon: float, delta: float, num_steps: int) -> float:
 
 
 def compute_replaced_epsilon(epsilon: float, delta: float) -> float:
-    """Compute which ε noise has, at the same δ, if a unit is replaced, when it has ``epsilon`` if one is zeroed.
+    """Compute the ε of replacing a unit, at the same δ, where ``epsilon`` is the ε of zeroing a unit.
 
     The Gaussian mechanism is the same, and its sensitivity twice as large.
 
@@ -379,7 +386,10 @@ def fit_shared(
 def fit_without_privacy(
     records: LabelledRecords, options: TrainingOptions, should_stop: ShouldStop = never
 ) -> FloatArray:
-    """Fit W without noise: the minimum of the mean loss with penalty/2 |W|², by accelerated gradient descent."""
+    """Fit W without noise by accelerated gradient descent; return W, shape (classes, features).
+
+    It minimises the mean loss plus penalty/2 |W|².
+    """
     single_unit = pad_units(records, np.zeros(records.labels.size, dtype=np.int64), 1)
     zero_weights = np.zeros((records.num_classes, records.features.shape[1]))
     penalty, num_steps = options.plain_penalty, options.plain_steps
@@ -393,7 +403,7 @@ def fit_personal(
     num_steps: int,
     should_stop: ShouldStop = never,
 ) -> FloatArray:
-    """Fit V_j of every owner at once: the minimum of their mean loss at W + V_j with penalty/2 |V_j|².
+    """Fit V_j of all owners at once: each minimises its owner's mean loss at W + V_j plus penalty/2 |V_j|².
 
     Args:
         owner_units: Records by owner; an owner without records gets V_j = 0.
@@ -425,7 +435,7 @@ def fit_personal(
 
 
 def average_losses(units: PaddedUnits, weights: FloatArray) -> FloatArray:
-    """Average the losses of every owner, shape (owners,); 0 for one without records."""
+    """Average the losses of each owner's records, shape (owners,); 0 for an owner without records."""
     probabilities = _softmax(units.features @ np.swapaxes(weights, -1, -2))
     label_probabilities = np.sum(probabilities * units.targets, axis=2)
     log_likelihoods = np.log(np.maximum(label_probabilities, 1e-300)) * units.record_mask[:, :, 0]
@@ -440,7 +450,7 @@ def choose_and_fit_personal(
     options: TrainingOptions,
     should_stop: ShouldStop = never,
 ) -> FloatArray:
-    """Fit V_j of every owner, each with the penalty that it picks on every fifth of its own records.
+    """Fit V_j of every owner, each with the penalty of the smallest loss on every fifth of its own records.
 
     Args:
         records: Records to learn from.
@@ -472,7 +482,7 @@ def choose_and_fit_personal(
 
 
 def compute_accuracy(records: LabelledRecords, owner_codes: IntArray, weights: FloatArray) -> float:
-    """Compute the share of records whose class their owner's model predicts: W for all, or W + V_j of each owner."""
+    """Compute the share of records whose class is predicted, by W for all owners or by W + V_j of each."""
     num_right = 0
     for owner_code in np.unique(owner_codes):
         own_mask = owner_codes == owner_code

@@ -224,7 +224,7 @@ def collect_values(candidates: Sequence[Candidate], attribute_name: str) -> Floa
     return np.array([float(getattr(candidate, attribute_name)) for candidate in candidates])
 
 
-PROGRAMS = {"Values, and a check of ε": "values", "Opacus": "opacus", "JAX Privacy": "jax_privacy"}
+FORM_BY_TITLE = {"Values, and a check of ε": "values", "Opacus": "opacus", "JAX Privacy": "jax_privacy"}
 """Templates by their shown name."""
 
 
@@ -254,14 +254,14 @@ class Training:
 
 
 def write_program(program_name: str, training: Training, label: str) -> Code:
-    """Write one of `PROGRAMS` with the constants of a training.
+    """Write one of `FORM_BY_TITLE` with the constants of a training.
 
     Args:
-        program_name: A key of `PROGRAMS`.
+        program_name: A key of `FORM_BY_TITLE`.
         training: The constants.
         label: Whether the numbers may be published, a sentence.
     """
-    template_name, rate = PROGRAMS[program_name], training.rate
+    template_name, rate = FORM_BY_TITLE[program_name], training.rate
     is_by_user = training.sampling is Sampling.USERS
     user_move = 1 if is_by_user else training.bound
     moves, move_probabilities = [0.0, float(user_move)], [0.0, 1.0]

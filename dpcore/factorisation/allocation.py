@@ -68,7 +68,7 @@ class Spending:
 
     @classmethod
     def from_target(cls, target: PrivacyTarget, *attributes: Any, **named_attributes: int) -> Spending:
-        """Create the division from the guarantee that every user gets, and the attributes after ``budget``."""
+        """Create the division whose budget gives every user this guarantee, with the attributes after ``budget``."""
         return cls(_exact_budget(target), *attributes, **named_attributes)
 
     @property
@@ -79,7 +79,7 @@ class Spending:
 
     @property
     def noise_std(self) -> float:
-        """Return s, the standard deviation of the noise on each released sum; a rating of weight 1 adds at most 1."""
+        """Return s, the standard deviation of the noise on each released sum, for ratings that add at most 1 each."""
         sum_budget = self.budget * (1.0 - self.count_share)
         # In units of what a rating of weight 1 may add.
         squared_sweep_sensitivity = self.releases_per_sweep * self.max_items + self.gram_releases_per_sweep
@@ -126,7 +126,7 @@ class WeightedRatings:
 def select_smallest(
     graph: TaskGraph, max_items: int, sort_source: np.random.Generator | IntArray
 ) -> npt.NDArray[np.bool_]:
-    """Return a mask of the ratings to keep: of each user the k smallest by ``sort_source``, or k random ones, or all.
+    """Return a mask of the ratings to keep: at most k of each user, those smallest by ``sort_source`` or random ones.
 
     Row, number and index stand in one integer each, and these are sorted: five times as fast as sorting by two
     columns. Users with at most ``max_items`` ratings keep all and are not sorted.
@@ -172,7 +172,7 @@ def select_smallest(
 def count_with_noise(
     ratings: Ratings, max_items: int, noise_std: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Count each item's ratings among k random ones of each user, with noise; at least 1, shape (num_items,).
+    """Count each item's ratings among k random ones of each user, add Gaussian noise, and raise to at least 1.
 
     Args:
         ratings: The table.
@@ -195,10 +195,10 @@ def allocate(
     exponent: float,
     rng: np.random.Generator,
 ) -> WeightedRatings:
-    """Compute which ratings count under one scheme, and their weights.
+    """Return the ratings that count under one scheme, with their weights.
 
-    Uniform: k ratings of each user, drawn uniformly, of weight 1. Tail: the k rarest of each, of weight 1.
-    Adaptive: all, w_ij proportional to counts_i^-mu and scaled so that every user's squared weights sum to k.
+    Uniform: k ratings of each user, drawn uniformly, of weight 1. Tail: the k rarest of each, of weight 1. Adaptive:
+    all, w_ij proportional to counts_i^-mu and scaled so that every user's squared weights sum to k.
 
     Args:
         ratings: The table.
@@ -230,7 +230,7 @@ def allocate(
 def allocate_with_counts(
     ratings: Ratings, scheme: Scheme, spending: Spending, exponent: float, seed: int, uses_counts: bool = True
 ) -> tuple[FloatArray, WeightedRatings, np.random.Generator]:
-    """Count ratings with noise (1 for every item if no counts are used), and compute which count, with which weights.
+    """Count each item's ratings with noise, and return which ratings then count, and with which weights.
 
     Returns:
         Noisy counts of the items, all 1 unless they are used; the ratings that count; the source of further noise.
@@ -273,7 +273,7 @@ class BudgetShares:
 def divide_budget(
     ratings: Ratings, scheme: Scheme, spending: Spending, exponent: float, seed: int = 0
 ) -> BudgetShares:
-    """Compute how a scheme divides the budget, for one draw of samples and noisy counts.
+    """Compute which share of the budget the items of each bucket get under a scheme, for one draw.
 
     Args:
         ratings: The table.

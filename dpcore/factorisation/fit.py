@@ -54,7 +54,11 @@ def sum_gradients(
     rating_range: RatingRange,
     gradient_bound: float,
 ) -> FloatArray:
-    """Compute sum_j w_ij clip((<u_i, v_j> - y_ij) v_j, bound) of every item, shape (num_items, d). Private.
+    """Compute the sum of each item's weighted, clipped gradients over users, shape (num_items, d).
+
+    Private.
+
+    It is sum_j w_ij clip((<u_i, v_j> - y_ij) v_j, bound).
 
     Args:
         weighted_ratings: The ratings that count, and their weights.
@@ -101,7 +105,7 @@ def descend(
     weight_sums: FloatArray,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
-    """Take the gradient steps of one sweep; return the new item vectors, and the vector that the ridge draws them to.
+    """Take the noisy gradient steps of one sweep; return the new item vectors and the new ridge target.
 
     Args:
         item_vectors: Before, shape (num_items, d).
@@ -158,7 +162,7 @@ def compute_matrix_sensitivity(offset_coordinate: float) -> float:
 
 
 def clip_user_vectors(user_vectors: FloatArray, settings: FactorSettings, max_length: float) -> FloatArray:
-    """Clip user vectors to length ``max_length``, and keep their offset coordinate: only the others shrink.
+    """Shorten user vectors to ``max_length`` by scaling all but their offset coordinate, which stays.
 
     Source: Krichene et al. 2023, algorithm 1, line 2.
     """
@@ -171,7 +175,10 @@ def clip_user_vectors(user_vectors: FloatArray, settings: FactorSettings, max_le
 
 
 def split_own_offsets(user_vectors: FloatArray, settings: FactorSettings) -> tuple[FloatArray, FloatArray]:
-    """Return users' own offsets, in the ratings' unit, and their other coordinates; zeros and all if there are none."""
+    """Return users' own offsets, in the ratings' unit, and the rest of their vectors.
+
+    Without an own coordinate the offsets are 0, and the vectors are returned as they are.
+    """
     if not settings.own_coordinate:
         return np.zeros(user_vectors.shape[0]), user_vectors
     return settings.own_coordinate * user_vectors[:, -1], user_vectors[:, :-1]
@@ -185,7 +192,9 @@ def sum_over_users(
     rating_range: RatingRange,
     max_length: float = math.inf,
 ) -> LeastSquaresSums:
-    """Solve every user's vector, clip it to ``max_length``, and sum over users for all items. Private.
+    """Solve every user's vector, clip it to ``max_length``, and return the sums of each item over users.
+
+    Private.
 
     Args:
         train: All ratings of the users, from which they solve.
@@ -221,10 +230,7 @@ def sum_over_users(
 def fit(
     train: Ratings, settings: FactorSettings, rating_range: RatingRange, on_sweep: OnSweep = lambda: None
 ) -> FactorModel:
-    """Fit by alternating least squares without privacy, from random item vectors.
-
-    The sums are taken in the precision of the ratings; the equations are solved in float64.
-    """
+    """Fit a factorisation by alternating least squares without privacy, from random item vectors."""
     item_vectors = settings.draw_first_vectors(train.num_items)
     for _ in range(settings.sweeps):
         item_sums = sum_over_users(train, None, item_vectors, settings, rating_range)
@@ -245,7 +251,7 @@ def fit_private(
     on_sweep: OnSweep = lambda: None,
     gradient_steps: GradientSteps | None = None,
 ) -> FactorModel:
-    """Fit by DPALS, or by AdaDPSGD where steps are given: item vectors under user-level differential privacy.
+    """Fit a factorisation with user-level differential privacy: DPALS, or AdaDPSGD if gradient steps are given.
 
     A simulation: floating-point noise, not hardened against attacks on the low bits.
 
@@ -315,7 +321,7 @@ def fit_private(
 def add_noise(
     item_sums: LeastSquaresSums, noise_std: float, label_bound: float, rng: np.random.Generator, offset: float
 ) -> LeastSquaresSums:
-    """Add Gaussian noise to every entry on and above the diagonals, and to the vectors: the sums as released.
+    """Return the sums with Gaussian noise on every entry on and above the diagonals, and on every vector.
 
     Args:
         item_sums: Of user vectors of length at most 1 and labels of at most ``label_bound``.
@@ -330,7 +336,7 @@ def add_noise(
 def solve_noisy_items(
     noisy_sums: LeastSquaresSums, settings: FactorSettings, rating_range: RatingRange
 ) -> FloatArray:
-    """Solve for the item vectors from the released sums: post-processing, which costs no privacy.
+    """Solve for the item vectors from the released sums, shape (num_items, d): post-processing, without a privacy cost.
 
     The matrix is projected on the positive semidefinite cone (algorithm 1, line 7) before the ridge is added.
     With an offset coordinate, the ridge pulls an item to the overall mean rating instead of the midpoint. This mean

@@ -52,7 +52,7 @@ class ImplicitSettings:
     seed: int = 0
 
     def draw_first_vectors(self, item_counts: FloatArray) -> FloatArray:
-        """Draw first item vectors: √(count / mean count) in front, and random coordinates times the same root.
+        """Draw the first item vectors: √(count / mean count) in front, then normal coordinates times that root.
 
         Args:
             item_counts: Noisy or exact, at least 0, public or released before; shape (num_items,).
@@ -94,7 +94,10 @@ class ImplicitModel:
     settings: ImplicitSettings
 
     def solve_user_vectors(self, history: Ratings) -> FloatArray:
-        """Compute each user's vector at home, from the item vectors and what they chose, shape (num_users, d)."""
+        """Compute each user's vector from the item vectors and what they chose, shape (num_users, d).
+
+        It has length 1, or 0 for a user without choices.
+        """
         blocks = solve_users(history, self.item_vectors, self.settings)
         return np.concatenate([block_vectors for _, block_vectors in blocks])
 
@@ -123,7 +126,7 @@ def solve_users(
 
 
 def scale_to_unit_length(vectors: FloatArray) -> FloatArray:
-    """Scale every row to length 1, a little less for rounding; a row of zeros stays."""
+    """Scale every row to length 1, less 1e-9 for rounding; a row of zeros stays."""
     # By the largest entry first: squares of very small or large ones would leave float64.
     vectors = vectors / np.maximum(np.abs(vectors).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     lengths = np.sqrt(np.einsum("ud,ud->u", vectors, vectors))
@@ -160,7 +163,9 @@ def sum_over_users(
     item_vectors: FloatArray,
     settings: ImplicitSettings,
 ) -> ImplicitSums:
-    """Solve every user's vector, of length 1, and sum over users for all items and the Gram matrix. Private.
+    """Solve every user's vector, of length 1, and return the sums over users: of each item, and of all.
+
+    Private.
 
     Args:
         train: All that the users chose, from which they solve.
@@ -194,7 +199,7 @@ def _solve_items(sums: ImplicitSums, settings: ImplicitSettings) -> FloatArray:
 
 
 def fit(train: Ratings, settings: ImplicitSettings, on_sweep: OnSweep = lambda: None) -> ImplicitModel:
-    """Fit by alternating least squares without privacy."""
+    """Fit a factorisation of choices by alternating least squares without privacy."""
     item_vectors = settings.draw_first_vectors(train.item_counts.astype(np.float64))
     for _ in range(settings.sweeps):
         item_vectors = _solve_items(sum_over_users(train, None, item_vectors, settings), settings)
@@ -216,7 +221,7 @@ def fit_private(
     seed: int = 0,
     on_sweep: OnSweep = lambda: None,
 ) -> ImplicitModel:
-    """Fit by DPALS on implicit feedback: item vectors under user-level differential privacy.
+    """Fit a factorisation of choices by DPALS: its item vectors have user-level differential privacy.
 
     A simulation: floating-point noise, not hardened against attacks on the low bits.
 
@@ -265,12 +270,12 @@ class PopularityModel:
         return np.asarray(self.counts, dtype=np.float64)[:, None]
 
     def solve_user_vectors(self, history: Ratings) -> FloatArray:
-        """Return 1 for each user."""
+        """Return the same vector, 1, for each user, shape (num_users, 1)."""
         return np.ones((history.num_users, 1))
 
 
 def release_popularity(train: Ratings, spending: Spending, seed: int = 0) -> FloatArray:
-    """Count each item's choices among k random ones of each user, with noise of the whole budget, shape (num_items,).
+    """Release each item's choices among k random ones of each user, with noise of the whole budget, shape (num_items,).
 
     A baseline. The counts may be negative, unlike those of `count_with_noise`.
     """

@@ -68,7 +68,7 @@ class LeastSquaresSums:
     def add_noise(
         self, matrix_noise_std: float, label_noise_std: float, rng: np.random.Generator
     ) -> LeastSquaresSums:
-        """Return new sums: these with Gaussian noise added to every entry, of one standard deviation for each part."""
+        """Return these sums with Gaussian noise on every entry; matrices and vectors have a deviation each."""
         return LeastSquaresSums(
             self.matrix_triangles + matrix_noise_std * rng.standard_normal(self.matrix_triangles.shape),
             self.label_sums + label_noise_std * rng.standard_normal(self.label_sums.shape),
@@ -94,7 +94,7 @@ def project_semidefinite(matrices: FloatArray) -> FloatArray:
 
 
 def choose_block_size(dimension: int) -> int:
-    """Return the number of users per block, whose products then stay in the processor's cache."""
+    """Return the number of users per block, at least 1,024, so that its products stay in the processor's cache."""
     return max(_BLOCK_BYTES // (2 * dimension * (dimension + 1) or 1), 1_024)
 
 
@@ -166,7 +166,7 @@ class RatingRange:
         return (self.highest - self.lowest) / 2.0
 
     def centre(self, rating_values: RatingValues) -> RatingValues:
-        """Subtract the midpoint, and clip: the results, as stored, are never farther from 0 than `label_bound`."""
+        """Return the ratings less the midpoint, clipped to at most `label_bound` from 0, in the same precision."""
         # Rounded to float32 before the midpoint is taken off, a rating between 1000.1 and 1000.7 may lie 1.6e-4 of the
         # bound too far out. The margin covers the rounding at the end.
         bound = self.label_bound * (1.0 - float(np.finfo(rating_values.dtype).eps))
@@ -197,7 +197,10 @@ class FactorSettings:
     seed: int = 0
 
     def draw_first_vectors(self, num_items: int) -> FloatArray:
-        """Draw random item vectors of expected squared length 1, 0 in the offset coordinate; append the own one."""
+        """Draw random item vectors of expected squared length 1.
+
+        The offset coordinate is 0, and the own coordinate is appended if there is one.
+        """
         num_free = self.dimension - (self.offset_coordinate > 0.0)
         rng = np.random.default_rng(self.seed)
         random_vectors = rng.standard_normal((num_items, num_free)) / math.sqrt(max(num_free, 1))
@@ -231,12 +234,12 @@ class FactorModel:
         return self.item_vectors[:, int(self.settings.offset_coordinate > 0.0) :]
 
     def solve_user_vectors(self, ratings: Ratings) -> FloatArray:
-        """Compute each user's vector at home, from the item vectors and their own ratings, shape (num_users, d)."""
+        """Compute each user's vector from the item vectors and their own ratings, shape (num_users, d)."""
         blocks = solve_users(ratings, self.item_vectors, self.settings, self.range)
         return np.concatenate([block_vectors for _, block_vectors in blocks])
 
     def predict(self, user_vectors: Vectors, pairs: Ratings) -> FloatArray:
-        """Predict the rating of each pair of a table, within the range, shape (num_ratings,)."""
+        """Predict the rating of each pair of user and item in a table, within the range, shape (num_ratings,)."""
         predictions = np.empty(pairs.num_ratings)
         # 4 million numbers at a time.
         users_per_block = int(4e6 / self.item_vectors.shape[1] * pairs.num_users / (pairs.num_ratings + 1))

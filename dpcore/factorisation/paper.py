@@ -12,6 +12,7 @@ import numpy as np
 from dpcore.answer import Axis, Style, linear_axis, share_axis
 from dpcore.answer.paper_figure import Claim, Line, PaperFigure, all_hold, is_ordered
 from dpcore.contributions import FloatArray
+from dpcore.factorisation.fit import GradientSteps
 from dpcore.factorisation.implicit import ImplicitSettings, scale_to_unit_length, select_choices
 from dpcore.factorisation.ratings import BUCKETS, GeneratedRatings, Ratings, assign_buckets
 from dpcore.factorisation.studies import ChoiceStudy, RatingStudy
@@ -45,7 +46,10 @@ WITHOUT_PRIVACY = ImplicitSettings(dimension=8, sweeps=8, unobserved_weight=0.1)
 
 @functools.lru_cache(maxsize=4)
 def _draw_table(generator: GeneratedRatings, seed: int) -> tuple[Ratings, FloatArray]:
-    """Draw generated ratings, or choices where taste decides, with the planted traits of the items, once per seed."""
+    """Draw generated ratings with the planted traits of the items; all values are 1 where taste decides what is chosen.
+
+    Each seed is drawn once.
+    """
     ratings, traits = generator.draw_with_traits(np.random.default_rng(seed))
     return select_choices(ratings) if generator.choice_spread else ratings, traits.astype(np.float64)
 
@@ -66,28 +70,28 @@ class PaperRuns:
     def run(
         self, epsilons: tuple[float, ...], exponent: float, seed: int, model_kinds: tuple[ModelKind, ...]
     ) -> StudyResult:
-        """Run the study with one seed, at these epsilons and this exponent, on these models."""
+        """Run the study with one seed at these epsilons, this exponent and these models; return its result."""
         study = replace(
             self.study, epsilons=epsilons, exponent=exponent, repeats=1, seed=seed, model_kinds=model_kinds
         )
         return run(self.draw_table(seed)[0], study)
 
     def run_over_epsilon(self, epsilon: float, seed: int) -> dict[str, float]:
-        """Return the error or recall over all items at one ε, for each line of figures 1, 2 and 7."""
+        """Return error or recall over all items at one ε, by line of figures 1, 2 and 7."""
         private_kinds = tuple(model_kind for model_kind in self.study.model_kinds if model_kind.is_private)
         score_lists_by_line = dict(_measure_models(self, epsilon, 0.25, seed, private_kinds))
         score_lists_by_line |= _measure_models(self, 1.0, 0.25, seed, (ModelKind.NO_PRIVACY,))
         return {line_key: scores[0] for line_key, scores in score_lists_by_line.items()}
 
     def run_over_exponent(self, exponent: float, seed: int) -> dict[str, float]:
-        """Return the error or recall of adaptive weights at one μ, for each ε that is a line of figures 3 and 10."""
+        """Return error or recall of adaptive weights at one μ, by line of figures 3 and 10: one for each ε."""
         scores_by_epsilon = {
             e: _measure_models(self, e, exponent, seed, (ModelKind.ADAPTIVE,)) for e in DASHES
         }
         return {f"adaptive_{e:g}": s["adaptive"][0] for e, s in scores_by_epsilon.items()}
 
     def run_over_fifths(self, fifth: float, seed: int, epsilon: float = 1.0) -> dict[str, float]:
-        """Return the error or recall on one fifth of the items, 1 for the rarest, for each line of figure 4."""
+        """Return error or recall on one fifth of the items, 1 for the rarest, by line of figure 4."""
         score_lists_by_line = dict(_measure_models(self, epsilon, 0.25, seed, tuple(SCHEMES)))
         half_exponent_lists = _measure_models(self, epsilon, 0.5, seed, (ModelKind.ADAPTIVE,))
         score_lists_by_line["adaptive_half"] = half_exponent_lists["adaptive"]
@@ -112,14 +116,20 @@ class PaperRuns:
 def _measure_models(
     runs: PaperRuns, epsilon: float, exponent: float, seed: int, model_kinds: tuple[ModelKind, ...]
 ) -> Mapping[str, list[float]]:
-    """Measure error or recall of models: by the key of its line, that over all items, then on fifths, rarest first."""
+    """Measure error or recall of models at one ε.
+
+    Lists by the model's key, over all items, then by fifth, rarest first.
+    """
     result = runs.run((epsilon,), exponent, seed, model_kinds)
     return {kind.name.lower(): result.list_runs(kind)[0, 0].tolist() for kind in model_kinds}
 
 
 @functools.cache
 def _compare_nearest(runs: PaperRuns, seed: int) -> Mapping[str, tuple[FloatArray, FloatArray]]:
-    """Compare models by line: on each fifth, overlap with that without privacy, and cosine of traits (NaN if none)."""
+    """Compare nearest items under each model, by line: on each fifth, overlap with no privacy, and cosine of traits.
+
+    The overlap is with the model without privacy; the cosine is NaN if no traits are planted.
+    """
     result_without_privacy = runs.run((1.0,), 0.25, seed, (ModelKind.NO_PRIVACY,))
     private_result = runs.run(NEAREST_EPSILONS, 1.0 / 3.0, seed, (ModelKind.TAIL, ModelKind.ADAPTIVE))
     reference_model = result_without_privacy.first_seed_models[ModelKind.NO_PRIVACY, 0.0]
@@ -145,6 +155,33 @@ def _compare_nearest(runs: PaperRuns, seed: int) -> Mapping[str, tuple[FloatArra
 
 
 RATING_RUNS = PaperRuns(lambda seed: _draw_table(RATINGS_GENERATOR, seed), RatingStudy(measures_recall=False))
+DESCENT_RUNS = PaperRuns(
+    RATING_RUNS.draw_table,
+    RatingStudy(measures_recall=False, gradient_steps=GradientSteps(), model_kinds=tuple(SCHEMES)),
+)
+DESCENT_SUFFIX = "_descent"
+"""Of the keys of lines by gradient steps (DPSGD); those without it are by least squares (DPALS)."""
+
+
+def run_both_over_epsilon(
+    squares_runs: PaperRuns, descent_runs: PaperRuns, epsilon: float, seed: int
+) -> dict[str, float]:
+    """Return the error over all items at one ε, for each line of figure 1: by least squares, and by gradient steps."""
+    descent_lists = _measure_models(descent_runs, epsilon, 0.25, seed, tuple(SCHEMES))
+    descent_errors = {f"{line_key}{DESCENT_SUFFIX}": scores[0] for line_key, scores in descent_lists.items()}
+    return squares_runs.run_over_epsilon(epsilon, seed) | descent_errors
+
+
+def run_both_over_exponent(
+    squares_runs: PaperRuns, descent_runs: PaperRuns, exponent: float, seed: int
+) -> dict[str, float]:
+    """Return the error of adaptive weights at one μ, for each line of figure 3: by both algorithms."""
+    descent_errors = descent_runs.run_over_exponent(exponent, seed)
+    return squares_runs.run_over_exponent(exponent, seed) | {
+        f"{line_key}{DESCENT_SUFFIX}": error for line_key, error in descent_errors.items()
+    }
+
+
 CHOICE_STUDY = ChoiceStudy(non_private_settings=WITHOUT_PRIVACY)
 MOVIE_RUNS = PaperRuns(lambda seed: _draw_table(MOVIES_GENERATOR, seed), CHOICE_STUDY)
 SONG_RUNS = PaperRuns(lambda seed: _draw_table(SONGS_GENERATOR, seed), CHOICE_STUDY)
@@ -172,8 +209,19 @@ POPULAR_LINE = Line("private_popular", "DP most popular", Style.PRIVACY, "cross"
 
 
 def _derive_line(line: Line, epsilon: float, dash: str) -> Line:
-    """Return the line with its ε in key and name, drawn with the dash."""
+    """Return a copy of the line for one ε, which its key and name have, with this dash."""
     return replace(line, key=f"{line.key}_{epsilon:g}", name=f"{line.name}, ε = {epsilon:g}", dash=dash)
+
+
+def _by_descent(line: Line) -> Line:
+    """Return the line of the same scheme by gradient steps, with open marks."""
+    return replace(
+        line,
+        key=f"{line.key}{DESCENT_SUFFIX}",
+        name=f"{line.name}, gradient steps",
+        symbol=f"{line.symbol}-open-dot",
+        style=Style.PRIVACY if line.style is Style.SMOOTH else line.style,
+    )
 
 
 EXPONENT_LINES = tuple(_derive_line(ADAPTIVE_LINE, epsilon, dash) for epsilon, dash in DASHES.items())
@@ -202,7 +250,10 @@ FIFTH_TICKS = tuple(enumerate(("rarest", "2nd fifth", "middle", "4th fifth", "mo
 def _derive(
     figure: PaperFigure, item_name: str, title: str, difference_note: str, **changes: Any
 ) -> PaperFigure:
-    """Derive a figure from another one; its name, as *Figure 3*, makes its key unless ``changes`` have one."""
+    """Derive a figure of the paper from another one, with a new name, title, note and further changes.
+
+    Its key is made of the name, as *Figure 3*, unless ``changes`` have one; claims are dropped.
+    """
     changes = {"key": f"krichene-{item_name.lower().replace(' ', '-')}", "claims": ()} | changes
     return replace(figure, item_name=item_name, title=title, difference_note=difference_note, **changes)
 
@@ -225,31 +276,53 @@ ERROR_OVER_EPSILON = PaperFigure(
     Axis("privacy budget ε", "", (0.9, 22.0), named_ticks=tuple((e, f"{e:g}") for e in EPSILONS)),
     RMSE_AXIS,
     EPSILONS,
-    (UNIFORM_LINE, TAIL_LINE, ADAPTIVE_LINE, OFFSETS_LINE, NO_PRIVACY_LINE),
-    RATING_RUNS.run_over_epsilon,
+    (
+        *(UNIFORM_LINE, TAIL_LINE, ADAPTIVE_LINE, OFFSETS_LINE, NO_PRIVACY_LINE),
+        *(replace(_by_descent(line), dash="dash") for line in (UNIFORM_LINE, TAIL_LINE, ADAPTIVE_LINE)),
+    ),
+    functools.partial(run_both_over_epsilon, RATING_RUNS, DESCENT_RUNS),
     10,
-    "In the paper adaptive weights are best. Here they are from ε = 5 on; on MovieLens 1M at every ε. The paper lacks "
+    "In the paper adaptive weights are best. Here they are from ε = 5 on; on MovieLens 1M at every ε, "
+    "by least squares (DPALS) and by gradient steps (DPSGD). The paper lacks "
     "item means with users' own offsets, which cost no privacy and beat every private factorisation on both.",
     claims=(
         Claim(BEST_SCHEME, "section 5", all_hold(*(is_ordered("adaptive", k) for k in ("uniform", "tail")))),
         Claim("Tail sampling improves on uniform sampling", "appendix D.2", is_ordered("tail", "uniform")),
+        Claim(
+            "Adaptive weights improve on both kinds of sampling with gradient steps, too (DPSGD)",
+            "section 5",
+            all_hold(
+                *(
+                    is_ordered(f"adaptive{DESCENT_SUFFIX}", f"{k}{DESCENT_SUFFIX}")
+                    for k in ("uniform", "tail")
+                )
+            ),
+        ),
     ),
 )
 ERROR_OVER_EXPONENT = _derive(
     ERROR_OVER_EPSILON,
     "Figure 3",
     "error of a recommender over the exponent μ",
-    "In the paper 1/4 to 1/2 is best and 1 clearly worse; here small μ are best, on MovieLens 1M 1/8 or 1/4.",
+    "In the paper 1/4 to 1/2 is best and 1 clearly worse; here small μ are best, on MovieLens 1M 1/8 to 1/4, and 1/2 "
+    "by gradient steps at ε = 20.",
     setting_text=f"ε = 1, 5 and 20. {RATINGS_SETTING}",
     x=linear_axis("exponent μ", (-0.03, 1.03)),
     x_values=EXPONENTS,
-    lines=EXPONENT_LINES,
-    run_once=RATING_RUNS.run_over_exponent,
+    lines=EXPONENT_LINES + tuple(map(_by_descent, EXPONENT_LINES)),
+    run_once=functools.partial(run_both_over_exponent, RATING_RUNS, DESCENT_RUNS),
     claims=(
         Claim(
             "The best μ lies from 1/4 to 1/2",
             "section 5",
-            lambda c: all(0.25 <= EXPONENTS[np.argmin(column)] <= 0.5 for column in c.values()),
+            lambda c: all(0.25 <= EXPONENTS[np.argmin(c[line.key])] <= 0.5 for line in EXPONENT_LINES),
+        ),
+        Claim(
+            "With gradient steps (DPSGD) the best μ is 1/4",
+            "appendix D.2",
+            lambda c: all(
+                EXPONENTS[np.argmin(c[f"{line.key}{DESCENT_SUFFIX}"])] == 0.25 for line in EXPONENT_LINES
+            ),
         ),
         Claim(
             "At μ = 1 the quality is clearly worse (by 1 % or more)",
@@ -371,6 +444,7 @@ FIGURES = (
         setting_text=f"ε = 1, 5 and 20. {MOVIES_SETTING}",
         tab_name="Implicit feedback",
         y=RECALL_AXIS,
+        lines=EXPONENT_LINES,
         run_once=MOVIE_RUNS.run_over_exponent,
         claims=(
             Claim(

@@ -114,7 +114,7 @@ class FactorisationParameters(Parameters):
     """Against 1 for what was chosen."""
 
     def _check_together(self, problems: Problems) -> None:
-        """Check the range of the data's ratings, or the size of what is generated, and the epsilons to train at."""
+        """Add problems of the range of the data's ratings or the size of generated ones, and of the epsilons."""
         if self.source is RatingSource.DATA:
             problems.ascending(**{"the lowest rating": self.lowest, "the highest": self.highest})
         elif not problems.entries:
@@ -135,7 +135,7 @@ class FactorisationParameters(Parameters):
 
     @property
     def ratings_parameters(self) -> FactorisationParameters:
-        """Return parameters with ε = 1 and defaults, but for the settings that the ratings depend on."""
+        """Return parameters at ε = 1 with only those settings that the ratings depend on; the others have defaults."""
         field_names = ("source", "num_users", "num_items", "ratings_per_user", "rank", "data_seed")
         return FactorisationParameters(1.0, **{name: getattr(self, name) for name in field_names})
 
@@ -165,7 +165,7 @@ class FactorisationParameters(Parameters):
 
     @property
     def spending(self) -> Spending:
-        """Return how the budget is divided at the page's epsilon."""
+        """Return the `Spending` of the page's epsilon: budget and its division among releases."""
         return self.study.build_spending(self.epsilon)
 
     @property

@@ -90,7 +90,7 @@ class Ratings:
 
     @classmethod
     def from_pairs(cls, pairs: Pairs | None) -> Ratings | None:
-        """Create the table from the facet of distinct pairs; a pair of several rows has their mean rating.
+        """Create the table from distinct pairs of user and item; a pair of several rows has their mean rating.
 
         Returns:
             None without pairs, and where they carry no sums of a value.
@@ -123,7 +123,7 @@ class Ratings:
 
     @cached_property
     def digest(self) -> str:
-        """Return the hash that stands for this table in caches."""
+        """Return the SHA-256 of the table, hexadecimal, by which caches know it."""
         table_bytes = b"".join(a.tobytes() for a in (self.starts, self.items, self.values))
         return hashlib.sha256(table_bytes).hexdigest()
 
@@ -168,7 +168,7 @@ class RatingBlock:
 
     @property
     def rating_slice(self) -> slice:
-        """Return where the ratings of these users stand in the table."""
+        """Return the slice of the table's ratings that these users have."""
         return slice(int(self.table.starts[self.users.start]), int(self.table.starts[self.users.stop]))
 
     @property
@@ -258,7 +258,7 @@ class GeneratedRatings:
     highest: float = 5.0
 
     def draw(self, rng: np.random.Generator) -> Ratings:
-        """Draw one table of ratings, users with no rating included; codes of items are shuffled."""
+        """Draw one table of ratings; users without a rating are in it, and item codes are in random order."""
         return self.draw_with_traits(rng)[0]
 
     def draw_with_traits(self, rng: np.random.Generator) -> tuple[Ratings, npt.NDArray[np.float32]]:
@@ -298,7 +298,7 @@ class GeneratedRatings:
     def _draw_pairs(
         self, rng: np.random.Generator, traits_and_tastes: _Tastes | None
     ) -> tuple[np.ndarray, TaskCodes]:
-        """Draw which items each user rates; return where users' ratings start, and the end, and all item codes."""
+        """Draw which items each user rates; return starts and item codes, as in `Ratings`."""
         popularity = np.arange(1.0, self.num_items + 1.0) ** -self.zipf_exponent
         popularity = rng.permutation(popularity / popularity.sum())
         activities, user_rates = self._draw_rates(popularity, rng)
@@ -323,7 +323,10 @@ class GeneratedRatings:
     def _scale_by_taste(
         self, exponents: _Cells, traits_and_tastes: _Tastes, user_slice: slice, activities: FloatArray
     ) -> _Cells:
-        """Compute -t_j popularity_i a_ij for some users from -t_j popularity_i; each stays as active, or nearly."""
+        """Return exponents -t_j popularity_i a_ij of some users, from those without taste a_ij.
+
+        Each user keeps about their expected number of ratings.
+        """
         traits, tastes = traits_and_tastes
         affinities = (tastes[user_slice] * np.float32(self.choice_spread / self.taste_spread)) @ traits.T
         new_exponents = exponents * np.exp(affinities - affinities.max(axis=1, keepdims=True))
@@ -333,7 +336,7 @@ class GeneratedRatings:
         return np.asarray(new_exponents, dtype=np.float32)
 
     def _draw_rates(self, popularity: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Draw users' activities, how many ratings they have in expectation, and their rates t_j without taste."""
+        """Draw each user's activity, their expected number of ratings, and the rate t_j that gives it without taste."""
         max_ratings = 0.9 * self.num_items
         activities = np.exp(self.activity_spread * rng.standard_normal(self.num_users))
         for _ in range(20):  # Bounded at both ends, the mean of the others makes up for it.

@@ -23,7 +23,7 @@ LEVEL_ONLY = FactorSettings(dimension=1, sweeps=1, offset_coordinate=1.0)
 
 
 def fit_item_means(train: Ratings, rating_range: RatingRange, ridge: float = 5.0) -> FactorModel:
-    """Compute each item's mean, shrunk to the mean of all ratings as if it had ``ridge`` ratings more. Not private.
+    """Build a model of item means without privacy, each shrunk to the overall mean by ``ridge`` further ratings.
 
     With an infinite ridge, the mean of all ratings is predicted for every item.
     """
@@ -40,7 +40,7 @@ ratings and on MovieLens 1M: at ε = 0.3 the error is 0.010 below that with μ =
 
 
 def choose_exponent(epsilon: float, exponent: float) -> float:
-    """Return mu of the private item means at an ε, whatever the data: 0 where ε is small, else the given one."""
+    """Return μ for private item means: 0 if ε is below `EQUAL_WEIGHTS_BELOW`, else ``exponent``."""
     return 0.0 if epsilon < EQUAL_WEIGHTS_BELOW else exponent
 
 
@@ -52,7 +52,7 @@ def fit_private_item_means(
     ridge_to_noise: float = RIDGE_TO_NOISE,
     seed: int = 0,
 ) -> FactorModel:
-    """Compute each item's mean with the guarantee of a factorisation: `fit_private` with the level alone, one sweep.
+    """Build a model of item means with the guarantee of a factorisation: `fit_private` with the level alone, one sweep.
 
     Args:
         train: The table.
@@ -118,18 +118,24 @@ class RatingStudy(Study):
     baseline: ClassVar[ModelKind] = ModelKind.PRIVATE_OFFSETS
 
     def count_releases(self) -> tuple[int, int]:
-        """Return 2 releases a sweep (matrices and vectors), or as many as gradient steps, and 0 Gram matrices."""
+        """Return (releases in a sweep, Gram matrices in a sweep): 2, or the gradient steps, and 0."""
         return (2 if self.gradient_steps is None else self.gradient_steps.steps_per_sweep), 0
 
     def split(self, ratings: Ratings, rng: np.random.Generator) -> Split:
-        """Hold out single ratings of all users; each user's training ratings are their history."""
+        """Split into training and test by holding out single ratings.
+
+        Each user's training ratings are their history.
+        """
         train, test = ratings.split(self.test_share, rng)
         return Split(train, train, test)
 
     def fit(
         self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, models: Fitted, on_sweep: OnSweep
     ) -> Any:
-        """Fit one model."""
+        """Fit and return one model; private ones at this epsilon.
+
+        Item means with own offsets are made of the item means in ``models``.
+        """
         match kind:
             case ModelKind.GLOBAL_MEAN:
                 return fit_item_means(train, self.rating_range, ridge=math.inf)
@@ -151,7 +157,10 @@ class RatingStudy(Study):
         )  # fmt: skip
 
     def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
-        """Measure the errors of predictions and, with ``measures_recall``, recall of what was rated; else NaN."""
+        """Return errors of predictions and recalls over all items and by bucket.
+
+        Recalls are NaN unless they are measured.
+        """
         return measure(model, split.train, split.test, buckets, self.measures_recall)
 
 
@@ -183,7 +192,7 @@ class ChoiceStudy(Study):
     baseline: ClassVar[ModelKind] = ModelKind.PRIVATE_POPULAR
 
     def count_releases(self) -> tuple[int, int]:
-        """Return 2 releases a sweep (matrices and vectors of the items), and 1 Gram matrix."""
+        """Return (releases in a sweep, Gram matrices in a sweep): 2 and 1."""
         return 2, 1
 
     def split(self, choices: Ratings, rng: np.random.Generator) -> Split:
@@ -206,7 +215,7 @@ class ChoiceStudy(Study):
     def fit(
         self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, models: Fitted, on_sweep: OnSweep
     ) -> Any:
-        """Fit one model."""
+        """Fit and return one model; private ones at this epsilon."""
         match kind:
             case ModelKind.POPULAR:
                 return PopularityModel(train.item_counts)
@@ -220,7 +229,7 @@ class ChoiceStudy(Study):
         )
 
     def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
-        """Measure recall; the errors are NaN, since choices have no ratings to predict."""
+        """Return errors and recalls over all items and by bucket; errors are NaN, as choices have no ratings."""
         user_vectors = model.solve_user_vectors(split.history)
         recalls = compute_recall(user_vectors, model.item_vectors, split.history, split.test, buckets)
         return np.full(1 + BUCKETS, np.nan), recalls

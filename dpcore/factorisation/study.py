@@ -97,7 +97,7 @@ class Study(abc.ABC):
     baseline: ClassVar[ModelKind]
 
     def build_spending(self, epsilon: float) -> Spending:
-        """Divide the budget at one epsilon."""
+        """Return the `Spending` of this study at one epsilon: budget and its division among releases."""
         target, releases = PrivacyTarget(epsilon, self.delta), self.count_releases()
         return Spending.from_target(target, self.count_share, self.settings.sweeps, self.max_items, *releases)
 
@@ -109,21 +109,27 @@ class Study(abc.ABC):
 
     @abc.abstractmethod
     def count_releases(self) -> tuple[int, int]:
-        """Return the releases of a sweep that a user moves by up to sqrt(k), and how many more, Gram matrices, by 1."""
+        """Return how many releases of a sweep a user moves by up to sqrt(k), and how many, Gram matrices, by 1."""
 
     @abc.abstractmethod
     def split(self, ratings: Ratings, rng: np.random.Generator) -> Split:
-        """Split a table for one seed; raise InvalidInput if nothing is left on one side."""
+        """Split a table into training, history and test for one seed.
+
+        Raise InvalidInput if nothing is left on one side.
+        """
 
     @abc.abstractmethod
     def fit(
         self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, models: Fitted, on_sweep: OnSweep
     ) -> Any:
-        """Fit one model; ``models`` are those of this seed so far; call ``on_sweep`` after each sweep."""
+        """Fit and return one model, and call ``on_sweep`` after each sweep.
+
+        ``models`` are those of this seed so far.
+        """
 
     @abc.abstractmethod
     def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
-        """Measure errors and recalls of a model, over all items and in each bucket."""
+        """Return errors and recalls of a model, over all items and then in each bucket, shape (1 + BUCKETS,) each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,16 +156,19 @@ class StudyResult:
     is_finished: bool = False
 
     def list_runs(self, model_kind: ModelKind, measure_name: str = "") -> FloatArray:
-        """Return a measure of a model in each run, by default the main one, shape (epsilons, repeats, 1 + BUCKETS)."""
+        """Return a measure of a model in each run, shape (epsilons, repeats, 1 + BUCKETS).
+
+        An empty ``measure_name`` stands for the main measure.
+        """
         measure_array: FloatArray = getattr(self, measure_name or self.study.main_measure)
         return np.asarray(measure_array[self.study.model_kinds.index(model_kind)])
 
     def summarise(self, model_kind: ModelKind, measure_name: str = "") -> Summary:
-        """Return mean and spread of a model over seeds, each of shape (epsilons, 1 + BUCKETS)."""
+        """Summarise a measure of a model over seeds; arrays have shape (epsilons, 1 + BUCKETS)."""
         return summarise_runs(self.list_runs(model_kind, measure_name))
 
     def compare(self, model_kind: ModelKind, reference_kind: ModelKind, measure_name: str = "") -> Summary:
-        """Return mean and spread of model - reference, paired by seed; shapes as in `summarise`."""
+        """Summarise the measure of a model less that of a reference, paired by seed; shapes as in `summarise`."""
         reference_runs = self.list_runs(reference_kind, measure_name)
         return summarise_runs(self.list_runs(model_kind, measure_name) - reference_runs)
 
@@ -181,7 +190,7 @@ def run(
     report_progress: ProgressReport = lambda share, so_far=None: None,
     should_stop: ShouldStop = never,
 ) -> StudyResult:
-    """Fit and measure every model at every epsilon with every seed; stopped early, return what was reached.
+    """Fit and measure every model at every epsilon with every seed; after a stop, return what was reached.
 
     Args:
         ratings: Ratings, or what users chose; each seed splits the table anew.
@@ -256,7 +265,9 @@ _CELLS = 4_000_000
 def measure(
     model: FactorModel, train: Ratings, test: Ratings, buckets: Buckets, measures_recall: bool = True
 ) -> tuple[FloatArray, FloatArray]:
-    """Measure errors and, unless they are left out, recalls of a model whose users solve from their training ratings.
+    """Measure the errors of predictions, and on request the recall, of a model over all items and by bucket.
+
+    Users solve for their vectors from their training ratings.
 
     Returns:
         Root mean squared errors and recalls, over all test ratings and then over those of each bucket, each of shape
@@ -277,7 +288,9 @@ def measure(
 def compute_recall(
     user_vectors: FloatArray, item_vectors: FloatArray, history: Ratings, test: Ratings, buckets: Buckets
 ) -> FloatArray:
-    """Average |test items in a user's top k| / min(k, test items) over users; their history is never recommended.
+    """Compute the mean over users of |test items in their top k| / min(k, test items), over all items and by bucket.
+
+    A user's history is never recommended.
 
     Args:
         user_vectors: Shape (num_users, d).
@@ -356,7 +369,10 @@ def compare_neighbours(
 
 
 def find_nearest(vectors: FloatArray, items: IntArray, num_neighbours: int) -> IntArray:
-    """Find the other items of the largest inner products with each of ``items``, shape (items, num_neighbours)."""
+    """Return the other items with the largest inner products with each of ``items``, largest first.
+
+    Shape (items, num_neighbours), or fewer columns if there are fewer other items.
+    """
     scores = vectors[items] @ vectors.T
     scores[np.arange(items.size), items] = -np.inf
     num_neighbours = min(num_neighbours, scores.shape[1] - 1)
@@ -364,7 +380,7 @@ def find_nearest(vectors: FloatArray, items: IntArray, num_neighbours: int) -> I
 
 
 def _find_largest(scores: FloatArray, num_columns: int) -> IntArray:
-    """Return the columns of the largest scores of each row, largest first, shape (rows, num_columns)."""
+    """Return the columns of each row's largest scores, largest first, shape (rows, num_columns)."""
     top_columns = np.argpartition(-scores, num_columns - 1, axis=1)[:, :num_columns]
     column_order = np.argsort(-np.take_along_axis(scores, top_columns, axis=1), axis=1, kind="stable")
     return np.asarray(np.take_along_axis(top_columns, column_order, axis=1))

@@ -43,7 +43,7 @@ import numpy as np
 
 from dpcore.contributions import FloatArray, Pieces
 
-ROUNDING = {"cut_share": 1e-14, "total_variation": 3e-14, "chi_squared": 1e-13}
+ROUNDING_BY_FIELD = {"cut_share": 1e-14, "total_variation": 3e-14, "chi_squared": 1e-13}
 RELATIVE_ROUNDING = 1e-10
 """Allowed for rounding of differences of sums: in parts of the rows of users above the cap
 (`CapStatistics.rows_capped`), and of the difference itself. Measured against fractions and, for 1e6 distinct sizes,
@@ -154,7 +154,7 @@ class CapStatistics:
             name: np.maximum(
                 getattr(self, name) * (1.0 - RELATIVE_ROUNDING) - allowance * self.capped_row_share, 0.0
             )
-            for name, allowance in ROUNDING.items()
+            for name, allowance in ROUNDING_BY_FIELD.items()
         }
         return replace(self, **rounded_fields)
 

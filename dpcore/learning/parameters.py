@@ -29,7 +29,7 @@ ASSUMPTIONS = (
 )
 """Sentences without their full stop."""
 
-WITHOUT_SHARES = {
+FALLBACK_BY_TERM = {
     BiasTerm.WORST_CASE: BiasTerm.LOG_KEPT,
     BiasTerm.CHI_SQUARED: BiasTerm.VARIANCE_KEPT,
     BiasTerm.TIGHTEST: BiasTerm.PROPOSITION_1,
@@ -54,7 +54,7 @@ class CapUnit(Option):
 
 BIAS_TERMS = (BiasTerm.TIGHTEST, *(term for term in BiasTerm if term is not BiasTerm.TIGHTEST))
 """The bounds on the bias in the order of the list."""
-TERM_NAMES = {term: f"{term.title} ({term.way_numerals})" for term in BIAS_TERMS}
+NAME_BY_TERM = {term: f"{term.title} ({term.way_numerals})" for term in BIAS_TERMS}
 NEEDS_VARIANCE = tuple(term for term in BIAS_TERMS if term.needs_variance)
 
 
@@ -65,7 +65,7 @@ NEEDS_VARIANCE = tuple(term for term in BIAS_TERMS if term.needs_variance)
 class LearningParameters(Parameters):
     """The parameters of the page Learning: everything but the data."""
 
-    bias: BiasTerm = public.choice(BiasTerm.TIGHTEST, "Limit on the bias", TERM_NAMES, as_list=True)
+    bias: BiasTerm = public.choice(BiasTerm.TIGHTEST, "Limit on the bias", NAME_BY_TERM, as_list=True)
     """Stands in for the bias that a bound on rows causes; see *All bounds on the bias*."""
     loss_variance: float = of_data.number(
         0.25,
@@ -83,7 +83,7 @@ class LearningParameters(Parameters):
     """How the error grows with the largest share of a user. Quadratic: output perturbation."""
     # C = d^2 for d = 10: the error of output perturbation grows with the squared dimension of the model (Chaudhuri et
     # al. 2011, section 4; its other constants are at 1 here). C = 1 is the constant of a model of one number.
-    privacy_constant: float = public.number(100.0, "Noise factor C", (0.0, 1e12), width=146, place=LINE)
+    privacy_constant: float = public.number(100.0, "Noise factor C", (0.0, 1e12))
     """Multiplies the privacy term. In output perturbation it is the squared dimension of the model."""
     privacy_power: float | None = public.number(
         None, "Power of F", (1e-3, 10.0), initial=1.5, only_with=("privacy_form", (PrivacyForm.OWN,))
@@ -133,7 +133,7 @@ class LearningParameters(Parameters):
     @property
     def population_bias(self) -> BiasTerm:
         """Return the chosen bias term, or the paper's in its place if it needs users' shares, which are unknown."""
-        return WITHOUT_SHARES.get(self.bias, self.bias)
+        return FALLBACK_BY_TERM.get(self.bias, self.bias)
 
     @property
     def cost_parameters(self) -> LearningParameters:

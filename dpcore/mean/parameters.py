@@ -235,7 +235,7 @@ EXCHANGEABLE = (
     "The error is about the mean of the rows in this table",
     "The number of a user's rows says nothing about the values, and a bound keeps rows at random",
 )
-KEPT_ROWS = {
+NOTE_BY_PROGRAM = {
     Program.TUMULT: "Tumult keeps the same rows in every run; the error is an average over which rows it keeps",
     Program.BIGQUERY: "A first statement draws the rows; BigQuery's guarantee rests on a clamp of what a user adds",
 }
@@ -279,7 +279,7 @@ def assumptions(problem: MeanProblem, clamp: Clamp = Clamp.ROWS) -> tuple[str, .
             sentence.replace(public_counts.MOVED_INTO_RANGE, moved_text) for sentence in general_sentences
         )
     sentences = [text for sentence in general_sentences for text in own_by_general.get(sentence, (sentence,))]
-    return (*sentences, *(text for program, text in KEPT_ROWS.items() if program is problem.program))
+    return (*sentences, *(text for program, text in NOTE_BY_PROGRAM.items() if program is problem.program))
 
 
 def assumed_of_users(problem: MeanProblem) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import DrawnNoise, Program, find_noise
 from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.data import group_list
+from dpcore.data.bin_edges import MAX_EDGE_CHARACTERS
 from dpcore.per_group.pairs import MAX_GROUPS
 from dpcore.per_group.selection_rules import SelectionRule
 
@@ -91,7 +92,7 @@ class Objective(Option):
         return self in (Objective.MEAN_RMSE, Objective.MEAN_RELATIVE)
 
 
-RELATION_LABELS = {
+LABEL_BY_RELATION = {
     Neighbours.ADD_OR_REMOVE_USER: "Add or remove a user",
     Neighbours.REPLACE_USER: "Replace a user",
 }
@@ -121,7 +122,7 @@ class PerGroupParameters(Parameters):
     program: Program = program_choice(width=200)
     """The errors are those of its noise, and *Get code* opens with it."""
     neighbours: Neighbours = public.choice(
-        Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", RELATION_LABELS
+        Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", LABEL_BY_RELATION
     )
     """Add or remove one user, as libraries do, or replace one, which needs more noise."""
     objective: Objective = public.choice(
@@ -163,13 +164,13 @@ class PerGroupParameters(Parameters):
     )
     """One name a line, from what you know, not from data. Rows of other groups are left out before anything is
     bounded. Empty: public data name their groups; for private data the program asks for the list. A list of more than
-    4,000 characters is in session files and not in links."""
+    4,000 characters is in session files and not in links. *More settings* takes their number in its place."""
     edges: str | None = of_data.text(
         None,
         "Or edges of bins",
         name="edges of bins",
         placeholder="0, 10, 20 or 2025-01-01 to 2026-01-01 by month",
-        max_length=group_list.MAX_EDGE_CHARACTERS,
+        max_length=MAX_EDGE_CHARACTERS,
         shared="edges",
         **LIST_OPTIONS,
     )

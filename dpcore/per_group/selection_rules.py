@@ -69,7 +69,7 @@ def compute_keep_probabilities(
         Shape (max_users + 1,), ascending; 0 for no users, as the mechanism does not know such a group.
     """
     rule_counts = np.maximum(np.arange(max_users + 1, dtype=np.float64) - (min_users - 1), 0.0)
-    compute_probabilities = _PROBABILITIES[selection_rule]
+    compute_probabilities = _PROBABILITIES_BY_RULE[selection_rule]
     if program is Program.TUMULT and selection_rule is SelectionRule.LAPLACE:
         compute_probabilities = _compute_whole_laplace
     return np.where(rule_counts > 0.0, compute_probabilities(rule_counts, epsilon, delta, max_groups), 0.0)
@@ -145,7 +145,7 @@ def _compute_gaussian(n: FloatArray, epsilon: float, delta: float, max_groups: i
     return np.asarray(ndtr((n - threshold) / noise_deviation))
 
 
-_PROBABILITIES = {
+_PROBABILITIES_BY_RULE = {
     SelectionRule.TRUNCATED_GEOMETRIC: _compute_geometric,
     SelectionRule.LAPLACE: _compute_laplace,
     SelectionRule.GAUSSIAN: _compute_gaussian,

@@ -50,12 +50,15 @@ GAIN = 1.0 / 6.0
 MAX_REACH = 32.0
 """Whole bounds compared on either side, which is enough up to an epsilon of 100 for the line. Beyond, a bound that cuts
 nothing is best, or `GAIN` is about 1e-4 of the squared error."""
-BULGES = {NoiseKind.LAPLACE: 0.06, NoiseKind.GAUSSIAN: 0.24}
+BULGE_BY_NOISE = {NoiseKind.LAPLACE: 0.06, NoiseKind.GAUSSIAN: 0.24}
 """No less than the largest v^2 f''(v), with f the variance of whole noise of scale sqrt(v): found numerically."""
 
 
 def compute_noise_variance(beta_v: FloatArray, whole_noise: NoiseKind | None) -> FloatArray:
-    """Compute the variance of real noise, beta v, if ``whole_noise`` is None, else of whole noise of that scale."""
+    """Compute the variance of noise at given beta v: that itself, or of whole noise of the same scale.
+
+    ``whole_noise`` is None for noise of real numbers.
+    """
     if whole_noise is None:
         return beta_v
     with np.errstate(divide="ignore"):
@@ -71,7 +74,7 @@ def _evaluate(
 
 
 def _find_slope(beta: FloatArray, v: FloatArray, whole_noise: NoiseKind | None) -> FloatArray:
-    """Find by how much the variance of the noise grows with v: beta for real noise and at an infinite v."""
+    """Compute the derivative of the noise's variance in v; beta for real noise, and for an infinite v."""
     if whole_noise is None:
         return beta
     finite_v = np.where(np.isfinite(v), v, 1.0)
@@ -105,18 +108,24 @@ class TotalCurve:
     @property
     def bulge(self) -> float:
         """Return the factor in how far the curve may lie below its chords (see the module); 0 for real noise."""
-        return 0.0 if self.whole_noise is None else BULGES[self.whole_noise]
+        return 0.0 if self.whole_noise is None else BULGE_BY_NOISE[self.whole_noise]
 
     @cached_property
     def _bias_slopes(self) -> FloatArray:
-        """Compute minus half the slope of the squared bias, over T, at every total T; it falls with T."""
+        """Compute users above times excess, over T, at every total T: minus half the slope of the squared bias, over T.
+
+        It falls with T.
+        """
         totals = self.amounts.values
         with np.errstate(divide="ignore", invalid="ignore"):
             slopes = self.amounts.users_above(totals) * self.amounts.excess(totals) / totals
         return np.asarray(np.where(totals > 0.0, slopes, np.inf))
 
     def find_best(self, v: npt.ArrayLike) -> Optimum:
-        """Find the best bounds in closed form, whole ones if `is_integer`; with whole noise near these."""
+        """Find the best bound T at each v; a whole one if `is_integer` or if noise is whole.
+
+        With whole noise it is the best of those near the best bound for real noise.
+        """
         v = np.asarray(v, dtype=np.float64)
         distinct_totals, scaled_v = self.amounts.values, self.unit_variance * v
         # Half the slope at T is variance v T - users above * excess: at the first total where it is not negative the
@@ -142,7 +151,7 @@ class TotalCurve:
         return Optimum(self._square_error(bounds, v), slopes, bounds, np.full(bounds.shape, np.nan))
 
     def _search_around(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
-        """Find the best whole bounds under whole noise around those that are best under real noise."""
+        """Find the best whole bounds under whole noise, among those near the given ones."""
         # With real noise a bound m steps away errs more by variance v m (m - 1) or more: differences of the squared
         # error grow by twice variance v with each step. Whole noise makes up for `GAIN` at most.
         finite_v = np.where(np.isfinite(v), v, 1.0)
@@ -203,7 +212,7 @@ class BoundCurve:
         whole_noise: NoiseKind | None = None,
     ) -> None:
         self.has_all_bounds, self.whole_noise = has_all_bounds, whole_noise
-        self.bulge = 0.0 if whole_noise is None else BULGES[whole_noise]
+        self.bulge = 0.0 if whole_noise is None else BULGE_BY_NOISE[whole_noise]
         alpha, beta = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
         if second_bounds is None:
             second_bounds = np.full(alpha.shape, np.nan)
@@ -234,7 +243,7 @@ class BoundCurve:
 
     @property
     def floor(self) -> float:
-        """Return the least squared error without noise."""
+        """Return the least squared error of any bound without noise."""
         return float(self._alpha[-1])
 
     def find_best(self, v: npt.ArrayLike) -> Optimum:
@@ -280,7 +289,7 @@ class RankCurve:
 
     @property
     def floor(self) -> float:
-        """Return the least squared error at the smallest v or a larger one."""
+        """Return the least squared error on the whole grid of v."""
         return float(self._least_errors[0] ** 2)
 
     def _find_position(self, v: FloatArray) -> FloatArray:
@@ -289,7 +298,10 @@ class RankCurve:
         return np.asarray(positions)
 
     def find_best(self, v: npt.ArrayLike) -> Optimum:
-        """Find the best bounds, with slopes of the squared error. Beyond the grid its last point counts."""
+        """Find the best bound at each v, with the least squared error and its slope.
+
+        Errors are interpolated on the grid of v; beyond the grid, that of its end counts.
+        """
         v = np.asarray(v, dtype=np.float64)
         positions = self._find_position(v)
         # Errors are read between points by their logarithms, and an error of 0 has none.
@@ -303,7 +315,7 @@ class RankCurve:
         )
 
     def find_release_v(self, v: float) -> float:
-        """Find the v of the release: at least the given one, larger if that errs less."""
+        """Return the v at which to release: a larger one than given if the line errs less there, else the given one."""
         index = int(np.ceil(self._find_position(np.array([v]))[0] - 1e-9))
         return max(v, float(self._release_v[index])) if self._release_v[index] > self._v[index] else v
 
@@ -312,12 +324,18 @@ Curve = TotalCurve | BoundCurve | RankCurve
 
 
 def list_caps(max_size: int, max_num_bounds: int = 2048) -> tuple[FloatArray, bool]:
-    """List integer bounds up to ``max_size``: all if they are few, else log-spaced; and whether these are all."""
+    """List whole bounds from 1 to ``max_size``, all or log-spaced; and True if these are all.
+
+    All are listed if they are at most ``max_num_bounds``.
+    """
     if max_size <= max_num_bounds:
         return np.arange(1.0, max_size + 1.0), True
     return np.unique(np.round(log_spaced(1.0, float(max_size), max_num_bounds))), False
 
 
 def round_bounds(bounds: npt.ArrayLike) -> FloatArray:
-    """Round bounds on amounts to four digits, ascending and each once: an exact one may be a single user's value."""
+    """Return the bounds on amounts rounded to four digits, ascending, without repetition.
+
+    An exact one may be a single user's value.
+    """
     return np.unique([float(f"{bound:.4g}") for bound in np.asarray(bounds, dtype=np.float64).tolist()])

@@ -64,7 +64,10 @@ class Split:
 def evaluate_split(
     curves: Sequence[Curve], weights: FloatArray, budget: Budget, shares: FloatArray
 ) -> tuple[float, FloatArray]:
-    """Compute the weighted sum of least squared errors, and how each line's noise variance grows with v, at shares."""
+    """Compute the weighted sum of least squared errors at shares, and the noise slope of each line.
+
+    A noise slope is by how much the variance of the noise grows with v, shape (lines,).
+    """
     line_vs = budget.divide(shares)[:, None]
     line_optima = [curve.find_best(v) for curve, v in zip(curves, line_vs, strict=True)]
     squared_errors = np.array([optimum.squared_errors[0] for optimum in line_optima])
@@ -110,7 +113,10 @@ class _Box:
     shares_within_budget: FloatArray
 
     def choose_cut(self, grid: FloatArray) -> tuple[int, int] | None:
-        """Choose (line, index of the grid) to cut at: where distant shares are equally good; None if no cut is left."""
+        """Choose at which line and which index of the grid to cut the box in two; None if no cut is left.
+
+        The line is the one whose two best shares differ most in ratio.
+        """
         smallest_share = grid[0] / 2.0
         floored_over = np.maximum(self.shares_over_budget, smallest_share)
         floored_within = np.maximum(self.shares_within_budget, smallest_share)
@@ -158,7 +164,7 @@ class _Search:
         return list(zip(self.weights.tolist(), self.curves, strict=True))
 
     def offer_split(self, shares: FloatArray) -> None:
-        """Accept a split if it is better, after bounds and shares have been optimised in turns.
+        """Improve a split by alternating best bounds and best shares, and keep the best split on the way.
 
         Step 5. Invariant: `best_objective` is the smallest objective of all splits so far, and `shares` is its split.
         """
@@ -358,7 +364,7 @@ def _find_needed(curve: Curve, target_error: float, power: int) -> float:
 
 
 def split_by_largest_error(curves: Sequence[Curve], target_errors: FloatArray, budget: Budget) -> FloatArray:
-    """Find the split that minimises the largest error over target error, by bisection on that ratio.
+    """Find the shares that minimise the largest error over target error, by bisection on that ratio.
 
     Args:
         curves: One per line.

@@ -27,7 +27,8 @@ from dpcore.mean import Clamp
 from dpcore.plan import table
 from dpcore.plan.curves import RankCurve, TotalCurve
 from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
-from dpcore.plan.parameters import NUM_PARTS, Budget, LineStatistic, Objective, PlanParameters
+from dpcore.plan.lines import LineStatistic
+from dpcore.plan.parameters import NUM_PARTS, Budget, Objective, PlanParameters
 from dpcore.quantile.rows import WeightKind
 from dpcore.total.nonnegative import SHORT_COST
 from dpcore.total.parameters import Summed, compute_user_totals
@@ -86,7 +87,7 @@ class AllocatedLine:
 
     @property
     def is_dropped(self) -> bool:
-        """Return True if 0 is published instead."""
+        """Return True if the line has no share of the budget, and 0 is published in its place."""
         return self.num_parts == 0
 
     @property
@@ -165,8 +166,7 @@ def allocate_lines(
             useful_share = (budget.full_v / planned_line.curve.find_release_v(v)) ** (1.0 / budget.power)
             num_parts = max(1, min(num_parts, math.floor(useful_share * NUM_PARTS * (1.0 + 1e-12))))
             v = float(budget.divide(num_parts / NUM_PARTS))
-            bound = float(planned_line.curve.find_best(np.array([v])).bounds[0])
-            error = table.compute_rank_error(dataset, parameters, planned_line, v, bound)
+            bound, error = table.search_rank_bound(dataset, parameters, planned_line, v)
         elif planned_line.group_problem is not None:
             max_groups, max_amount, squared_error = table.search_pairs_at(planned_line, v)
             if max_groups and math.sqrt(squared_error) < error:
@@ -184,7 +184,7 @@ def sum_weighted_squares(lines: Sequence[AllocatedLine]) -> float:
 def make_program(
     dataset: Dataset, parameters: PlanParameters, lines: Sequence[AllocatedLine], budget: Budget | None = None
 ) -> Several | None:
-    """Build the releases from which `dpcore.code` writes a program; None if every line is published as 0.
+    """Build the releases of a plan from which `dpcore.code` writes a program; None if every line is dropped.
 
     Args:
         dataset: The data that the lines were planned on.
@@ -205,7 +205,12 @@ def make_program(
 
 
 def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLine, epsilon: float) -> Choice:
-    """Make a release of one line with the names that the data have; its noise is that of the plan."""
+    """Build the `Choice` that releases one line under its bounds, with the names of columns in the data."""
+    data_fields = list_data_fields(dataset)
+    if line.planned_line.line.column:
+        data_fields["value_column"] = line.planned_line.line.column
+    dataset = dataset.find_column(line.planned_line.line.column)
+    parameters = parameters.choose_for(line.planned_line.line)
     bound_options: dict[str, Any]
     match line.statistic:
         case LineStatistic.USERS:
@@ -251,7 +256,7 @@ def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLi
     if line.statistic.is_per_group:
         groups_and_edges = group_list.find_groups(parameters.groups, parameters.edges)
         bound_options |= dict(zip(("groups", "edges"), groups_and_edges, strict=True))
-    return Choice(quantity, epsilon, **list_data_fields(dataset), **bound_options)
+    return Choice(quantity, epsilon, **data_fields, **bound_options)
 
 
 SPARE_PARTS = 2
@@ -305,7 +310,10 @@ class PlanSolution:
 
     @cached_property
     def reaching_epsilons(self) -> tuple[float, ...]:
-        """Return the plan's epsilon at which each line, at its share, reaches its target; 0 or infinite if dropped."""
+        """Return for each line the plan's epsilon at which it reaches its target with the same share.
+
+        For a dropped line it is 0 if publishing 0 reaches the target, else infinite.
+        """
         epsilons = []
         for line, needed_amount in zip(self.lines, self.needed_amounts.tolist(), strict=True):
             if line.is_dropped:
@@ -316,12 +324,15 @@ class PlanSolution:
 
     @cached_property
     def equal_split_factor(self) -> float:
-        """Return the root of the equal split's weighted sum of squares over that of the plan."""
+        """Return the root of the equal split's weighted sum of squared errors over the plan's; 1 if that is 0."""
         plan_sum = sum_weighted_squares(self.lines)
         return math.sqrt(sum_weighted_squares(self.equal_split_lines) / plan_sum) if plan_sum > 0.0 else 1.0
 
     def summarise_errors(self, lines: Sequence[AllocatedLine]) -> float:
-        """Return the root of the weighted mean square of error over target; the largest ratio for other objectives."""
+        """Return the root of the weighted mean square of error over target, or the largest ratio.
+
+        The first is for the objective `SUM`, the second for the others.
+        """
         if self.parameters.objective is not Objective.SUM:
             return max(line.error_ratio for line in lines)
         weight_sum = math.fsum(line.line.weight for line in self.planned_lines)
@@ -382,7 +393,10 @@ def _find_least_budget(
     planned_lines: Sequence[table.PlannedLine],
     needed_amounts: FloatArray,
 ) -> tuple[Budget, FloatArray, FloatArray]:
-    """Find the least budget at which all lines reach their target errors, with their shares and needed amounts."""
+    """Find the least budget at which all lines reach their targets; return it with shares and needed amounts.
+
+    Raises: InvalidInput if a line reaches its target with no budget, or all together need too large an epsilon.
+    """
     labels = [line.line.label for line in planned_lines]
     unreachable_labels = [labels[line_index] for line_index in np.flatnonzero(np.isinf(needed_amounts))]
     if unreachable_labels:
@@ -417,5 +431,5 @@ def _find_least_budget(
 
 
 def against_epsilon(dataset: Dataset, parameters: PlanParameters) -> str:
-    """Say why *Compare* has no curve over epsilon for a plan."""
+    """Return a sentence on why *Compare* has no curve over epsilon for a plan."""
     return "The plan's own figure shows its errors over ε."

@@ -32,11 +32,13 @@ from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.plan import curves
-from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, EXAMPLE, Line, LineStatistic, PlanParameters
+from dpcore.plan.lines import DEFAULT_TARGET_SHARE, EXAMPLE, Line, LineStatistic
+from dpcore.plan.parameters import PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, output
 from dpcore.quantile.base_distribution import uniform_base
-from dpcore.quantile.mechanism import PROGRAM_ASSUMPTIONS, compute_errors_over_epsilon
-from dpcore.quantile.programs import BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS
+from dpcore.quantile.mechanism import ASSUMPTIONS_BY_PROGRAM, compute_errors_over_epsilon
+from dpcore.quantile.optimal_bound import best_bound
+from dpcore.quantile.programs import BEST_OF, BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS, lay_base
 from dpcore.total.parameters import Summed, compute_user_totals
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
@@ -80,6 +82,8 @@ class PlannedLine:
         group_problem: The problem of a line per group whose curve lacks pairs of bounds, which are searched at its
             share; at a large epsilon. It is None for other lines.
         half_width: Of a mean that clamps users, half of U - L, so that T is the bound times it; None for other lines.
+        program_problems: The problem of a quantile by the law of its program, on all rows; several of which the best
+            answers if no program was chosen, none if rows are many or for other lines.
     """
 
     line: Line
@@ -91,6 +95,7 @@ class PlannedLine:
     quantile_problem: QuantileProblem | None = None
     group_problem: PerGroupProblem | None = None
     half_width: float | None = None
+    program_problems: tuple[QuantileProblem, ...] = ()
 
     @property
     def weight(self) -> float:
@@ -120,7 +125,11 @@ def plan_lines(dataset: Dataset, parameters: PlanParameters) -> tuple[PlannedLin
 
 
 def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> PlannedLine:
-    """Compute the curve of one line, its unit, target error and assumptions; refuse what the data do not have."""
+    """Compute the `PlannedLine` of one line: curve, unit, target error and assumptions.
+
+    Raises InvalidInput if the data lack what it needs.
+    """
+    dataset, parameters = dataset.find_column(line.column), parameters.choose_for(line)
     statistic, budget = line.statistic, parameters.budget
     unit_variance, whole_noise = budget.mechanism.unit_variance, find_whole_noise(parameters)
     has_sums_by_statistic = {
@@ -135,6 +144,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
     unit, quantile_problem, group_problem = dataset.value_column, None, None
     assumptions: tuple[str, ...] = ()
     half_width: float | None = None
+    program_problems: tuple[QuantileProblem, ...] = ()
     match statistic:
         case LineStatistic.USERS:
             reference_value, unit = float(dataset.histogram.num_users), "users"
@@ -168,10 +178,12 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             unit += "²" if unit and statistic is LineStatistic.VARIANCE else ""
         case LineStatistic.QUANTILE:
             curve, quantile_problem = _make_quantile_curve(dataset, parameters, line)
+            if dataset.histogram.num_rows <= RANK_ROWS:
+                program_problems = _build_program_problems(dataset, parameters, line)
             reference_value, unit = math.nan, "share of rows"
             assumptions = binned_values.list_assumptions(dataset, is_quantile=True)
             if parameters.program in TREE_PROGRAMS:
-                assumptions += PROGRAM_ASSUMPTIONS[parameters.program]
+                assumptions += ASSUMPTIONS_BY_PROGRAM[parameters.program]
         case _:
             curve, problem = _make_group_curve(dataset, parameters, statistic)
             reference_value = float(np.average(np.abs(problem.totals), weights=problem.pairs.multiplicities))
@@ -190,7 +202,15 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
     check_magnitude(line.label, target_error)
     line_problems = quantile_problem, group_problem
     return PlannedLine(
-        line, curve, reference_value, unit, target_error, assumptions, *line_problems, half_width
+        line,
+        curve,
+        reference_value,
+        unit,
+        target_error,
+        assumptions,
+        *line_problems,
+        half_width,
+        program_problems,
     )
 
 
@@ -218,14 +238,14 @@ def _make_spread_curve(
 
 
 def find_whole_noise(parameters: PlanParameters) -> NoiseKind | None:
-    """Find the noise on users and rows if the program draws it in whole numbers, else None."""
+    """Return the kind of noise on users and rows if the program draws it in whole numbers, else None."""
     budget = parameters.budget
     noise_arguments = budget.program, budget.mechanism, budget.epsilon, budget.delta
     return budget.mechanism if find_share_noise(*noise_arguments, of_counts=True).is_discrete else None
 
 
 def check_magnitude(label: str, amount: float) -> None:
-    """Raise InvalidInput if the square of a positive amount cannot be represented."""
+    """Raise InvalidInput if an amount is so small or large that its square leaves float64."""
     if not SMALLEST_AMOUNT <= amount <= LARGEST_AMOUNT:
         size_text = "small" if amount < SMALLEST_AMOUNT else "large"
         raise refuse(
@@ -235,7 +255,10 @@ def check_magnitude(label: str, amount: float) -> None:
 
 
 def _make_sum_curve(dataset: Dataset, unit_variance: float) -> tuple[curves.Curve, float]:
-    """Make the curve of a sum, and the sum itself; totals of both signs are clamped on both sides."""
+    """Build the curve of a sum, and return it with the sum itself.
+
+    Totals of both signs are clamped to [-T, T].
+    """
     user_totals = compute_user_totals(dataset, Summed.VALUES)
     if user_totals.amounts is not None:
         return curves.TotalCurve(user_totals.amounts, unit_variance), user_totals.amounts.total
@@ -276,7 +299,7 @@ def _measure_mean(
     parameters: PlanParameters,
     bounds: FloatArray,
 ) -> MeanError:
-    """Measure the error of a mean at bounds on rows, or if users are clamped of smooth weights, as *Mean* does."""
+    """Compute the error of a mean at bounds: on rows, or on smooth weights if users are clamped."""
     if parameters.clamp is Clamp.ROWS:
         return public_counts.capped_error(problem, bounds)
     if parameters.variance_source is VarianceSource.ENTERED:
@@ -287,7 +310,10 @@ def _measure_mean(
 
 
 def split_mean_error(mean_error: MeanError, mechanism: NoiseKind) -> tuple[FloatArray, FloatArray]:
-    """Split the error of a mean at epsilon 1: squared error without noise, and the noise variance at v = 1."""
+    """Return the squared error of a mean without noise, and the variance of its noise at v = 1.
+
+    ``mean_error`` is that at epsilon 1.
+    """
     # At epsilon = 1 and Laplace noise the privacy variance is that of v = 1.
     beta = mean_error.privacy_variance * (mechanism.unit_variance / NoiseKind.LAPLACE.unit_variance)
     return mean_error.sampling_variance + mean_error.shift**2, beta
@@ -296,9 +322,9 @@ def split_mean_error(mean_error: MeanError, mechanism: NoiseKind) -> tuple[Float
 def build_mean_problem(
     dataset: Dataset, parameters: PlanParameters
 ) -> tuple[private_counts.PrivateCountsProblem, float, ValueSummary]:
-    """Build the problem of a mean line as *Mean* does, at epsilon 1, with the estimated mean and the values.
+    """Build the problem of a mean line at epsilon 1; return it with the mean and a summary of the values.
 
-    The mean is the mean of the rows in use before clamping if the error is about these rows, else the mean after it.
+    The mean is that of the rows before clamping if the error is about these rows, else that after clamping.
     """
     mean_parameters = parameters.mean_parameters
     value_summary = ValueSummary.from_dataset(dataset, mean_parameters.lower, mean_parameters.upper)
@@ -319,7 +345,7 @@ def build_mean_problem(
 def _make_group_curve(
     dataset: Dataset, parameters: PlanParameters, line_statistic: LineStatistic
 ) -> tuple[curves.BoundCurve, PerGroupProblem]:
-    """Make the curve of a line per group, and its problem."""
+    """Build the curve of a line per group, and return it with its problem at a large epsilon."""
     pairs = dataset.pairs
     assert pairs is not None
     statistic = {
@@ -368,7 +394,7 @@ def _make_group_curve(
 
 
 def search_pairs_at(planned_line: PlannedLine, v: float) -> tuple[int, float, float]:
-    """Search all pairs of bounds of a line per group at v; return the best, 0 for publishing 0, and its squared error.
+    """Search all pairs of bounds of a line per group at v; return the best pair and its squared error.
 
     Args:
         planned_line: A line with a group problem.
@@ -399,7 +425,7 @@ def search_pairs_at(planned_line: PlannedLine, v: float) -> tuple[int, float, fl
 def _make_quantile_curve(
     dataset: Dataset, parameters: PlanParameters, line: Line
 ) -> tuple[curves.RankCurve, QuantileProblem]:
-    """Make the curve of a quantile, and its problem."""
+    """Build the curve of a quantile, and return it with its problem."""
     problem, program = build_quantile_problem(dataset, parameters, line), parameters.program
     if program in TREE_PROGRAMS:
         problem = _build_tree_problem(problem, program)
@@ -430,7 +456,7 @@ def _build_tree_problem(problem: QuantileProblem, program: Program) -> QuantileP
 
 
 def choose_rank_weights(parameters: PlanParameters) -> WeightKind:
-    """Choose how rows count in a quantile: plain Python weighs them by user, libraries count at most h of each."""
+    """Return how rows count in a quantile: by smooth weights in plain Python, under a cap in libraries."""
     return WeightKind.SMOOTH if parameters.program in WEIGHTED_PROGRAMS else WeightKind.CAP
 
 
@@ -442,6 +468,27 @@ def build_quantile_problem(dataset: Dataset, parameters: PlanParameters, line: L
     assert parameters.upper is not None
     base = uniform_base(parameters.lower, parameters.upper)
     return QuantileProblem(dataset.values, line.quantile, 1.0, base, neighbours=NEIGHBOURS)
+
+
+def _build_program_problems(
+    dataset: Dataset, parameters: PlanParameters, line: Line
+) -> tuple[QuantileProblem, ...]:
+    """Build the problem of a quantile for each mechanism that may answer, as the page *Quantile* has it."""
+    assert parameters.lower is not None
+    assert parameters.upper is not None
+    problem = build_quantile_problem(dataset, parameters, line)
+    has_gaussian_noise = parameters.mechanism is NoiseKind.GAUSSIAN
+    is_open = parameters.program is Program.BEST and not has_gaussian_noise
+    programs = BEST_OF[:2] if is_open else [parameters.program]
+    return tuple(
+        # By rho all pick as the exponential mechanism does, each from its own candidates.
+        replace(
+            problem,
+            base=lay_base(program, parameters.lower, parameters.upper),
+            program=Program.BEST if has_gaussian_noise else program,
+        )
+        for program in programs
+    )
 
 
 def convert_rank_epsilon(epsilons: npt.ArrayLike, mechanism: NoiseKind) -> FloatArray:
@@ -460,6 +507,26 @@ def convert_rank_v(v: float, mechanism: NoiseKind) -> float:
     return math.sqrt((1.0 if mechanism is NoiseKind.LAPLACE else 4.0) / v)
 
 
+def search_rank_bound(
+    dataset: Dataset, parameters: PlanParameters, planned_line: PlannedLine, v: float
+) -> tuple[float, float]:
+    """Search the bound of a quantile line at this v as the page *Quantile* does, or of many rows read it off the curve.
+
+    Returns:
+        The bound and the expected rank error there.
+    """
+    if not planned_line.program_problems:
+        bound = float(planned_line.curve.find_best(np.array([v])).bounds[0])
+        return bound, compute_rank_error(dataset, parameters, planned_line, v, bound)
+    epsilon, weight_kind = convert_rank_v(v, parameters.budget.mechanism), choose_rank_weights(parameters)
+    choices = [
+        best_bound(problem.with_changes(epsilon=epsilon), weight_kind)
+        for problem in planned_line.program_problems
+    ]
+    best_choice = min(choices, key=lambda choice: choice.rank_error)
+    return best_choice.bound, best_choice.rank_error
+
+
 def compute_rank_error(
     dataset: Dataset, parameters: PlanParameters, planned_line: PlannedLine, v: float, bound: float
 ) -> float:
@@ -476,6 +543,7 @@ def compute_rank_error(
         assert planned_line.quantile_problem is not None
         problem, epsilons = planned_line.quantile_problem, np.array([epsilon])
         return float(compute_errors_over_epsilon(problem, weight_kind, bound, epsilons)[0])
-    problem = build_quantile_problem(dataset, parameters, planned_line.line).with_changes(epsilon=epsilon)
+    program_problem, *_ = _build_program_problems(dataset, parameters, planned_line.line)
+    problem = program_problem.with_changes(epsilon=epsilon)
     problem = problem.with_subsamples(max(4, min(64, _RANK_CELLS // dataset.histogram.num_rows)))
     return float(output(problem, weight_kind, bound).expected_rank_error)

@@ -57,7 +57,7 @@ class NumberPair(Option):
 
 NumberKind = BoundPurpose | OtherBound | NumberPair
 """What can be selected privately."""
-NUMBER_NAMES: dict[NumberKind, str] = {
+NAME_BY_NUMBER: dict[NumberKind, str] = {
     **{number: number.label for number in (*OtherBound, *NumberPair)},
     BoundPurpose.SMOOTH: "bound of the smooth weights",
     BoundPurpose.CAP: "bound on rows per user",
@@ -95,7 +95,7 @@ def find_share(number: NumberKind) -> float:
 
 FOR_MEAN, FOR_SUM = ("purpose", OF_MEAN), ("purpose", (BoundPurpose.SUM,))
 FOR_RELEASE = ("purpose", (*OF_MEAN, BoundPurpose.SUM))
-COPY_NOISES = {CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"}
+LABEL_BY_COPY_NOISE = {CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"}
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class PrivateParameters(Parameters):
     )
     """Replace: the number of users is public, and a histogram needs twice the noise."""
     mechanism: CopyNoise = public.choice(
-        CopyNoise.LAPLACE, "Noise of the DP histogram", COPY_NOISES, former_name="noise"
+        CopyNoise.LAPLACE, "Noise of the DP histogram", LABEL_BY_COPY_NOISE, former_name="noise"
     )
     """Discrete Laplace for ε-DP, discrete Gaussian for (ε, δ)-DP, by OpenDP."""
     delta: float | None = public.number(

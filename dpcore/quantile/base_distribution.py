@@ -37,7 +37,7 @@ class Base(Protocol):
         """Return the log probability of each interval from ``lows`` to ``highs``; ends may be infinite."""
 
     def mean_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
-        """Return the mean within each interval of positive probability; 0 for the others."""
+        """Return the mean within each interval of positive probability; a finite number without meaning for others."""
 
     def draw_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
         """Return the point of each interval (of positive probability) at the share ``shares`` of its mass."""
@@ -121,12 +121,12 @@ class HistogramBase:
             return np.where(log_densities > -np.inf, log_densities + np.log(b - a), -np.inf)
 
     def mean_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
-        """Return the mean within each interval of positive probability; 0 for other ones."""
+        """Return the middle of each interval, its mean where it has probability; 0 for infinite intervals."""
         # The density is constant within an interval, so that the mean is its middle.
         return self.draw_between(lows, highs, 0.5)
 
     def draw_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
-        """Return the point of each interval (of positive probability) at the share ``shares`` of its mass."""
+        """Return the point of each interval at the share ``shares`` of its length; 0 if it is infinite."""
         a, b = np.asarray(lows, dtype=np.float64), np.asarray(highs, dtype=np.float64)
         finite_mask = np.isfinite(a) & np.isfinite(b)
         a, b = np.where(finite_mask, a, 0.0), np.where(finite_mask, b, 0.0)
@@ -183,11 +183,11 @@ class CandidateBase:
             return np.asarray(np.log(cumulated_weights[stop_indices] - cumulated_weights[first_indices]))
 
     def mean_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
-        """Return the lower end of each interval that begins at a candidate; 0 for infinite ones."""
+        """Return the lower end of each interval: the candidate there, if it has mass; 0 for an infinite end."""
         return np.where(np.isfinite(lows), lows, 0.0)
 
     def draw_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
-        """Return the lower end of each interval that begins at a candidate."""
+        """Return the lower end of each interval, as `mean_between`; ``shares`` has no effect."""
         return self.mean_between(lows, highs)
 
 
@@ -280,7 +280,7 @@ class NormalBase:
         return log_masses
 
     def mean_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
-        """Return the mean within each interval of positive probability; 0 for other ones."""
+        """Return the mean within each interval from ``lows`` to ``highs``; ends may be infinite."""
         a, b, mirrored_mask = self._mirror(lows, highs)
         narrow_mask = self._find_narrow(a, b)
         z = np.empty(a.shape)

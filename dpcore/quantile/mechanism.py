@@ -60,7 +60,7 @@ from dpcore.quantile.rows import QuantileOutput, Rows, ThinRows, WeightKind, cho
 
 NEIGHBOURS = (Neighbours.REPLACE_VALUES, Neighbours.ADD_OR_REMOVE_USER)
 """The relations with a guarantee."""
-_PROTECTED_TEXTS = {
+_PROTECTED_BY_RELATION = {
     Neighbours.REPLACE_VALUES: "the values of one user's rows; rows per user are public",
     Neighbours.ADD_OR_REMOVE_USER: "one user, added or removed with all their rows",
 }
@@ -78,7 +78,7 @@ MAX_SUBSAMPLES = 10_000
 _ROWS_OF_SUBSAMPLES = 4_000_000  # Rows times subsamples.
 
 
-PROGRAM_ASSUMPTIONS = {
+ASSUMPTIONS_BY_PROGRAM = {
     Program.BEST: (
         "The mechanism that errs least on these values leaks, as such a bound does, unless they are public; a tree's "
         "errors are averages over simulated releases",
@@ -98,9 +98,9 @@ PROGRAM_ASSUMPTIONS = {
 def list_assumptions(neighbours: Neighbours, program: Program = Program.BEST) -> tuple[str, ...]:
     """Return the assumptions of a program's answers under a relation, sentences without their full stop."""
     return (
-        f"Neighbouring data sets differ in {_PROTECTED_TEXTS[neighbours]}",
+        f"Neighbouring data sets differ in {_PROTECTED_BY_RELATION[neighbours]}",
         *_COMMON_ASSUMPTIONS,
-        *PROGRAM_ASSUMPTIONS.get(program, ()),
+        *ASSUMPTIONS_BY_PROGRAM.get(program, ()),
     )
 
 
@@ -214,7 +214,7 @@ class QuantileProblem:
         return 1.0 - self.quantile if has_ties else 0.0
 
     def find_largest_move(self, bound: float) -> float:
-        """Return the sensitivity of the weighted rank, counted from q, to one user."""
+        """Return the most that one user moves the weighted rank less q, under the problem's relation."""
         if self.neighbours is Neighbours.REPLACE_VALUES:
             return self.rows.compute_largest_user_weight(bound)
         # Whoever comes may have more rows than anybody who is there: it is the bound that holds them.
@@ -253,7 +253,7 @@ def output(problem: QuantileProblem, weighting: WeightKind, bound: float) -> Qua
 def outputs(
     problems: Sequence[QuantileProblem], weighting: WeightKind, bound: float
 ) -> tuple[QuantileOutput, ...]:
-    """Return `output` for questions on the same rows (see `QuantileProblem.with_changes`), which are ranked once."""
+    """Return the distribution of the answer for each of several questions on the same rows, which are ranked once."""
     check_bound(weighting, bound)
     rows = problems[0].rows
     if problems[0].program in TREE_PROGRAMS:
@@ -294,7 +294,9 @@ def outputs(
 def compute_subsample_errors(
     problems: Sequence[QuantileProblem], weighting: WeightKind, bound: float
 ) -> FloatArray:
-    """Return E|F(answer) - q| under each subsample, mean over questions on the same rows, shape (subsamples,).
+    """Return E|F(answer) - q| under each subsample, as the mean over questions on the same rows.
+
+    Of a tree, there is an entry for each simulated release.
 
     It computes what `outputs` does and keeps only the errors, which is what a search needs.
     """
@@ -310,7 +312,10 @@ def compute_errors_over_epsilon(
 
 
 def _compute_errors(problems: Sequence[QuantileProblem], weighting: WeightKind, bound: float) -> FloatArray:
-    """Return E|F(answer) - q| of each problem on the same rows, shape (problems, subsamples)."""
+    """Return E|F(answer) - q| of each problem on the same rows, per subsample or, of a tree, per simulated release.
+
+    Shape (problems, trials).
+    """
     check_bound(weighting, bound)
     if problems[0].program in TREE_PROGRAMS:
         return np.array([_simulate(problem, bound)[1] for problem in problems])
@@ -344,7 +349,7 @@ def _simulate(problem: QuantileProblem, bound: float) -> tuple[FloatArray, Float
 
 
 def _simulate_output(problem: QuantileProblem, bound: float) -> QuantileOutput:
-    """Build the distribution of simulated answers, each as likely as the others."""
+    """Simulate releases of a tree, and build the distribution in which each simulated answer is equally likely."""
     answers, errors = _simulate(problem, bound)
     distinct_answers, answer_counts = np.unique(answers, return_counts=True)
     base = CandidateBase(distinct_answers, answer_counts / answers.size)

@@ -33,6 +33,8 @@ from dpcore.quantile.rows import WeightKind
 
 ALL_CAPS = 200
 """Most caps that are all tried."""
+SEARCH_POINTS = 32
+"""Points of either grid of a search."""
 
 
 @dataclass(frozen=True)
@@ -136,13 +138,15 @@ class QuantileChoice:
 def best_bound(
     problem: QuantileProblem,
     weighting: WeightKind,
-    num_points: int = 24,
+    num_points: int = SEARCH_POINTS,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
     quantiles: Sequence[float] | None = None,
     max_tried_caps: int = ALL_CAPS,
 ) -> QuantileChoice:
     """Find the bound with the least expected rank error of those tried: all of few caps, else two log-spaced grids.
+
+    BigQuery's bound is fixed, so it alone is tried.
 
     The error has no known shape in h. All whole caps are tried where there are at most `ALL_CAPS`; otherwise
     a log-spaced grid from the lightest user's rows to the heaviest's, then a finer one between the neighbours
@@ -214,7 +218,7 @@ def best_bound(
 
 
 def _build_grid(weighting: WeightKind, low: float, high: float, num_points: int) -> FloatArray:
-    """Return log-spaced bounds between two ends, ascending; whole ones for a cap."""
+    """Return about ``num_points`` log-spaced bounds from ``low`` to ``high``, ascending; whole ones for a cap."""
     grid_bounds = log_spaced(low, high, num_points)
     return np.unique(np.round(grid_bounds)) if weighting is WeightKind.CAP else grid_bounds
 

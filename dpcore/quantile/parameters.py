@@ -66,7 +66,7 @@ class BoundFrom(Option):
     COUNTS = "counts", "From counts"
 
 
-PROTECTED = {
+LABEL_BY_RELATION = {
     Neighbours.REPLACE_VALUES: "One user's values",
     Neighbours.ADD_OR_REMOVE_USER: "A user and all their rows",
 }
@@ -137,7 +137,7 @@ class QuantileParameters(Parameters):
     neighbours: Neighbours = public.choice(
         Neighbours.REPLACE_VALUES,
         "What ε protects",
-        PROTECTED,
+        LABEL_BY_RELATION,
         name="what epsilon protects",
         only_with=_WEIGHTED,
     )
@@ -164,7 +164,7 @@ class QuantileParameters(Parameters):
         super().__post_init__()
 
     def _check_together(self, problems: Problems) -> None:
-        """Check the quantiles, the base distribution and the bounds."""
+        """Add problems of the quantiles, of the base distribution and of the bounds."""
         self._check_quantiles(problems)
         self._check_base(problems)
         self._check_bound(problems)
@@ -230,14 +230,14 @@ class QuantileParameters(Parameters):
 
     @property
     def base_range(self) -> tuple[float, float]:
-        """Return the ends of the base, or four standard deviations around a normal base."""
+        """Return the lowest and the highest end of the base; of a normal one four standard deviations around it."""
         breaks = self._build_line_base(1.0, 0.0).breaks
         half_width = 4.0 * (self.spread or 0.0) if self.base is BaseKind.NORMAL else 0.0
         return float(breaks[0]) - half_width, float(breaks[-1]) + half_width
 
     @property
     def quantile_levels(self) -> tuple[float, ...]:
-        """Return the quantiles, ascending."""
+        """Return the entered quantiles as numbers between 0 and 1, ascending."""
         return tuple(sorted(_read_numbers(Problems(), "quantiles", self.quantiles) or ()))
 
     @property
@@ -247,7 +247,7 @@ class QuantileParameters(Parameters):
 
     @property
     def mechanisms(self) -> tuple[Program, ...]:
-        """Return the programs whose mechanisms answer: one, or for the best known mechanism those that it is one of."""
+        """Return the programs whose mechanisms are compared: the program, or several for the best known one."""
         if self.program is not Program.BEST:
             return (self.program,)
         is_bounded = self.protects_users and self.weighting is Weighting.CAP

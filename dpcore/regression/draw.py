@@ -44,12 +44,12 @@ class Draw:
 
     @property
     def facts(self) -> ReleaseFacts:
-        """Return the facts of the release, which are the label of the released coefficients."""
+        """Return the privacy guarantee of the release, whose label the released coefficients carry."""
         return _list_facts(self.release.epsilon)
 
 
 def _list_facts(epsilon: float) -> ReleaseFacts:
-    """Return what a release at this epsilon guarantees: epsilon-DP for the labels of one user."""
+    """Return the guarantee of a release at this epsilon: epsilon-DP for the labels of one user, by Laplace noise."""
     # Features and who owns which row are public, and C is made of nothing else: neighbours differ in one user's labels.
     return ReleaseFacts(epsilon, 0.0, Neighbours.REPLACE_VALUES, "Laplace")
 
@@ -70,12 +70,12 @@ def clip_released_labels(problem: RegressionProblem, labels: npt.ArrayLike, lowe
 
 
 def _compute_interval(problem: RegressionProblem, lower: float) -> tuple[float, float]:
-    """Return both ends of the interval to which labels are clipped, lower and lower + B, as float64 has them."""
+    """Return both ends of the interval to which labels are clipped, (lower, lower + B), as floats."""
     return float(lower), float(lower) + float(problem.value_bound)
 
 
 def compute_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, lower: float = 0.0) -> float:
-    """Return the L1 sensitivity of C y as computed: B max_l sum |c|, plus what floating point may add, never less.
+    """Compute the L1 sensitivity of C y: B max_l sum |c|, plus an upper bound on what rounding adds.
 
     Write u = 2^-53 and M = max |y|. A product c y is off by at most u |c| M, or by 2^-1075 where it is subnormal;
     `math.fsum` is off by u times the sum; sums of float64 are never subnormal and inexact. Let the labels y and
@@ -122,7 +122,7 @@ def draw_coefficients(
     lower: float = 0.0,
     charge: Charge | None = None,
 ) -> Draw:
-    """Spend epsilon once: a fresh draw of the coefficients at every call.
+    """Release the coefficients with fresh Laplace noise; every call spends epsilon again.
 
     Args:
         problem: The question; its epsilon is spent.
@@ -159,10 +159,10 @@ def draw_coefficients(
 def compute_half_widths(
     problem: RegressionProblem, estimate: LinearEstimate, confidence: float = 0.95
 ) -> FloatArray:
-    """Return the half widths of two-sided intervals around released coefficients, shape (num_features,).
+    """Compute the half widths of two-sided intervals around released coefficients, shape (num_features,).
 
-    The error of coefficient j is taken as normal with variance sigma^2 sum_i c_ji^2 plus Lap(b); that the
-    sampling part is normal is an assumption (a sum of many rows' noise), and so is sigma^2.
+    The error of coefficient j is taken as normal with variance sigma^2 sum_i c_ji^2 plus Lap(b). That the sampling
+    part is normal is an assumption (it is a sum over many rows), and so is sigma^2.
 
     Args:
         problem: The question.
@@ -179,7 +179,7 @@ def compute_half_widths(
 
 
 def _solve_half_width(normal_deviation: float, laplace_scale: float, tail_probability: float) -> float:
-    """Return the x with P(|N(0, s^2) + Lap(b)| > x) = ``tail_probability``, from the closed form of the tail.
+    """Compute the x at which P(|N(0, s^2) + Lap(b)| > x) = ``tail_probability``, with s^2 and b given.
 
     For x > 0 and r = s/b,
     P(N + L > x) = Phi(-x/s) + exp(r^2/2) (exp(-x/b) Phi(x/s - r) - exp(x/b) Phi(-x/s - r)) / 2.
@@ -194,7 +194,7 @@ def _solve_half_width(normal_deviation: float, laplace_scale: float, tail_probab
     r = s / b
 
     def compute_tilted_tail(z: float) -> float:
-        """Return exp(r^2/2 + r z) Phi(-z - r), where x = s z: the squares cancel before they overflow."""
+        """Return exp(r^2/2 + r z) Phi(-z - r) for z = x/s, without overflow of its squares."""
         if z + r >= 0.0:
             return 0.5 * math.exp(-z * z / 2.0) * float(erfcx((z + r) / math.sqrt(2.0)))
         return math.exp(r * (r / 2.0 + z)) * float(ndtr(-z - r))
@@ -210,11 +210,11 @@ def _solve_half_width(normal_deviation: float, laplace_scale: float, tail_probab
 
 
 def write_matrix(problem: RegressionProblem, estimate: LinearEstimate, provenance: Provenance) -> bytes:
-    """Write C as Parquet, one line per row of the data.
+    """Return C as the bytes of a Parquet file, one line per row of the data.
 
-    Columns: ``row`` (from 0, complete rows only), ``user_code``, and one per coefficient. The released coefficients
-    are the sums over rows of these numbers times the clipped label, plus noise. The label and the noise's scale stand
-    in the file's metadata.
+    Columns: ``row`` (from 0, complete rows only), ``user_code``, and one per coefficient. A released coefficient is
+    the sum over rows of these numbers times the clipped label, plus noise. The file's metadata hold the disclosure
+    label and the noise's scale.
     """
     frame = pd.DataFrame({"row": np.arange(problem.num_rows), "user_code": problem.user_codes})
     for j, column_name in enumerate(make_distinct(problem.feature_names, ("row", "user_code"))):
@@ -234,10 +234,10 @@ def write_matrix(problem: RegressionProblem, estimate: LinearEstimate, provenanc
 
 
 def tabulate_users(problem: RegressionProblem, estimate: LinearEstimate) -> pd.DataFrame:
-    """Return what each user weighs, a row per user code in the order in which users first appear.
+    """Tabulate the weights of the users, one line per user code in the order in which users first appear.
 
-    Columns: ``rows``, ``weight`` (sum over coefficients and the user's rows of |C|: the largest sets the noise),
-    ``share`` (of all weights).
+    Columns: ``rows``, ``weight`` (sum of |C| over the user's rows and all coefficients; the largest sets the noise),
+    ``share`` (of the sum of all weights).
     """
     user_weights, whitened = estimation.compute_user_weights(problem, estimate), problem.whitened
     columns = {"rows": whitened.sizes, "weight": user_weights, "share": user_weights / user_weights.sum()}
@@ -246,7 +246,10 @@ def tabulate_users(problem: RegressionProblem, estimate: LinearEstimate) -> pd.D
 
 
 def make_distinct(feature_names: Sequence[str], taken_names: tuple[str, ...]) -> list[str]:
-    """Return the feature names, each with " (coefficient)" after it until it is not in ``taken_names`` and unique."""
+    """Return the feature names, with " (coefficient)" appended to each that is among ``taken_names``.
+
+    It is appended again until the name is not another feature's either.
+    """
     distinct_names = []
     for feature_name in feature_names:
         new_name = feature_name
@@ -257,10 +260,7 @@ def make_distinct(feature_names: Sequence[str], taken_names: tuple[str, ...]) ->
 
 
 def write_draws(draws: Sequence[Draw]) -> str:
-    """Write every draw of the coefficients as CSV, one line per coefficient and draw.
-
-    Columns: ``draw``, ``coefficient``, ``value``, ``noise_scale``, ``half_width_95``, ``label``.
-    """
+    """Return every draw of the coefficients as the text of a CSV file, one line per coefficient and draw."""
     draw_frames = [
         pd.DataFrame(
             {

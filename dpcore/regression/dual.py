@@ -64,18 +64,24 @@ class PricedEntries:
 
     @property
     def lower_bound(self) -> float:
-        """Return the best D(s M) over s >= 0: no feasible objective (divided by unit noise) is below."""
+        """Return the highest D(s M) over s >= 0, a lower bound on every feasible objective.
+
+        Objectives are divided by the problem's unit noise. The result is 0 if no s gives a bound above 0.
+        """
         # s <M, E> - s^2 Q is highest at s = <M, E> / (2 Q).
         return self.reward**2 / (4.0 * self.penalty) if self.reward > 0.0 and self.penalty > 0.0 else 0.0
 
     def build_weights(self, trade_off: float) -> FloatArray:
-        """Return the W that minimises the Lagrangian, sign(G) max(|G| - lambda, 0) / (2 a); needs a > 0."""
+        """Return the W that minimises the Lagrangian: sign(G) max(|G| - lambda, 0) / (2 a), shape (n, d).
+
+        a, ``trade_off``, must be above 0. W need not be feasible.
+        """
         w = np.zeros(self.prices.shape)
         w.ravel()[self.used_positions] = self._compute_entry_weights(trade_off)
         return w
 
     def sum_weighted_rows(self, whitened: Whitened, trade_off: float) -> FloatArray:
-        """Return a^T W for that W, shape (d, d), at the cost of its non-zero entries alone."""
+        """Return a^T W for the W of `build_weights`, shape (d, d), from its non-zero entries alone."""
         d = self.prices.shape[1]
         row_positions, column_indices = self.used_positions // d, self.used_positions % d
         entry_weights = self._compute_entry_weights(trade_off)
@@ -86,7 +92,7 @@ class PricedEntries:
         return weighted_sums
 
     def _compute_entry_weights(self, trade_off: float) -> FloatArray:
-        """Return w_ij of that W at the used positions alone, shape (k,)."""
+        """Return the entries of the W of `build_weights` at the used positions, shape (k,)."""
         signs = np.sign(self.prices.ravel()[self.used_positions])
         return np.asarray(signs * self.price_excesses / (2.0 * trade_off))
 
@@ -111,15 +117,15 @@ class _SortedPrices:
 
     @property
     def entries_per_user(self) -> IntArray:
-        """Count the entries of each user, shape (m,)."""
+        """Return the number of entries of each user, shape (m,)."""
         return np.diff(self.starts, append=self.absolute_prices.size)
 
 
 def _sort_candidates(whitened: Whitened, absolute_prices: FloatArray, trade_off: float) -> _SortedPrices:
-    """Sort within users the entries that can matter; sorting all would cost most of the time.
+    """Sort within each user the absolute prices that may exceed the user's multiplier, and leave out the others.
 
-    An upper bound on theta follows from lambda_l <= max |G| of the user, and at most theta below that
-    maximum lies lambda_l. So what is further below never counts.
+    An upper bound on theta follows from lambda_l <= max |G| of the user, and lambda_l is at most theta below that
+    maximum. So what is further below never counts. Sorting all would cost most of the time.
     """
     d = absolute_prices.shape[1]
     largest_prices = np.maximum.reduceat(absolute_prices.ravel(), whitened.starts * d)
@@ -142,7 +148,7 @@ def _sort_candidates(whitened: Whitened, absolute_prices: FloatArray, trade_off:
 
 
 def _compute_multipliers(sorted_prices: _SortedPrices, theta: float) -> tuple[FloatArray, FloatArray]:
-    """Return lambda(theta) of each user, and the derivative of each with respect to theta, from the right."""
+    """Return (lambda(theta) of each user, its derivative from the right), each of shape (m,)."""
     # Values descend within a user, so that breaks ascend, by r (v_r - v_(r+1)): the entries that count are the first
     # ones.
     used_flags = (sorted_prices.theta_breaks <= theta).astype(np.int64)
@@ -152,7 +158,7 @@ def _compute_multipliers(sorted_prices: _SortedPrices, theta: float) -> tuple[Fl
 
 
 def find_root_from_left(evaluate: Callable[[float], tuple[float, float]], trade_off: float) -> float:
-    """Find the theta >= 0 with theta = a f(theta), f convex, decreasing and piecewise linear.
+    """Find the theta >= 0 with theta = a f(theta), for a convex, decreasing, piecewise linear f.
 
     Args:
         evaluate: f and its derivative from the right.
@@ -170,7 +176,7 @@ def find_root_from_left(evaluate: Callable[[float], tuple[float, float]], trade_
 
 
 def price_entries(whitened: Whitened, trade_off: float, m: FloatArray) -> PricedEntries:
-    """Price all entries for this M and find the users' multipliers that give the highest lower bound with it.
+    """Price all entries for this M and find the users' multipliers with which its lower bound is highest.
 
     Args:
         whitened: The data.
@@ -181,7 +187,7 @@ def price_entries(whitened: Whitened, trade_off: float, m: FloatArray) -> Priced
     sorted_prices = _sort_candidates(whitened, np.abs(prices), trade_off)
 
     def sum_multipliers(theta: float) -> tuple[float, float]:
-        """Return sum_l lambda_l(theta) and its derivative from the right."""
+        """Return (sum_l lambda_l(theta), its derivative from the right)."""
         user_multipliers, slopes = _compute_multipliers(sorted_prices, theta)
         return float(user_multipliers.sum()), float(slopes.sum())
 
@@ -222,7 +228,9 @@ class DualPoint:
 def _sum_user_products(
     matrix: FloatArray, row_users: IntArray, signs: FloatArray, user_weights: FloatArray
 ) -> FloatArray:
-    """Return sum_l weight_l u_l u_l^T with u_l the signed sum of the user's rows per column, d^2 long.
+    """Return sum_l weight_l u_l u_l^T, shape (d^2, d^2).
+
+    u_l has d^2 entries: for each column, the signed sum of the user's rows.
 
     Args:
         matrix: Rows that any entry uses, shape (k, d), grouped by owner.
@@ -250,10 +258,10 @@ def _sum_user_products(
 
 
 def compute_hessian(whitened: Whitened, trade_off: float, priced_entries: PricedEntries) -> FloatArray:
-    """Return the generalised Hessian of Q at M, times 2 a; M is read column after column, shape (d^2, d^2).
+    """Compute the generalised Hessian of Q at M, times 2 a, shape (d^2, d^2); M is read column after column.
 
-    W(M) moves with M directly, through the multipliers (lambda_l has 1/p_l of a change in the sum of its
-    p_l entries) and through theta, which all binding users share. A binding user with one entry cancels out.
+    W(M) depends on M directly, through the multipliers (a change in the sum of a user's p_l entries changes lambda_l
+    by 1/p_l of it) and through theta, which all binding users share. A binding user with one entry cancels out.
     """
     d = priced_entries.prices.shape[1]
     used_row_positions, entry_rows = np.unique(priced_entries.used_positions // d, return_inverse=True)
@@ -281,7 +289,10 @@ def compute_hessian(whitened: Whitened, trade_off: float, priced_entries: Priced
 
 
 def _evaluate_dual(whitened: Whitened, trade_off: float, m: FloatArray) -> DualPoint:
-    """Return the point of the ascent at the best multiple of M; at M itself if no multiple has a bound above 0."""
+    """Evaluate prices, multipliers and gradient at the best multiple of M.
+
+    If no multiple has a lower bound above 0, they are evaluated at M itself.
+    """
     priced_entries, scale = price_entries(whitened, trade_off, m), 0.0
     if priced_entries.lower_bound > 0.0:
         scale = priced_entries.reward / (2.0 * priced_entries.penalty)
@@ -304,7 +315,7 @@ def _evaluate_dual(whitened: Whitened, trade_off: float, m: FloatArray) -> DualP
 def ascend_dual(
     whitened: Whitened, trade_off: float, m: FloatArray, num_steps: int, may_end: Callable[[DualPoint], bool]
 ) -> DualPoint:
-    """Take Newton steps from M on, with a damping that is raised until the dual rises; return the last point.
+    """Take damped Newton steps from M on, each of which raises the dual; return the last point.
 
     Args:
         whitened: The data.

@@ -23,7 +23,7 @@ FEASIBILITY = 1e-9
 
 @dataclass(frozen=True)
 class SearchStep:
-    """How good the best answer so far was proved to be, at one moment of a search.
+    """The variance and the lower bound that a search had found at one moment.
 
     Attributes:
         seconds: Since the search began.
@@ -72,7 +72,7 @@ class LinearEstimate:
 
     @property
     def variance(self) -> float:
-        """Return the total variance of the released coefficients, were C X = I (theorem 6)."""
+        """Return sampling plus privacy variance, summed over coefficients; correct if C X = I (theorem 6)."""
         return self.sampling_variance + self.privacy_variance
 
 
@@ -84,7 +84,7 @@ class ErrorTarget(enum.Enum):
 
 
 def compute_lower_bound(problem: RegressionProblem, m: FloatArray) -> float:
-    """Compute a total variance below which no C with C X = I goes, from the data and any multipliers.
+    """Compute a lower bound on the total variance of every C with C X = I, from any multipliers.
 
     Args:
         problem: The question.
@@ -100,7 +100,7 @@ def evaluate(
     stop_reason: str = "A closed form.",
     search_steps: Sequence[SearchStep] = (),
 ) -> LinearEstimate:
-    """Compute the variances, the noise and the certificate of a matrix C from the data.
+    """Compute the variances, the noise and the certificate of a matrix C.
 
     Args:
         problem: The question.
@@ -154,17 +154,20 @@ def evaluate(
 
 
 def evaluate_repaired_weights(problem: RegressionProblem, w: FloatArray) -> LinearEstimate:
-    """Evaluate the nearest feasible C to sorted weights W, shape (n, d); its certificate claims no optimality."""
+    """Evaluate the C of sorted weights W, shape (n, d), changed as little as needed to be feasible.
+
+    The certificate claims no optimality.
+    """
     return evaluate(problem, problem.whitened.restore_order(problem.whitened.repair(w)))
 
 
 def compute_sampling_variances(problem: RegressionProblem, estimate: LinearEstimate) -> FloatArray:
-    """Return the variance of each coefficient before noise, sigma^2 sum_i c_ji^2, shape (num_features,)."""
+    """Compute the variance of each coefficient without noise, sigma^2 sum_i c_ji^2, shape (num_features,)."""
     return np.asarray(problem.residual_variance * np.einsum("ji,ji->j", estimate.matrix, estimate.matrix))
 
 
 def compute_variances(problem: RegressionProblem, estimate: LinearEstimate) -> FloatArray:
-    """Return the variance of each released coefficient, sigma^2 sum_i c_ji^2 + 2 b^2, shape (num_features,).
+    """Compute the variance of each released coefficient, sigma^2 sum_i c_ji^2 + 2 b^2, shape (num_features,).
 
     Returns:
         In (label unit / unit of that feature)^2; they add up to `LinearEstimate.variance`.
@@ -173,13 +176,16 @@ def compute_variances(problem: RegressionProblem, estimate: LinearEstimate) -> F
 
 
 def compute_user_weights(problem: RegressionProblem, estimate: LinearEstimate) -> FloatArray:
-    """Compute sum |c_ij| over each user's rows and all coefficients, in the order of `whitened`, shape (num_users,)."""
+    """Compute sum |c_ij| over each user's rows and all coefficients, shape (num_users,).
+
+    Users are in the order of `RegressionProblem.whitened`.
+    """
     whitened = problem.whitened
     return np.asarray(whitened.sum_per_user(np.abs(whitened.sort_rows(estimate.matrix))).sum(axis=1))
 
 
 def convert_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatArray:
-    """Convert the labels to float64; NaN and infinite ones stay.
+    """Convert the labels to a float array, shape (num_rows,); NaN and infinite ones stay.
 
     Raises:
         InvalidInput: Not one number per row.
@@ -194,7 +200,7 @@ def convert_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatAr
 
 
 def check_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatArray:
-    """Convert the labels to float64, all of them finite.
+    """Convert the labels to a float array, shape (num_rows,), and raise InvalidInput unless all are finite.
 
     Raises:
         InvalidInput: Not one finite number per row (the first offender is named).
@@ -208,7 +214,9 @@ def check_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatArra
 def compute_prediction_error(
     problem: RegressionProblem, estimate: LinearEstimate, labels: npt.ArrayLike
 ) -> float:
-    """Compute the mean squared error of the released model's predictions, exactly in expectation over the noise.
+    """Compute the expected mean squared error of the released model's predictions on these rows.
+
+    The expectation is over the noise and exact.
 
     Args:
         problem: The problem.
@@ -228,7 +236,9 @@ def compute_prediction_error(
 
 
 def estimate_residual_variance(features: npt.ArrayLike, labels: npt.ArrayLike) -> float:
-    """Estimate sigma^2 by ordinary least squares, residual sum of squares over n - d. Computed from private labels.
+    """Estimate sigma^2 by ordinary least squares, the residual sum of squares over n - d.
+
+    It is computed from private labels without noise.
 
     Args:
         features: X, shape (num_rows, num_features), of full rank.

@@ -99,7 +99,10 @@ class RegressionParameters(Parameters):
     """The same seed gives the same data."""
 
     def _check_together(self, problems: Problems) -> None:
-        """Record a label range that is empty or too wide; if no field is wrong, also what the generator refuses."""
+        """Add a problem if the label range is empty or too wide.
+
+        If no field is wrong, also add what the generator of the data refuses.
+        """
         if problems.ascending(lower=self.lower, upper=self.upper):
             problems.between(*VALUE_BOUND_RANGE, **{"upper − lower": self.value_bound})
         if not problems.entries:
@@ -108,7 +111,7 @@ class RegressionParameters(Parameters):
 
     @property
     def generator(self) -> RegressionGenerator:
-        """Return the generator of the data."""
+        """Return the settings of the data generator."""
         return build_from(RegressionGenerator, self)
 
     @property
@@ -117,7 +120,7 @@ class RegressionParameters(Parameters):
         return self.upper - self.lower
 
     def clip_labels(self, labelled_rows: LabelledRows) -> FloatArray:
-        """Return the labels clipped to [L, U], as they enter the release."""
+        """Return a table's labels, clipped to [L, U]."""
         return np.clip(labelled_rows.labels, self.lower, self.upper)
 
 
@@ -162,11 +165,11 @@ class RegressionGenerator:
         return self.informative + self.uninformative
 
     def generate(self) -> GeneratedTable:
-        """Generate the table with its true coefficients."""
+        """Generate the table with its true coefficients; the same seed gives the same table."""
         return generate_table(**vars(self))
 
     def build_dataset(self) -> tuple[Dataset, FloatArray]:
-        """Generate the table as a public data set, and return its true coefficients, too."""
+        """Generate the table as a public data set; return (data set, its true coefficients)."""
         table = self.generate()
         feature_names = tuple(f"x{j + 1}" for j in range(self.num_features))
         dataset = Dataset(
@@ -185,7 +188,7 @@ class RegressionGenerator:
 
 
 def round_outwards(least_value: float, largest_value: float) -> tuple[float, float]:
-    """Return an interval around both values, with ends of two significant digits and a positive length."""
+    """Return an interval that holds both values, with ends of at most two significant digits and a length above 0."""
     largest_end = max(abs(least_value), abs(largest_value))
     rounding_unit = 10.0 ** (math.floor(math.log10(largest_end)) - 1) if largest_end > 0.0 else 1.0
     lower = math.floor(least_value / rounding_unit) * rounding_unit
@@ -198,10 +201,10 @@ RowKinds = tuple[FloatArray, IntArray, IntArray]
 
 
 def list_rows_of_example_1(g: int) -> RowKinds:
-    """Return the rows of example 1, of each user one kind, in two directions of g^2 + 1 users each.
+    """Return the rows of example 1: two directions, each with g^2 + 1 users of one kind of row.
 
-    In the first one far point stands against many users with g rows, in the second one user with g rows against many
-    with one.
+    In the first direction one user has a row of length g, and the others g rows of length 1. In the second one user
+    has g rows, and the others one.
     """
     num_light_users = g * g
     features = np.zeros((2 * num_light_users + 2, 2))
@@ -214,21 +217,24 @@ def list_rows_of_example_1(g: int) -> RowKinds:
 
 
 def list_rows_of_example_3(g: int) -> RowKinds:
-    """Return the rows of example 3: user 0 has g in the first direction, each of g others 1 there and g - 1 beside."""
+    """Return the rows of example 3, in two directions.
+
+    User 0 has g rows in the first. Each of g others has 1 row in the first and g - 1 in the second.
+    """
     features = np.concatenate(([[1.0, 0.0]], np.tile([[1.0, 0.0], [0.0, 1.0]], (g, 1))))
     user_codes = np.concatenate(([0], np.repeat(np.arange(1, g + 1), 2)))
     return features, user_codes, np.concatenate(([g], np.tile([1, g - 1], g)))
 
 
 def _build_problem(row_kinds: RowKinds, value_bound: float, residual_variance: float) -> RegressionProblem:
-    """Build the problem of an example at epsilon = 2, with each kind of row repeated as often as it stands for."""
+    """Build the problem of an example at epsilon = 2, each kind of row repeated as often as given."""
     features, user_codes, repetitions = row_kinds
     all_features, row_users = np.repeat(features, repetitions, axis=0), np.repeat(user_codes, repetitions)
     return RegressionProblem(all_features, row_users, 2.0, value_bound, residual_variance)
 
 
 def example_1(g: int) -> RegressionProblem:
-    """Build example 1, labels without noise: the best estimator has variance exactly 1 / (g^2 + 1)^2.
+    """Build the problem of example 1, labels without noise: the least variance is exactly 1 / (g^2 + 1)^2.
 
     In the second direction g^2 + 1 users share a total of 1 at best, so t >= 1 / (g^2 + 1), and that much is
     more than enough in the first. Every cap costs at least 1 / (4 g^3).
@@ -244,7 +250,7 @@ def example_1(g: int) -> RegressionProblem:
 
 
 def example_3(g: int) -> RegressionProblem:
-    """Build features of length 1, where the best estimator has variance at most 6/g, every cap about g/9 or more.
+    """Build the problem of example 3, rows of length 1: the least variance is at most 6/g, any cap's about g/9 or more.
 
     Args:
         g: Whole, 2 to 1,000 (the paper asks for 8 or more).
@@ -273,10 +279,11 @@ class GeneratedTable:
 
 
 def compute_zipf_sizes(num_rows: int, exponent: float, size_law: SizeLaw = SizeLaw.ROUNDED) -> IntArray:
-    """Return the rows per user, ascending, with the number of users having i rows in proportion to 1 / i^exponent.
+    """Compute the rows of each user, ascending, where the number of users with i rows is about 1 / i^exponent.
 
-    Each number of users is rounded, with the largest factor that leaves no more than n rows; the remaining rows are
-    users of one row. With a long tail the number of users with at most i rows is rounded, and the heaviest user is cut.
+    `SizeLaw.ROUNDED` rounds each number of users, with the largest factor that leaves no more than n rows; the
+    remaining rows are users of one row. `SizeLaw.LONG_TAIL` rounds the number of users with at most i rows, and cuts
+    the largest user so that n rows come out.
 
     Args:
         num_rows: n, at least 1.
@@ -316,10 +323,10 @@ def generate_table(
     seed: int = 0,
     size_law: SizeLaw = SizeLaw.ROUNDED,
 ) -> GeneratedTable:
-    """Generate data as the paper does: a linear model, users with a power law of rows, rows dealt at random.
+    """Generate a table as the paper does: a linear model, a power law of rows per user, rows assigned at random.
 
-    The model is that of scikit-learn's ``make_regression`` with no bias: standard normal features,
-    coefficients of the informative ones uniform on [0, 100], normal noise.
+    The model is that of scikit-learn's ``make_regression`` with no bias: standard normal features, coefficients of
+    the informative ones uniform on [0, 100], normal noise.
 
     Args:
         num_rows: n, 1 to 5,000,000.

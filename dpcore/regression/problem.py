@@ -33,7 +33,9 @@ RANK_TOLERANCE = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Whitened:
-    """The problem as the solvers see it. Everything called W here is C^T in this order of rows.
+    """The rows sorted by user and rescaled, as the solvers need them.
+
+    W always stands for C^T with its rows in this order.
 
     Attributes:
         row_order: Positions in the original data of the sorted rows, shape (n,).
@@ -58,37 +60,37 @@ class Whitened:
     condition_number: float
 
     def sum_per_user(self, row_values: FloatArray) -> FloatArray:
-        """Sum over each user's rows, shape (m, ...)."""
+        """Sum sorted row values over the rows of each user, shape (m, ...)."""
         return np.asarray(np.add.reduceat(row_values, self.starts, axis=0))
 
     def find_largest_user_weight(self, w: FloatArray) -> float:
-        """Return the largest weight of a user, max_l sum_{i in S_l, j} |w_ij|."""
+        """Return max_l sum_{i in S_l, j} |w_ij|, the largest sum of a user's absolute weights."""
         # A user's entries lie side by side: one pass, several times faster than row sums first.
         return float(np.add.reduceat(np.abs(w).ravel(), self.starts * w.shape[1]).max())
 
     def evaluate_objective(self, w: FloatArray, trade_off: float) -> float:
-        """Return a sum w^2 + (largest user weight)^2, without a check that W is feasible."""
+        """Return a sum w^2 + (largest user weight)^2; W is not checked to be feasible."""
         return trade_off * float(np.vdot(w, w)) + self.find_largest_user_weight(w) ** 2
 
     def solve_least_squares(self) -> FloatArray:
-        """Return W of ordinary least squares, X (X^T X)^-1 = A E / n."""
+        """Return the W of ordinary least squares on all rows, X (X^T X)^-1 = A E / n, shape (n, d)."""
         return np.asarray(self.row_matrix @ (self.constraint_target / self.row_matrix.shape[0]))
 
     def restore_order(self, w: FloatArray) -> FloatArray:
-        """Return C, shape (d, n), in the original order of rows."""
+        """Return C = W^T with its columns in the original order of rows, shape (d, n)."""
         c = np.empty((w.shape[1], w.shape[0]))
         c[:, self.row_order] = w.T
         return c
 
     def sort_rows(self, c: FloatArray) -> FloatArray:
-        """Return W = C^T in the sorted order of rows."""
+        """Return W = C^T with its rows in the sorted order, shape (n, d)."""
         return np.ascontiguousarray(c[:, self.row_order].T)
 
     def repair(self, w: FloatArray) -> FloatArray:
-        """Return the nearest feasible W, C + (I - C X) (X^T X)^-1 X^T, or a near one that is as sparse.
+        """Return a feasible W close to the given one.
 
-        Where little is missing it is made up on the non-zero entries alone, so that a sparse W stays sparse;
-        otherwise (or where they do not suffice) over all rows.
+        If little is missing, only non-zero entries are changed, so that a sparse W stays sparse. Otherwise, or if
+        these do not suffice, all entries are: this is the nearest feasible W, C + (I - C X) (X^T X)^-1 X^T.
         """
         residual = self.constraint_target - self.row_matrix.T @ w
         column_scales = np.maximum(np.abs(self.constraint_target).max(axis=0), np.finfo(float).tiny)
@@ -103,7 +105,10 @@ class Whitened:
         return w
 
     def _repair_on_support(self, w: FloatArray, residual: FloatArray) -> FloatArray:
-        """Return W with A^T W = E as far as its non-zero entries allow; ``residual``, E - A^T W, is overwritten."""
+        """Return W with its non-zero entries changed so that A^T W = E, as far as they allow.
+
+        ``residual``, E - A^T W, is overwritten.
+        """
         w = w.copy()
         for j in range(w.shape[1]):
             support_rows = np.flatnonzero(w[:, j])
@@ -116,7 +121,10 @@ class Whitened:
 
 
 def whiten(features: FloatArray, user_codes: IntArray) -> Whitened:
-    """Sort rows by user and factor X = A R by QR with columns first scaled to equal length."""
+    """Sort rows by user, scale columns to equal length and factor X = A R by QR.
+
+    If columns are dependent, `constraint_target` is NaN.
+    """
     n, d = features.shape
     _, row_users = np.unique(user_codes, return_inverse=True)
     row_order = np.argsort(row_users, kind="stable")
@@ -143,7 +151,7 @@ def whiten(features: FloatArray, user_codes: IntArray) -> Whitened:
 
 
 def _compute_root_mean_squares(features: FloatArray) -> FloatArray:
-    """Return the root of the mean square of each column, without overflow; 1 for a column of zeros."""
+    """Return the root mean square of each column, shape (d,), without overflow; 1 for a column of zeros."""
     largest_values = np.abs(features).max(axis=0)
     largest_values = np.where(largest_values > 0.0, largest_values, 1.0)
     mean_squares = np.mean((features / largest_values) ** 2, axis=0)
@@ -151,7 +159,10 @@ def _compute_root_mean_squares(features: FloatArray) -> FloatArray:
 
 
 def find_dependent_columns(features: FloatArray) -> list[int]:
-    """Return the positions of columns that the others span, by QR with pivoting on columns scaled to equal length."""
+    """Return the ascending positions of columns that are linear combinations of the others; at least one.
+
+    Found by QR with pivoting on columns scaled to equal length.
+    """
     from scipy.linalg import qr
 
     scaled_features = features / _compute_root_mean_squares(features)
@@ -219,7 +230,7 @@ class RegressionProblem(ByDigest):
                 )
 
     def _check_settings(self, problems: Problems) -> None:
-        """Collect what is wrong with epsilon, value_bound and residual_variance."""
+        """Add a problem if epsilon, value_bound or residual_variance is out of range."""
         problems.positive(epsilon=self.epsilon, value_bound=self.value_bound)
         problems.non_negative(residual_variance=self.residual_variance)
         if problems.entries:
@@ -233,7 +244,7 @@ class RegressionProblem(ByDigest):
     def with_settings(
         self, epsilon: float, value_bound: float, residual_variance: float
     ) -> RegressionProblem:
-        """Return another problem on the same features and owners, which are neither checked nor sorted again.
+        """Return a problem with other settings and the same rows, which are neither checked nor sorted again.
 
         Args:
             epsilon: As in `RegressionProblem`.
@@ -278,17 +289,17 @@ class RegressionProblem(ByDigest):
 
     @property
     def total_mean_square(self) -> float:
-        """Return tr(X^T X) / n, which noise of variance 1 on each coefficient adds to the prediction error."""
+        """Return tr(X^T X) / n: by this, noise of variance 1 on each coefficient raises the prediction error."""
         return float(np.sum(self.whitened.feature_scales**2))
 
     @cached_property
     def whitened(self) -> Whitened:
-        """Return the rows sorted by user and the constraint C X = I in well-conditioned coordinates."""
+        """Return the rows sorted by user and rescaled, computed once."""
         return whiten(self.features, self.user_codes)
 
     @cached_property
     def histogram(self) -> ContributionHistogram:
-        """Return the rows per user."""
+        """Return the number of users by number of rows."""
         return ContributionHistogram.from_counts(self.whitened.sizes)
 
     @cached_property
@@ -304,7 +315,7 @@ class RegressionProblem(ByDigest):
 
 
 def build_dataset(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
-    """Build the dataset of a table whose features and users are public.
+    """Build the data set of a table whose features and users are public, and check that features are independent.
 
     Raises:
         InvalidInput: As of `dpcore.data.design_matrix.build_dataset`, and if features are linearly dependent, by name.
@@ -322,9 +333,10 @@ read_labelled_table = build_dataset
 
 
 def build_unit_problem(dataset: Dataset) -> RegressionProblem:
-    """Build the problem of a data set with the facet `table`, where ε, B and σ² are 1; its features are checked.
+    """Build the problem of a data set's table, with ε, B and σ² of 1; its features are checked.
 
-    `RegressionProblem.with_settings` puts other settings in place, without a second check.
+    `RegressionProblem.with_settings` puts other settings in place, without a second check. The data set must have the
+    facet `table`.
 
     Raises:
         InvalidInput: Features are linearly dependent, by name, or not fewer than the rows.

@@ -88,24 +88,27 @@ class CapCurve:
         return np.asarray((self.num_rank_deficient_draws == 0) & (self.num_full_rank_draws > 0))
 
     def get_errors(self, target: ErrorTarget) -> FloatArray:
-        """Return the mean total variance of the coefficients, or the mean squared error of the prediction."""
+        """Return the errors at each cap, shape (k,).
+
+        For coefficients these are mean total variances, for predictions mean squared errors.
+        """
         return self.variances if target is ErrorTarget.COEFFICIENTS else self.prediction_errors
 
     def list_costs(self, cap_index: int) -> list[float]:
-        """Return total variance, privacy variance and prediction error of the cap at a position."""
+        """Return [total variance, privacy variance, prediction error] of the cap at this index."""
         return [float(c[cap_index]) for c in (self.variances, self.privacy_variances, self.prediction_errors)]
 
     def find_best(self, target: ErrorTarget) -> int:
-        """Return the position of the cap of least error, of those that never lost rank.
+        """Return the index of the cap of least error, of those whose draws all have full rank.
 
-        For predictions it is the paper's choice, which looks at labels.
+        For predictions it is the paper's choice, which depends on labels.
         """
         errors = self.get_errors(target)
         return int(np.argmin(np.where(self.valid_mask & ~np.isnan(errors), errors, np.inf)))
 
     @property
     def best_index(self) -> int:
-        """Return the position of the cap of least mean variance."""
+        """Return the index of the cap of least mean variance."""
         return self.find_best(ErrorTarget.COEFFICIENTS)
 
     @property
@@ -124,12 +127,12 @@ def solve_least_squares(row_matrix: FloatArray, constraint_target: FloatArray) -
 
 
 def draw_ranks(whitened: Whitened, seed: int) -> IntArray:
-    """Return 0, 1, 2 ... for each user's rows in a random order, shape (n,)."""
+    """Return for each sorted row its rank, from 0 on, in a random order of its user's rows, shape (n,)."""
     return rank_within_users(whitened.row_users, np.random.default_rng(seed).random(whitened.row_users.size))
 
 
 def draw_estimate(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> LinearEstimate:
-    """Draw the rows that sample limiting keeps, once, and return the estimator on them.
+    """Draw once the rows that sample limiting keeps, and evaluate ordinary least squares on them.
 
     Args:
         problem: The question.
@@ -153,7 +156,10 @@ def draw_estimate(problem: RegressionProblem, max_contributions: int, seed: int 
 
 
 def _list_caps(problem: RegressionProblem, caps: Sequence[int]) -> IntArray:
-    """Return the caps to try, ascending: those given, or up to 25, and the largest user's size."""
+    """Return the caps to try, ascending: the given ones and the largest user's size.
+
+    Without given ones, up to 25 from 1 to that size.
+    """
     largest_size = problem.histogram.max_size
     if not caps:
         return np.unique(np.round(log_spaced(1.0, float(largest_size), 25)).astype(np.int64))
@@ -169,7 +175,9 @@ def try_caps(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> CapDraws:
-    """Draw the rows that each cap keeps and fit them; the result serves every sigma^2, B and epsilon.
+    """For each cap, draw the rows that are kept and fit them, several times.
+
+    The result serves any sigma^2, B and epsilon.
 
     Args:
         problem: Its features and owners are used, nothing else.
@@ -199,10 +207,10 @@ def try_caps(
 
 
 def average_draws(problem: RegressionProblem, cap_draws: CapDraws) -> CapCurve:
-    """Average the variances and errors of each cap over draws, for a problem on the same features and owners.
+    """Average the variances and errors of each cap over draws, at the problem's sigma^2, B and epsilon.
 
-    Prediction errors are right for another epsilon or sigma^2, and for another B where no label is clipped
-    otherwise than in the study.
+    The problem must have the features and owners of the draws. Prediction errors are right for another epsilon or
+    sigma^2, and for another B if this clips no label differently.
     """
     sampling_variances = problem.residual_variance * cap_draws.squared_weight_sums
     privacy_variances = problem.unit_noise * cap_draws.squared_largest_user_weights
@@ -221,7 +229,10 @@ def average_draws(problem: RegressionProblem, cap_draws: CapDraws) -> CapCurve:
 def _compute_costs(
     problem: RegressionProblem, kept_rows: IntArray, sorted_labels: FloatArray | None
 ) -> tuple[float, float, float]:
-    """Return sum c^2, (largest user weight)^2 and (1/n) |y - X C y|^2 of a draw; NaN where rank is lost."""
+    """Fit the kept rows; return (sum c^2, (largest user weight)^2, (1/n) |y - X C y|^2).
+
+    All are NaN if the rows are linearly dependent, the last one also without labels.
+    """
     whitened = problem.whitened
     kept_weights = solve_least_squares(whitened.row_matrix[kept_rows], whitened.constraint_target)
     if kept_weights is None:
@@ -237,12 +248,12 @@ def _compute_costs(
 
 
 def estimate_on_all_rows(problem: RegressionProblem) -> LinearEstimate:
-    """Return ordinary least squares on all rows, with noise for the user who moves it most."""
+    """Evaluate ordinary least squares on all rows, without a cap."""
     return evaluate_repaired_weights(problem, problem.whitened.solve_least_squares())
 
 
 def estimate_on_averages(problem: RegressionProblem) -> LinearEstimate:
-    """Fit ordinary least squares to one averaged row per user, all users weighing the same.
+    """Evaluate ordinary least squares on one averaged row per user, all users with the same weight.
 
     Averages of features and labels obey the same model, so the estimator is unbiased.
 

@@ -28,7 +28,7 @@ TOLERANCE = 1e-6
 
 
 def describe_stop(sweep: Mapping[str, FloatArray]) -> str:
-    """Write how many of all points `sweep_epsilon` solved if it was stopped; empty if it is complete."""
+    """Write how many of the points `sweep_epsilon` computed before it was stopped; "" if all."""
     num_points = sweep["epsilon"].size
     return "" if num_points == len(EPSILONS) else f"Stopped after {num_points} of {len(EPSILONS)} points."
 
@@ -42,7 +42,7 @@ def sweep_epsilon(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> dict[str, FloatArray]:
-    """Solve the same problem at several epsilons by all three methods.
+    """Compute the errors of best weights, best cap and no cap at several epsilons.
 
     Args:
         problem: The problem; its epsilon is not used.
@@ -106,7 +106,7 @@ METHOD_LINES = (
     ("best_bound", "Best bound", Style.CAP, "triangle-up"),
     ("weights", "Best weights", Style.SMOOTH, "circle"),
 )
-COLUMN_PREFIXES = {"no_bound": "no_cap", "best_bound": "best_cap", "weights": "ours"}
+PREFIX_BY_METHOD = {"no_bound": "no_cap", "best_bound": "best_cap", "weights": "ours"}
 """First words of a sweep's columns, by the keys of `METHOD_LINES`."""
 DATA_NOTE = (
     "Generated as in the paper: 10 features, 5 of them with a coefficient, label noise 20, rows per user by Zipf's "
@@ -125,7 +125,7 @@ OPEN_NOTE = (
 
 @functools.lru_cache(maxsize=64)
 def compute_errors(num_rows: float, exponent: float, epsilon: float, seed: int) -> dict[str, float]:
-    """Return the expected squared error of the prediction by each method on generated data, label unit squared.
+    """Compute the expected squared error of predictions on generated data, by method, label unit squared.
 
     σ² is the generator's own and B the range of the generated labels.
 
@@ -139,11 +139,11 @@ def compute_errors(num_rows: float, exponent: float, epsilon: float, seed: int) 
 
 
 def compute_errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
-    """Return the expected squared error of the prediction by each method on these rows, label unit squared.
+    """Compute the expected squared error of predictions on these rows, by method, label unit squared.
 
-    A column of ones is added, and labels are counted from the least one. B is then the largest, and σ² that of ordinary
-    least squares: both are read off data that are public. The paper does not say so; other readings do not give its
-    numbers.
+    A column of ones is added, and labels are counted from the least one. B is then the largest, and σ² that of
+    ordinary least squares: both are read off data that are public. The paper does not say so; other readings do not
+    give its numbers.
 
     Raises:
         InvalidInput: Features are linearly dependent.
@@ -157,14 +157,14 @@ def compute_errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, fl
 
 
 def _compare_predictions(problem: RegressionProblem, labels: FloatArray) -> dict[str, float]:
-    """Return the expected squared error of the prediction at the problem's epsilon, by the keys of `METHOD_LINES`."""
+    """Compute the expected squared error of predictions at the problem's epsilon, by the keys of `METHOD_LINES`."""
     cap_draws = sample_limiting.try_caps(problem, labels, DRAWS)
     sweep = sweep_epsilon(problem, cap_draws, labels, (problem.epsilon,))
-    return {key: float(sweep[f"{prefix}_predictions"][0]) for key, prefix in COLUMN_PREFIXES.items()}
+    return {key: float(sweep[f"{prefix}_predictions"][0]) for key, prefix in PREFIX_BY_METHOD.items()}
 
 
 def _compute_at_epsilons(num_rows: float, seed: int) -> dict[str, float]:
-    """Return the errors of `compute_errors` at all `PAPER_EPSILONS`, by method and epsilon: ``weights_1``."""
+    """Compute the errors of `compute_errors` at all `PAPER_EPSILONS`; keys are method and epsilon, as ``weights_1``."""
     return {
         f"{method_key}_{epsilon:g}": error
         for epsilon in PAPER_EPSILONS
@@ -183,7 +183,7 @@ DASHES = dict(zip(PAPER_EPSILONS, ("solid", "dash", "dashdot"), strict=True))
 
 ALWAYS_LESS = "Our method always has lower error, and the best threshold less than all rows"
 ORDER = is_ordered("weights", "best_bound", "no_bound")
-AT_EPSILONS = [[f"{key}_{epsilon:g}" for epsilon in PAPER_EPSILONS] for key in COLUMN_PREFIXES]
+AT_EPSILONS = [[f"{key}_{epsilon:g}" for epsilon in PAPER_EPSILONS] for key in PREFIX_BY_METHOD]
 
 build_figure = functools.partial(
     PaperFigure,
@@ -210,7 +210,7 @@ FIGURES = (
             Claim(
                 "The larger the number of samples, the lower the loss of all methods",
                 "section 6",
-                is_falling(*COLUMN_PREFIXES),
+                is_falling(*PREFIX_BY_METHOD),
             ),
             Claim(ALWAYS_LESS, "section 6", ORDER),
             Claim(

@@ -56,7 +56,9 @@ def solve_restricted(
     expected_largest_weight: float,
     should_stop: ShouldStop = never,
 ) -> RestrictedSolution | str:
-    """Minimise a sum v^2 + t^2 over v >= 0 with w = sign v on the given entries, 0 elsewhere; if in vain, say why.
+    """Minimise a sum w^2 + t^2, t the largest user weight, over W that is 0 outside the given signed entries.
+
+    Every given entry must have its sign or be 0: w = sign v with v >= 0.
 
     Args:
         whitened: The data.
@@ -158,16 +160,16 @@ class _Search:
 
     @property
     def relative_gap(self) -> float:
-        """Return how far the best objective is above the best lower bound, over the objective."""
+        """Return (best objective − best lower bound) / best objective."""
         return (self.best_objective - self.best_lower_bound) / self.best_objective
 
     @property
     def is_proved(self) -> bool:
-        """Return True if the gap is within the tolerance."""
+        """Return True if the relative gap is within the tolerance."""
         return self.relative_gap <= self.tolerance
 
     def try_primal(self, w: FloatArray) -> None:
-        """Repair a candidate W and keep it if its objective is the least so far."""
+        """Make a candidate W feasible and keep it if its objective is the least so far."""
         # Repaired before it is valued: a W that misses A^T W = E has a value that no feasible one need reach.
         w = self.whitened.repair(w)
         objective = self.whitened.evaluate_objective(w, self.trade_off)
@@ -175,7 +177,7 @@ class _Search:
             self.best_w, self.best_objective = w, objective
 
     def try_dual(self, m: FloatArray, priced_entries: PricedEntries | None = None) -> PricedEntries:
-        """Keep M if its lower bound is the highest so far; return its prices, computed here if they are not given."""
+        """Keep M if its lower bound is the highest so far; return its prices, which are computed if not given."""
         if priced_entries is None:
             priced_entries = price_entries(self.whitened, self.trade_off, m)
         if priced_entries.lower_bound > self.best_lower_bound:
@@ -183,7 +185,11 @@ class _Search:
         return priced_entries
 
     def record(self, num_entries: int) -> None:
-        """Add a step with the best variance and bound so far, report progress, and give out the first answer once."""
+        """Add a search step with the best variance and bound so far, and report progress.
+
+        Once, when the gap is first within `FIRST_GAP` but not yet closed, also give the estimate so far to
+        ``on_first``.
+        """
         unit_noise, seconds = self.problem.unit_noise, time.perf_counter() - self.start_time
         variance, lower_bound = unit_noise * self.best_objective, unit_noise * self.best_lower_bound
         self.search_steps.append(SearchStep(seconds, variance, lower_bound, num_entries))
@@ -193,7 +199,7 @@ class _Search:
             on_first(self.build_estimate("The search goes on: the best so far."))
 
     def build_estimate(self, stop_reason: str) -> LinearEstimate:
-        """Return the best C so far, with what is proved of it."""
+        """Evaluate the best C so far, with the lower bound of the best multipliers."""
         c = self.whitened.restore_order(self.best_w)
         return evaluate(self.problem, c, self.best_dual, stop_reason, self.search_steps)
 
@@ -234,7 +240,10 @@ def solve(
 
 
 def _ascend_smoothed_duals(search: _Search) -> IntArray:
-    """Ascend the dual, smoothed less and less; return codes of the signed entries that the last points use."""
+    """Ascend the dual of ever less smoothed problems, and keep what improves on the search's best.
+
+    Return the codes of the signed entries that the last three points use; none if the search ended at once.
+    """
     whitened, a = search.whitened, search.trade_off
     m = search.best_dual
     code_arrays: list[IntArray] = []
@@ -245,7 +254,10 @@ def _ascend_smoothed_duals(search: _Search) -> IntArray:
         num_steps = BRIEF_STEPS if is_brief else MAX_NEWTON_STEPS
 
         def may_end(dual_point: dual.DualPoint, is_true_dual: bool = is_exact) -> bool:
-            """Return True if the ascent may end here; on the true dual, also try the point and record it."""
+            """Return True if the ascent may end at this point.
+
+            On the true dual, first keep the point and its W if they are the best, and record a step.
+            """
             if not is_true_dual:
                 # A smoothed dual only says where to go on from: few digits of its optimum do.
                 return dual_point.relative_gradient_size < 1e-4 or search.should_stop()
@@ -272,7 +284,10 @@ def _ascend_smoothed_duals(search: _Search) -> IntArray:
 
 
 def _list_smoothings(trade_off: float, num_users: int) -> list[float]:
-    """Return the degrees of smoothing to go through, ending at the true trade-off where Newton can work with it."""
+    """Return the trade-offs to go through, descending.
+
+    The last one is the true trade-off, unless it is so small that Newton steps fail on it.
+    """
     smoothed_trade_offs = [a / num_users for a in SMOOTHING if a / num_users > trade_off]
     if not smoothed_trade_offs or trade_off > smoothed_trade_offs[-1] / 10.0:
         smoothed_trade_offs.append(trade_off)
@@ -280,7 +295,7 @@ def _list_smoothings(trade_off: float, num_users: int) -> list[float]:
 
 
 def _find_feasible_basis(search: _Search) -> IntArray:
-    """Return the codes of the signed entries of d independent rows that alone satisfy A^T W = E."""
+    """Find d independent rows and the W on them with A^T W = E; return the codes of its signed entries."""
     from scipy.linalg import qr
 
     _, pivots = qr(search.whitened.row_matrix.T, mode="r", pivoting=True)
@@ -292,7 +307,10 @@ def _find_feasible_basis(search: _Search) -> IntArray:
 
 
 def _grow_working_set(search: _Search, entry_codes: IntArray) -> str:
-    """Solve on the working set, price everything, let in what pays, until the gap closes; return the stop reason."""
+    """Solve on a working set of entries and add those that could lower the objective, until the gap closes.
+
+    The search keeps the best W and multipliers. Return the reason why it ended, as a sentence.
+    """
     whitened, a = search.whitened, search.trade_off
     # Without d independent rows the restricted problem could have no feasible point at all.
     entry_codes = np.union1d(entry_codes, _find_feasible_basis(search))
@@ -326,7 +344,7 @@ def _grow_working_set(search: _Search, entry_codes: IntArray) -> str:
 
 
 def _find_entering(search: _Search, prices: FloatArray, user_multipliers: FloatArray) -> IntArray:
-    """Return the positions of entries priced above their user's multiplier, of each user the `MAX_ENTERING` highest."""
+    """Return the positions of entries priced above their user's multiplier, at most `MAX_ENTERING` of each user."""
     whitened = search.whitened
     d = whitened.row_matrix.shape[1]
     absolute_prices = np.abs(prices)
@@ -336,7 +354,7 @@ def _find_entering(search: _Search, prices: FloatArray, user_multipliers: FloatA
 
 
 def _encode_entries(positions: IntArray, signs: FloatArray) -> IntArray:
-    """Encode signed entries as distinct ascending whole numbers: twice the position, plus 1 if the sign is above 0."""
+    """Return ascending distinct codes of signed entries: twice the position, plus 1 if the sign is above 0."""
     return np.unique(2 * positions + (signs > 0.0))
 
 
@@ -347,7 +365,7 @@ MAX_CVXPY_ENTRIES = 60_000
 def solve_with_cvxpy(
     problem: RegressionProblem, solver: str = "CLARABEL", **solver_options: object
 ) -> LinearEstimate:
-    """Return the linear unbiased estimator of least total variance, by a general solver; least squares if it fails.
+    """Find the linear unbiased estimator of least total variance by a general solver.
 
     Args:
         problem: The question.
@@ -391,7 +409,7 @@ def solve_with_cvxpy(
 
 
 def compare_solvers(problem: RegressionProblem, should_stop: ShouldStop = never) -> tuple[Solved, ...]:
-    """Solve with our search and with CVXPY and Clarabel, both timed; ours alone where it is stopped before."""
+    """Solve with our search and with CVXPY and Clarabel, both timed; ours alone if it is stopped before."""
     import_extra("cvxpy")  # Before its clock starts.
     _ = problem.whitened
 

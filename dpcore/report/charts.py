@@ -40,7 +40,7 @@ MAIN_HEIGHT = 440
 
 # Colours by meaning, after Okabe and Ito; each has at least 3:1 against both the light and the dark page.
 # Dash patterns repeat the meaning for those who do not see the colours.
-LINE_STYLES: Mapping[Style, Mapping[str, Any]] = {
+LINE_BY_STYLE: Mapping[Style, Mapping[str, Any]] = {
     Style.CAP: {"color": "#2C7FB8", "dash": "solid", "width": 2.5},
     Style.SMOOTH: {"color": "#D55E00", "dash": "solid", "width": 2.5},
     Style.SAMPLING: {"color": "#009E73", "dash": "dot", "width": 1.5},
@@ -56,7 +56,7 @@ NEUTRAL_COLOR = "#7F7F7F"
 
 pio.templates[TEMPLATE] = go.layout.Template(
     layout={
-        "colorway": [LINE_STYLES[style]["color"] for style in COLOR_ORDER],
+        "colorway": [LINE_BY_STYLE[style]["color"] for style in COLOR_ORDER],
         "margin": {"l": 10, "r": 10, "t": 30, "b": 10},
         # Below the axis: above the plot it would lie under the buttons that appear on hover.
         "legend": {"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0, "title": ""},

@@ -32,13 +32,13 @@ from dpcore.answer.plot import (
 )
 from dpcore.common.privacy import Disclosure
 from dpcore.report import charts, labels
-from dpcore.report.charts import LINE_STYLES as LINE_STYLES
+from dpcore.report.charts import LINE_BY_STYLE as LINE_BY_STYLE
 
 HEIGHT = 380
 """Height in pixels of a figure that is not the main one."""
 HANDLE_HEIGHT = 400
 """Height in pixels of a main figure with a handle: it is seen whole with what stands below it while it moves."""
-TYPED_ARRAY_NAMES = {np.dtype(name): name for name in ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")}
+NAME_BY_DTYPE = {np.dtype(name): name for name in ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")}
 """Each NumPy type with its name in Plotly's script."""
 CELL_TICKS = (1.0, 1.5, 2.0, 3.0, 4.0)
 """Multiples of the smallest value of `Cells`; the last one and all above it have the darkest colour."""
@@ -101,14 +101,14 @@ def _draw_items(plot: Plot, height_share: float = 1.0) -> charts.Sketch:
             case Hatching():
                 charts.add_hatching(fig, item)
             case Border():
-                line_style = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 2.5}
+                line_style = {"color": LINE_BY_STYLE[item.style]["color"], "dash": item.dash, "width": 2.5}
                 charts.add_border(fig, item, line_style)
             case Mark():
                 fig.data.append(_build_mark(plot, item))
             case Band():
                 charts.add_band(fig, item.low, item.high, item.name)
             case Level(is_vertical=True):
-                line_style = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 1.5}
+                line_style = {"color": LINE_BY_STYLE[item.style]["color"], "dash": item.dash, "width": 1.5}
                 hover_text = f"{item.name}<br>{plot.x.label}: %{{x:{plot.x.number_format}}}"
                 trace = build_trace(item.name, [item.value] * 2, plot.y.limits, hover_text)
                 fig.data.append({**trace, "line": line_style, "opacity": 1.0, "mode": "lines"})
@@ -179,10 +179,10 @@ def _to_json_value(value: Any) -> Any:
         return value
     if value.dtype.kind in "iu" and value.size:
         value = value.astype(np.result_type(np.min_scalar_type(value.min()), np.min_scalar_type(value.max())))
-    if value.dtype not in TYPED_ARRAY_NAMES or not value.size:
+    if value.dtype not in NAME_BY_DTYPE or not value.size:
         return _to_json_value(value.tolist())
     base64_text = base64.b64encode(value.tobytes()).decode("ascii")
-    typed_array = {"dtype": TYPED_ARRAY_NAMES[value.dtype], "bdata": base64_text}
+    typed_array = {"dtype": NAME_BY_DTYPE[value.dtype], "bdata": base64_text}
     return typed_array | ({"shape": ", ".join(map(str, value.shape))} if value.ndim > 1 else {})
 
 
@@ -252,9 +252,9 @@ def build_trace(name: str, x: npt.ArrayLike, y: npt.ArrayLike, hover: str, **opt
 
 def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
     """Build the trace of a curve: its line, hover text, legend and error bars."""
-    line_style = dict(LINE_STYLES[curve.style])
+    line_style = dict(LINE_BY_STYLE[curve.style])
     if curve.color_style is not None:
-        line_style["color"] = LINE_STYLES[curve.color_style]["color"]
+        line_style["color"] = LINE_BY_STYLE[curve.color_style]["color"]
     if curve.dash:
         line_style["dash"] = curve.dash
     if curve.width is not None:
@@ -283,7 +283,7 @@ def _add_shading(fig: charts.Sketch, curve: Curve) -> None:
     value_rows = (curve.x, curve.y, curve.low_ends, curve.high_ends)
     x_values, y_values, *both_ends = (np.asarray(row_values, dtype=np.float64) for row_values in value_rows)
     low_ends, high_ends = (np.where(np.isnan(end_values), y_values, end_values) for end_values in both_ends)
-    fill_color = _make_transparent(LINE_STYLES[curve.color_style or curve.style]["color"], 0.16)
+    fill_color = _make_transparent(LINE_BY_STYLE[curve.color_style or curve.style]["color"], 0.16)
     charts.add_area(fig, x_values, low_ends, high_ends, fill_color, showlegend=False, legendgroup=curve.name)
 
 
@@ -299,7 +299,7 @@ def _build_error_bars(series: Series, centers: npt.NDArray[Any], axis_letter: st
         return {}
     low_ends, high_ends = (np.asarray(ends, dtype=np.float64) for ends in (series.low_ends, series.high_ends))
     # Each has its own colour: Streamlit's theme draws all others in one.
-    color = charts.NEUTRAL_COLOR if isinstance(series, Bars) else LINE_STYLES[series.style]["color"]
+    color = charts.NEUTRAL_COLOR if isinstance(series, Bars) else LINE_BY_STYLE[series.style]["color"]
     options = {"type": "data", "symmetric": False, "thickness": 1.2, "width": 4, "color": color}
     end_options = {"array": high_ends - centers, "arrayminus": centers - low_ends}
     return {f"error_{axis_letter}": {**options, **end_options}}
@@ -324,7 +324,7 @@ def _build_bars(plot: Plot, bars: Bars) -> dict[str, Any]:
         base=bars.base_value,
         name=bars.name,
         customdata=np.column_stack([bar_ends, *(np.asarray(values) for _, values in bars.hover_numbers)]),
-        marker={"color": LINE_STYLES[bars.style]["color"], "opacity": bars.opacity},
+        marker={"color": LINE_BY_STYLE[bars.style]["color"], "opacity": bars.opacity},
         showlegend=not bars.is_unnamed,
         hovertemplate=f"{hover_text}<extra></extra>",
     )
@@ -342,7 +342,7 @@ def _add_regions(fig: charts.Sketch, plot: Plot, regions: Regions) -> None:
     """Draw regions with their names, colours and text at the pointer."""
     hover_label, _ = regions.hover_number
     hover_text = f"{write_hover(plot, '').removeprefix('<br>')}<br>{hover_label}: %{{customdata:.3~g}}"
-    region_styles = [(name, LINE_STYLES[style]["color"]) for name, style in regions.region_styles]
+    region_styles = [(name, LINE_BY_STYLE[style]["color"]) for name, style in regions.region_styles]
     hatching_arrays = [item.values for item in plot.items if isinstance(item, Hatching)]
     charts.add_regions(fig, regions, region_styles, hover_text, hatching_arrays)
 
@@ -369,7 +369,7 @@ def _build_cells(plot: Plot, cells: Cells) -> list[dict[str, Any]]:
     )
     traces = [heatmap.to_plotly_json()]
     if cells.named_contour_multiple is not None:
-        line_style = {"color": LINE_STYLES[Style.SMOOTH]["color"], "width": 2, "dash": "dash"}
+        line_style = {"color": LINE_BY_STYLE[Style.SMOOTH]["color"], "width": 2, "dash": "dash"}
         contour_options = charts.build_contour_options(*cells.named_contour_multiple, line_style)
         traces.append({"x": x, "y": y, "z": ratios, **contour_options})
     return traces
@@ -379,7 +379,7 @@ def _build_points(plot: Plot, points: Points) -> dict[str, Any]:
     """Build the trace of points, with error bars if they have them."""
     y_values = _read_heights(plot, points)
     options: dict[str, Any] = {"showlegend": False} if points.is_unnamed else {}
-    marker: dict[str, Any] = {"color": LINE_STYLES[points.style]["color"], "size": points.size}
+    marker: dict[str, Any] = {"color": LINE_BY_STYLE[points.style]["color"], "size": points.size}
     if points.symbol:
         marker["symbol"] = points.symbol
     if points.opacity < 1.0:
@@ -390,7 +390,7 @@ def _build_points(plot: Plot, points: Points) -> dict[str, Any]:
 
 def _build_mark(plot: Plot, mark: Mark) -> dict[str, Any]:
     """Build the trace of one marked point."""
-    outline, color = {"color": "white", "width": 1.5}, LINE_STYLES[mark.style]["color"]
+    outline, color = {"color": "white", "width": 1.5}, LINE_BY_STYLE[mark.style]["color"]
     marker = {"color": color, "size": 13, "symbol": mark.symbol, "line": outline}
     options = {"mode": "markers", "marker": marker, **({"showlegend": False} if mark.is_unnamed else {})}
     hover_text = write_hover(plot, mark.name) + (f"<br>{mark.hover_text}" if mark.hover_text else "")

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore import total
 from dpcore.answer.against import BoundComparison
-from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, Answer, Number, RelativeError, build_error_parts
+from dpcore.answer.answer import BIAS, NOISE, STYLE_BY_PART, Answer, Number, RelativeError, build_error_parts
 from dpcore.answer.axes import CURVE_POINTS, sample_users
 from dpcore.answer.handle import Dots, Handle, Spread, draw_unit_noise
 from dpcore.answer.plot import Axis, Curve, Item, Mark, Plot, Style
@@ -128,10 +128,10 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, provenance: Provenance)
     bounds, bias_shares, noise_shares, error_shares = columns.values()
     items: list[Item] = [
         Curve("Expected error", bounds, error_shares, Style.TOTAL),
-        Curve(NOISE, bounds, noise_shares, PART_STYLES[NOISE]),
+        Curve(NOISE, bounds, noise_shares, STYLE_BY_PART[NOISE]),
     ]
     if np.any(is_cut := bias_shares > 0.0):  # A log axis has no place for 0.
-        items.append(Curve(BIAS, bounds[is_cut], bias_shares[is_cut], PART_STYLES[BIAS]))
+        items.append(Curve(BIAS, bounds[is_cut], bias_shares[is_cut], STYLE_BY_PART[BIAS]))
     if best_choice.max_total > 0:
         best_error = float(best_choice.errors.absolute_errors) / num_rows
         items.append(Mark("Sweet spot", best_choice.max_total, best_error, Style.TOTAL))

@@ -23,14 +23,14 @@ class UserPreset(Option):
     TWO_GROUPS = "two groups", "Two groups"
 
 
-SENTENCES: Mapping[UserPreset, str] = {
+TEXT_BY_PRESET: Mapping[UserPreset, str] = {
     UserPreset.EQUAL_SIZES: "All 2,000 users have 20 rows. A bound above 20 buys noise for rows that nobody has.",
     UserPreset.ONE_HEAVY: "2,000 users have 20 rows each, and one has 20,000, whose rows cost 1,000 times the noise.",
     UserPreset.POWER_LAW: "If rows double, a third as many users have them. A smaller ε lowers the best bound.",
     UserPreset.TWO_GROUPS: "3,000 users have 5 rows, 100 have 300. At ε = 0.003 the best bound cuts most of the 300.",
 }
 """What each kind of users teaches."""
-_SIZES_AND_USERS: Mapping[UserPreset, list[tuple[int, int]]] = {
+_SIZES_BY_PRESET: Mapping[UserPreset, list[tuple[int, int]]] = {
     UserPreset.EQUAL_SIZES: [(20, 2_000)],
     UserPreset.ONE_HEAVY: [(20, 2_000), (20_000, 1)],
     # P(size >= s) falls like s^-1.58.
@@ -52,9 +52,9 @@ def make_dataset(preset: UserPreset) -> Dataset:
     Raises:
         KeyError: The data in use were asked for, which are not invented.
     """
-    sizes, num_users = np.array(_SIZES_AND_USERS[preset]).T
+    sizes, num_users = np.array(_SIZES_BY_PRESET[preset]).T
     histogram = ContributionHistogram(sizes=sizes, users=num_users)
-    return Dataset(f"Invented users: {preset.value}", SENTENCES[preset], Disclosure.PUBLIC, histogram)
+    return Dataset(f"Invented users: {preset.value}", TEXT_BY_PRESET[preset], Disclosure.PUBLIC, histogram)
 
 
 def choose_dataset(dataset: Dataset, preset: UserPreset) -> Dataset:

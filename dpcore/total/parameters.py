@@ -65,7 +65,7 @@ class Summed(Option):
     VALUES = "values", "Values"
 
 
-MEASURE_NAMES = {Measure.ABSOLUTE: "Expected", Measure.RMSE: "RMSE", Measure.BOUND: "Bound"}
+LABEL_BY_MEASURE = {Measure.ABSOLUTE: "Expected", Measure.RMSE: "RMSE", Measure.BOUND: "Bound"}
 
 
 def _declare_range_end(label: str) -> Any:
@@ -86,7 +86,7 @@ class TotalParameters(Parameters):
     delta: float | None = gaussian_delta(DELTA_RANGE, "mechanism", place=LINE)
     """Probability that ε does not hold. Choose it well below 1 / (number of users)."""
     objective: Measure = public.choice(
-        Measure.ABSOLUTE, "Error to minimise", MEASURE_NAMES, former_name="measure"
+        Measure.ABSOLUTE, "Error to minimise", LABEL_BY_MEASURE, former_name="measure"
     )
     """Expected: mean of |release − truth|. RMSE: root mean squared error. Bound: the paper's bias plus mean noise."""
     program: Program = program_choice(width=200, place=LINE)

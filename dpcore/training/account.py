@@ -32,7 +32,7 @@ from dpcore.training.rows import ClassifierRows
 class Method(Option):
     """The rule that keeps a user within the bound h, and the mechanism that trains with it."""
 
-    FOLLOWED = "followed clipped sum", "Clipped sum, bound follows"
+    FOLLOWED = "followed clipped sum", "Clipped sum, adaptive bound"
     SMOOTH = "smooth weights", "Smooth weights"
     CAP = "cap", "Cap, random rows"
     CLIPPED_SUM = "clipped sum", "Clipped sum"
@@ -64,6 +64,7 @@ class Cell:
     clip: float = 1.0
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` if the bound does not suit the method or the clip is out of range; make both floats."""
         with Problems() as problems:
             if self.method is Method.CAP:
                 problems.whole(1, 10**12, cap=self.bound)
@@ -104,7 +105,7 @@ def list_doubled_cells(max_size: int, includes_output_perturbation: bool) -> tup
 
 
 def list_bounds(max_size: int) -> tuple[int, ...]:
-    """List integer bounds, ascending: 1 to 4, then about evenly apart in their logarithm up to ``max_size``."""
+    """List up to 13 whole bounds from 1 to ``max_size``, ascending: 1 to 4, then evenly spaced on a log axis."""
     spaced_bounds = np.round(np.geomspace(1.0, max(max_size, 1), 9)).astype(int)
     return tuple(sorted({*range(1, min(max_size, 4) + 1), *spaced_bounds.tolist()}))
 
@@ -132,12 +133,12 @@ def draw_ranks(rows: ClassifierRows, seed: int, run_numbers: Sequence[int]) -> I
 
 
 def get_gradient_sensitivity(neighbours: Neighbours) -> float:
-    """Return the sensitivity of the summed gradient in bounds: 1 where a user comes or goes, else 2."""
+    """Return how many bounds one user moves the summed gradient: 1 if a user comes or goes, 2 if one is replaced."""
     return 1.0 if neighbours is Neighbours.ADD_OR_REMOVE_USER else 2.0
 
 
 def compute_weight_sensitivity(neighbours: Neighbours, bound: float) -> float:
-    """Return the most that the sum of weights moves, in rows: 0 where it is public.
+    """Return the most that one user moves the sum of weights, in rows; 0 if that sum is public.
 
     A user weighs min(h, s) with s at least 1. A user who is added adds at most h. One who is replaced keeps at least
     min(h, 1), so averages (h at most 1) have a sum that does not move.
@@ -165,7 +166,7 @@ class NoisePlan:
 
 
 def plan_noise(mechanism: Mechanism, bound: float) -> NoisePlan:
-    """Compute the least noise at which all steps and the sum of weights are (ε, δ)-DP together.
+    """Compute the least noise at which all entered steps and the sum of weights are (ε, δ)-DP together.
 
     Args:
         mechanism: With the steps as they are entered.
@@ -201,9 +202,9 @@ def plan_noise(mechanism: Mechanism, bound: float) -> NoisePlan:
 
 @functools.lru_cache(maxsize=256)
 def _find_sampled_multiplier(mechanism: Mechanism, weight_multiplier: float, full_multiplier: float) -> float:
-    """Compute the least noise multiplier of a step in which a share of the users is sampled, to 0.1 %, rounded up.
+    """Return the least noise multiplier at which steps on a random share of the users keep ε, to 0.1 %, rounded up.
 
-    It is never above ``full_multiplier``, the multiplier if all users take part in every step.
+    It is at most ``full_multiplier``, the multiplier if all users take part in every step.
     """
     # A grid of a thousandth of a small ε would take minutes; the rounding is upwards, so it only costs noise.
     grid_distance = min(1e-3, max(mechanism.epsilon / 1000.0, 1e-4))
@@ -249,7 +250,7 @@ class RulePlan:
 
     @property
     def bound_follows(self) -> bool:
-        """Return True if the users within the bound are counted, so that the bound follows them."""
+        """Return True if the users within the bound are counted in every step, so that the bound adapts to them."""
         return self.count_noise_std > 0.0
 
 

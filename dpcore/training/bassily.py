@@ -70,7 +70,7 @@ def train_bassily(
     step_size_formula: StepSizeFormula = StepSizeFormula.PRINTED,
     step_share: float = 1.0,
 ) -> FloatArray:
-    """Train several runs with the logistic loss and return their last iterates, shape (num_features, runs).
+    """Train several runs by the paper's algorithm with the logistic loss; return their last iterates.
 
     Weights are divided by their sum, as in the paper.
 
@@ -130,18 +130,18 @@ PAPER = "Epasto et al. 2020"
 BOUNDS = (1.0, 2.0, 3.0, 4.0, 5.0)
 NO_BOUND = BOUNDS[-1]
 """Stands for no bound."""
-PRINTED_WEIGHT_LOSSES: dict[int, tuple[float | None, ...]] = {
+WEIGHT_LOSSES_BY_EPSILON: dict[int, tuple[float | None, ...]] = {
     30: (0.514, 0.557, 0.628, 0.700, 2.846),
     40: (0.433, 0.469, 0.510, 0.551, 2.611),
     50: (0.401, 0.416, 0.445, 0.472, 2.307),
 }
-PRINTED_CAP_LOSSES: dict[int, tuple[float | None, ...]] = {
+CAP_LOSSES_BY_EPSILON: dict[int, tuple[float | None, ...]] = {
     30: (0.553, 0.580, 0.654, 0.725, None),
     40: (0.474, 0.472, 0.522, 0.553, None),
     50: (0.436, 0.423, 0.454, 0.464, None),
 }
 """As printed, by ε; the last of the weights' is that of no bound."""
-DASHES = {30: "solid", 40: "dash", 50: "dot"}
+DASH_BY_EPSILON = {30: "solid", 40: "dash", 50: "dot"}
 NUM_RUNS = 10
 """Runs of the algorithm behind one number; the paper has 50."""
 
@@ -149,7 +149,9 @@ NUM_RUNS = 10
 def compute_losses(
     rows: ClassifierRows, step_size_formula: StepSizeFormula, bound: float, seed: int, step_share: float = 1.0
 ) -> dict[str, float]:
-    """Return the mean loss over the runs, by ``weights_30`` (30 is ε) or ``cap_30``; at `NO_BOUND` of weights alone.
+    """Compute the mean logistic loss over runs for each method and ε, by key as ``weights_30`` or ``cap_30``.
+
+    At `NO_BOUND` there are only smooth weights, of a bound that bounds nobody.
 
     Source: Epasto et al. 2020, appendix E.2.
     """
@@ -157,7 +159,7 @@ def compute_losses(
     if bound != NO_BOUND:
         cells_by_name = {"weights": Cell(Method.SMOOTH, bound), "cap": Cell(Method.CAP, bound)}
     loss_by_line_key: dict[str, float] = {}
-    for epsilon, (method_name, cell) in itertools.product(PRINTED_WEIGHT_LOSSES, cells_by_name.items()):
+    for epsilon, (method_name, cell) in itertools.product(WEIGHT_LOSSES_BY_EPSILON, cells_by_name.items()):
         theta = train_bassily(rows, cell, epsilon, seed, range(NUM_RUNS), step_size_formula, step_share)
         run_losses = score_models(rows, LossKind.LOGISTIC, theta)[:, 0, 0]
         loss_by_line_key[f"{method_name}_{epsilon}"] = float(run_losses.mean())
@@ -166,7 +168,7 @@ def compute_losses(
 
 @functools.lru_cache(maxsize=4)
 def _draw_reviews(seed: int) -> ClassifierRows:
-    """Draw invented reviews whose label is 1 if the rating is above the median."""
+    """Draw 240 invented reviews of 40 drugs; a label is 1 if the rating is above the median, else -1."""
     regression_rows = simulate_drugs(seed, num_users=40, num_rows=240, max_size=30)
     signs = np.where(regression_rows.labels > np.median(regression_rows.labels), 1.0, -1.0)
     return ClassifierRows(regression_rows.features, signs, regression_rows.users)
@@ -192,10 +194,10 @@ FIGURES = (
         BOUNDS,
         tuple(
             Line(f"{key}_{epsilon}", f"{name}, ε = {epsilon}", style, symbol, dash, printed_losses[epsilon])
-            for epsilon, dash in DASHES.items()
+            for epsilon, dash in DASH_BY_EPSILON.items()
             for key, name, style, symbol, printed_losses in (
-                ("cap", "Cap", Style.CAP, "triangle-up", PRINTED_CAP_LOSSES),
-                ("weights", "Weights", Style.SMOOTH, "circle", PRINTED_WEIGHT_LOSSES),
+                ("cap", "Cap", Style.CAP, "triangle-up", CAP_LOSSES_BY_EPSILON),
+                ("weights", "Weights", Style.SMOOTH, "circle", WEIGHT_LOSSES_BY_EPSILON),
             )
         ),
         lambda bound, seed: compute_losses(_draw_reviews(seed), StepSizeFormula.DIAMETER, bound, seed),

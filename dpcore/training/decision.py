@@ -53,7 +53,7 @@ class BestCell:
 
 
 def find_best(table: Table, method: Method, cell_index: int | None = None) -> BestCell | None:
-    """Find a method's cell of least mean loss on users held out, or take ``cell_index`` as best; None without a run.
+    """Return a method's cell of least mean loss on users held out, with its near-optimal bounds; None without a run.
 
     Args:
         table: The finished runs.
@@ -76,7 +76,7 @@ def find_best(table: Table, method: Method, cell_index: int | None = None) -> Be
 
 
 def plan_close_call(table: Table) -> Experiment | None:
-    """Plan more runs of the cells that the table does not distinguish from followed clipped sums; None if none needed.
+    """Plan new runs of the cells that are about as good as clipped sums with an adaptive bound; None if not needed.
 
     Returns:
         The experiment with new runs of these cells, with noise of its own; None where the table is not finished, where
@@ -107,7 +107,9 @@ def plan_close_call(table: Table) -> Experiment | None:
 
 
 def _draw_more_splits(previous: Experiment, seed: int, max_splits: int) -> list[Split]:
-    """Draw new splits with as many users held out; return the old splits if they are one or their rows are many.
+    """Draw new splits with as many users held out, up to ``max_splits``.
+
+    The old splits are returned if there is only one, or if their rows are many.
 
     A permutation of the users is cut into parts, each held out in one split. At a large ε the users who are held out
     move a difference more than noise does, of few rows above all.
@@ -127,7 +129,7 @@ def _draw_more_splits(previous: Experiment, seed: int, max_splits: int) -> list[
 
 
 def choose_answer(table: Table, close_table: Table | None = None, is_public: bool = False) -> BestCell | None:
-    """Choose the cell that answers, of least mean loss or of followed clipped sums; None before the first run.
+    """Choose the cell that answers, by mean loss on users held out; None before the first run.
 
     It is the method of the smallest mean loss, unless followed clipped sums are within one standard error of it, run by
     run. They need no choice of a bound by these curves, which ε would not cover.
@@ -151,7 +153,10 @@ def choose_answer(table: Table, close_table: Table | None = None, is_public: boo
 
 
 def _choose_least_loss(table: Table, cell_indices: Sequence[int]) -> int:
-    """Return the index of the cell of least mean loss, or of followed clipped sums if within one standard error."""
+    """Return the index of the cell of least mean loss.
+
+    Clipped sums with an adaptive bound win if they are within one standard error of it.
+    """
     mean_losses = table.summarise().means
     least_loss_index = min(cell_indices, key=lambda cell_index: mean_losses[cell_index])
     for cell_index in cell_indices:
@@ -164,9 +169,10 @@ def _choose_least_loss(table: Table, cell_indices: Sequence[int]) -> int:
 
 
 def compare_losses(table: Table, cell_index: int, other_cell_index: int) -> tuple[float, float]:
-    """Return the mean of loss(cell) - loss(other) on users held out, and the larger standard error, of noise or users.
+    """Return the mean of loss(cell) - loss(other) on rows held out, and its standard error.
 
-    Runs of the same number share their noise, so this is far more certain than the difference of two means.
+    The error is the larger of that over noise and that over users. Runs of the same number share their noise, so this
+    is far more certain than the difference of two means.
     """
     run_losses = select_score(table.scores)
     summary = summarise_splits(run_losses[cell_index] - run_losses[other_cell_index], table.experiment)
@@ -174,7 +180,7 @@ def compare_losses(table: Table, cell_index: int, other_cell_index: int) -> tupl
 
 
 def compare_with_guessing(table: Table, references: References, cell_index: int) -> experiment.SplitSummary:
-    """Return mean and errors of a cell's loss less that of guessing, over rows held out; below 0 if training pays."""
+    """Summarise a cell's loss less that of guessing on rows held out, run by run; below 0 if training pays."""
     split_indices = np.arange(table.experiment.num_runs) % len(table.experiment.splits)
     guessing_losses = select_score(references.guessing_scores)[split_indices]
     return summarise_splits(select_score(table.scores)[cell_index] - guessing_losses, table.experiment)
@@ -183,7 +189,7 @@ def compare_with_guessing(table: Table, references: References, cell_index: int)
 def solve_linear_descent(
     eigenvalues: FloatArray, rate: float, num_steps: int, average: Average
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the share b of the start and the noise gain Σ a_s² in the averaged iterate, per eigenvalue λ of H.
+    """Compute what is left of the start, and the noise gain, in the averaged iterate, per eigenvalue of the Hessian.
 
     Args:
         eigenvalues: λ, shape (num_features,).
@@ -208,10 +214,10 @@ def solve_linear_descent(
 
 
 def compute_public_eigenvalues(rows: ClassifierRows, mechanism: Mechanism) -> FloatArray:
-    """Compute the Hessian's eigenvalues, ascending, if every row's loss has its largest curvature (p = ½ if logistic).
+    """Compute an upper bound on the Hessian's eigenvalues from the features alone, ascending, shape (num_features,).
 
-    It needs features and no labels. If the features are private, so are the eigenvalues: ε does not cover a
-    choice that rests on them.
+    Every row's loss has its largest curvature there (p = ½ if logistic). If the features are private, so are the
+    eigenvalues: ε does not cover a choice that rests on them.
     """
     moment_matrix = rows.features.T @ rows.features / rows.num_rows
     return np.asarray(np.maximum(np.linalg.eigvalsh(moment_matrix) * mechanism.loss.smoothness, 0.0))
@@ -220,7 +226,7 @@ def compute_public_eigenvalues(rows: ClassifierRows, mechanism: Mechanism) -> Fl
 def calibrate_trade_off(eigenvalues: FloatArray, mechanism: Mechanism) -> float:
     """Compute A in W² + A Σ c² with the constants of this descent: the cost of sampling over that of noise.
 
-    With V = H, which holds for the logistic loss where the model is right. It leaves out clipping, the sampling
+    It takes V = H, which holds for the logistic loss where the model is right. It leaves out clipping, the sampling
     of users in each step, and the share of the budget for the sum of weights (which moves no bound).
 
     Returns:
@@ -231,7 +237,7 @@ def calibrate_trade_off(eigenvalues: FloatArray, mechanism: Mechanism) -> float:
 
 
 def calibrate_costs(eigenvalues: FloatArray, mechanism: Mechanism) -> tuple[float, float]:
-    """Compute (a, b) of the expected excess (a Σ c² + b W²) / 2: the costs of sampling and of noise.
+    """Compute the costs (a, b) of sampling and of noise in the expected excess loss (a Σ c² + b W²) / 2.
 
     As in `calibrate_trade_off`, whose A is a / b. The cost of stopping after so many steps depends on no bound.
     """
@@ -251,7 +257,7 @@ def calibrate_costs(eigenvalues: FloatArray, mechanism: Mechanism) -> tuple[floa
 def predict_excess(
     histogram: ContributionHistogram, thresholds: FloatArray, sampling_and_noise_costs: tuple[float, float]
 ) -> FloatArray:
-    """Predict the expected excess of smooth weights, (a Σ c² + b W²) / 2, shape of ``thresholds``.
+    """Predict by how much the loss of smooth weights exceeds the least one, (a Σ c² + b W²) / 2, at each threshold.
 
     Args:
         histogram: Rows of the users trained on.

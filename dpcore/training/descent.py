@@ -90,7 +90,7 @@ or None."""
 
 
 def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, num_runs: int) -> Gradient:
-    """Return the function that sums users' gradients, each clipped to its run's bound, and counts users within it."""
+    """Return a `Gradient` function that clips users' sums of gradients and counts users within the bound."""
     user_blocks, signed_rows = _cut_into_blocks(rows, num_runs), rows.signed_features
 
     def sum_clipped_gradients(
@@ -115,7 +115,7 @@ def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, num_runs: 
 
 
 def choose_quantile(unit_noise: float, num_features: int, num_users_by_run: FloatArray) -> FloatArray:
-    """Compute γ, the share of users within the bound that the bound aims at, shape of ``num_users_by_run``."""
+    """Compute the share of users that the adaptive bound aims to leave unclipped, at least ½, for each run."""
     clipped_shares = CLIPPED_USERS * unit_noise * np.sqrt(num_features) / num_users_by_run
     return np.asarray(1.0 - np.minimum(0.5, clipped_shares))
 
@@ -135,7 +135,9 @@ def descend_by_rule(
     rule_plan: RulePlan,
     should_stop: ShouldStop = never,
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Descend by the rule, with Nesterov's momentum; return the mean iterates and last bounds, None if stopped.
+    """Descend with steps by the rule and Nesterov's momentum; return models and last bounds, None if stopped.
+
+    Return the models and the last bounds, None if stopped.
 
     It reads the data through ``take_direction`` alone: step lengths, bounds and the mean of the iterates follow from
     numbers that were released with noise, and cost no privacy.
@@ -211,7 +213,7 @@ def simulate_descents(
     rule_plan: RulePlan,
     should_stop: ShouldStop = never,
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Simulate runs at each of several bounds, with the same noise at each; return θ and last bounds, None if stopped.
+    """Simulate runs of the descent by the rule at several bounds, with the same noise at each; return None if stopped.
 
     Args:
         sum_gradients: The bounded gradient of the users.
@@ -253,7 +255,7 @@ def simulate_descents(
 def draw_noise(
     mechanism: Mechanism, num_features: int, seed: int, run_numbers: Sequence[int]
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw standard normal noise for every run: of gradients (steps, num_features, runs), of another sum (runs,).
+    """Draw standard normal noise: for gradients, shape (steps, num_features, runs), and for another sum, shape (runs,).
 
     The other sum is that of weights, or by the rule the number of users. Noise depends on the seed and the number of
     the run alone, so that bounds are compared on the same noise.
@@ -282,7 +284,9 @@ def clip_slopes(rows: ClassifierRows, mechanism: Mechanism, margins: FloatArray,
 
 
 def make_weighted_gradient(rows: ClassifierRows, mechanism: Mechanism, weights: FloatArray) -> Gradient:
-    """Return the function that sums weight × clipped gradient over the rows that take part.
+    """Return a `Gradient` function that sums weight × clipped gradient over the rows of users who take part.
+
+    It counts nobody.
 
     Args:
         rows: The data.
@@ -316,7 +320,7 @@ def make_bounded_gradient(
     run_numbers: Sequence[int],
     ranks: IntArray | None = None,
 ) -> Gradient:
-    """Make the gradient function of cells that differ only in their bound; ``mechanism`` includes their clip.
+    """Return the `Gradient` function of cells that differ only in their bound; ``mechanism`` includes their clip.
 
     Its columns are the runs at each bound in turn. Clipped sums alone read the bounds that it is called with.
     """
@@ -337,7 +341,7 @@ def make_bounded_gradient(
 def descend_without_noise(
     rows: ClassifierRows, mechanism: Mechanism, has_clipping: bool, should_stop: ShouldStop = never
 ) -> FloatArray | None:
-    """Run followed clipped sums with the same steps but without noise, with or without clipping; None if stopped.
+    """Run clipped sums with an adaptive bound without noise, and without clipping if asked; return θ, None if stopped.
 
     It is not private: it splits the excess into noise, clipping, and stopping early.
 
@@ -409,7 +413,7 @@ def train_cells(
     ranks: IntArray | None = None,
     should_stop: ShouldStop = never,
 ) -> FloatArray | None:
-    """Train models of several runs at one bound, or by the rule at several; return θ, or None if stopped.
+    """Train several runs at one bound, or by the rule at several bounds; return the models θ, None if stopped.
 
     With the pace of the rule all methods descend by it; followed clipped sums do, whatever was entered. A step of few
     rows takes nearly as long for one bound as for ten.

@@ -75,6 +75,7 @@ class Experiment:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with every problem of cells, number of runs and seed."""
         with Problems() as problems:
             problems.whole(2, MAX_RUNS, runs=self.num_runs)
             problems.whole(0, 2**31, seed=self.seed)
@@ -103,7 +104,7 @@ class Experiment:
 
 
 def make_first_look(experiment: Experiment) -> Experiment | None:
-    """Return the experiment on some of the users, one split and few runs and bounds; None if there are few rows.
+    """Return a small experiment on some of the users: one split, few runs, small bounds; None if there are few rows.
 
     The noise of a mean gradient is that of the whole data. The model without privacy alone is less certain.
     """
@@ -155,7 +156,7 @@ class Table:
         score_unit: ScoreUnit = ScoreUnit.ROWS,
         side: int = Side.HELD_OUT,
     ) -> SplitSummary:
-        """Return the means of one score over the finished runs and their errors, one entry per cell."""
+        """Return means, over the finished runs, and errors of one score of each cell."""
         return summarise_splits(select_score(self.scores, measure, score_unit, side), self.experiment)
 
     def find_cell_indices(self, method: Method) -> IntArray:
@@ -213,7 +214,7 @@ def _compute_student_quantile(degrees_of_freedom: IntArray) -> FloatArray:
 
 
 def summarise_splits(run_values: FloatArray, experiment: Experiment) -> SplitSummary:
-    """Return means and errors of a number of every run, the runs along the last axis; NaN marks a run not done.
+    """Return means and errors of a number per run, the runs along the last axis; NaN marks a run not done.
 
     The splits share users, so their means are not independent draws. The variance of their mean is taken as (1/S + held
     out / trained on) times that between them.
@@ -298,7 +299,9 @@ class References:
 
 
 def compute_references(experiment: Experiment, should_stop: ShouldStop = never) -> References | None:
-    """Compute scores of training without privacy, of the best constant, and without noise; return None if stopped.
+    """Compute the scores of four models to compare with: no privacy, guessing, no noise, neither noise nor clipping.
+
+    None if stopped.
 
     On a large table the descent without noise is run on the first split alone. On every other split its scores are
     those without privacy, plus the difference between the two on the first split.
@@ -350,7 +353,7 @@ def fill_table(
     should_stop: ShouldStop = never,
     on_update: Callable[[Table], None] | None = None,
 ) -> Table:
-    """Return a copy of a table with the runs that it lacks, or those made before a stop.
+    """Return a copy of a table with all runs that it lacks; after a stop, with those that were made.
 
     With ``on_update``, all cells get their first `BATCH` runs before any gets later ones, so that there is a whole
     curve soon.
@@ -396,7 +399,7 @@ Batch = tuple[list[int], tuple[int, ...]]
 
 
 def _order_missing_runs(experiment: Experiment, scores: FloatArray, first_batch_size: int) -> list[Batch]:
-    """List the batches that fill what is missing, the first runs of all first.
+    """List the batches of cells and run numbers that fill what is missing, the first runs of all cells first.
 
     Args:
         experiment: The cells and splits.
@@ -453,9 +456,9 @@ def _fill_batch(
     draw_ranks_once: Callable[..., IntArray],
     should_stop: ShouldStop,
 ) -> bool:
-    """Train the runs of some cells and write their scores into ``scores``, as `Table.scores`; return False if stopped.
+    """Train the missing runs of some cells and write their scores into ``scores``; return False if it was stopped.
 
-    Cells of output perturbation come one at a time.
+    ``scores`` has the shape of `Table.scores`. Cells of output perturbation come one at a time.
     """
     splits, mechanism, seed = experiment.splits, experiment.mechanism, experiment.seed
     cells = [experiment.cells[cell_index] for cell_index in cell_indices]

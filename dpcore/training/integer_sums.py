@@ -59,7 +59,9 @@ def bound_difference(sigma: float, num_ints: int, epsilon: float, delta: float) 
 
 
 def account_exactly(squared_sensitivity: int, num_ints: int, epsilon: float, delta: float) -> GaussianSteps:
-    """Account a sequence of noisy integer vectors as one Gaussian mechanism, by zCDP if σ is small; nothing is drawn.
+    """Return noise for a sequence of integer vectors by the account of one Gaussian mechanism; draw nothing.
+
+    Nothing is drawn.
 
     Args:
         squared_sensitivity: The sum over all vectors, whole, at least 1.
@@ -150,7 +152,7 @@ def round_gradients(rows: ClassifierRows, mechanism: Mechanism, bound: float, th
 def round_user_sums(
     rows: ClassifierRows, mechanism: Mechanism, bound: float, theta: FloatArray
 ) -> tuple[IntArray, IntArray]:
-    """Round each user's sum of clipped gradients, clipped to the bound, to the grid; also return 1 for users within.
+    """Clip each user's sum of gradients to the bound and round it to the grid; also mark the users within the bound.
 
     A step is ``bound × clip / GRID_STEPS``. Rows are rounded to integers first, so that a user's sum is exact in any
     order of its rows.

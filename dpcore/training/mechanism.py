@@ -43,7 +43,7 @@ class LossKind(Option):
 
     @property
     def smoothness(self) -> float:
-        """Return the largest change of the slope per unit of margin: a row with |x| <= 1 is as smooth in θ."""
+        """Return the largest second derivative of the loss by the margin; with |x| <= 1 it bounds that by θ, too."""
         if self is LossKind.LOGISTIC:
             return 0.25
         return 1.0 if self is LossKind.SQUARED else 1.0 / HINGE_WIDTH
@@ -154,6 +154,7 @@ class Mechanism:
     user_share: float = 1.0
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with every field that is out of its range or does not suit the relation."""
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
             problems.inside(0.0, 1.0, delta=self.delta)
@@ -177,7 +178,10 @@ class Mechanism:
         return self.step_size / self.loss.smoothness
 
     def project(self, theta: FloatArray) -> FloatArray:
-        """Project models onto the ball, shape (d, runs); of noisy models this costs no privacy."""
+        """Return models of norm at most the radius, shape (d, runs): longer ones are scaled down.
+
+        For noisy models this costs no privacy.
+        """
         return np.asarray(theta / np.maximum(np.sqrt(np.einsum("kr,kr->r", theta, theta)) / self.radius, 1.0))
 
 
@@ -201,7 +205,7 @@ AGREEMENT_TO_FORGET = 2.0
 
 
 def apply_rule(mechanism: Mechanism) -> Mechanism:
-    """Return the same training with steps and step size by the rule."""
+    """Return the same training with `STEPS` steps of the default size, all users in each, and the pace of the rule."""
     return replace(
         mechanism,
         steps=STEPS,
@@ -220,7 +224,7 @@ def choose_step_length(
     stable_step_share: FloatArray | float = 1.0,
     step_factors: FloatArray | float = 1.0,
 ) -> FloatArray:
-    """Choose η, the factor of the summed gradient over the bound, shape of ``num_users_by_run``.
+    """Compute η, what the summed gradient over the bound is multiplied with, for each run, shape (runs,).
 
     Args:
         unit_noise: κ, noise of one release of the whole budget of a vector that a user moves by 1 (or comes or goes
@@ -287,7 +291,7 @@ def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_
 def average_iterate(
     mean_theta: FloatArray, total_weights: FloatArray, theta: FloatArray, agreements: FloatArray, step: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the weighted mean of the iterates and the sum of their weights, with the iterate of one step more.
+    """Add the iterate of one step to the weighted mean of the iterates; return the mean and the sum of weights.
 
     Args:
         mean_theta: Until now, shape (d, runs).

@@ -207,10 +207,9 @@ def _minimise(
 
 
 def _solve_semidefinite(matrix: FloatArray, right_side: FloatArray) -> FloatArray:
-    """Solve matrix x = right side for a positive semidefinite matrix; x is nearly 0 in flat directions.
+    """Solve matrix x = right side for a positive semidefinite matrix, with x nearly 0 where the matrix is flat.
 
-    A feature that its range has made constant is parallel to the intercept: the loss is flat in their
-    difference.
+    A feature that its range has made constant is parallel to the intercept: the loss is flat in their difference.
     """
     eigenvalues, eigenvectors = np.linalg.eigh(matrix)
     eigenvalue_floor = max(1e-13 * float(eigenvalues[-1]), 1e-300)
@@ -219,7 +218,7 @@ def _solve_semidefinite(matrix: FloatArray, right_side: FloatArray) -> FloatArra
 
 
 def find_best_constant(rows: ClassifierRows, loss: LossKind) -> float:
-    """Find the score z of smallest mean loss over rows, the same for every row: guessing without features.
+    """Return the score, the same for every row, with the smallest mean loss: guessing without features.
 
     With p the share of rows whose label is 1: squared 2 p - 1; logistic log(p / (1 - p)); the smoothed hinge by
     search. If all labels agree, ±20 for the latter two, at which the logistic loss is 2e-9.
@@ -247,7 +246,7 @@ PENALTY = 0.8
 
 
 def choose_penalty(unit_noise: float, num_features: int, bound: float) -> float:
-    """Choose μ of the penalty μ/2 |θ|² beside the SUM of weighted losses, without data and at no cost.
+    """Compute μ of the penalty μ/2 |θ|² beside the sum of weighted losses; no data are read.
 
     Args:
         unit_noise: κ, noise of one release of the whole budget over how far a user moves it in bounds.
@@ -265,7 +264,7 @@ def perturb_minimiser(
     run_numbers: Sequence[int],
     should_stop: ShouldStop = never,
 ) -> FloatArray | None:
-    """Simulate output perturbation with smooth weights of h = ``cell.bound``; return θ, or None if stopped.
+    """Simulate output perturbation with smooth weights: the penalised minimiser plus noise; None if stopped.
 
     Returns:
         θ, shape (num_features, runs), projected onto the ball; None where it was stopped.

@@ -108,7 +108,7 @@ class TrainingParameters(Parameters):
     """The same seed generates the same data."""
 
     def _check_together(self, problems: Problems) -> None:
-        """Record a release's cap that is above 1 and not whole, and all that `Mechanism` or the generator refuse."""
+        """Add problems of a cap that is above 1 and not whole, and all that `Mechanism` or the generator refuses."""
         problems.finite(positive_above=self.positive_above)
         if self.bounded_by is Method.CAP and self.bound > 1.0 and self.bound % 1.0:
             problems.add(f"a release under a cap draws a whole number of rows; the bound is {self.bound:g}")

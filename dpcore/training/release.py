@@ -72,7 +72,10 @@ def _compute_squared_sensitivity(mechanism: Mechanism) -> int:
 
 
 def _choose_weight_grid(mechanism: Mechanism, bound: float, num_users: int) -> tuple[int, float]:
-    """Return the squared sensitivity of the sum of weights in grid steps, and a step in rows; 0 and 1 if public."""
+    """Return the squared sensitivity of the sum of weights in steps of a grid, and a step in rows.
+
+    If the sum is public, they are 0 and 1.
+    """
     sensitivity = account.compute_weight_sensitivity(mechanism.neighbours, bound)
     if not sensitivity:
         return 0, 1.0
@@ -97,6 +100,7 @@ class StoppedError(Exception):
     """
 
     def __init__(self, was_drawn: bool) -> None:
+        """Set the message, and whether noise may have been drawn."""
         super().__init__("the release was stopped")
         self.was_drawn = was_drawn
 
@@ -109,7 +113,7 @@ def train_once(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Model:
-    """Spend (ε, δ) once: train a fresh model at every call.
+    """Train one model with (ε, δ), with fresh noise at every call, and return it.
 
     Args:
         rows: All users that the model learns from.
@@ -149,7 +153,7 @@ def state_guarantee(rows: ClassifierRows, mechanism: Mechanism, cell: Cell) -> R
 def _price_release(
     rows: ClassifierRows, mechanism: Mechanism, cell: Cell
 ) -> tuple[Mechanism, GaussianSteps, ReleaseFacts]:
-    """Return the mechanism with what the method changes in it, the noise of a whole release, and its guarantee.
+    """Return the mechanism as the method changes it, the noise of the whole release, and its guarantee; draw nothing.
 
     Raises:
         InvalidInput: The bound is out of range, users are sampled, or the method asks for another loss.
@@ -203,7 +207,10 @@ class RuleGrid:
 
 
 def choose_rule_grid(mechanism: Mechanism, bound_follows: bool) -> RuleGrid:
-    """Return integer sensitivities that split the budget as `account.split_budget` does, to a millionth."""
+    """Return integer sensitivities of the descent by the rule, whose shares are those of `account.split_budget`.
+
+    They agree to a millionth.
+    """
     gradient_share, count_share, num_users_share = account.split_budget(mechanism.neighbours, bound_follows)
     squared_gradient_sensitivity = _compute_squared_sensitivity(mechanism)
     count_unit = math.isqrt(round(USER_NORM**2 * count_share / gradient_share))
@@ -254,7 +261,7 @@ class _Release:
         return integer_sums.round_gradients(rows, self.mechanism, bound, theta).sum(axis=0), 0
 
     def descend_by_rule(self) -> Model:
-        """Release a model of the descent by the rule, as `descent.simulate_descents` trains it in one run."""
+        """Draw noise and return a model of the descent by the rule, as `simulate_descents` does in one run."""
         rows, mechanism, gaussian_steps = self.choose_rows(), self.mechanism, self.gaussian_steps
         bound_follows = self.cell.method is Method.FOLLOWED
         rule_grid = choose_rule_grid(mechanism, bound_follows)
@@ -294,7 +301,7 @@ class _Release:
         return Model(mean_theta[:, 0], self.facts, self.cell, last_noise_std, float(last_bounds[0]))
 
     def descend_as_entered(self) -> Model:
-        """Release a model of the descent with entered steps, as `descent.train_cells` trains it in one run."""
+        """Draw noise and return a model of the descent with entered steps, as `descent.train_cells` does in one run."""
         rows, mechanism = self.choose_rows(), self.mechanism
         gaussian_steps, bound = self.gaussian_steps, self.cell.bound
         squared_weight_sensitivity, rows_per_step = _choose_weight_grid(mechanism, bound, rows.num_users)

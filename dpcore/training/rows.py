@@ -38,6 +38,7 @@ class Scaling:
     norm: float
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with every range that is empty or not finite, and a norm that is not positive."""
         with Problems() as problems:
             for feature_number, value_range in enumerate(self.feature_ranges, 1):
                 lower, upper = value_range or (-1.0, 1.0)
@@ -73,7 +74,7 @@ def list_numeric_columns(design: Design) -> tuple[str, ...]:
 
 
 def make_scaling(dataset: Dataset, design: Design, ranges: Mapping[str, tuple[float, float]]) -> Scaling:
-    """Make the scaling of a table whose design is known.
+    """Build the scaling of a table from the public ranges of its columns that enter as numbers.
 
     Numbers are mapped to [-1, 1] by their ranges, indicators and the intercept stay. A row has a norm of at
     most the root of how many numbers, categorical columns (one indicator of each can be 1) and intercepts there
@@ -192,7 +193,7 @@ def prepare_rows(labelled_rows: LabelledRows, scaling: Scaling, positive_above: 
 
 
 def hold_out(rows: ClassifierRows, test_share: float, seed: int) -> tuple[ClassifierRows, ClassifierRows]:
-    """Split users at random into training and test: all rows of a user go to the same side.
+    """Split users at random into those to train on and those held out; all rows of a user go to one side.
 
     Args:
         rows: Of at least two users.
@@ -213,7 +214,7 @@ def hold_out(rows: ClassifierRows, test_share: float, seed: int) -> tuple[Classi
 
 
 def concatenate_rows(rows: ClassifierRows, other_rows: ClassifierRows) -> ClassifierRows:
-    """Concatenate the rows of some users and of others, whose codes follow."""
+    """Return the rows of some users and of others together; the codes of the others are raised to follow."""
     return ClassifierRows(
         np.concatenate((rows.features, other_rows.features)),
         np.concatenate((rows.signs, other_rows.signs)),

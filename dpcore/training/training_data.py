@@ -132,7 +132,7 @@ def build_dataset(
 
 
 def check_rows(features: FloatArray, user_codes: IntArray, feature_names: tuple[str, ...]) -> None:
-    """Raise if there are too many rows or one user; features are read for their number of rows, names not at all.
+    """Raise `InvalidInput` if there are too many rows, or only one user; the names of features are not read.
 
     Raises:
         InvalidInput: Too many rows, or one user.
@@ -144,7 +144,10 @@ def check_rows(features: FloatArray, user_codes: IntArray, feature_names: tuple[
 
 
 def find_unlisted_levels(design: Design) -> list[InputProblem]:
-    """List a problem for each category without listed levels: taken from private rows they would be released."""
+    """List a problem for each column of categories whose levels are not listed.
+
+    Levels taken from private rows would be released.
+    """
     return [
         InputProblem(
             f"the levels of column {shorten(feature.column)} must be listed: a release of private rows names them",
@@ -172,7 +175,7 @@ def find_unnamed_class(table: Table, design: Design) -> list[InputProblem]:
 
 
 def describe_positive(data: TrainingData, positive_above: float) -> str:
-    """Describe what a score above 0 means for a row, as ``kind = cat`` or ``rating above 3``."""
+    """Write which rows count as 1, which a score above 0 stands for: ``kind = cat`` or ``rating above 3``."""
     assert data.dataset.table is not None
     label_name = shorten(data.dataset.table.label)
     if data.design is not None and data.design.positive:

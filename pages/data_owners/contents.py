@@ -43,8 +43,8 @@ def _show_training(parameters: OwnersParameters) -> None:
     st.markdown(
         "Logistic regression with a shared part W and a personal part V of every owner. *Joint privacy*: W is trained "
         "with noise, then every owner fits V by itself. "
-        f"**{wording.capital(answer_plots.UNIT_NAMES[parameters.unit])}** is protected: neighbouring data sets differ "
-        "in one unit whose records are zeroed."
+        f"**{wording.capital(answer_plots.NAME_BY_UNIT[parameters.unit])}** is protected: neighbouring data sets "
+        "differ in one unit whose records are zeroed."
     )
     records: RecordSource | LabelledRecords = fields.draw(QUESTION, "train_on")
     study, account = parameters.study, ""

@@ -11,7 +11,7 @@ QUESTION = Question(
     icon=":material/model_training:",
     url_path="learning",
     group="The trade-off, live",
-    lead="You train a private model. **How many rows may one user contribute?**",
+    lead="**How many rows of one user may train a private model?**",
     chooses_bound=True,
     sentence="I train a model with a private learner: how many rows of one user may it see?",
     release_phrase="A model (trained with a private learner)",
@@ -31,5 +31,6 @@ QUESTION = Question(
         "Prop. 1: Var(H), τ₀": "2√(2 Var(H)/τ₀)",
         "Corollary 1": "2√(1 − n<sub>τ</sub>/n)",
     },
-    other_origins=FieldOrigin.DATA.each("draws_job", "cost_job") | FieldOrigin.PUBLIC.each("tabs"),
+    other_origins=FieldOrigin.DATA.each("draws_job", "cost_job")
+    | FieldOrigin.PUBLIC.each("tabs", "paper_figure"),
 )

@@ -16,7 +16,7 @@ from dpcore.private_choice import private_histogram
 from dpcore.private_choice.answer import selection as selections
 from dpcore.private_choice.answer.words import Selection, format_cost, format_selection
 from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.parameters import NUMBER_NAMES, BoundPurpose, NumberKind, PrivateParameters
+from dpcore.private_choice.parameters import NAME_BY_NUMBER, BoundPurpose, NumberKind, PrivateParameters
 from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters
 from dpcore.private_choice.private_range import PrivateRange
 from dpcore.private_choice.release_bounds import SelectionRequest
@@ -279,7 +279,7 @@ def _show_choices() -> None:
     """Show what was chosen with DP so far, latest first, each with its label in full."""
     with st.expander("Chosen with DP", icon=":material/casino:", key="private_chosen"):
         for index, (number, selection) in reversed(list(enumerate(list_choices()))):
-            st.markdown(f"{wording.capital(NUMBER_NAMES[number])}: **{format_selection(selection)}**")
+            st.markdown(f"{wording.capital(NAME_BY_NUMBER[number])}: **{format_selection(selection)}**")
             cards.label(selection.facts)
             with st.container(horizontal=True):
                 if isinstance(selection, PrivateRange):

@@ -32,7 +32,7 @@ from dpcore.private_choice.answer.selection import MissingInput, SelectionSettin
 from dpcore.private_choice.budget import divide_budget, find_release_epsilon, require_release_epsilon
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import (
-    NUMBER_NAMES,
+    NAME_BY_NUMBER,
     BoundPurpose,
     NumberKind,
     NumberPair,
@@ -89,7 +89,7 @@ class BoundSelection:
             return ""
         problem, num_rows = self.request.problem, self.request.public_rows
         if isinstance(problem, PrivatePairProblem):
-            return f"{words.describe_pair_cost(problem)} {words.PAIR_AIM_TEXT}"
+            return words.describe_pair_cost(problem)
         assert not isinstance(problem, RangeProblem)
         forecasts_text = words.describe_forecasts(_forecast(problem, num_rows), num_rows)
         return f"{self.aim_sentence} {forecasts_text}".strip()
@@ -354,7 +354,9 @@ def offer_range(dataset: Dataset) -> None:
     """Show the button that leads to the form of a range, if the data are private and have values."""
     if dataset.values is not None and dataset.release is None and dataset.is_private:
         help, ask = "Draws L and U with an ε of its own.", page_run.request_dialog
-        fields.button("Choose with DP…", "private_range_ask", "casino", ask, _show_range_dialog, help=help)
+        fields.button(
+            "Choose the range with DP…", "private_range_ask", "casino", ask, _show_range_dialog, help=help
+        )
 
 
 @page_run.build_dialog("A value range, chosen with DP", "casino")
@@ -432,7 +434,7 @@ def list_lines() -> tuple[Line, ...]:
 
 def _write_line(number: NumberKind, selection: words.Selection) -> Line:
     """Write what was selected as a line of the report."""
-    number_name, selection_text = wording.capital(NUMBER_NAMES[number]), words.format_selection(selection)
+    number_name, selection_text = wording.capital(NAME_BY_NUMBER[number]), words.format_selection(selection)
     if not isinstance(selection, PrivateChoice):
         return Line(number_name, selection_text, selection.facts)
     unit_text = selection.column or wording.agreeing(selection.value, "row", "rows")

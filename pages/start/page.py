@@ -50,8 +50,8 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
     public_parameters = replace(parameters, bound=None) if dataset.is_private else parameters
     st.session_state[keys.PAGE_PARAMETERS] = public_parameters
     # During the tour its question says whose rows these are, and the sentence would answer it.
-    if parameters.users in start_parameters.SENTENCES and session.get_tour() is None:
-        slots.notes.markdown(f"**Invented users.** {start_parameters.SENTENCES[parameters.users]}")
+    if parameters.users in start_parameters.TEXT_BY_PRESET and session.get_tour() is None:
+        slots.notes.markdown(f"**Invented users.** {start_parameters.TEXT_BY_PRESET[parameters.users]}")
     solution = contents.solve_cached(dataset.digest, parameters.epsilon, dataset)
     answer = build_answer(dataset, parameters, solution)
     with slots.figure:

@@ -46,7 +46,7 @@ def draw_figure_choices() -> None:
     for key_name, default_choice in (("measure", Measure.LOSS), ("over", ScoreUnit.ROWS)):
         st.session_state.setdefault(QUESTION.key(key_name), default_choice)
     with fields.row():
-        fields.choice("The figure shows", plots.MEASURE_TITLES, QUESTION.key("measure"))
+        fields.choice("The figure shows", plots.TITLE_BY_MEASURE, QUESTION.key("measure"))
         fields.choice(
             "Mean over",
             {ScoreUnit.ROWS: "Rows", ScoreUnit.USERS: "Users"},

@@ -202,7 +202,7 @@ def test_the_command_prints_what_a_folder_has(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_stored_runs_are_read_as_they_were_written() -> None:
-    figure = find_figure("amin-figure-3")
+    figure = find_figure("amin-figure-3a")
     runs = figure.compute()
     text = to_json(figure, runs)
     assert json.loads(text)["command"] == "make paper-figures"

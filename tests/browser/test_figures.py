@@ -233,7 +233,7 @@ def dark_comes_in_place_what_is_saved_is_white_and_paper_is_white_and_narrower(
     assert grounds() == ["#10191D", "#E8EEF0", "yes"]
     before = place(page, plot)
     # The blue of the cap is drawn on paper.
-    assert strokes(page.pdf(), charts.LINE_STYLES[Style.CAP]["color"]) >= 1
+    assert strokes(page.pdf(), charts.LINE_BY_STYLE[Style.CAP]["color"]) >= 1
     assert place(page, plot) == before
     # What is printed: white, and no wider than the paper.
     page.evaluate("dispatchEvent(new Event('beforeprint'))")

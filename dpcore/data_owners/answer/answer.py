@@ -26,7 +26,7 @@ LEAK_WARNING = standard.warn_of_leak(
     "this decision and its cap were",
     remedy_text="Joint privacy does not cover it either. Decide without these data.",
 )
-NEIGHBOURS_CLAUSES = {
+CLAUSE_BY_UNIT = {
     Unit.RECORD: "one record is replaced",
     Unit.USER: "all records of one user are replaced",
     Unit.OWNER: "all records of one data owner are replaced",
@@ -34,7 +34,7 @@ NEIGHBOURS_CLAUSES = {
 
 
 def write_needed_owners(solution: OwnersSolution) -> str:
-    """Write how many owners must join before sharing pays, with the constants that this rests on."""
+    """Write one sentence: how many owners must join before joining has the smaller bound, by which constants."""
     parameters = solution.parameters
     constants = (parameters.alone_constant, parameters.sampling_constant, parameters.privacy_constant)
     shown_constants = constants if len({*constants}) > 1 else constants[:1]
@@ -49,7 +49,7 @@ def write_needed_owners(solution: OwnersSolution) -> str:
 
 
 def write_headline(solution: OwnersSolution) -> str:
-    """Write the instruction in one sentence."""
+    """Write one sentence: whether to join, and how many records of each owner to keep if a whole owner is protected."""
     num_owners = float(solution.collaboration.owners)
     owners_phrase = wording.counted(num_owners, "owner")
     if num_owners == 1.0:
@@ -57,29 +57,31 @@ def write_headline(solution: OwnersSolution) -> str:
     if solution.cap_choice is not None:
         records_phrase = wording.counted(solution.cap_choice.cap, "record")
         if solution.regime is Regime.ALONE:
-            return f"Work alone; if owners share, keep at most {records_phrase} of each."
+            return f"Train alone; if owners join, keep at most {records_phrase} of each."
         return f"Join, and keep at most {records_phrase} of each owner."
     if solution.regime is Regime.ALONE:
         if solution.owners_needed_joint is None:
-            return "Work alone: sharing never pays, however many join."
-        return f"Work alone: for {owners_phrase} sharing does not pay."
+            return "Train alone: joining never pays, however many join."
+        return f"Train alone: joining does not pay for {owners_phrase}."
     if solution.regime is Regime.JOINT_ONLY:
         return "Join, and keep the personal part with its owner: full privacy would lose."
-    return f"Join: sharing pays for {owners_phrase}."
+    return f"Join: {owners_phrase} do better together."
 
 
 def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
-    """Build the numbers: best cap if there is one, bound, owners needed, and the ε from which joining pays."""
+    """Build the numbers of the answer: owners needed, bound, ε from which joining pays, and the best cap if any."""
     joint_count, full_count = (
         "none suffice" if num_owners is None else wording.number(num_owners)
         for num_owners in (solution.owners_needed_joint, solution.owners_needed_full)
     )
     numbers = [
-        Number("Owners needed", joint_count, "for joint privacy", "", solution.owners_needed_joint, "owners"),
         Number(
-            "Bound on excess loss",
+            "Owners needed", joint_count, "so that joining pays", "", solution.owners_needed_joint, "owners"
+        ),
+        Number(
+            "Excess loss, at most",
             wording.number(solution.bound_joint),
-            f"jointly ({wording.number(solution.bound_alone)} alone)",
+            f"together, {wording.number(solution.bound_alone)} alone",
             "How much the models' average loss may exceed the least possible one. It gives the order, not the size.",
             solution.bound_joint,
         ),
@@ -113,7 +115,10 @@ def write_detail(solution: OwnersSolution) -> str:
 
 
 def describe_paying_records(solution: OwnersSolution) -> str:
-    """Write for which records per owner joining pays; empty if for none, or if owners are not all alike."""
+    """Write with how many records per owner joining has the smaller bound.
+
+    Return "" if joining never has, and if a best cap was computed.
+    """
     if solution.cap_choice is not None:
         return ""
     if solution.owners_needed_joint is None or not math.isfinite(solution.epsilon_joint):
@@ -129,7 +134,7 @@ def describe_paying_records(solution: OwnersSolution) -> str:
 
 
 def build_facts(solution: OwnersSolution) -> dict[str, str]:
-    """Build the facts behind the answer, sentences by name."""
+    """Build the facts beside the answer: texts by heading."""
     parameters, cap_choice = solution.parameters, solution.cap_choice
     facts = {
         "What full privacy would cost": (
@@ -163,12 +168,12 @@ def summarise_owners(solution: OwnersSolution) -> tuple[Line, ...]:
 
 
 def write_methods(solution: OwnersSolution) -> Methods:
-    """Write the comparison of the bounds, and the best cap per owner where there is one."""
+    """Write the methods text: the comparison of the bounds, and the cap per owner where there is one."""
     parameters, collaboration = solution.parameters, solution.collaboration
     owners_phrase = wording.counted(float(collaboration.owners), "owner")
     records_phrase = wording.counted(float(collaboration.records), "record")
     average_phrase = " on average" if solution.is_of_data else ""
-    regime_clause = plots.REGIME_CLAUSES[solution.regime]
+    regime_clause = plots.CLAUSE_BY_REGIME[solution.regime]
     comparison_sentences = f"For {owners_phrase} with {records_phrase} each{average_phrase}, {regime_clause}."
     if solution.cap_choice is not None:
         cap_phrase = wording.counted(solution.cap_choice.cap, "record")
@@ -176,7 +181,7 @@ def write_methods(solution: OwnersSolution) -> Methods:
     return Methods(
         guarantee_text="Training together was to satisfy joint differential privacy at ε = "
         f"{wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)}. Two data sets are "
-        f"neighbours if {NEIGHBOURS_CLAUSES[parameters.unit]}.",
+        f"neighbours if {CLAUSE_BY_UNIT[parameters.unit]}.",
         procedure=comparison_sentences,
         public_procedure="Records per owner were bounded." if parameters.protects_owner else "",
         disclosure=solution.disclosure,
@@ -189,7 +194,7 @@ def write_methods(solution: OwnersSolution) -> Methods:
 
 
 def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeChoice | None:
-    """Build the program of the best cap; None if there is none."""
+    """Build the program that caps each owner's records; None if there is no cap or no data."""
     if solution.cap_choice is None or dataset is None:
         return None
     data_fields = list_data_fields(dataset) | {"neighbours": Neighbours.REPLACE_USER}
@@ -199,7 +204,7 @@ def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeCho
 
 
 def show_bounds(answer: Answer, dataset: object) -> Parts:
-    """Show every setting's bound for one record and for the protected unit, beside the paper's printed formula."""
+    """Yield the "Bounds" tab: the plot and a table of each setting's bound, beside the bound as the paper prints it."""
     yield answer.plots["owners-bounds"]()
     yield Table(
         tabulate_bounds(answer.solution),
@@ -211,7 +216,7 @@ def show_bounds(answer: Answer, dataset: object) -> Parts:
 
 
 def show_unequal(answer: Answer, dataset: object) -> Parts:
-    """Show what cap per owner is best, for the owners of the data."""
+    """Yield the "Unequal owners" tab: the plot over the cap per owner, or what to set to get it."""
     yield "If **a whole owner** is protected, noise grows with the largest owner. Keep at most τ records of each."
     if not answer.solution.is_of_data:
         yield Note("Set *Owners* under *More settings* to *Of the data in use*.", "info")
@@ -246,7 +251,7 @@ def build_answer(
         >>> import dpcore as ss
         >>> answer = ss.owners(epsilon=1, owners=64, records=100)
         >>> print(answer.headline, answer.bound)
-        Join: sharing pays for 64 owners. 37
+        Join: 64 owners do better together. 37
 
     Source: Huang et al. 2023, theorem 3.1 and appendix A.
     """
@@ -300,7 +305,7 @@ def build_answer(
 
 
 def _list_details(solution: OwnersSolution) -> dict[str, object]:
-    """List the entries of the JSON answer: bounds, crossings, and the best cap if there is one."""
+    """Return the JSON entries of the answer by key: bounds, crossings, and the best cap if there is one."""
     details: dict[str, object] = {
         "regime": solution.regime.name.lower(),
         "bound_alone": solution.bound_alone,

@@ -16,10 +16,10 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance, format_rounded_up
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data_owners import regimes
-from dpcore.data_owners.answer.solution import SETTINGS, OwnersSolution
+from dpcore.data_owners.answer.solution import BOUND_FUNCTION_BY_SETTING, OwnersSolution
 from dpcore.data_owners.bounds import Unit
-from dpcore.data_owners.paper import FORM_STYLES
-from dpcore.data_owners.regimes import AXIS_RANGES, MapAxis, Regime
+from dpcore.data_owners.paper import STYLE_BY_FORM
+from dpcore.data_owners.regimes import RANGE_BY_AXIS, MapAxis, Regime
 from dpcore.data_owners.study import Form, StudyResult
 from dpcore.data_owners.training import compute_replaced_epsilon
 from dpcore.dataset import Dataset
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-REGIME_CLAUSES = {
+CLAUSE_BY_REGIME = {
     Regime.ALONE: "working alone has the smaller bound",
     Regime.JOINT_ONLY: "joining pays with joint privacy and not with full privacy",
     Regime.FULL_TOO: "joining pays with joint and with full privacy",
@@ -38,12 +38,12 @@ FILE_STRIDE = 4
 
 
 def _make_axis(map_axis: MapAxis) -> Axis:
-    """Build the axis of a plot from one of the map."""
-    return Axis(map_axis.label, "", AXIS_RANGES[map_axis], number_format=",.3~g")
+    """Build the axis of a quantity of the map, over the map's range."""
+    return Axis(map_axis.label, "", RANGE_BY_AXIS[map_axis], number_format=",.3~g")
 
 
 def plot_regime_map(solution: OwnersSolution) -> Plot:
-    """Plot the best regime over two quantities, the regions without a bound, and the person's point."""
+    """Plot over two quantities which settings beat working alone, where there is no bound, and the person's point."""
     regime_map = solution.regime_map
     x, y = regime_map.x_values, regime_map.y_values
     joint_gains, full_gains = regime_map.joint_gains, regime_map.full_gains
@@ -67,14 +67,14 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
     )
     has_equal_gains = np.array_equal(joint_gains, full_gains, equal_nan=True)
     regime_styles = (
-        ("Work alone", Style.CUSTOMARY),
+        ("Train alone", Style.CUSTOMARY),
         ("Join: joint privacy only", Style.CAP),
         ("Join" if has_equal_gains else "Join: full privacy pays, too", Style.SAMPLING),
     )
     joint_border_label = "Joining begins to pay" if has_equal_gains else "Joint privacy begins to pay"
     area_items: list[Item] = [
         Regions(x, y, regime_map.regimes, regime_styles, ("bound alone : joint", np.exp(joint_gains))),
-        Hatching("The bound says nothing", x, y, regime_map.vacuous_mask),
+        Hatching("No guarantee here", x, y, regime_map.vacuous_mask),
         Hatching("Not covered: ε > 10 or δ ≥ 1/n", x, y, regime_map.uncovered_mask, "."),
         Border(joint_border_label, x, y, joint_gains, Style.CAP),
     ]
@@ -83,7 +83,7 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
     return Plot(
         "owners-map",
         "Who should join",
-        f"At {point_phrase}, your point, {REGIME_CLAUSES[solution.regime]}.",
+        f"At {point_phrase}, your point, {CLAUSE_BY_REGIME[solution.regime]}.",
         _make_axis(regime_map.x_axis),
         _make_axis(regime_map.y_axis),
         (*area_items, _mark_person(solution)),
@@ -94,10 +94,10 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
 
 
 def _mark_person(solution: OwnersSolution) -> Mark:
-    """Mark the person's point; if it is outside the map, mark the edge."""
+    """Build the mark of the person's point; if that is outside the map, the mark is at the nearest edge."""
     map_axes = (solution.regime_map.x_axis, solution.regime_map.y_axis)
     coordinate_by_axis = {map_axis: solution.get_coordinate(map_axis) for map_axis in map_axes}
-    x, y = (float(np.clip(coordinate_by_axis[map_axis], *AXIS_RANGES[map_axis])) for map_axis in map_axes)
+    x, y = (float(np.clip(coordinate_by_axis[map_axis], *RANGE_BY_AXIS[map_axis])) for map_axis in map_axes)
     if [x, y] == list(coordinate_by_axis.values()):
         return Mark("You", x, y, Style.ENTERED, "square", label="You")
     hover_lines = (f"{map_axis.label}: {wording.number(c)}" for map_axis, c in coordinate_by_axis.items())
@@ -106,13 +106,13 @@ def _mark_person(solution: OwnersSolution) -> Mark:
 
 
 def plot_bounds(solution: OwnersSolution) -> Plot:
-    """Plot every bound over the number of owners."""
-    spaced_numbers = np.geomspace(*AXIS_RANGES[MapAxis.OWNERS], CURVE_POINTS)
+    """Plot the bound of every setting over the number of owners."""
+    spaced_numbers = np.geomspace(*RANGE_BY_AXIS[MapAxis.OWNERS], CURVE_POINTS)
     owner_numbers = np.unique(np.r_[spaced_numbers, solution.collaboration.owners])
     scaled_collaboration = solution.collaboration.replace(owners=owner_numbers)
     alone_bounds, no_privacy_bounds, joint_bounds, full_bounds = (
         np.broadcast_to(compute_bound(scaled_collaboration), owner_numbers.shape)
-        for compute_bound in SETTINGS.values()
+        for compute_bound in BOUND_FUNCTION_BY_SETTING.values()
     )
     bounds_on_axis = np.r_[alone_bounds, no_privacy_bounds, solution.trivial_bound]
     limits = float(bounds_on_axis.min()), 4.0 * float(bounds_on_axis.max())
@@ -175,17 +175,17 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
 
 TITLE = "Accuracy by training"
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-COMPARED_FORMS = {
+TEXTS_BY_FORM = {
     Form.FULL: ("full privacy", "In the paper's table 1 it is above for every n."),
     Form.SEPARATE: ("working alone", "In the paper's table 1 it is above from n = 256 on."),
 }
-UNIT_NAMES = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a whole owner"}
+NAME_BY_UNIT = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a whole owner"}
 
 
 def list_lines(result: StudyResult) -> list[tuple[str, str, Form, int]]:
-    """List (name, column in the file, form, index of ε): private forms at every ε, each other one once, with 0."""
+    """List (name, column name, form, index of ε) of each line: private forms at every ε, others once with 0."""
     lines = []
-    for form, (form_name, *_) in FORM_STYLES.items():
+    for form, (form_name, *_) in STYLE_BY_FORM.items():
         if not form.is_private:
             lines.append((form_name, form.value, form, 0))
             continue
@@ -196,7 +196,11 @@ def list_lines(result: StudyResult) -> list[tuple[str, str, Form, int]]:
 
 
 def build_columns(result: StudyResult) -> dict[str, FloatArray]:
-    """Build, over the numbers of owners, mean, smallest and largest accuracies over runs, by column name."""
+    """Build the columns of the plot's file by name.
+
+    They are the numbers of owners, and of each line the mean, smallest and largest test accuracy over runs, shape
+    (owners,).
+    """
     columns: dict[str, FloatArray] = {"owners": np.array(result.study.numbers_of_owners, dtype=np.float64)}
     for _, column_name, form, epsilon_index in list_lines(result):
         accuracies_by_run = result.accuracies_by_form[form][epsilon_index]
@@ -212,7 +216,10 @@ def build_columns(result: StudyResult) -> dict[str, FloatArray]:
 def plot_accuracy(
     result: StudyResult, disclosure: Provenance = Disclosure.PUBLIC, has_paper: bool = True
 ) -> Plot:
-    """Plot test accuracy over the number of owners, or a bar per form; ``has_paper`` adds the paper's in words."""
+    """Plot test accuracy over the number of owners; with a single number, a bar for each form.
+
+    ``has_paper`` adds sentences on the paper's tables to the plot's description.
+    """
     columns, owner_numbers = build_columns(result), result.study.numbers_of_owners
     items: list[Item] = []
     smallest_mean = 1.0
@@ -221,7 +228,7 @@ def plot_accuracy(
         if np.isnan(mean_accuracies).all():
             continue
         smallest_mean = min(smallest_mean, float(np.nanmin(mean_accuracies)))
-        _, style, symbol = FORM_STYLES[form]
+        _, style, symbol = STYLE_BY_FORM[form]
         item_options: dict[str, Any] = {}
         if len(result.study.seeds) > 1:
             item_options["low_ends"] = columns[f"{column_name}_smallest"]
@@ -257,14 +264,14 @@ def plot_accuracy(
 
 
 def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, str]:
-    """Write which form is more accurate, and what the paper's tables say, as sentences by heading.
+    """Write how often joint privacy is more accurate than other forms: sentences by heading.
 
     Args:
         result: Accuracies.
         has_paper: True if the paper's figures stand beside; not for records of one's own.
     """
     sentence_by_heading, owner_numbers = dict[str, str](), result.study.numbers_of_owners
-    for other_form, (form_name, paper_sentence) in COMPARED_FORMS.items():
+    for other_form, (form_name, paper_sentence) in TEXTS_BY_FORM.items():
         signs = result.compare(Form.JOINT, other_form)
         num_compared_pairs = int(np.isfinite(signs).sum())
         if not num_compared_pairs:
@@ -284,7 +291,7 @@ def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, s
 
 
 def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
-    """Tabulate accuracy, a row per line of the figure, a column per number of owners."""
+    """Tabulate mean test accuracies, a row per line of the plot, a column per number of owners."""
     import pandas as pd
 
     columns = build_columns(result)
@@ -293,7 +300,7 @@ def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
 
 
 def write_settings(result: StudyResult) -> str:
-    """Write how the models were trained and tested."""
+    """Write sentences on how the models were trained and tested, and the ε if a unit is replaced."""
     study, training_options = result.study, result.study.training_options
     replaced_epsilon_clauses = [
         f"ε = {wording.entered(epsilon)} is ε = {format_rounded_up(compute_replaced_epsilon(epsilon, study.delta), 3)}"
@@ -336,12 +343,12 @@ class TrainingCard:
 
     @property
     def card(self) -> Answer:
-        """Build the card, sentences alone: what was trained, and how often joint privacy is the more accurate form."""
+        """Build an answer without numbers: what was trained, and how often joint privacy is the more accurate form."""
         study, share_done = self.result.study, self.result.share_done
         epsilons_text = ", ".join(wording.entered(epsilon) for epsilon in study.epsilons)
         owners_text = ", ".join(wording.number(n) for n in study.numbers_of_owners)
         stop_text = "" if share_done == 1.0 else f" It was stopped after {wording.percent(share_done)}."
-        unit_text = wording.capital(UNIT_NAMES[study.unit])
+        unit_text = wording.capital(NAME_BY_UNIT[study.unit])
         if study.unit is Unit.USER:
             unit_text += f" ({wording.counted(study.records_per_user, 'record')})"
         return Answer(

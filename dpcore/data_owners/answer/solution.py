@@ -93,7 +93,7 @@ class OwnersSolution:
 
 
 def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> OwnersSolution:
-    """Evaluate bounds, map and crossings, and for owners of data the best cap and who gains by joining.
+    """Compute bounds, map and crossings; for owners of the data also the best cap and how many gain by joining.
 
     Args:
         dataset: Whose users are the owners; where owners are entered, what kind of numbers these are.
@@ -143,7 +143,7 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
 
 
 NOT_COMPARED = ("own_bound", *TRAINING_FIELDS)
-SETTINGS: dict[str, ComputeBound] = {
+BOUND_FUNCTION_BY_SETTING: dict[str, ComputeBound] = {
     "Alone": bound_alone,
     "Together, no privacy": bounds.bound_without_privacy,
     "Joint privacy": partial(bound_together, protected_part=JOINT),
@@ -152,7 +152,9 @@ SETTINGS: dict[str, ComputeBound] = {
 
 
 def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComparison | MethodComparison:
-    """Compute the bound of every setting at any epsilon, and the best cap if whole owners of the data are protected.
+    """Build the comparison of all settings' bounds over epsilon.
+
+    If whole owners of the data are protected, it is a `BoundComparison`, with the best cap at each epsilon.
 
     Raises:
         InvalidInput: The data do not fit the question.
@@ -166,11 +168,11 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
 
     @functools.lru_cache(MAX_CACHED_EPSILONS)
     def find_cap(epsilon: float) -> regimes.CapChoice:
-        """Find the best cap per owner at an epsilon."""
+        """Find the best cap per owner at one epsilon; recent results are cached."""
         return regimes.find_best_cap(histogram, collaboration.replace(epsilon=epsilon))
 
     def bound_settings_at_best_caps(epsilons: FloatArray) -> FloatArray:
-        """Compute every setting's bound at its epsilon's best cap, shape (settings, epsilons)."""
+        """Compute every setting's bound at each epsilon's best cap, shape (settings, epsilons)."""
         collaborations = (
             replace(parameters, epsilon=e).build_collaboration_of_histogram(histogram, find_cap(e).cap)
             for e in epsilons.tolist()
@@ -195,7 +197,7 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
 
 
 def _compare_settings(collaboration: Collaboration, provenance: Provenance) -> MethodComparison:
-    """Compare all settings at any epsilon, with the epsilons at which joining begins to pay, in closed form."""
+    """Build the comparison of all settings over epsilon, with the epsilons from which joining pays."""
     crossing_epsilon_by_name = {
         part_name: float(bounds.find_epsilon_star(collaboration, protected_part))
         for part_name, protected_part in (("joint privacy", JOINT), ("full privacy", FULL))
@@ -224,23 +226,23 @@ def _compare_settings(collaboration: Collaboration, provenance: Provenance) -> M
 
 
 def _bound_settings(collaboration: Collaboration) -> FloatArray:
-    """Compute every setting's bound, in the order of `_list_settings`, shape (settings,) or (settings, k)."""
+    """Compute the bound of each setting of `_list_settings`, shape (settings,), or (settings, k) of k epsilons."""
     setting_bounds = [
         np.broadcast_to(compute_bound(collaboration), np.shape(collaboration.epsilon))
-        for compute_bound in SETTINGS.values()
+        for compute_bound in BOUND_FUNCTION_BY_SETTING.values()
     ]
     return np.stack(setting_bounds[: len(_list_settings(collaboration))])
 
 
 def _list_settings(collaboration: Collaboration) -> tuple[str, ...]:
-    """Return the label of each setting; without personal parameters full privacy is joint privacy."""
-    setting_labels = tuple(SETTINGS)
+    """Return the label of each setting; without personal parameters joint and full privacy are one setting."""
+    setting_labels = tuple(BOUND_FUNCTION_BY_SETTING)
     return (*setting_labels[:2], "Joint or full privacy") if collaboration.personal == 0.0 else setting_labels
 
 
 def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
-    """Tabulate each setting's bound for a record and for the protected unit, and the printed bound."""
-    compute_alone, compute_without_privacy, compute_joint, compute_full = SETTINGS.values()
+    """Build the columns, by heading, of a table of bounds: for one record, for the protected unit, and as printed."""
+    compute_alone, compute_without_privacy, compute_joint, compute_full = BOUND_FUNCTION_BY_SETTING.values()
     collaboration, protects_record = solution.collaboration, solution.parameters.unit is Unit.RECORD
     table_rows: list[tuple[str, ComputeBound, ComputeBound | None, str]] = [
         ("Alone", compute_alone, bounds.compute_printed_alone, "§3.2 prints D_X + D_U for the root of A.1"),

@@ -15,7 +15,7 @@ from dpcore.common.progress import Stage
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user.candidates import (
-    PROGRAMS,
+    FORM_BY_TITLE,
     Candidate,
     Comparison,
     Training,
@@ -112,15 +112,15 @@ def against_epsilon(dataset: Dataset, parameters: ExamplesParameters) -> BoundCo
 
 
 TOO_SMALL = "is too small: it keeps fewer than B examples."
-SAMPLING_PHRASES = {Sampling.EXAMPLES: "draw examples", Sampling.USERS: "draw users"}
+PHRASE_BY_SAMPLING = {Sampling.EXAMPLES: "sample examples", Sampling.USERS: "sample users"}
 
 
 def write_headline(solution: ExamplesSolution) -> str:
     """Write the instruction: whom to draw, and how many examples of each user to keep."""
     examples_text = wording.counted(solution.best_candidate.bound, "example")
     if solution.best_candidate.sampling is Sampling.USERS:
-        return f"Draw users, not examples, and average the gradients of at most {examples_text} of each."
-    return f"Draw examples, not users, and keep at most {examples_text} per user."
+        return f"Sample users, and average the gradients of at most {examples_text} per user."
+    return f"Keep at most {examples_text} per user, and sample examples, not users."
 
 
 def write_detail(solution: ExamplesSolution, dataset: Dataset) -> str:
@@ -193,12 +193,11 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
 
 
 def write_near_optimal(solution: ExamplesSolution) -> str:
-    """Write the way of sampling of the best bound, and the interval of near-optimal bounds in that way."""
+    """Write the interval of near-optimal bounds in the way of sampling of the best bound."""
     bound_range, objective_text = solution.comparison.find_near_optimal(), "the least error, by this estimate"
-    range_text = standard.write_range(
+    return standard.write_range(
         *bound_range, symbol="G", objective=objective_text, worse_choices_phrase="the next bounds tried"
     )
-    return f"{SAMPLING_PHRASES[solution.best_candidate.sampling]}: {range_text}"
 
 
 def build_facts(solution: ExamplesSolution) -> dict[str, str]:
@@ -214,7 +213,7 @@ def build_facts(solution: ExamplesSolution) -> dict[str, str]:
             own_text = "that is the best of those tried."
         elif own_candidate is not None:
             own_text = (
-                f"{SAMPLING_PHRASES[own_candidate.sampling]}: noise multiplier {_format_multiplier(own_candidate)}, "
+                f"{PHRASE_BY_SAMPLING[own_candidate.sampling]}: noise multiplier {_format_multiplier(own_candidate)}, "
                 f"error {wording.number(own_candidate.error)}, {wording.change(own_candidate.error, best_quick_error)}."
             )
         facts[f"Your bound, {wording.counted(parameters.own_bound, 'example')}"] = own_text
@@ -223,7 +222,7 @@ def build_facts(solution: ExamplesSolution) -> dict[str, str]:
         for candidates in solution.comparison.candidates_by_sampling.values()
     ]
     best_phrases = [
-        f"{SAMPLING_PHRASES[way_candidate.sampling]}: G = {wording.number(way_candidate.bound)}, noise multiplier "
+        f"{PHRASE_BY_SAMPLING[way_candidate.sampling]}: G = {wording.number(way_candidate.bound)}, noise multiplier "
         f"{_format_multiplier(way_candidate)}, error {wording.number(way_candidate.error)}"
         for way_candidate in best_candidates
     ]
@@ -232,7 +231,7 @@ def build_facts(solution: ExamplesSolution) -> dict[str, str]:
         f"noise {wording.number(candidate.noise_error)}, drawn batches {wording.number(candidate.drawing_error)}, few "
         f"users and examples {wording.number(candidate.data_error)}; squares add up."
     )
-    facts["What each way learns"] = "drawing examples a mean over examples, drawing users one over users."
+    facts["What each way learns"] = "sampling examples a mean over examples, sampling users one over users."
     return facts
 
 
@@ -263,13 +262,13 @@ def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
 
 
 def write_programs(solution: ExamplesSolution, provenance: Provenance) -> CodeChoice:
-    """Write all `PROGRAMS` for the best candidate; the label of private data stands in them and in their file names."""
+    """Write the programs of `FORM_BY_TITLE` for the best candidate; labels of private data stand in texts and names."""
     candidate, parameters = solution.best_candidate, solution.parameters
     drawing_arguments = candidate.sampling, candidate.bound, candidate.rate, candidate.divisor
     guarantee_arguments = parameters.epsilon, parameters.delta, parameters.steps
     training = Training(*drawing_arguments, round_up(candidate.multiplier), *guarantee_arguments)
     programs = []
-    for program_name in PROGRAMS:
+    for program_name in FORM_BY_TITLE:
         code = write_program(program_name, training, f"Label of its numbers: {provenance.label}.")
         stem = write_file_name(code.file_name.removesuffix(".py"), provenance)
         programs.append((program_name, replace(code, file_name=f"{stem}.py")))

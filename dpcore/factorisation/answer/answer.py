@@ -49,7 +49,7 @@ def build_answer(
         >>> import dpcore as ss
         >>> few = {"num_users": 100, "num_items": 20, "ratings_per_user": 5, "rank": 2, "dimension": 2, "repeats": 2}
         >>> ss.rating_weights(epsilon=0.01, **few).headline
-        'At ε = 0.01 it is not clear whether factorising beats item means with own offsets.'
+        'At ε = 0.01 it is not clear whether a factorisation predicts better than item means.'
 
     Source: Krichene et al. 2023, section 5.
     """
@@ -110,7 +110,7 @@ def write_runs(result: StudyResult, disclosure_text: str) -> str:
 
 
 def solve_beside_page(dataset: Dataset, parameters: FactorisationParameters) -> section.Solver:
-    """Divide the budget, and take the training as far as it is: yield what the page computes, return the solution."""
+    """Divide the budget in cached steps, and take the training as far as it is; return the solution."""
     rated_dataset = dataset if parameters.source is RatingSource.DATA else None
     load_arguments = (parameters.ratings_parameters, rated_dataset)
     ratings: Ratings = yield section.Cached(solving.load_ratings, load_arguments, 2)
@@ -147,23 +147,23 @@ def search_training(
 
 
 def show_training(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Offer the training of all models, for the first time or again."""
+    """Yield the search that trains all models, for the first time or again."""
     yield search_training(answer.solution.ratings, answer.parameters, answer.solution.result is not None)
 
 
 def show_basis(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Say how many users, items and ratings there are."""
+    """Yield a note on how many users, items and ratings there are."""
     yield section.Note(words.describe_ratings(answer.solution))
 
 
 def show_budget(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show how the budget is divided, for a page whose main figure shows something else."""
+    """Yield how the budget is divided, for an answer whose main figure shows something else."""
     yield "If noise over signal is above 1, no scheme can learn much of an item's vector."
     yield answer.plots["factorisation-shares"]()
 
 
 def show_popularity(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the differences to uniform sampling by popularity; before a training, a note that there is none."""
+    """Yield the differences to uniform sampling by popularity; before a training, a note that there is none."""
     if answer.solution.verdict is None:
         yield section.Note(NOT_TRAINED)
         return
@@ -182,7 +182,10 @@ def show_popularity(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the items nearest to one item under each model; a note instead if no models are there to compare."""
+    """Yield the items nearest to one item under each model, in a table and a plot.
+
+    Or a note that there are no models.
+    """
     verdict = answer.solution.verdict
     yield section.Fields(("item",))
     data_item_names = None
@@ -199,7 +202,7 @@ def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
     item_names = list(data_item_names or (f"item {i}" for i in range(counts.size)))
     item_code = int((-counts).argsort(kind="stable")[min(answer.parameters.item, counts.size) - 1])
     names_by_kind = {ModelKind.NO_PRIVACY: "Not private"}
-    names_by_kind |= {model_kind: words.SCHEME_NAMES[scheme] for model_kind, scheme in SCHEMES.items()}
+    names_by_kind |= {model_kind: words.NAME_BY_SCHEME[scheme] for model_kind, scheme in SCHEMES.items()}
     neighbour_texts_by_model: dict[str, list[str]] = {}
     for model_kind, model_name in names_by_kind.items():
         model = result.first_seed_models.get((model_kind, epsilon if model_kind.is_private else 0.0))
@@ -222,7 +225,7 @@ def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_choices(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Offer a training on what users chose, and show its recall over epsilon and by popularity."""
+    """Yield a search that trains on what users chose and, once it has a result, recall over epsilon and by fifth."""
     parameters: FactorisationParameters = answer.parameters
     ratings: Ratings = answer.solution.ratings
     uses_data = parameters.source is RatingSource.DATA
@@ -274,19 +277,22 @@ def show_choices(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_paper_figures(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show all figures and tables of the paper at its setting, on generated ratings and choices."""
+    """Yield all figures and tables of the paper at its setting, on generated ratings and choices."""
     yield section.PaperFigures(paper.FIGURES)
 
 
 def show_runs(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Offer all runs as a file; nothing before a training."""
+    """Yield all runs as a file to download; nothing before a training."""
     for file_name, write_file in answer.files.items():
         help_text = "Error and recall of each model, ε, seed and bucket."
         yield section.File("Runs (CSV)", file_name, write_file, help=help_text)
 
 
 def build_sections(solution: FactorisationSolution) -> section.Sections:
-    """Build the tabs of an answer; that on the budget only after a training, as the main figure shows it before."""
+    """Build the tabs of an answer by title.
+
+    The budget has one after a training only, as the main figure shows it before.
+    """
     budget_sections = {} if solution.verdict is None else {"Who gets the budget": show_budget}
     return {
         section.BEHIND: show_basis,

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Plot, Style
+from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Style
 from dpcore.answer.plot import Toggle, linear_axis, names_axis, share_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme
+from dpcore.factorisation.answer import solution as solving
 from dpcore.factorisation.answer import words
 from dpcore.factorisation.answer.solution import FactorisationSolution
 from dpcore.factorisation.ratings import BUCKETS, assign_buckets
@@ -26,7 +27,7 @@ from dpcore.factorisation.study import (
     compare_neighbours,
 )
 
-MODEL_STYLES: dict[ModelKind, dict[str, Any]] = {
+LINE_BY_MODEL: dict[ModelKind, dict[str, Any]] = {
     ModelKind.UNIFORM: {"style": Style.ENTERED, "dash": "solid", "width": 2, "symbol": "square"},
     ModelKind.TAIL: {"style": Style.SAMPLING, "symbol": "triangle-up"},
     ModelKind.ADAPTIVE: {"style": Style.CAP, "symbol": "circle"},
@@ -46,7 +47,7 @@ AXIS_MIN_EPSILON, AXIS_MAX_EPSILON = 0.2, 20.0
 
 
 def build_plots(solution: FactorisationSolution) -> dict[str, Callable[[], Plot]]:
-    """Build the functions that make the plots, by key, the main one first."""
+    """Build functions that make the plots, by key; before a training there is the plot of shares alone."""
     plot_makers: dict[str, Callable[[], Plot]] = {"factorisation-shares": lambda: plot_shares(solution)}
     if (verdict := solution.verdict) is None:
         return plot_makers
@@ -73,9 +74,11 @@ def _bucket_axis(title_suffix: str = "") -> Axis:
 
 
 def plot_shares(solution: FactorisationSolution) -> Plot:
-    """Plot the share of the budget, and beneath it noise over signal, by popularity, one series per scheme."""
+    """Plot the main figure before a training: share of the budget and noise over signal, by popularity and scheme."""
     uniform_shares = solution.find_shares(Scheme.UNIFORM)
-    popular_percents = {s.scheme: wording.percent(float(s.bucket_shares[-1])) for s in solution.budget_shares}
+    popular_text_by_scheme = {
+        s.scheme: wording.percent(float(s.bucket_shares[-1])) for s in solution.budget_shares
+    }
     disclosure, epsilon = solution.disclosure, solution.parameters.epsilon
     columns: dict[str, npt.ArrayLike] = {
         "bucket": list(BUCKET_NAMES),
@@ -86,7 +89,7 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
     noise_curves: list[Item] = []
     for scheme_shares in solution.budget_shares:
         scheme, bucket_shares = scheme_shares.scheme, scheme_shares.bucket_shares
-        scheme_name, style_options = words.SCHEME_NAMES[scheme], MODEL_STYLES[ModelKind[scheme.name]]
+        scheme_name, style_options = words.NAME_BY_SCHEME[scheme], LINE_BY_MODEL[ModelKind[scheme.name]]
         columns[f"share_{scheme.value}"] = bucket_shares
         columns[f"noise_over_signal_{scheme.value}"] = scheme_shares.noise_to_signal
         bars.append(Bars(scheme_name, labels, bucket_shares, style_options["style"], opacity=0.8))
@@ -109,8 +112,8 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
     return Plot(
         "factorisation-shares",
         "Who gets the budget",
-        f"The most popular fifth of items gets {popular_percents[Scheme.UNIFORM]} of the budget under uniform "
-        f"sampling, {popular_percents[Scheme.ADAPTIVE]} under adaptive weights.",
+        f"The most popular fifth of items gets {popular_text_by_scheme[Scheme.UNIFORM]} of the budget under uniform "
+        f"sampling, {popular_text_by_scheme[Scheme.ADAPTIVE]} under adaptive weights.",
         _bucket_axis(),
         share_axis("share of the budget", (0.0, 1.0), number_format=".1%"),
         bars,
@@ -123,7 +126,10 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
 
 
 def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon: float | None = None) -> Plot:
-    """Plot the error, or recall, over epsilon: private models with intervals, others as levels, the entered epsilon."""
+    """Plot error or recall over epsilon: private models with intervals, the others as levels.
+
+    ``page_epsilon`` gets a vertical line if it lies within the axis.
+    """
     measure_name, epsilons = result.study.main_measure, np.array(result.study.epsilons)
     ticks = tuple((epsilon, wording.entered(epsilon)) for epsilon in result.study.epsilons)
     axis_limits = float(epsilons.min()) / 1.5, float(epsilons.max()) * 1.5
@@ -131,7 +137,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     items: list[Item] = []
     for model_kind in result.study.model_kinds:
-        summary, options = result.summarise(model_kind), MODEL_STYLES[model_kind]
+        summary, options = result.summarise(model_kind), LINE_BY_MODEL[model_kind]
         column_name = model_kind.name.lower()
         means, half_widths = summary.means[:, 0], summary.half_widths[:, 0]
         if not np.isfinite(means).any():
@@ -139,7 +145,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         columns |= {f"{measure_name}_{column_name}": means, f"half_interval_{column_name}": half_widths}
         if model_kind.is_private:
             lows, highs = _compute_interval_ends(means, half_widths)
-            label = f"Factorisation, {model_kind.value}" if model_kind is FACTORISATION else ""
+            label = wording.capital(words.SHORT_NAMES.get(model_kind, ""))
             items.append(
                 Curve(
                     model_kind.value, epsilons, means, low_ends=lows, high_ends=highs, label=label, **options
@@ -149,10 +155,23 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
             items.append(Curve(model_kind.value, axis_limits, [float(means[0])] * 2, **options))
     if page_epsilon is not None and epsilon_axis.contains(page_epsilon):
         items.append(Level("Your ε", page_epsilon, is_vertical=True, dash="longdash"))
+        verdict = solving.judge(result, page_epsilon)
+        if verdict is not None and verdict.is_clear:
+            best_kind = FACTORISATION if verdict.is_worth_it else result.study.baseline
+            best_score = verdict.find_measure(best_kind)[0]
+            items.append(
+                Mark(
+                    "Better at your ε",
+                    verdict.epsilon,
+                    best_score,
+                    LINE_BY_MODEL[best_kind]["style"],
+                    label="Better",
+                )
+            )
     shown_kinds = (result.study.baseline, FACTORISATION, ModelKind.NO_PRIVACY)
     hidden_names = tuple(kind.value for kind in result.study.model_kinds if kind not in shown_kinds)
     plot_key, title_start, axis_name, number_format = {
-        "rmse": ("factorisation-errors", "Test error", "test error (RMSE)", ".4f"),
+        "rmse": ("factorisation-errors", "Test error", "test error (RMSE; lower is better)", ".4f"),
         "recall": ("factorisation-recall", f"Recall at {RECALL_SIZE}", f"recall at {RECALL_SIZE}", ".3f"),
     }[measure_name]
     return Plot(
@@ -175,7 +194,10 @@ def _compute_interval_ends(means: FloatArray, half_widths: FloatArray) -> tuple[
 
 
 def plot_buckets(solution: FactorisationSolution, measure_name: str) -> Plot:
-    """Plot differences of "rmse" or "recall" to uniform sampling by popularity, paired by seed."""
+    """Plot how far "rmse" or "recall" of tail sampling and adaptive weights is from uniform sampling's, by popularity.
+
+    Differences are paired by seed.
+    """
     verdict = solution.verdict
     assert verdict is not None
     columns: dict[str, npt.ArrayLike] = {"items": ["All", *BUCKET_NAMES]}
@@ -185,7 +207,7 @@ def plot_buckets(solution: FactorisationSolution, measure_name: str) -> Plot:
         means, half_widths = summary.means[verdict.epsilon_index], summary.half_widths[verdict.epsilon_index]
         columns[f"difference_{kind.name.lower()}"] = means
         columns[f"half_interval_{kind.name.lower()}"] = half_widths
-        style, hover = MODEL_STYLES[kind]["style"], (("half of the interval", half_widths),)
+        style, hover = LINE_BY_MODEL[kind]["style"], (("half of the interval", half_widths),)
         lows, highs = _compute_interval_ends(means, half_widths)
         items.append(Bars(kind.value, labels, means, style, lows, highs, opacity=0.8, hover_numbers=hover))
     measure_phrase, title_word, better_phrase = {
@@ -233,7 +255,7 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
         bucket_overlaps = np.array([item_overlaps[mask].mean() if mask.any() else np.nan for mask in masks])
         largest_overlap = max(largest_overlap, float(np.nanmax(bucket_overlaps)))
         overlap_column = Column(f"overlap_{scheme.value}", bucket_overlaps)
-        items.append(Curve(words.SCHEME_NAMES[scheme], labels, overlap_column, **MODEL_STYLES[model_kind]))
+        items.append(Curve(words.NAME_BY_SCHEME[scheme], labels, overlap_column, **LINE_BY_MODEL[model_kind]))
     if not items:
         return None
     chance_overlap = min(NUM_NEAREST / max(result.item_train_counts.size - 1, 1), 1.0)

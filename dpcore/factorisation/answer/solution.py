@@ -96,7 +96,7 @@ class Verdict:
 
 
 def list_verdicts(result: StudyResult) -> list[Verdict]:
-    """Judge a training at each epsilon at which the factorisation with adaptive weights, fitted last, has a run."""
+    """List a `Verdict` for each epsilon at which adaptive weights have a finished run."""
     summary = result.summarise(FACTORISATION)
     difference_summary = result.compare(FACTORISATION, result.study.baseline)
     gain_sign = -1.0 if result.study.main_measure == "rmse" else 1.0
@@ -115,7 +115,7 @@ def list_verdicts(result: StudyResult) -> list[Verdict]:
 
 
 def judge(result: StudyResult, epsilon: float) -> Verdict | None:
-    """Judge a training at the trained epsilon nearest to one, by ratio; None if nothing was trained."""
+    """Return the `Verdict` at the trained epsilon nearest to a given one, by ratio; None if nothing was trained."""
     verdicts = list_verdicts(result)
     return min(verdicts, key=lambda verdict: abs(math.log(verdict.epsilon / epsilon)), default=None)
 
@@ -146,17 +146,17 @@ class FactorisationSolution:
         return [(int(c.min()), int(c.max())) if c.size else (0, 0) for c in counts_by_bucket]
 
     def find_shares(self, scheme: Scheme) -> BudgetShares:
-        """Return the shares of one scheme."""
+        """Return the budget shares of one scheme."""
         return next(scheme_shares for scheme_shares in self.budget_shares if scheme_shares.scheme is scheme)
 
     @property
     def verdict(self) -> Verdict | None:
-        """Judge at the trained epsilon nearest to the page's; None if nothing was trained there."""
+        """Return the `Verdict` at the trained epsilon nearest to the page's; None if nothing was trained there."""
         return None if self.result is None else judge(self.result, self.parameters.epsilon)
 
 
 def solve(dataset: Dataset | None, parameters: FactorisationParameters) -> FactorisationSolution:
-    """Compute the shares of the budget, and train every model on every seed.
+    """Compute the budget shares of every scheme, and train every model on every seed.
 
     Args:
         dataset: With ratings; None where they are generated, as the parameters say.
@@ -205,7 +205,7 @@ def train_and_store() -> None:
 
 
 def replace_noise(budget_shares: BudgetShares, parameters: FactorisationParameters) -> BudgetShares:
-    """Replace the noise of the shares by that at the page's budget, which pays for counts only if they are needed."""
+    """Return the shares with the noise at the page's budget, which pays for counts only if they are needed."""
     spending = parameters.spending
     # Gradient steps need counts for their length.
     if not budget_shares.scheme.needs_counts and parameters.gradient_steps is None:
@@ -214,7 +214,7 @@ def replace_noise(budget_shares: BudgetShares, parameters: FactorisationParamete
 
 
 def choose_share_settings(parameters: FactorisationParameters, scheme: Scheme) -> tuple[Spending, float]:
-    """Return the budget and the exponent that the shares of a scheme depend on, all else set to one value.
+    """Return the budget and exponent that the shares of a scheme depend on, for a cache; what they ignore is set alike.
 
     The adaptive scheme alone reads mu. The uniform one reads no counts: its weights are the same at each budget.
     """
@@ -230,11 +230,11 @@ NOT_COMPARED = (
 
 
 def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> BoundComparison | str:
-    """Find the items per user with the least noise over signal of an average item, at any epsilon; or say why not.
+    """Build the comparison over epsilon of items per user and noise over signal, or return a sentence why not.
 
-    The scheme is uniform sampling. With k ratings per user, noise grows with √k, and the signal is what is
-    kept: Σ min(k, ratings of a user) over the items. Between two numbers of ratings that users have, the
-    quotient first rises and then falls in k, so that the minimum is at one of them.
+    The scheme is uniform sampling. With k ratings per user, noise grows with √k, and the signal is what is kept: Σ
+    min(k, ratings of a user) over the items. Between two numbers of ratings that users have, the quotient first rises
+    and then falls in k, so that the minimum is at one of them.
     """
     try:
         ratings = load_ratings(parameters, dataset)

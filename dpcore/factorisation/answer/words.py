@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpcore.answer.answer import Number, RelativeError
+from dpcore.answer.answer import NOT_USEFUL_ABOVE, Number, RelativeError
 from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, list_data_fields
@@ -23,7 +23,7 @@ from dpcore.factorisation.studies import PRIVATE_KINDS, RatingStudy
 from dpcore.factorisation.study import FACTORISATION, ModelKind, StudyResult
 from dpcore.report.content import Line, summarise_dataset
 
-SCHEME_NAMES = {scheme: scheme.value.capitalize() for scheme in Scheme}
+NAME_BY_SCHEME = {scheme: scheme.value.capitalize() for scheme in Scheme}
 ASSUMPTIONS = (
     "Neighbouring data differ in one user, with all their ratings",
     "The release has item vectors and noisy counts. Each user computes their vector, offset and predictions locally; "
@@ -32,18 +32,19 @@ ASSUMPTIONS = (
     "Errors and buckets are computed without noise: they are not part of the release",
     "The noise is simulated in floating point, without protection against attacks on its low bits",
 )
-BASELINES = {
-    "rmse": ("item means with own offsets", "release item means"),
+BASELINE_BY_MEASURE = {
+    "rmse": ("item means", "release item means"),
     "recall": ("the most popular items", "recommend the most popular items"),
 }
 """By measure: the rival, and what to do if it wins."""
+SHORT_NAMES = {FACTORISATION: "factorisation", RatingStudy.baseline: "item means"}
 FEW_SEEDS = f"Train at least {MIN_SEEDS} seeds for a clear answer."
 NEAR_OPTIMAL_SHARE = 0.01
 """Relative excess of a near-optimal error."""
 
 
 def write_headline(solution: FactorisationSolution) -> str:
-    """Write how noisy a training will be, or after it whether a factorisation is worth it."""
+    """Write how noisy the rarest items will be or, after a training, whether a factorisation is worth it."""
     if (verdict := solution.verdict) is not None:
         return write_verdict(verdict)
     rarest_noise_ratio = float(solution.find_shares(Scheme.ADAPTIVE).noise_to_signal[0])
@@ -54,17 +55,20 @@ def write_headline(solution: FactorisationSolution) -> str:
 
 def write_verdict(verdict: Verdict) -> str:
     """Write whether a factorisation is worth it, in one sentence."""
-    baseline_phrase, alternative_phrase = BASELINES[verdict.result.study.main_measure]
+    baseline_phrase, alternative_phrase = BASELINE_BY_MEASURE[verdict.result.study.main_measure]
     opening_phrase = f"At ε = {wording.entered(verdict.epsilon)}"
     if verdict.is_worth_it:
-        return f"{opening_phrase}, factorise with adaptive weights: it beats {baseline_phrase}."
+        return f"{opening_phrase}, release a factorisation: it predicts better than {baseline_phrase}."
     if verdict.is_worse:
-        return f"{opening_phrase}, {alternative_phrase}: they beat a private factorisation."
-    return f"{opening_phrase} it is not clear whether factorising beats {baseline_phrase}."
+        return f"{opening_phrase}, {alternative_phrase}: they predict better than a factorisation."
+    return f"{opening_phrase} it is not clear whether a factorisation predicts better than {baseline_phrase}."
 
 
 def write_comparison(result: StudyResult, epsilon: float) -> str:
-    """Write if a factorisation is worth it at the trained epsilon nearest to a given one; of choices, recalls too."""
+    """Write whether a factorisation is worth it at the nearest trained epsilon; for choices with both recalls.
+
+    It says so if nothing is trained yet.
+    """
     verdict = solving.judge(result, epsilon)
     if verdict is None:
         return "Nothing is trained yet."
@@ -80,7 +84,7 @@ def write_comparison(result: StudyResult, epsilon: float) -> str:
 
 
 def write_detail(solution: FactorisationSolution) -> str:
-    """Write the sentences that explain the headline."""
+    """Write the sentences that explain the headline: budget of rare items or, after a training, how much it gains."""
     if (verdict := solution.verdict) is None:
         adaptive_percent, uniform_percent = (
             wording.percent(solution.find_shares(scheme).bucket_shares[:3].sum())
@@ -102,7 +106,7 @@ def write_detail(solution: FactorisationSolution) -> str:
 
 
 def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
-    """Build the numbers on noise and, after a training, before these the errors of recommendation and factorisation."""
+    """Build the numbers of the answer: noise and, after a training, before it errors, interval and gains."""
     verdict, adaptive_shares = solution.verdict, solution.find_shares(Scheme.ADAPTIVE)
     count_noise_std = solution.parameters.spending.count_noise_std
     phrased_ratios = zip(("the rarest", "popular"), adaptive_shares.noise_to_signal[[0, -1]], strict=True)
@@ -124,9 +128,13 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     if verdict is None:
         return noise_numbers
     recommended_kind = FACTORISATION if verdict.is_worth_it else RatingStudy.baseline
+    rating_range, best_error = (
+        solution.parameters.rating_range,
+        float(verdict.result.summarise(ModelKind.NO_PRIVACY).means[0, 0]),
+    )
     reference_numbers = [
-        Number(name, f"{score:.4f}", f"({kind.value})", value=score)
-        for name, kind in (("Item means", RatingStudy.baseline), ("Factorisation", FACTORISATION))
+        Number(wording.capital(name), f"{score:.4f}", f"(without privacy {best_error:.3f})", value=score)
+        for kind, name in reversed(SHORT_NAMES.items())
         if kind is FACTORISATION or verdict.is_worth_it
         for score in (verdict.find_measure(kind)[0],)
     ]
@@ -143,7 +151,12 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         "most rated": float(differences[-1]),
     }
     return (
-        Number(f"Test error (RMSE), {recommended_kind.value}", f"{error:.4f}", value=error),
+        Number(
+            f"Test error (RMSE) of {SHORT_NAMES[recommended_kind]}",
+            f"{error:.4f}",
+            f"on ratings of {wording.entered(rating_range.lowest)} to {wording.entered(rating_range.highest)}",
+            value=error,
+        ),
         *reference_numbers,
         interval_number,
         *(
@@ -160,24 +173,41 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
 
 
 def measure_relative_error(verdict: Verdict | None) -> RelativeError | None:
-    """Return the share of the gain over the overall mean that privacy costs; None before all models are trained."""
+    """Return the share of the possible gain that privacy costs the better model; None before all models are trained.
+
+    Possible is what a factorisation without privacy gains over one mean for all items.
+    """
     if verdict is None:
         return None
-    error = verdict.find_measure(FACTORISATION if verdict.is_worth_it else RatingStudy.baseline)[0]
     mean_error, error_without_privacy = (
         float(verdict.result.summarise(kind).means[0, 0])
         for kind in (ModelKind.GLOBAL_MEAN, ModelKind.NO_PRIVACY)
     )
     gain = mean_error - error_without_privacy
-    share = max(error - error_without_privacy, 0.0) / gain if gain > 0.0 else math.inf
-    return RelativeError(share, "the gain over the overall mean", error_phrase="privacy costs")
+
+    def compute_cost_share(trained: Verdict) -> float:
+        """Return the share that privacy costs at one trained epsilon; infinite if nothing can be gained."""
+        error = trained.find_measure(FACTORISATION if trained.is_worth_it else RatingStudy.baseline)[0]
+        return max(error - error_without_privacy, 0.0) / gain if gain > 0.0 else math.inf
+
+    model_name = SHORT_NAMES[FACTORISATION if verdict.is_worth_it else RatingStudy.baseline]
+    share, remark = compute_cost_share(verdict), ""
+    larger_verdicts = [v for v in solving.list_verdicts(verdict.result) if v.epsilon > verdict.epsilon]
+    helping_verdict = next((v for v in larger_verdicts if compute_cost_share(v) <= NOT_USEFUL_ABOVE), None)
+    if share > NOT_USEFUL_ABOVE and helping_verdict is not None:
+        cost_text = wording.percent(compute_cost_share(helping_verdict))
+        remark = f"At ε = {wording.entered(helping_verdict.epsilon)} it costs {cost_text}."
+    return RelativeError(share, "the possible gain", remark, f"privacy costs {model_name}")
 
 
 def build_facts(solution: FactorisationSolution) -> dict[str, str]:
-    """Build the facts behind the answer by heading: on the budget before a training, on the models after it."""
+    """Build the facts behind the answer, sentences by heading.
+
+    On the budget before a training, on the models after it.
+    """
     if (verdict := solution.verdict) is None:
         used_shares_phrase = "; ".join(
-            f"{SCHEME_NAMES[scheme_shares.scheme].lower()} {wording.percent(scheme_shares.used_share)}"
+            f"{NAME_BY_SCHEME[scheme_shares.scheme].lower()} {wording.percent(scheme_shares.used_share)}"
             for scheme_shares in solution.budget_shares
         )
         return {
@@ -193,7 +223,8 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     return {
         "A factorisation clearly beats item means with own offsets": f"{winning_phrase}, of "
         f"{', '.join(wording.entered(v.epsilon) for v in trained_verdicts)}.",
-        "Own offsets": "how far users rate above item means, computed locally, not released.",
+        "Item means": "with each user's own offset, computed on their device and not released.",
+        "Possible gain": "that of a factorisation without privacy over one mean for all items.",
         "Near-optimal": f"{', '.join(near_optimal_names)}: within 1{wording.PERCENT} of the smallest error.",
         "Intervals": f"Student's at 95{wording.PERCENT}; all models of a seed share its split and noise.",
     }
@@ -229,7 +260,7 @@ def summarise_ratings(solution: FactorisationSolution, dataset: Dataset | None) 
 
 
 def write_methods(solution: FactorisationSolution) -> Methods | None:
-    """Write the methods section with the recommendation and its error; None before a training."""
+    """Write the methods text with the recommendation and its error; None before a training."""
     parameters, verdict = solution.parameters, solution.verdict
     if verdict is None:
         return None

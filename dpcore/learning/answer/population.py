@@ -206,7 +206,7 @@ def describe_cost(cost: population.CostOfPrivacy, parameters: LearningParameters
     )
 
 
-FAMILY_STYLES = {
+STYLE_BY_ALPHA = {
     0.25: (Style.CUSTOMARY, "dot"),
     0.5: (Style.SAMPLING, "dash"),
     1.0: (Style.SMOOTH, "dashdot"),
@@ -223,7 +223,7 @@ def plot_mass(alpha: float) -> Plot:
     columns, alpha_name = list_mass_columns(alpha), f"α = {wording.entered(alpha)}"
     fractions = columns["tau_0"]
     items: list[Item] = []
-    for other_alpha, (style, dash) in FAMILY_STYLES.items():
+    for other_alpha, (style, dash) in STYLE_BY_ALPHA.items():
         if other_alpha != alpha:
             masses = columns[f"uncapped_mass_alpha_{wording.digits(other_alpha)}"]
             curve_name = f"α = {wording.entered(other_alpha)}"
@@ -350,6 +350,7 @@ def show_mass(answer: Answer, dataset: Dataset) -> Parts:
     yield Fields(("alpha",))
     yield Figures((plot_mass(answer.parameters.alpha),), "xy")
     yield PUBLIC_LABEL
+    yield PaperFigures(FIGURES[:1])
 
 
 def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
@@ -390,11 +391,11 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
     )
     yield (
         "**How few lose rows**, in the limit of many rows. The paper reports 2 to 8 users, without its α and "
-        "constants; with C = 3 the table says 3 to 8."
+        "constants; with C = 1 and the bias once it is 2 to 6."
     )
     yield Table(list_family_rows(solution), "Users who lose rows, by α", key="learning_family")
     yield PUBLIC_LABEL
-    yield PaperFigures(FIGURES)
+    yield PaperFigures(FIGURES[1:])
 
 
 def show_cost_over_rows(answer: Answer, dataset: Dataset) -> Parts:

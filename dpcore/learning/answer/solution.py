@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpcore.answer import Axis, Band, Curve, Item, Level, Mark, Plot, Style, Toggle, standard
 from dpcore.answer.against import BoundComparison
-from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING, Number, RelativeError
+from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLE_BY_PART, Number, RelativeError
 from dpcore.answer.axes import ROWS_UNIT, sample_users
 from dpcore.answer.handle import Handle
 from dpcore.answer.methods import Methods, write_guarantee
@@ -120,9 +120,9 @@ def find_choices_by_term(problem: BiasProblem) -> dict[BiasTerm, LearningCap]:
     return {term: optimal_cap.find_best_cap(replace(problem, bias=term)) for term in BiasTerm}
 
 
-PART_NAMES = {"twice_bias": BIAS, "finite_sample": SAMPLING, "privacy": NOISE}
+NAME_BY_FIELD = {"twice_bias": BIAS, "finite_sample": SAMPLING, "privacy": NOISE}
 """The names of the parts of the excess risk, as fields of `LearningCap` and `ErrorParts`."""
-NUMBER_HELPS = {
+HELP_BY_KEY = {
     "max_contributions": "Upper bound on contributions per user.",
     "bound": "By how much the model's risk exceeds that of the best model, with probability 1 − δ (theorem 1).",
     "bias_twice": "A bound changes the mix of users that a model is judged on. Theorem 1 counts this bias twice.",
@@ -133,13 +133,13 @@ NUMBER_HELPS = {
 
 def list_parts(cap_or_parts: LearningCap | ErrorParts) -> dict[str, float]:
     """Return the three parts of the excess risk as numbers by name; the bias is counted twice."""
-    return {name: float(getattr(cap_or_parts, field_name)) for field_name, name in PART_NAMES.items()}
+    return {name: float(getattr(cap_or_parts, field_name)) for field_name, name in NAME_BY_FIELD.items()}
 
 
-TRIVIAL_BOUND = Level("Above 1 it promises nothing", 1.0, label="Above 1: no promise")
+TRIVIAL_BOUND = Level("Above 1 it promises nothing", 1.0, label="No guarantee above 1")
 """Above it a bound on losses in [0, 1] says nothing."""
-PART_COLUMNS = {BIAS: "bias_twice", SAMPLING: "finite_sample", NOISE: "privacy_noise"}
-PAPER_BOUNDS = {
+KEY_BY_PART = {BIAS: "bias_twice", SAMPLING: "finite_sample", NOISE: "privacy_noise"}
+CURVE_BY_TERM = {
     BiasTerm.LOG_KEPT: ("Prop. 1: share kept", "solid"),
     BiasTerm.VARIANCE_KEPT: ("Prop. 1: Var(H), share kept", "dash"),
     BiasTerm.LOG_FRACTION: ("Prop. 1: τ₀", "dot"),
@@ -154,13 +154,21 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
     """Plot the excess risk, its parts and twice the paper's bounds on the bias over the cap, and mark the best cap."""
     best_choice, columns, histogram = solution.best_choice, solution.curve_columns, solution.problem.histogram
     cap, own_bound = best_choice.max_contributions, parameters.own_bound
-    caps, part_columns = columns["cap_rows"], {name: columns[column] for name, column in PART_COLUMNS.items()}
+    caps, part_columns = columns["cap_rows"], {name: columns[column] for name, column in KEY_BY_PART.items()}
     items: list[Item] = [
         Curve("Excess risk", caps, columns["bound"], Style.TOTAL),
-        *(Curve(name, caps, part_column, PART_STYLES[name]) for name, part_column in part_columns.items()),
+        *(Curve(name, caps, part_column, STYLE_BY_PART[name]) for name, part_column in part_columns.items()),
         *(
-            Curve(name, caps, columns[f"twice_{term.value}"], Style.BIAS, dash=dash, width=1.5)
-            for term, (name, dash) in PAPER_BOUNDS.items()
+            Curve(
+                name,
+                caps,
+                columns[f"twice_{term.value}"],
+                Style.BIAS,
+                dash=dash,
+                width=1.5,
+                label=f"Bias ({name[:1].lower()}{name[1:]})",
+            )
+            for term, (name, dash) in CURVE_BY_TERM.items()
         ),
         TRIVIAL_BOUND,
     ]
@@ -208,8 +216,8 @@ def _list_hidden_bounds(solution: LearningSolution, used_term: BiasTerm) -> tupl
     These are all but the bound in use and the one that is smallest at the best cap.
     """
     biases_by_term = optimal_cap.compute_bias_terms(solution.problem, solution.best_choice.fraction)
-    least_term = min(PAPER_BOUNDS, key=lambda term: float(biases_by_term[term]))
-    return tuple(name for term, (name, _) in PAPER_BOUNDS.items() if term not in (least_term, used_term))
+    least_term = min(CURVE_BY_TERM, key=lambda term: float(biases_by_term[term]))
+    return tuple(name for term, (name, _) in CURVE_BY_TERM.items() if term not in (least_term, used_term))
 
 
 def _build_axes(solution: LearningSolution, cap_unit: CapUnit) -> tuple[Axis, Axis]:
@@ -256,16 +264,23 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
             part_name,
             wording.number(part_value),
             share_text_by_part[part_name] and f"{share_text_by_part[part_name]} of it",
-            NUMBER_HELPS[key],
+            HELP_BY_KEY[key],
             part_value,
             key=key,
         )
-        for (part_name, part_value), key in zip(values_by_part.items(), PART_COLUMNS.values(), strict=True)
+        for (part_name, part_value), key in zip(values_by_part.items(), KEY_BY_PART.values(), strict=True)
     ]
-    fraction, bound_help = best_choice.fraction, NUMBER_HELPS["bound"]
+    fraction, bound_help = best_choice.fraction, HELP_BY_KEY["bound"]
     return (
-        Number("Best bound", wording.counted(cap, "row"), "per user", NUMBER_HELPS[key], cap, ROWS_UNIT, key),
-        Number("Excess risk, at most", wording.number(total), share_note, bound_help, total, key="bound"),
+        Number("Best bound", wording.counted(cap, "row"), "per user", HELP_BY_KEY[key], cap, ROWS_UNIT, key),
+        Number(
+            "Excess risk, at most",
+            wording.number(total),
+            share_note,
+            bound_help,
+            total,
+            key="bound",
+        ),
         Number("τ₀", wording.number(fraction), "of all rows", value=fraction, key="tau_0"),
         *part_numbers,
     )
@@ -355,7 +370,7 @@ def describe_near_optimal(solution: LearningSolution) -> str:
     """Write the range of caps whose excess risk stays near the least."""
     others_text = "the next bounds" if solution.near_optimal[1] < solution.problem.histogram.max_size else ""
     return standard.write_range(
-        *solution.near_optimal, "row", objective="the least excess risk", worse_choices_phrase=others_text
+        *solution.near_optimal, "row", objective="the best", worse_choices_phrase=others_text
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore import mean
-from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING
+from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLE_BY_PART
 from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, choose_bound_limits, choose_curve_bounds
 from dpcore.answer.limits import fit_limits
 from dpcore.answer.plot import Axis, Band, Curve, Item, Mark, Plot, Scale, Style, Toggle, linear_axis
@@ -64,7 +64,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     items: list[Item] = [
         Curve("Total, bounded rows", bounds, columns["cap_standard_error"], Style.CAP, label="Bounded rows"),
         replace(smooth_curve, dash="solid", width=2.0, label="Smooth weights"),
-        *(Curve(name, bounds, errors, PART_STYLES[name]) for name, errors in errors_by_part.items()),
+        *(Curve(name, bounds, errors, STYLE_BY_PART[name]) for name, errors in errors_by_part.items()),
         *split_curves,
         *(Band(f"Within 5{wording.PERCENT}", *stretch) for stretch in wide_stretches[:MAX_LISTED_INTERVALS]),
     ]

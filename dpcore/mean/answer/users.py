@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dpcore import mean
 from dpcore.answer import standard
-from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING, ErrorPart, Number, build_error_parts
+from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLE_BY_PART, ErrorPart, Number, build_error_parts
 from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, sample_users
 from dpcore.answer.handle import Dots, Handle, Spread, draw_normal, draw_unit_noise
 from dpcore.answer.limits import fit_limits
@@ -319,7 +319,7 @@ def plot_user_errors(
         (
             Curve("Users clamped", bounds, users_errors, Style.TOTAL),
             *(
-                Curve(part, bounds, part_errors, PART_STYLES[part])
+                Curve(part, bounds, part_errors, STYLE_BY_PART[part])
                 for part, part_errors in errors_by_part.items()
             ),
             Curve("Rows clamped", bounds, rows_errors, Style.ENTERED, dash="solid", width=2.0),

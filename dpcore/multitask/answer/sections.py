@@ -42,7 +42,7 @@ EPSILON_STYLES = (
     (Style.PRIVACY, "dashdot", "triangle-up"),
 )
 """One for each of up to four epsilons."""
-ALGORITHM_NAMES = {
+NAME_BY_ALGORITHM = {
     Algorithm.SUFFICIENT_STATISTICS: "Algorithm 1, sufficient statistics",
     Algorithm.GRADIENT_DESCENT: "Algorithm 2, noisy gradient descent",
 }
@@ -250,7 +250,7 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
             whisker_ends, name = (y - whisker_lengths, y + whisker_lengths), f"ε = {wording.entered(epsilon)}"
             curve = Curve(name, exponents, y, style, *whisker_ends, dash=dash, width=2.0, symbol=symbol)
             curves.append(curve)
-        title = f"{ALGORITHM_NAMES[algorithm]}, a = {wording.entered(power)}"
+        title = f"{NAME_BY_ALGORITHM[algorithm]}, a = {wording.entered(power)}"
         return Plot(
             f"many-tasks-experiment-{algorithm_number}-{wording.digits(power)}",
             title,
@@ -279,7 +279,7 @@ def tabulate_errors(result: ExperimentResult) -> list[dict[str, object]]:
         best_index = int(np.nanargmin(mean_errors))
         table_rows.append(
             {
-                "Algorithm": ALGORITHM_NAMES[panel[0]],
+                "Algorithm": NAME_BY_ALGORITHM[panel[0]],
                 "a": panel[1],
                 "ε": panel[2],
                 "Best μ": result.experiment.exponents[best_index],

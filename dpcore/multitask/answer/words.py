@@ -19,7 +19,7 @@ from dpcore.report.content import Line, summarise_dataset
 UNCHANGED = 0.005
 """Smaller changes are not mentioned."""
 _SCALED_DOWN = "those of users above it were scaled down"
-FIT_TEXTS = {
+TEXT_BY_FIT = {
     BudgetFit.CLIPPED: _SCALED_DOWN,
     BudgetFit.LOGARITHMIC: _SCALED_DOWN,
     BudgetFit.NOBODY_CLIPPED: "all weights are so small that no user exceeds it",
@@ -103,7 +103,13 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
             unit="of uniform weights'",
             clipboard_text=format_change(ratio),
         ),
-        Number("Exponent μ", wording.entered(advised_exponent), value=advised_exponent, key="exponent"),
+        Number(
+            "Weight exponent μ",
+            wording.entered(advised_exponent),
+            "(at 0 all weigh the same)",
+            value=advised_exponent,
+            key="exponent",
+        ),
         Number("Budget used", wording.percent(mean_use), "of β, average user", "", mean_use, "share of β"),
         Number("Users clipped", clipped_text, "scaled down to β", "", clipped_share, "share of users"),
         Number(
@@ -129,7 +135,7 @@ def write_headline(solution: MultitaskSolution) -> str:
         return "Give all tasks the same weight."
     weight_texts = {0.5: "1/√n", 1.0: "1/n"}
     weight_text = weight_texts.get(advised_exponent, f"n to the power −{wording.entered(advised_exponent)}")
-    return f"Weight each task of n users by {weight_text}."
+    return f"Weight a task of n users by {weight_text}: small tasks weigh more."
 
 
 def write_detail(solution: MultitaskSolution) -> str:
@@ -249,7 +255,7 @@ def write_methods(solution: MultitaskSolution) -> Methods:
             f"; an average user spends 1/c of it, with c = {wording.entered(parameters.log_constant)} log n"
         )
     fit_text = (
-        f"within a budget: {FIT_TEXTS[parameters.fit]}{constant_phrase}. All releases are one Gaussian mechanism "
+        f"within a budget: {TEXT_BY_FIT[parameters.fit]}{constant_phrase}. All releases are one Gaussian mechanism "
         "[@dong2022], calibrated exactly [@balle2018]."
     )
     rule_phrase = "Tasks of n users had weights proportional to n to the power"

@@ -31,7 +31,7 @@ from dpcore.per_group.answer.solution import (
     solve,
     solve_by_distribution,
 )
-from dpcore.per_group.answer.words import OBJECTIVES, AnySolution, format_error, name_norm
+from dpcore.per_group.answer.words import NAME_BY_OBJECTIVE, AnySolution, format_error, name_norm
 from dpcore.per_group.pair_of_bounds import round_up
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair
@@ -41,7 +41,7 @@ from dpcore.per_group.summary import APPROXIMATE
 from dpcore.per_group.whole_vector import VectorRule
 from dpcore.report.script import Code, Source
 
-QUANTITIES = {
+QUANTITY_BY_STATISTIC = {
     Statistic.ROWS: Quantity.GROUP_ROWS,
     Statistic.USERS: Quantity.GROUP_COUNTS,
     Statistic.SUM: Quantity.GROUP_SUMS,
@@ -51,7 +51,7 @@ QUANTITIES = {
 
 
 def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.CodeChoice | None:
-    """Write the programs for the best pair, cap and radial clip; None if there is none of these.
+    """Write the programs for the best pair, cap and radial clip; None if none of these has a bound above 0.
 
     The better of cap and radial clip comes first of the two.
     """
@@ -63,7 +63,7 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.CodeChoic
         is_scaled, max_norm = vector_choice.vector_rule is VectorRule.RADIAL, round_up(vector_choice.max_norm)
         form_name = f"{words.SCALING_FORM if is_scaled else words.CAP_FORM}, bound {wording.number(max_norm)}"
         bound_options = {"max_norm": max_norm, "is_scaled": is_scaled}
-        all_forms.append((form_name, QUANTITIES[parameters.statistic], bound_options))
+        all_forms.append((form_name, QUANTITY_BY_STATISTIC[parameters.statistic], bound_options))
     base_options = _build_options(parameters, dataset, solution.value_column)
     library = choose_library(parameters.program, parameters.mechanism)
     return forms.build_forms(parameters.amount_epsilon, base_options, all_forms, library)
@@ -72,7 +72,7 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.CodeChoic
 def write_private_forms(
     private_pair: PrivatePair, dataset: Dataset, epsilon: float | None = None
 ) -> forms.CodeChoice | None:
-    """Write the program for a pair that was chosen privately; None if no library can.
+    """Write the program for a pair that was chosen privately; None if its settings fit no program.
 
     ``epsilon`` stands in for that of the release unless it is None.
     """
@@ -119,17 +119,17 @@ def _build_pair_form(parameters: PerGroupParameters, max_groups: int, max_amount
         min_total = -max_amount if statistic is Statistic.SIGNED_SUM else 0.0
         bound_options |= {"max_total": max_amount, "min_total": min_total}
     form_name = f"Pair, {wording.number(max_groups)} × {wording.number(max_amount)}"
-    return form_name, QUANTITIES[statistic], bound_options
+    return form_name, QUANTITY_BY_STATISTIC[statistic], bound_options
 
 
-STATISTIC_PHRASES = {
+PHRASE_BY_STATISTIC = {
     Statistic.ROWS: "number of rows of",
     Statistic.USERS: "number of distinct users of",
     Statistic.SUM: "sum of a column in",
     Statistic.SIGNED_SUM: "sum of a column in",
     Statistic.MEAN: "mean of a column in",
 }
-RULE_PHRASES = {
+PHRASE_BY_RULE = {
     SelectionRule.TRUNCATED_GEOMETRIC: "the truncated geometric rule [@desfontaines2022]",
     SelectionRule.LAPLACE: "a threshold on numbers of users with Laplace noise",
     SelectionRule.GAUSSIAN: "a threshold on numbers of users with Gaussian noise",
@@ -139,7 +139,7 @@ RULE_PHRASES = {
 def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     """Write the methods text for the bound of the headline, or that nothing was released."""
     p, pair_choice = solution.parameters, solution.pair_choice
-    error_name = OBJECTIVES[p.objective]
+    error_name = NAME_BY_OBJECTIVE[p.objective]
     if isinstance(solution, DistributionSolution):
         bounding_sentences = "" if solution.pair is None else _describe_pair(p, solution.pair, "about ")
         rule_sentence = (
@@ -156,7 +156,7 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
         "nothing, and nothing was released."
     )
     delta = round_up_to_float(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
-    release_phrase = f"The {STATISTIC_PHRASES[p.statistic]} every group was released"
+    release_phrase = f"The {PHRASE_BY_STATISTIC[p.statistic]} every group was released"
     guarantee_sentence = write_guarantee(release_phrase, p.epsilon, p.neighbours, delta)
     list_phrase, num_listed = "list of groups is", len(p.listed_groups[0])
     if num_listed:
@@ -166,7 +166,7 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     if p.selection.is_private:
         assert p.selection_delta is not None
         groups_sentence = (
-            f"Groups were selected by {RULE_PHRASES[p.selection]}, which spent "
+            f"Groups were selected by {PHRASE_BY_RULE[p.selection]}, which spent "
             f"ε = {wording.entered(p.selection_epsilon)} and δ = {wording.entered(p.selection_delta)} of that "
             "budget."
         )
@@ -201,7 +201,9 @@ def _describe_bound(solution: PerGroupSolution) -> str:
 def _describe_noise(p: PerGroupParameters, error_text: str) -> str:
     """Write the end of a sentence on a bound, which names the noise in every group, and a sentence with the error."""
     noise_text = cite_program_noise(p.program, p.noise.kind, p.mechanism)
-    return f", and {noise_text} was added in every group. The {OBJECTIVES[p.objective]} is {error_text}."
+    return (
+        f", and {noise_text} was added in every group. The {NAME_BY_OBJECTIVE[p.objective]} is {error_text}."
+    )
 
 
 def _describe_pair(p: PerGroupParameters, pair: Pair, error_prefix: str = "") -> str:
@@ -366,7 +368,7 @@ def build_setting(dataset: Dataset, parameters: PerGroupParameters) -> ReleaseSe
     """Build the `ReleaseSetting`: statistic, budget, noise, relation, value column and range."""
     is_count = parameters.statistic in (Statistic.ROWS, Statistic.USERS)
     return ReleaseSetting(
-        QUANTITIES[parameters.statistic],
+        QUANTITY_BY_STATISTIC[parameters.statistic],
         parameters.epsilon,
         parameters.neighbours,
         "" if dataset.pairs is None or is_count else dataset.pairs.value_column,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.answer import Axis, Cells, Column, Curve, Item, Level, Mark, Plot, Points, Style, linear_axis
-from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING
+from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLE_BY_PART
 from dpcore.answer.axes import sample_users
 from dpcore.answer.handle import Dots, Handle, SecondBound, Spread, UserBars, draw_normal, draw_unit_noise
 from dpcore.common import wording
@@ -22,7 +22,7 @@ from dpcore.per_group.answer.solution import (
     PairSolution,
     PerGroupSolution,
 )
-from dpcore.per_group.answer.words import OBJECTIVES, format_error, format_pair, name_norm
+from dpcore.per_group.answer.words import NAME_BY_OBJECTIVE, format_error, format_pair, name_norm
 from dpcore.per_group.means import compute_errors_of_one_mean
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 
@@ -30,7 +30,7 @@ MOST_POINTS = 1500
 """Most groups in a figure."""
 GROUPS_AXIS, USERS_AXIS = "groups per user", "users in the group"
 """Axes of integers."""
-PART_COLUMNS = {BIAS: "bias", SAMPLING: "sampling", NOISE: "noise"}
+KEY_BY_PART = {BIAS: "bias", SAMPLING: "sampling", NOISE: "noise"}
 MAX_ERRORS = 3.0
 """Ends of the axis of simulated releases, in best errors."""
 
@@ -85,9 +85,9 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         is_over_groups = amount_bounds.size == 1
         bound_values = columns["max_groups" if is_over_groups else "max_amount"]
         items = [Curve("Error of the pair", bound_values, columns["error"], Style.TOTAL)]
-        for name, column_name in PART_COLUMNS.items():
+        for name, column_name in KEY_BY_PART.items():
             if column_name in columns:
-                items.append(Curve(name, bound_values, columns[column_name], PART_STYLES[name]))
+                items.append(Curve(name, bound_values, columns[column_name], STYLE_BY_PART[name]))
         # A part is seen down to a tenth of the least error.
         visible_errors = np.append(errors, errors.min() / 10.0) if len(items) > 1 else errors
         for name, pair, style, symbol in pair_marks:
@@ -122,7 +122,7 @@ def _build_axis(name: str, unit: str, values: FloatArray, *marked_values: float)
 
 def _describe_error_map(solution: PairSolution) -> str:
     """Write the alternative text of the error map: the pair with the smallest error, or that there is none."""
-    objective_text = OBJECTIVES[solution.parameters.objective]
+    objective_text = NAME_BY_OBJECTIVE[solution.parameters.objective]
     if solution.pair is None:
         return f"Every pair of bounds has a larger {objective_text} than publishing 0."
     groups_text = wording.counted(solution.pair.max_groups, "group")
@@ -275,7 +275,7 @@ def build_handle(solution: PairSolution, columns: Mapping[str, FloatArray]) -> H
     if pair := solution.own_pair or solution.pair:
         initial_bounds = float(pair.max_groups), pair.max_amount
     errors_by_part = {
-        name: columns[column_name] for name, column_name in PART_COLUMNS.items() if column_name in columns
+        name: columns[column_name] for name, column_name in KEY_BY_PART.items() if column_name in columns
     }
     amount_name = "Rows" if statistic in (Statistic.ROWS, Statistic.MEAN) else "Amount"
     group_column = Column("max_groups", error_map.group_bounds)

@@ -40,7 +40,7 @@ from dpcore.per_group.whole_vector import VectorChoice, VectorRule
 SCALING_FORM, CAP_FORM = "Scaling", "One level"
 """How the names of both programs for whole vectors begin."""
 AnySolution = PerGroupSolution | DistributionSolution
-OBJECTIVES = {
+NAME_BY_OBJECTIVE = {
     Objective.ROOT_MEAN_SQUARE: "root mean squared error over the groups",
     Objective.MEAN_RMSE: "mean of the groups' errors",
     Objective.RELATIVE_ROOT_MEAN_SQUARE: "root mean square of the groups' relative errors",
@@ -147,7 +147,7 @@ def write_headline(solution: AnySolution) -> str:
 def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
     """Return the numbers: pair and error, then, where there are any, released private groups and bound on vectors."""
     parameters, pair = solution.parameters, solution.pair
-    pair_error, objective_help = solution.pair_error, f"The {OBJECTIVES[parameters.objective]}."
+    pair_error, objective_help = solution.pair_error, f"The {NAME_BY_OBJECTIVE[parameters.objective]}."
     error_text = format_error(parameters, pair_error)
     pair_text = "none" if solution.pair_choice.is_settled else "none found"
     pair_label, clipboard_text = "Best pair", ""
@@ -387,7 +387,7 @@ def _describe_noise(parameters: PerGroupParameters) -> str:
     return noise_sentences
 
 
-_PROGRAM_SELECTIONS = {
+_SELECTION_BY_PROGRAM = {
     Program.OPENDP: "OpenDP's mechanism has the Laplace and the Gaussian threshold. Its context would compare one "
     "noisy count, with all of ε, with a threshold.",
     Program.PYTHON: "Plain Python has the Laplace and the Gaussian threshold, by OpenDP's mechanism.",
@@ -429,7 +429,7 @@ def _list_selection_facts(
             f"{wording.counted(selected_vector.max_groups, 'group')} per user. "
             f"Best of {wording.number(selected_vector.num_evaluations)} settings, without a proof."
         )
-    program_sentences = _PROGRAM_SELECTIONS.get(parameters.program, "")
+    program_sentences = _SELECTION_BY_PROGRAM.get(parameters.program, "")
     return facts_by_name | ({"Programs": program_sentences} if program_sentences else {})
 
 

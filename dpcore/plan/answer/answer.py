@@ -38,7 +38,7 @@ EPSILONS = (0.02, 50.0)
 
 
 def _sample_epsilons(solution: PlanSolution, limits: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
-    """Sample epsilons of the plan over the axis, and v, the squared noise scale, of a line with all of the budget."""
+    """Return epsilons of the plan for the axis, and for each the v of a line that takes all of the budget."""
     budget = solution.budget
     if budget.mechanism is NoiseKind.LAPLACE:
         epsilons = np.geomspace(*limits, 61)
@@ -129,19 +129,19 @@ def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
 
 
 def solve_beside_page(dataset: Dataset, parameters: PlanParameters) -> Solver:
-    """Divide the budget; the curves of the lines are the same at every epsilon, and are computed once."""
+    """Divide the budget in cached steps: the curves of the lines, the same at every epsilon, are computed once."""
     curve_parameters = replace(parameters, epsilon=1.0, objective=Objective.SUM)
     planned_lines = yield Cached(plan_lines, (dataset, curve_parameters), num_kept=8)
     return SearchResult((yield Cached(solve, (dataset, parameters, planned_lines))))
 
 
 def show_errors(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the error of each line over the epsilon of the plan."""
+    """Yield the plot of the error of each line over the epsilon of the plan."""
     yield Figures((answer.plots["plan-errors"](),), "xy")
 
 
 def show_shares(answer: Answer, dataset: Dataset) -> Parts:
-    """Show shares as bars, beside an equal split."""
+    """Yield the plot of the lines' shares, beside an equal split."""
     yield Figures((answer.plots["plan-shares"](),), "xy")
     yield Label()
 
@@ -202,11 +202,17 @@ def build_answer(
         sections=SECTIONS,
     )
     certificate = proofs[0][1] if proofs else None
-    return add_choice(answer, dataset, "several numbers", lambda: _list_details(solution, certificate))
+    return add_choice(
+        answer,
+        dataset,
+        "several numbers",
+        lambda: _list_details(solution, certificate),
+        epsilon=solution.budget.epsilon,
+    )
 
 
 def _list_details(solution: PlanSolution, certificate: Certificate | None) -> dict[str, object]:
-    """List the numbers of the choice file; ``certificate`` is that of the weighted sum of squares."""
+    """Return the JSON entries of the plan and its lines; ``certificate`` is that of the weighted sum of squares."""
     return {
         "epsilon": solution.budget.epsilon,
         "weighted_sum_of_squares": sum_weighted_squares(solution.lines),
@@ -230,7 +236,7 @@ def _list_details(solution: PlanSolution, certificate: Certificate | None) -> di
 
 
 def _write_programs(solution: PlanSolution, dataset: Dataset) -> CodeChoice | None:
-    """Write the programs of the plan; None if no program can apply a bound."""
+    """Build the programs of the plan; None if all lines are dropped, or if no program can apply a bound."""
     with contextlib.suppress(InvalidInput):  # A bound that no program could apply.
         if several_releases := make_program(dataset, solution.parameters, solution.lines, solution.budget):
             library = choose_library(solution.parameters.program, solution.parameters.mechanism)
@@ -239,7 +245,7 @@ def _write_programs(solution: PlanSolution, dataset: Dataset) -> CodeChoice | No
 
 
 def _tabulate(solution: PlanSolution) -> pd.DataFrame:
-    """Tabulate the plan, a row per line."""
+    """Build a table with a row per line, indexed by its label: share, budget, bounds, error, unit and target."""
     import pandas as pd
 
     field_names = ("share", "spent_budget", "bound", "second_bound", "error")

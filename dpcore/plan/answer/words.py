@@ -16,7 +16,8 @@ from dpcore.common.privacy import format_rounded_up
 from dpcore.common.programs import Program, choose_library, describe_program
 from dpcore.dataset import Dataset
 from dpcore.plan.curves import TotalCurve
-from dpcore.plan.parameters import LineStatistic, Objective
+from dpcore.plan.lines import LineStatistic
+from dpcore.plan.parameters import Objective
 from dpcore.plan.solution import AllocatedLine, PlanSolution
 from dpcore.plan.table import NEIGHBOURS, PlannedLine
 
@@ -31,7 +32,7 @@ USELESS_SHARE = 0.5
 
 
 def write_headline(solution: PlanSolution) -> str:
-    """Write for how many lines the budget suffices; for one line, whether it does."""
+    """Write for how many lines the budget is enough; for a single line, that all of it goes there."""
     num_lines, num_reached = len(solution.lines), solution.num_reached
     epsilon_text = format_rounded_up(solution.budget.epsilon, 4)
     if num_lines == 1:
@@ -82,7 +83,7 @@ def _list_missed(solution: PlanSolution) -> list[tuple[AllocatedLine, float]]:
 
 
 def _describe_missed(line: AllocatedLine, epsilon: float) -> str:
-    """Write what would do for a line that misses its target: another target, or another epsilon."""
+    """Write what would do for a line that misses its target: a larger target error, or another epsilon."""
     reached_text, target_text = (
         format_accuracy(line, error) for error in (line.error, line.planned_line.target_error)
     )
@@ -101,7 +102,7 @@ def _describe_most_expensive(solution: PlanSolution) -> str:
 
 
 def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
-    """Build the least epsilon for all target errors, the size of the errors, and each line."""
+    """Build the numbers: least epsilon for all targets, size of the errors, and the error of each line."""
     sufficient_epsilon, is_reachable = solution.sufficient_epsilon, math.isfinite(solution.sufficient_epsilon)
     error, equal_split_error = map(solution.summarise_errors, (solution.lines, solution.equal_split_lines))
     error_label, help_text = "Largest error", "The largest error over target error."
@@ -112,6 +113,7 @@ def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
         Number(
             "ε for all targets",
             format_rounded_up(sufficient_epsilon, 4) if is_reachable else "none is enough",
+            "" if solution.parameters.objective is Objective.REACH else "if shares aim at the targets",
             value=sufficient_epsilon if is_reachable else None,
             unit="ε",
             key="enough",
@@ -190,7 +192,7 @@ def measure_relative_error(solution: PlanSolution) -> RelativeError:
 
 
 def tabulate_plan(solution: PlanSolution) -> list[dict[str, str]]:
-    """Tabulate the plan, a row per line: error, share, bound, and if it meets its target, else what epsilon would."""
+    """List table rows, one per line: error, share, bound, and whether the target is met or which epsilon would do."""
     return [
         {
             "reached": format_accuracy(line, line.error),
@@ -210,7 +212,7 @@ def _write_remedy(line: AllocatedLine, epsilon: float) -> str:
 
 
 def build_facts(solution: PlanSolution) -> dict[str, str]:
-    """Build the facts behind the plan, a sentence each."""
+    """Build the facts behind the plan: sentences by heading."""
     facts: dict[str, str] = {}
     if solution.parameters.objective is Objective.SUM and not list_proofs(solution):
         facts["How sure"] = (
@@ -301,7 +303,7 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-RULES = {
+SENTENCE_BY_OBJECTIVE = {
     Objective.SUM: "Bounds and shares minimise the weighted sum of squared errors over target errors.",
     Objective.LARGEST: "Bounds and shares minimise the largest error over target error.",
     Objective.REACH: "Bounds and shares need the least budget for every target error.",
@@ -309,7 +311,7 @@ RULES = {
 
 
 def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
-    """Describe the plan, line by line."""
+    """Write the methods text: guarantee, noise, share and bound of each line, and the rule."""
     parameters = solution.parameters
     names_text = ", ".join(line.label for line in solution.lines)
     budget = solution.budget
@@ -338,6 +340,6 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         procedure=f"{noise_sentence}: {shares_text}.",
         public_procedure=f"{noise_sentence}.",
         disclosure=dataset.provenance,
-        rule_sentence=RULES[parameters.objective],
+        rule_sentence=SENTENCE_BY_OBJECTIVE[parameters.objective],
         subject_phrase="The division",
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpcore.answer.answer import Answer
-from dpcore.answer.methods import NEIGHBOUR_TEXTS, ChoiceSource, Methods
+from dpcore.answer.methods import TEXT_BY_NEIGHBOURS, ChoiceSource, Methods
 from dpcore.answer.plot import Axis, Column, Curve, Item, Level, Plot, Style
 from dpcore.common import wording
 from dpcore.common.privacy import Ledger, format_rounded_up
@@ -17,7 +17,7 @@ from dpcore.private_choice.answer import words
 from dpcore.private_choice.answer.words import name_error
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import EPSILONS, PrivateSolution, solve
-from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, BoundPurpose, PrivateParameters
+from dpcore.private_choice.parameters import NAME_BY_NUMBER, OF_MEAN, BoundPurpose, PrivateParameters
 from dpcore.private_choice.release_bounds import SelectionRequest
 
 FLOOR = 1e-5
@@ -70,7 +70,7 @@ def build_methods(
         ledger: What all draws on these cost.
         total_epsilon: The total that the budgets of choice and release are shares of; None if none was entered.
     """
-    parameters, number_name = solution.parameters, NUMBER_NAMES[solution.parameters.purpose]
+    parameters, number_name = solution.parameters, NAME_BY_NUMBER[solution.parameters.purpose]
     drawn_choices = [drawn for purpose, drawn in selections if purpose is parameters.purpose]
     if drawn_choices:
         rule_clause = _describe_rule(parameters)
@@ -103,7 +103,7 @@ def _describe_draw(
         spending_sentences += f" All that was drawn from these data so far spent {ledger_cost_text} together."
     return Methods(
         guarantee_text=f"The {number_name} was itself chosen with user-level ε-differential privacy at "
-        f"ε = {format_rounded_up(facts.epsilon)}. Two data sets are neighbours {NEIGHBOUR_TEXTS[facts.neighbours]}.",
+        f"ε = {format_rounded_up(facts.epsilon)}. Two data sets are neighbours {TEXT_BY_NEIGHBOURS[facts.neighbours]}.",
         procedure=f"The {number_name} is {choice.format_choice(private_choice)}. It was drawn by the exponential "
         "mechanism [@mcsherry2007] of the [@opendp] from public candidates of at most "
         f"{wording.number(private_choice.problem.largest)} rows. By basic composition [@dwork2014] its budget and that "

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.answer import Answer
+from dpcore.answer.unit import state_unit
 from dpcore.code import Choice, Quantity, forms
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
@@ -44,7 +45,7 @@ from dpcore.private_choice.budget import divide_budget
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import (
     DEFAULT_LARGEST,
-    NUMBER_NAMES,
+    NAME_BY_NUMBER,
     OF_MEAN,
     OF_QUANTILE,
     BoundPurpose,
@@ -372,7 +373,7 @@ def build_answer(
         headline, answer_number = write_number_texts(selection, request.number, dataset)
     leading_arguments = request.number, dataset, request.release_epsilon, request.release_delta
     value_range = value_range or find_value_range(card, request.number)
-    return Answer(
+    answer = Answer(
         headline=headline,
         detail=describe_spending(selection.facts, request, range_facts),
         numbers=(answer_number,),
@@ -387,6 +388,9 @@ def build_answer(
         write_choice=lambda: write_json(selection, request.number, request),
         bound=selection if isinstance(selection, PrivatePair) else None,
     )
+    selections = [facts for facts in (selection.facts, range_facts) if facts is not None]
+    unit_answer: Answer = state_unit(answer, dataset, request.release_epsilon, selections)
+    return unit_answer
 
 
 def find_value_range(card: Answer, number: NumberKind) -> Ends:
@@ -482,6 +486,6 @@ def write_json(selection: Selection, number: NumberKind, request: SelectionReque
         question |= {"release_epsilon": request.release_epsilon, "total_epsilon": request.total_epsilon}
     return write_document(
         CHOICE_SCHEMA,
-        question={"label": "public input", "number": NUMBER_NAMES[number], **question},
+        question={"label": "public input", "number": NAME_BY_NUMBER[number], **question},
         answer={"label": selection.facts.label, **answer, **to_values(selection.facts)},
     )

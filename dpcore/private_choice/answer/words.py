@@ -18,7 +18,7 @@ from dpcore.private_choice import choice
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import RUNS, PrivateSolution
 from dpcore.private_choice.parameters import (
-    NUMBER_NAMES,
+    NAME_BY_NUMBER,
     OF_MEAN,
     BoundPurpose,
     NumberKind,
@@ -43,7 +43,7 @@ def name_error(parameters: PrivateParameters) -> str:
     return "error of this table's mean" if parameters.user_share else "standard error of the mean"
 
 
-COST_SOURCE_TEXTS = {
+COST_SOURCE_BY_DISCLOSURE = {
     Disclosure.PUBLIC: "The costs are computed from these public data: reading them leaks nothing",
     Disclosure.PRIVATE: "The costs are computed from the private data. Choosing ε by them is a look that no ε covers",
     Disclosure.DP_RELEASE: "The costs are computed from the release in use and spend nothing more",
@@ -83,11 +83,6 @@ def describe_spending(
         return f"{spent_text}. Of {total_cost_text} in all, {release_cost_text} is left for the release{twice_clause}."
     sum_text = format_cost(ledger_total.epsilon, ledger_total.delta)
     return f"{spent_text}; the release adds {release_cost_text}{twice_clause}: {sum_text} in all."
-
-
-PAIR_AIM_TEXT = (
-    "It aims at the least sum of mean absolute errors; their root mean square may be half as large again."
-)
 
 
 def describe_pair_cost(problem: PrivatePairProblem) -> str:
@@ -153,7 +148,7 @@ def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> t
         "The list of users and the number of rows per user are private. Your entries are public and do not come from "
         "these data",
         "ε of the choice and ε of the release add up, whichever way the number is chosen",
-        COST_SOURCE_TEXTS[disclosure],
+        COST_SOURCE_BY_DISCLOSURE[disclosure],
         f"The direct choice's costs are exact; those of a histogram are of {RUNS} simulated ones",
     )
 
@@ -194,7 +189,7 @@ def is_direct_cheaper(solution: PrivateSolution) -> bool:
 def write_headline(solution: PrivateSolution) -> str:
     """Write which way of choosing to take; if the data are a DP release, the best number itself."""
     if solution.dataset.release is not None:
-        number_name = NUMBER_NAMES[solution.parameters.purpose]
+        number_name = NAME_BY_NUMBER[solution.parameters.purpose]
         return f"Take {wording.number(solution.best)} as the {number_name}; it may be published."
     return "Choose the number directly." if is_direct_cheaper(solution) else "Choose on a DP histogram."
 
@@ -235,7 +230,7 @@ def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
 
 def list_facts(solution: PrivateSolution) -> dict[str, str]:
     """List sentences on the best number, users over the maximum, all epsilons, and what helps, by name."""
-    parameters, number_name = solution.parameters, NUMBER_NAMES[solution.parameters.purpose]
+    parameters, number_name = solution.parameters, NAME_BY_NUMBER[solution.parameters.purpose]
     facts: dict[str, str] = {}
     if solution.dataset.release is None:
         facts["In the clear"] = f"the {number_name} would be {wording.number(solution.best)}."
@@ -282,8 +277,8 @@ def write_number_texts(selection: PrivateChoice, number: NumberKind, dataset: Da
         unit_name, note = f"{column_name} per user", note if number is BoundPurpose.SUM else ""
         headline = f"Clamp each user's total of {wording.plain(column_name)} at {value_text}."
     elif number in (BoundPurpose.SMOOTH, BoundPurpose.QUANTILE):
-        number_label, note = f"{wording.capital(NUMBER_NAMES[number])}, chosen with DP", ""
-        headline = f"Take {value_text} as the {NUMBER_NAMES[number]}."
+        number_label, note = f"{wording.capital(NAME_BY_NUMBER[number])}, chosen with DP", ""
+        headline = f"Take {value_text} as the {NAME_BY_NUMBER[number]}."
     else:
         value_text, is_smooth = wording.counted(selection.value, "row"), number is OtherBound.QUANTILE_SMOOTH
         headline = (standard.instruct_to_weight if is_smooth else standard.instruct_to_cap)(value_text)

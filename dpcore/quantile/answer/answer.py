@@ -41,7 +41,7 @@ from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound
 from dpcore.quantile.answer import plots, words
 from dpcore.quantile.answer import solution as core
-from dpcore.quantile.answer.solution import SEARCH_POINTS, BaseChange, Choices, QuantileSolution
+from dpcore.quantile.answer.solution import BaseChange, Choices, QuantileSolution
 from dpcore.quantile.mechanism import QuantileProblem, list_assumptions
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.quantile.programs import WEIGHTED_PROGRAMS
@@ -59,7 +59,7 @@ MAX_KEPT_ANSWERS, MAX_KEPT_ROWS = 8, 20_000
 """Number of kept answers, and the most rows of one, of 80 bytes each."""
 KEPT_CHOICES = 64
 """Number of searches whose best bounds are kept."""
-DOING_AT = {
+TEXT_BY_STAGE = {
     Stage.FIRST: "A first answer, from fewer bounds and subsamples",
     Stage.EARLIER: "The answer for the settings before",
 }
@@ -71,7 +71,10 @@ NOT_SEARCHED = ("weighting", "bound_from", "own_bound", "alpha", "beta", "gamma"
 def sort_rows(
     dataset: Dataset, parameters: QuantileParameters, mechanisms: tuple[Program, ...] | None = None
 ) -> tuple[tuple[QuantileProblem, ...], QuantileProblem | None]:
-    """Return the problems with sorted rows, and one with fewer subsamples (None if rows are too many)."""
+    """Return a problem with sorted rows per mechanism, and the first of them with few subsamples.
+
+    The second is None if there are too many rows for a first answer.
+    """
     assert dataset.values is not None
     quantile_problems = core.build_problems(dataset.values, parameters, mechanisms)
     num_rows = quantile_problems[0].rows.histogram.num_rows
@@ -86,7 +89,10 @@ def choose_first_bounds(few_problem: QuantileProblem, quantiles: tuple[float, ..
     num_rows = few_problem.values.values.size
     num_points, num_caps = (
         min(max(FIRST_CELLS // (2 * num_rows * cost_factor), 3), max_count)
-        for cost_factor, max_count in ((1, SEARCH_POINTS), (few_problem.rows.draws.num_orders, FIRST_CAPS))
+        for cost_factor, max_count in (
+            (1, optimal_bound.SEARCH_POINTS),
+            (few_problem.rows.draws.num_orders, FIRST_CAPS),
+        )
     )
     find_bound = partial(optimal_bound.best_bound, few_problem, quantiles=quantiles)
     cap_choice = find_bound(WeightKind.CAP, num_caps, max_tried_caps=0)
@@ -95,7 +101,10 @@ def choose_first_bounds(few_problem: QuantileProblem, quantiles: tuple[float, ..
 
 
 def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
-    """Search for the best bounds, and evaluate them; until then a first answer stands if the rows are few enough."""
+    """Yield the searches for the best bounds and for their evaluation; return the result of the last one.
+
+    Until it is there, a first answer from few subsamples stands in if the rows are few enough.
+    """
     core.refuse_public_counts(dataset, parameters)
     # The sorted rows depend neither on these fields nor on epsilon, which is all that a slider moves.
     sort_parameters = replace(parameters.without(*NOT_SEARCHED, "quantiles"), epsilon=1.0)
@@ -136,7 +145,7 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
         first_wait_seconds=FIRST_VISIT_SECONDS,
         later_wait_seconds=AT_ONCE_SECONDS if few_problem is None or num_rows <= AT_ONCE_ROWS else 0.0,
         follows_slider=True,
-        progress_texts_by_stage=DOING_AT,
+        progress_texts_by_stage=TEXT_BY_STAGE,
     )
     return search_result
 
@@ -145,17 +154,17 @@ MAX_DRAWS, DEFAULT_DRAWS = 100_000, 2000
 
 
 def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
-    """Show which values the answer is for."""
+    """Yield a note on the values that the answer uses, on each quantile's epsilon, and on values outside."""
     yield Note(words.describe_inputs(dataset, answer.solution))
 
 
 def show_answers(answer: Answer, dataset: Dataset) -> Parts:
-    """Show where the answer falls, in value and in rank."""
+    """Yield the density of the answer, and its probability of being near in rank, in two columns."""
     yield Columns((_show_density(answer.solution, dataset), [answer.plots["quantile-near"]()]))
 
 
 def _show_density(solution: QuantileSolution, dataset: Dataset) -> Parts:
-    """Show the density of the answers over the values chosen, and a note if many answers fall outside."""
+    """Yield the density of the answers over values that the user can change, and a note if over 5 % fall outside."""
     low, high = yield _choose_values(solution, "where", partial(plots.plot_density, solution, dataset))
     outside_share = 1.0 - min(float(output.cdf(high) - output.cdf(low)) for output in solution.outputs)
     if outside_share > 0.05:
@@ -164,14 +173,14 @@ def _show_density(solution: QuantileSolution, dataset: Dataset) -> Parts:
 
 
 def _choose_values(solution: QuantileSolution, tab: str, draw: Callable[[Limits], Plot]) -> Window:
-    """Build a plot over a range of values that the user can change."""
+    """Build a `Window`: a plot over a range of values that the user can change."""
     initial_range, widest_range = core.find_shown_ranges(solution)
     widget_key = f"quantile_values_{tab}_{solution.parameters.quantiles}"
     return Window(draw, initial_range, widest_range, widget_key, "Values shown", "From and to")
 
 
 def show_poorer_bases(answer: Answer, dataset: Dataset) -> Parts:
-    """Show how a poor base distribution hurts."""
+    """Yield how much a base with less mass near the quantile costs: sentences, a choice, a search and its plot."""
     solution, parameters = answer.solution, answer.parameters
     yield "**The less mass ν has near the quantile, the more budget it takes** (assumption 1 of the paper)."
     yield words.describe_base(solution)
@@ -197,7 +206,7 @@ def show_poorer_bases(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def show_paper_bound(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the paper's bound, from counts alone."""
+    """Yield the paper's bound on the rank error, from numbers of rows alone: sentences, fields and a plot."""
     disclosure_text = "private" if answer.parameters.protects_users else "public"
     yield (
         "With probability 1 − 2γ the weighted rank of the answer is within this bound of q. It uses the rows per user "
@@ -210,7 +219,7 @@ def show_paper_bound(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def show_samples(answer: Answer, dataset: Dataset) -> Parts:
-    """Show simulated answers beside the exact distribution."""
+    """Yield a search that simulates answers and, once there are some, their plot beside the exact distribution."""
     yield f"**{standard.SIMULATION}**"
     note_text = f"From 10 to {MAX_DRAWS:,}."
     num_requested = yield Integer("draws", "Answers to draw", (10, MAX_DRAWS), DEFAULT_DRAWS, 100, note_text)
@@ -255,7 +264,7 @@ SECTIONS: Sections = {
 
 
 def build_setting(dataset: Dataset, parameters: QuantileParameters) -> ReleaseSetting | None:
-    """Build the setting of the release, by which other answers know it; None if its program fixes the bound."""
+    """Build the `ReleaseSetting` of the quantiles; None if the program fixes the bound."""
     if parameters.fixed_bound is not None:
         return None
     # Not the outermost candidates, which rounding moves: pages compare this range with one that was drawn.
@@ -347,7 +356,7 @@ def build_answer(
         question_entries={
             "neighbours": parameters.neighbours.value,
             "program": parameters.program.value,
-            "mechanism": words.MECHANISMS[parameters.program],
+            "mechanism": words.MECHANISM_BY_PROGRAM[parameters.program],
             "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, appendix B",
         },
     )
@@ -383,12 +392,13 @@ def write_weights_csv(
 
 
 def _list_details(solution: QuantileSolution, disclosure_label: str) -> dict[str, object]:
-    """List the numbers of the file of the choice."""
+    """Return the JSON entries on the bound, the compared mechanisms, the best bounds and each quantile."""
     return {
         "bound": solution.bound,
         "bound_label": disclosure_label,
         "rank_errors_by_mechanism": {
-            words.SHORT_NAMES[program]: error for program, error in solution.errors_by_mechanism.items()
+            words.SHORT_NAME_BY_PROGRAM[program]: error
+            for program, error in solution.errors_by_mechanism.items()
         },
         "best_for_the_values": [
             {

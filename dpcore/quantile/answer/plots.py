@@ -22,7 +22,7 @@ from dpcore.quantile.answer.solution import (
     compute_mean_error,
     find_shown_ranges,
 )
-from dpcore.quantile.answer.words import KIND_NAMES, describe_answers, name_quantile
+from dpcore.quantile.answer.words import NAME_BY_KIND, describe_answers, name_quantile
 from dpcore.quantile.parameters import Weighting
 
 BINS, SAMPLE_BINS = 240, 40
@@ -43,7 +43,7 @@ KIND_STYLES = (
 
 
 def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
-    """Plot the expected rank error against the bound, with the best of each kind: the main figure."""
+    """Plot the main figure: the expected rank error against the bound, with the best bound of each kind."""
     items, least_phrases = list[Item](), list[str]()
     columns: dict[str, npt.NDArray[Any]] = {}
     for weighting, name, style, symbol in KIND_STYLES:
@@ -65,7 +65,7 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
         mark_name = "Best bound" if weighting is WeightKind.CAP else "Best smooth weights"
         least_error = quantile_choice.rank_error
         items.append(Mark(mark_name, quantile_choice.bound, least_error, style, symbol))
-        bound_phrase = f"at {wording.counted(quantile_choice.bound, 'row')} with {KIND_NAMES[weighting]}"
+        bound_phrase = f"at {wording.counted(quantile_choice.bound, 'row')} with {NAME_BY_KIND[weighting]}"
         least_phrases.append(f"{bound_phrase}, {wording.percent(least_error)}")
     items.append(Level("No bound", solution.unbounded_error, dash="longdash"))
     if solution.has_unavoidable_error:
@@ -224,7 +224,7 @@ def plot_poorer(
     base_errors: FloatArray,
     dataset: Dataset,
 ) -> Plot:
-    """Plot the expected rank error as the base distribution gets poorer.
+    """Plot the expected rank error over how far the base distribution is moved, or how many times as wide it is.
 
     Args:
         solution: The solution for the base as entered.

@@ -21,11 +21,10 @@ from dpcore.dataset import Dataset, Values
 from dpcore.quantile import QuantileOutput, QuantileProblem, WeightKind, optimal_bound, standard_error
 from dpcore.quantile.base_distribution import Base
 from dpcore.quantile.mechanism import compute_outputs
-from dpcore.quantile.optimal_bound import QuantileChoice
+from dpcore.quantile.optimal_bound import SEARCH_POINTS, QuantileChoice
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.programs import BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS, divide_epsilon
 
-SEARCH_POINTS = 32
 MAX_DRAWS = 1_000_000
 _BLOCK_CELLS = 4_000_000
 GOOD_ENOUGH = 1.05
@@ -66,7 +65,7 @@ def search_all(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> tuple[Choices, ...]:
-    """Return the best bounds with each problem's mechanism; progress is shared evenly between the problems."""
+    """Return the best bounds of each problem, in order; progress is shared evenly between the problems."""
     return tuple(
         search(
             problem,
@@ -110,9 +109,9 @@ NO_BOUND = f"BigQuery counts at most {BIGQUERY_ROWS} rows per user, whatever bou
 def build_problems(
     values: Values, parameters: QuantileParameters, mechanisms: Sequence[Program] | None = None
 ) -> tuple[QuantileProblem, ...]:
-    """Build the question about the median with all of epsilon, for each mechanism on the same random choices of rows.
+    """Build a problem for each mechanism: the median, with all of epsilon, on the same random choices of rows.
 
-    The rows of one mechanism alone are sorted when they are first needed.
+    The rows of the first problem are sorted when they are needed; those of the others are sorted here.
     """
     first_program, *other_programs = mechanisms or parameters.mechanisms
     base, neighbours = parameters.build_base(mechanism=first_program), parameters.neighbours
@@ -281,7 +280,7 @@ def refuse_public_counts(dataset: Dataset, parameters: QuantileParameters) -> No
 def compute(
     parameters: QuantileParameters, problems: Sequence[QuantileProblem], choices: Sequence[Choices]
 ) -> QuantileSolution:
-    """Build the solution from known best bounds of each mechanism: that of the one with the least error."""
+    """Build the solution of the mechanism with the least error, from the best bounds that were found for each."""
     solutions = [compute_one(parameters, *arguments) for arguments in zip(problems, choices, strict=True)]
     errors_by_mechanism = {solution.mechanism: solution.rank_error for solution in solutions}
     best_solution = min(solutions, key=lambda solution: solution.rank_error)

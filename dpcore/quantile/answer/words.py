@@ -23,7 +23,7 @@ from dpcore.quantile.mechanism import split_epsilon
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.rows import WeightKind
 
-KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "bounded rows"}
+NAME_BY_KIND = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "bounded rows"}
 
 
 def name_quantile(q: float) -> str:
@@ -82,7 +82,7 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
 def list_proofs(solution: QuantileSolution) -> tuple[Proof, ...]:
     """Return name, certificate and stop reason of the best bound of each kind, and of the best from counts alone."""
     proofs = [
-        (wording.capital(KIND_NAMES[choice.weight_kind]), choice.certificate, choice.stop_reason)
+        (wording.capital(NAME_BY_KIND[choice.weight_kind]), choice.certificate, choice.stop_reason)
         for choice in solution.choices.each_choice
     ]
     return (*proofs, ("From counts", solution.counts_certificate, "Exact, for the paper's trade-off form."))
@@ -107,7 +107,7 @@ LEAKS = "Your data are private. Do not publish the figures: they are computed fr
 
 
 def write_detail(solution: QuantileSolution, dataset: Dataset) -> str:
-    """Write the sentences that qualify the headline, most important first."""
+    """Write the sentences that qualify the headline: that private data leak, and that the search was stopped."""
     p, sentences = solution.parameters, []
     is_from_values = p.bound_from is BoundFrom.VALUES and p.weighting is not Weighting.NONE
     if dataset.is_private:
@@ -118,11 +118,11 @@ def write_detail(solution: QuantileSolution, dataset: Dataset) -> str:
 
 
 def build_facts(solution: QuantileSolution) -> dict[str, str]:
-    """Build the facts behind the choice, sentences by name."""
+    """Build the facts behind the choice: sentences by heading."""
     parameters, histogram = solution.parameters, solution.problem.histogram
     fact_texts, cap_choice = describe_answers(solution), solution.choices.cap_choice
     fact_texts["Best for the values"] = "; ".join(
-        f"{KIND_NAMES[quantile_choice.weight_kind]} with a bound of {wording.number(quantile_choice.bound)}, error "
+        f"{NAME_BY_KIND[quantile_choice.weight_kind]} with a bound of {wording.number(quantile_choice.bound)}, error "
         f"{format_error(quantile_choice.rank_error, quantile_choice.standard_error)}"
         for quantile_choice in solution.choices.each_choice
     )
@@ -164,7 +164,7 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
     return fact_texts
 
 
-MECHANISMS = {
+MECHANISM_BY_PROGRAM = {
     Program.BEST: "of those compared, the one with the least error on the values",
     Program.PYTHON: f"exponential mechanism on the weighted rank, {with_python.CANDIDATES:,} candidates",
     Program.OPENDP: f"permute-and-flip on the rank, {with_opendp.CANDIDATES:,} candidates",
@@ -177,7 +177,7 @@ _FROM_TREE = (
     "walks down a tree of 16⁴ leaves between L and U, with noise on every node; nodes below 0.5 % count as empty. Its "
     "errors are simulated"
 )
-_MECHANISM_TEXTS = {
+_DRAW_BY_PROGRAM = {
     Program.BEST: "exponential, on the whole line under ν. No library draws it; plain Python comes nearest.",
     Program.PYTHON: f"exponential, on {with_python.CANDIDATES:,} values laid evenly between the ends of ν, as plain "
     "Python draws it.",
@@ -190,7 +190,7 @@ _MECHANISM_TEXTS = {
 }
 
 
-SHORT_NAMES = {
+SHORT_NAME_BY_PROGRAM = {
     Program.BEST: "exponential",
     Program.OPENDP: "permute-and-flip",
     Program.PIPELINEDP: "tree of counts",
@@ -203,12 +203,12 @@ SHORT_NAMES = {
 def describe_mechanism(solution: QuantileSolution) -> str:
     """Describe what draws the answer, what is peculiar to it, and which mechanisms it is the best of."""
     parameters = solution.parameters
-    mechanism_text = _MECHANISM_TEXTS[solution.mechanism]
+    mechanism_text = _DRAW_BY_PROGRAM[solution.mechanism]
     if solution.is_simulated and not all(0.005 <= q <= 0.995 for q in parameters.quantile_levels):
         mechanism_text += " It holds quantiles between 0.005 and 0.995."
     if len(solution.errors_by_mechanism) > 1:
         error_texts = (
-            f"{SHORT_NAMES[program]} {wording.percent(error, 3)}"
+            f"{SHORT_NAME_BY_PROGRAM[program]} {wording.percent(error, 3)}"
             for program, error in solution.errors_by_mechanism.items()
         )
         mechanism_text += f" It errs least of those compared, on these values: {', '.join(error_texts)}."
@@ -216,7 +216,7 @@ def describe_mechanism(solution: QuantileSolution) -> str:
 
 
 def describe_answers(solution: QuantileSolution) -> dict[str, str]:
-    """Describe where the answers fall, a sentence per quantile."""
+    """Write a sentence per quantile on where its answers fall: a dict of texts by the quantile's name."""
     answer_texts = {}
     for output, quantile in zip(solution.outputs, solution.exact_quantiles, strict=True):
         low, high = output.find_interval()
@@ -229,7 +229,7 @@ def describe_answers(solution: QuantileSolution) -> dict[str, str]:
 
 
 def describe_base(solution: QuantileSolution) -> str:
-    """Describe what assumption 1 of the paper amounts to on these values."""
+    """Write a line per quantile: the mass that the base has near it on these values, and what that costs in rank."""
     alpha, base_lines = solution.parameters.alpha, []
     for problem in split_epsilon(solution.problem, solution.parameters.quantile_levels):
         beta, mass_text = optimal_bound.compute_base_mass(problem, alpha), "**no mass**"
@@ -250,7 +250,7 @@ def describe_paper_bound(solution: QuantileSolution) -> str:
     value_text = wording.number(float(rank_bound.compute(solution.weight_kind, solution.counts_bound)))
     return (
         f"**W² + A Σ c²** with A = {wording.number(rank_bound.trade_off)} is least for "
-        f"{KIND_NAMES[solution.weight_kind]} at **{wording.counted(solution.counts_bound, 'row')}**: "
+        f"{NAME_BY_KIND[solution.weight_kind]} at **{wording.counted(solution.counts_bound, 'row')}**: "
         f"paper's bound {value_text} (vacuous above 1), expected error "
         f"{format_error(solution.counts_error, solution.counts_standard_error)}."
     )
@@ -267,7 +267,7 @@ def describe_poorer_bases(solution: QuantileSolution, base_change: BaseChange) -
     return f"Extra width costs only its logarithm until ν is about **{factor_text}** times as wide."
 
 
-RANGE_NAMES = {
+RANGE_NAME_BY_BASE = {
     BaseKind.UNIFORM: "[L, U]",
     BaseKind.HISTOGRAM: "the bins of ν",
     BaseKind.NORMAL: "four standard deviations around the mean of ν",
@@ -289,12 +289,12 @@ def describe_inputs(dataset: Dataset, solution: QuantileSolution) -> str:
     if parameters.answer_range is not None:
         lower, upper = parameters.answer_range
         outside_counts = OutsideCounts(int((values < lower).sum()), int((values > upper).sum()), values.size)
-        sentences.append(outside_counts.write_sentence(RANGE_NAMES[parameters.base]))
+        sentences.append(outside_counts.write_sentence(RANGE_NAME_BY_BASE[parameters.base]))
     return " ".join(sentences)
 
 
 def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
-    """Write the methods section: the bound in use and its rank error; without a bound the error alone."""
+    """Write the methods text: guarantee, bound in use, mechanism and rank error; without a bound, all but the bound."""
     p = solution.parameters
     draw_sentences = _describe_draw(solution)
     if p.base is BaseKind.UNIFORM:
@@ -306,7 +306,7 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
         draw_sentences += f" The {len(p.quantile_levels)} quantiles {shared_phrase}."
     public_draw_sentences = draw_sentences
     if len(solution.errors_by_mechanism) > 1:
-        names_text = ", ".join(SHORT_NAMES[program] for program in solution.errors_by_mechanism)
+        names_text = ", ".join(SHORT_NAME_BY_PROGRAM[program] for program in solution.errors_by_mechanism)
         public_draw_sentences = (
             f"The mechanism with the smallest error on the values was used, out of {names_text}."
         )
@@ -343,7 +343,7 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
 
 
 def _describe_draw(solution: QuantileSolution) -> str:
-    """Describe the mechanism of the program for a methods section."""
+    """Write sentences for a methods section on how the program draws the answer."""
     p = solution.parameters
     if solution.is_simulated:
         rows_text = "5 rows" if p.fixed_bound is not None else "rows up to the bound"
@@ -384,7 +384,10 @@ def _describe_release(p: QuantileParameters) -> str:
 
 
 def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | None:
-    """Write programs for the bound in use, the best bound of the other kind, and the entered bound."""
+    """Write programs for the bound in use, the best bound of the other kind, and the entered bound.
+
+    None if no program can be written.
+    """
     p, choices, weight_kind = solution.parameters, solution.choices, solution.weight_kind
     low, high = solution.base_range
     common_fields = list_data_fields(dataset) | {"lower": low, "upper": high}

@@ -36,36 +36,38 @@ NEIGHBOURS_CLAUSE = (
 
 
 def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
-    """List the errors of best weights, best cap and no cap, the noise scale, and the error in predicting labels."""
+    """List the errors in predicting labels, the noise scale, and the coefficients' errors, with each method."""
     methods_by_key, noise_scale = solution.methods_by_key, solution.best_estimate.laplace_noise.scale
     best_weights_method, no_cap_method = methods_by_key["ours"], methods_by_key["no bound"]
     cap_method = methods_by_key.get("best bound")
     prediction_error = best_weights_method.error(ErrorTarget.PREDICTIONS)
+    compared_errors = [
+        f"{m.name.lower()} {wording.number(m.error(ErrorTarget.PREDICTIONS), 3)}"
+        for m in (cap_method, no_cap_method)
+        if m is not None
+    ]
     noise_help = "b = B × (largest weight of a user) / ε, for each coefficient."
     number_rows = [
-        ("Standard error, total", best_weights_method.error(), "", ERROR_HELP),
+        ("Standard error, all coefficients", best_weights_method.error(), "", ERROR_HELP),
         ("Laplace noise, scale b", noise_scale, f"({_write_noise_share(best_weights_method)})", noise_help),
         ("No bound, standard error", no_cap_method.error(), _write_noise_share(no_cap_method), ERROR_HELP),
     ]
     if cap_method is not None:
         number_rows.insert(2, ("Best bound, standard error", cap_method.error(), cap_method.note, ERROR_HELP))
     prediction_number = Number(
-        f"Error in predicting {wording.plain(solution.unit, 20)}",
-        wording.number(prediction_error),
-        f"labels spread by {wording.number(float(np.std(solution.labels)))}",
+        f"Error in predicting {wording.plain(solution.unit, 20)} (RMSE)",
+        wording.number(prediction_error, 3),
+        f"(guessing the mean: {wording.number(float(np.std(solution.labels)), 3)})",
         "Root mean squared error of the released model on these rows.",
         prediction_error,
         key="error_in_predicting",
     )
     numbers = [Number(name, wording.number(x), note, help_, x) for name, x, note, help_ in number_rows]
-    comparison_number = Number(
-        "Other errors", _compare_methods(solution), help=f"Over the least. {ERROR_HELP}"
-    )
-    return (numbers[0], comparison_number, *numbers[1:], prediction_number)
+    return (prediction_number, Number("Other ways", ", ".join(compared_errors)), *numbers)
 
 
 def _compare_methods(solution: RegressionSolution) -> str:
-    """Write the errors with the best cap, where caps were tried, and with none, over that of the best weights."""
+    """Write the errors of the best cap, if caps were tried, and of no cap, as multiples of the best weights' error."""
     methods_by_key, phrases = solution.methods_by_key, []
     for key in ("best bound", "no bound"):
         if key in methods_by_key:
@@ -75,24 +77,32 @@ def _compare_methods(solution: RegressionSolution) -> str:
 
 
 def _write_noise_share(method: Method) -> str:
-    """Write the share of a method's variance that is privacy noise, in percent; "no error" if it has no variance."""
+    """Write which share of a method's variance is privacy noise; "no error" if it has no variance."""
     return f"{wording.percent(method.noise_share)} privacy noise" if method.variance > 0.0 else "no error"
 
 
 def _measure_relative_error(solution: RegressionSolution) -> RelativeError:
-    """Return the error in predictions over the spread of the labels, which is the error of predicting their mean."""
+    """Return the error of predictions over the standard deviation of the labels; infinite if that is 0."""
     spread, error = (
         float(np.std(solution.labels)),
         solution.methods_by_key["ours"].error(ErrorTarget.PREDICTIONS),
     )
     share = error / spread if spread > 0.0 else math.inf
-    return RelativeError(share, "the labels' spread", error_phrase="the error in predictions is")
+    cap_curve, remark = solution.cap_curve, ""
+    # The best weights are the best for coefficients only.
+    if cap_curve is not None:
+        best_index = cap_curve.find_best(ErrorTarget.PREDICTIONS)
+        if math.sqrt(cap_curve.prediction_errors[best_index]) < error:
+            rows_text = wording.counted(int(cap_curve.caps[best_index]), "row")
+            remark = f"**A bound of {rows_text} per user predicts better here.** {FIT}"
+    # As long that it takes two lines on a card whatever the share is, so that nothing jumps.
+    return RelativeError(share, "that of guessing the mean", remark, "the error in predictions is")
 
 
 def write_detail(solution: RegressionSolution) -> str:
     """Write what the best weights gain, and the sentences that qualify the headline."""
-    best_weights_method, cap_curve = solution.methods_by_key["ours"], solution.cap_curve
-    sentences = [f"Errors over that of the best weights: {_compare_methods(solution)}."]
+    best_weights_method = solution.methods_by_key["ours"]
+    sentences = [f"Errors of coefficients over that of the best weights: {_compare_methods(solution)}."]
     if solution.stage is Stage.EARLIER:
         sentences.insert(0, "**This is the answer for the previous settings.**")
     elif solution.stage is Stage.FINAL and not solution.best_estimate.certificate.proves(PROVED_GAP):
@@ -106,18 +116,13 @@ def write_detail(solution: RegressionSolution) -> str:
             "**Too little budget**: the model predicts these labels worse than their mean would. Raise ε, bring more "
             "users, or drop features."
         )
-    # The best weights are the best for coefficients only.
-    if cap_curve is not None:
-        best_prediction_index = cap_curve.find_best(ErrorTarget.PREDICTIONS)
-        if math.sqrt(cap_curve.prediction_errors[best_prediction_index]) < prediction_error:
-            sentences.append(f"**In predictions a bound does better here.** {FIT}")
     if solution.problem.residual_variance == 0.0:
         sentences.append("σ² is 0, so only privacy noise counts.")
     return " ".join(sentences)
 
 
 def list_facts(solution: RegressionSolution) -> dict[str, str]:
-    """List facts, each a sentence by its title: users of the largest weight, correlated errors, caps if of note."""
+    """Build the facts beside the answer: texts by heading."""
     estimate, cap_curve, num_users = solution.best_estimate, solution.cap_curve, solution.problem.num_users
     correlation_factor = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
     correlated_error = math.sqrt(correlation_factor * estimate.sampling_variance + estimate.privacy_variance)
@@ -145,7 +150,7 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
 
 
 def show_basis(answer: Answer, _dataset: Dataset) -> Parts:
-    """Show source, sizes, B, σ² and how many labels are clipped, and the table of all methods."""
+    """Yield the tab on data, B, σ² and clipped labels, with the table of all methods."""
     solution: RegressionSolution = answer.solution
     problem, label_unit = solution.problem, wording.plain(solution.unit, 20)
     warning_phrase = " (read from private labels: do not publish)" if solution.variance_is_private else ""
@@ -167,7 +172,7 @@ def show_basis(answer: Answer, _dataset: Dataset) -> Parts:
 
 
 def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
-    """Return the errors of all methods as a table: lists by heading, an entry for each method."""
+    """Build the columns, by heading, of the table of all methods, one row per method."""
     listed_methods = solution.methods_by_key.values()
     return {
         "Method": [method.name for method in listed_methods],
@@ -182,7 +187,7 @@ def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
 
 
 def write_methods(solution: RegressionSolution) -> Methods:
-    """Write the methods section: the best weights with their noise, and the error of the coefficients."""
+    """Write the methods text: the best weights with their noise, and the error of the coefficients."""
     parameters, estimate = solution.parameters, solution.best_estimate
     release_clauses = (
         f"Labels were clipped to [{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}], "
@@ -208,7 +213,7 @@ def write_methods(solution: RegressionSolution) -> Methods:
 
 
 def write_forms(solution: RegressionSolution) -> CodeChoice | None:
-    """Build the one form of the program that releases with the best weights; None if the choice is not valid."""
+    """Build the program that releases with the best weights, the only form; None if the settings allow none."""
     shared_settings = list_data_fields(solution.dataset) | {
         **ROWS_OF_THE_FILE,
         "lower": solution.parameters.lower,
@@ -222,7 +227,7 @@ def write_forms(solution: RegressionSolution) -> CodeChoice | None:
 
 
 def show_bounds(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the error against the bound."""
+    """Yield the tab with the error against the cap."""
     if answer.solution.cap_curve is None:
         yield NO_TRIAL
     else:
@@ -230,14 +235,14 @@ def show_bounds(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def show_weights(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the weight of a user's rows, by their number."""
+    """Yield the tab with the weight of a user against their number of rows."""
     yield "**Look at** the heavy users on the right: with no bound one of them sets the noise."
     yield answer.plots["regression-weights"]()
     yield section.Label()
 
 
 def show_over_epsilon(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the error against epsilon, on the data of the answer."""
+    """Yield the tab with the error against epsilon, on the data of the answer."""
     solution, problem, parameters = answer.solution, answer.solution.problem, answer.parameters
     if not solution.cap_draws.num_draws:
         yield NO_TRIAL
@@ -261,12 +266,15 @@ def show_over_epsilon(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def show_paper_figures(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the paper's figures at its settings."""
+    """Yield the tab with the paper's figures, at its settings."""
     yield section.PaperFigures(study.FIGURES)
 
 
 def show_search(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the gap by iteration, live while the search goes on, and the answer of a general solver."""
+    """Yield the tab with the gap by iteration and the answer of a general solver.
+
+    While the search goes on, only a plot that is renewed.
+    """
     problem, estimate = answer.solution.problem, answer.solution.best_estimate
     if answer.solution.stage is Stage.FIRST:
         yield section.Live(lambda: plots.plot_gap(tuple(estimate.search_steps), answer.disclosure))
@@ -334,7 +342,7 @@ def build_answer(
     error_builders = {plots.ERROR_KEYS[t]: functools.partial(plots.plot_errors, solution, t) for t in targets}
     cap_builders = {plots.CAP_KEYS[t]: functools.partial(plots.plot_caps, solution, t) for t in ErrorTarget}
     answer = Answer(
-        headline="Weight the rows, do not bound them.",
+        headline="Weight the rows. Do not drop any.",
         detail=write_detail(solution),
         numbers=list_numbers(solution),
         assumptions=ASSUMPTIONS,
@@ -381,7 +389,7 @@ def build_answer(
 
 
 def _list_details(solution: RegressionSolution) -> dict[str, object]:
-    """List the entries of the JSON answer: variances, noise, certificate, and the best cap (None if none was tried)."""
+    """Return the JSON entries of the answer by key: variances, noise, certificate, and the best cap if tried."""
     estimate, cap_curve = solution.best_estimate, solution.cap_curve
     best_cap_variance = None if cap_curve is None else float(cap_curve.variances[cap_curve.best_index])
     return {

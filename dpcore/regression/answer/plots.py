@@ -18,7 +18,7 @@ from dpcore.contributions import FloatArray, IntArray, log_spaced
 from dpcore.regression import sample_limiting, study
 from dpcore.regression.answer.solution import Method, RegressionSolution
 from dpcore.regression.estimate import ErrorTarget, SearchStep, compute_user_weights
-from dpcore.regression.study import COLUMN_PREFIXES
+from dpcore.regression.study import PREFIX_BY_METHOD
 
 HEIGHT = 420
 GAP_HEIGHT = 340
@@ -31,7 +31,7 @@ CAP_KEYS = dict(zip(ErrorTarget, ("regression-caps", "regression-predictions"), 
 
 
 def build_error_axis(unit: str, target: ErrorTarget, axis_limits: Limits = FIT) -> Axis:
-    """Build the axis of errors; its unit is named after the labels' column."""
+    """Build the axis of errors, whose title names the labels' column as the unit."""
     # The unit stands in the title alone: a control is named after the axis, and a column's name may be Markdown.
     is_coefficients = target is ErrorTarget.COEFFICIENTS
     name = "standard error, all coefficients" if is_coefficients else "root mean squared prediction error"
@@ -40,7 +40,10 @@ def build_error_axis(unit: str, target: ErrorTarget, axis_limits: Limits = FIT) 
 
 
 def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
-    """Plot the error of every method that has one above 0, of coefficients with its parts: the main figure."""
+    """Plot the main figure: the error of every method with a finite error above 0.
+
+    Errors of coefficients are also shown in their two parts.
+    """
     is_coefficients, best_weights_method = target is ErrorTarget.COEFFICIENTS, solution.methods_by_key["ours"]
     shown_methods = [m for m in solution.methods_by_key.values() if 0.0 < m.error(target) < math.inf]
     method_errors = np.array([method.error(target) for method in shown_methods])
@@ -57,7 +60,10 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
                 ("Privacy noise", "privacy_noise", stacked_errors[1], Style.PRIVACY, "circle"),
             )
         ]
-    limits = fit_limits(method_errors, stacked_errors)
+    label_spread = float(np.std(solution.labels))
+    compared_errors = method_errors if is_coefficients else np.append(method_errors, label_spread)
+    limits = fit_limits(compared_errors, stacked_errors)
+    references = [] if is_coefficients else [Level("Guessing the mean", label_spread, dash="dash")]
     best_weights_mask = np.array([method is best_weights_method for method in shown_methods])
     bars = []
     for group_name, group_mask, style, opacity in (
@@ -84,7 +90,7 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         f"Errors: {errors_phrase}.",
         names_axis("method"),
         build_error_axis(solution.unit, target, limits),
-        (*bars, *points),
+        (*bars, *points, *references),
         solution.dataset.provenance,
         {
             "method": [method.name for method in shown_methods],
@@ -96,14 +102,14 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
 
 
 def write_two_line_label(method: Method) -> str:
-    """Return a method's name, with its bound below it; without one, the first word over the others."""
+    """Return a method's label in two lines: its name over its cap, or the name's first word over the others."""
     if method.note.startswith("at most "):
         return f"{method.name}<br>{method.note.removeprefix('at most ').removesuffix(' per user')}"
     return method.name.replace(" ", "<br>", 1)
 
 
 def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
-    """Plot the error against the cap, in its parts, the best weights as a level, and marks at best cap and no cap."""
+    """Plot the error and its parts against the cap, the best weights as a level, and marks at best cap and no cap."""
     cap_curve, best_weights_error = solution.cap_curve, solution.methods_by_key["ours"].error(target)
     assert cap_curve is not None
     is_coefficients, best_index = target is ErrorTarget.COEFFICIENTS, cap_curve.find_best(target)
@@ -146,15 +152,15 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
 
 
 def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) -> Plot:
-    """Plot the error of the best weights, the best cap and no cap against ε; its file has squared errors, too."""
+    """Plot the error of best weights, best cap and no cap against ε; the plot's file also has squared errors."""
     columns = {"epsilon": sweep["epsilon"]}
-    for target, column_prefix in itertools.product(ErrorTarget, COLUMN_PREFIXES.values()):
+    for target, column_prefix in itertools.product(ErrorTarget, PREFIX_BY_METHOD.values()):
         column_name = f"{column_prefix}_{target.value}"
         columns |= {column_name: np.sqrt(sweep[column_name]), f"{column_name}_squared": sweep[column_name]}
     columns["best_cap"], target_key = sweep["best_cap"], solution.target.value
     cap_error_ratios = columns[f"best_cap_{target_key}"] / columns[f"ours_{target_key}"]
     items: list[Item] = [
-        Curve(name, sweep["epsilon"], columns[f"{COLUMN_PREFIXES[key]}_{target_key}"], style, symbol=symbol)
+        Curve(name, sweep["epsilon"], columns[f"{PREFIX_BY_METHOD[key]}_{target_key}"], style, symbol=symbol)
         for key, name, style, symbol in study.METHOD_LINES
     ]
     return Plot(
@@ -172,7 +178,7 @@ def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) ->
 
 
 def plot_gap(search_steps: Sequence[SearchStep], provenance: Provenance) -> Plot:
-    """Plot the relative gap between the best C so far and what none can go below, by iteration."""
+    """Plot the proved relative gap of the best C so far by iteration."""
     step_rows = [(s.seconds, s.variance, s.lower_bound, s.relative_gap, s.num_entries) for s in search_steps]
     column_names = ("seconds", "variance", "lower_bound", "relative_gap", "entries")
     columns = dict(zip(column_names, np.array(step_rows, dtype=np.float64).T, strict=True))
@@ -187,7 +193,7 @@ def plot_gap(search_steps: Sequence[SearchStep], provenance: Provenance) -> Plot
     return Plot("regression-gap", title, alt, x_axis, y_axis, curves, provenance, columns, height=GAP_HEIGHT)
 
 
-METHOD_STYLES = {
+STYLE_BY_METHOD = {
     "no bound": ("No bound", Style.ENTERED, "square-open"),
     "best bound": ("Best bound (one draw)", Style.CAP, "triangle-up-open"),
     "ours": (OURS, Style.SMOOTH, "circle"),
@@ -195,7 +201,10 @@ METHOD_STYLES = {
 
 
 def tabulate_weights(sizes: IntArray, weights_by_method: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    """Tabulate the mean weight of a user of each size by method; sizes thinned to `MAX_POINTS` classes."""
+    """Build columns by name with the mean user weight of each method, for users of each number of rows.
+
+    Beyond `MAX_POINTS` different numbers, they are grouped into as many classes.
+    """
     size_class_edges = np.unique(sizes).astype(np.float64)
     if size_class_edges.size > MAX_POINTS:
         size_class_edges = log_spaced(float(size_class_edges[0]), float(size_class_edges[-1]), MAX_POINTS)
@@ -207,7 +216,7 @@ def tabulate_weights(sizes: IntArray, weights_by_method: Mapping[str, FloatArray
 
 
 def plot_weights(solution: RegressionSolution) -> Plot:
-    """Plot the mean weight of the users of each size, by method; the heaviest user sets the noise."""
+    """Plot the mean user weight of each method against a user's number of rows."""
     problem, estimate_by_method = solution.problem, {"no bound": solution.uncapped_estimate}
     if solution.cap_curve is not None:
         cap = solution.cap_curve.max_contributions
@@ -217,7 +226,7 @@ def plot_weights(solution: RegressionSolution) -> Plot:
     columns = tabulate_weights(problem.whitened.sizes, weights_by_method)
     rows_of_user, _, *mean_weights_by_method = columns.values()
     lowest_weight, highest_weight = fit_limits(np.concatenate(mean_weights_by_method))
-    method_styles = [METHOD_STYLES[method_key] for method_key in weights_by_method]
+    method_styles = [STYLE_BY_METHOD[method_key] for method_key in weights_by_method]
     points = [
         Points(method_name, rows_of_user, mean_user_weights, style, symbol=symbol)
         for (method_name, style, symbol), mean_user_weights in zip(

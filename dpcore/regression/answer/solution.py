@@ -57,11 +57,11 @@ class Method:
         return self.noise_variance / self.variance if self.variance > 0.0 else math.nan
 
     def error(self, target: ErrorTarget = ErrorTarget.COEFFICIENTS) -> float:
-        """Return the root of the variance, or of the squared error of the prediction."""
+        """Return the square root of the total variance, or of the squared error of predictions."""
         return math.sqrt(self.variance if target is ErrorTarget.COEFFICIENTS else self.squared_error)
 
     def compute_error_ratio(self, baseline: Method, target: ErrorTarget = ErrorTarget.COEFFICIENTS) -> float:
-        """Return the error over that of another method; NaN if that is 0: labels without noise, endless budget."""
+        """Return the error divided by that of another method; NaN if the other's is 0."""
         other_error = baseline.error(target)
         return self.error(target) / other_error if other_error > 0.0 else math.nan
 
@@ -92,27 +92,30 @@ class RegressionSolution:
     cap_draws: CapDraws
     methods_by_key: Mapping[str, Method]
     stage: Stage = Stage.FINAL
-    target: ErrorTarget = ErrorTarget.COEFFICIENTS
+    target: ErrorTarget = ErrorTarget.PREDICTIONS
 
     @property
     def labels(self) -> FloatArray:
-        """Return the labels as they enter the release, clipped."""
+        """Return the labels, clipped, as they enter the release."""
         return self.parameters.clip_labels(get_table(self.dataset))
 
     @property
     def unit(self) -> str:
-        """Return the name of the label, which stands for its unit."""
+        """Return the name of the label's column, which is shown as its unit."""
         return get_table(self.dataset).label
 
     @property
     def num_users_at_limit(self) -> int:
-        """Return the number of users who carry the largest weight that any user carries under the best weights."""
+        """Return the number of users whose weight under the best weights is the largest."""
         user_weights = estimation.compute_user_weights(self.problem, self.best_estimate)
         return int(np.count_nonzero(user_weights >= self.best_estimate.largest_user_weight * (1.0 - 1e-6)))
 
     @property
     def near_optimal_caps(self) -> tuple[int, int] | None:
-        """Return the ends of the interval of near-optimal caps around the best; None if no cap was tried."""
+        """Return the ends of the interval of caps around the best with a standard error within 5 % of its.
+
+        None if no cap was tried.
+        """
         if self.cap_curve is None:
             return None
         cap_curve, best_index = self.cap_curve, self.cap_curve.best_index
@@ -135,7 +138,7 @@ class RegressionSolution:
 
 
 def get_table(dataset: Dataset) -> LabelledRows:
-    """Return the table of labels, features and owners.
+    """Return the table of labels, features and owners; raise InvalidInput if the data have none.
 
     Raises:
         InvalidInput: The data have none.
@@ -154,7 +157,7 @@ def count_clipped(dataset: Dataset, parameters: RegressionParameters) -> Outside
 
 
 def against_epsilon(dataset: Dataset, parameters: RegressionParameters) -> str:
-    """Return a sentence that names the tab with errors over epsilon, whatever the data: each takes a search."""
+    """Return a sentence that points to the tab with errors over epsilon; both arguments are ignored."""
     return "The tab *Against ε* has the best weights and bounds at other ε."
 
 
@@ -164,13 +167,13 @@ def _choose_num_draws(problem: RegressionProblem) -> int:
 
 
 def estimate_variance(dataset: Dataset, lower: float, upper: float) -> float:
-    """Return sigma^2 by ordinary least squares on the labels clipped to [lower, upper]."""
+    """Estimate sigma^2 by ordinary least squares on the labels clipped to [lower, upper]."""
     labelled_rows = get_table(dataset)
     return estimate_residual_variance(labelled_rows.features, np.clip(labelled_rows.labels, lower, upper))
 
 
 def solve(dataset: Dataset | None, parameters: RegressionParameters) -> RegressionSolution:
-    """Search for the best weights, and for the error of every cap.
+    """Search for the best weights, and try caps; return both with the other methods.
 
     Args:
         dataset: With the facet `table`; None where the parameters say how it is generated.
@@ -196,7 +199,7 @@ def solve(dataset: Dataset | None, parameters: RegressionParameters) -> Regressi
     return build_solution(dataset, parameters, problem, working_set.solve(problem), cap_draws)
 
 
-PROGRESS_TEXTS = {
+TEXT_BY_STAGE = {
     Stage.EARLIER: "Computing the answer for the new settings",
     Stage.FIRST: "First answer, being refined",
 }
@@ -204,7 +207,11 @@ PROGRESS_TEXTS = {
 
 
 def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Solver:
-    """Search for the best weights while trying caps; end with the final, a first or an earlier answer, or None."""
+    """Search for the best weights and try caps beside each other; return the answer so far, or None as its value.
+
+    A generator for `Solver`: it yields what is to be cached or searched. The answer is the final one, a first one, or
+    one for earlier settings.
+    """
     unit_problem = yield Cached(build_unit_problem, (dataset,), num_kept=2)
     residual_variance = parameters.residual_variance
     if residual_variance is None:
@@ -228,7 +235,7 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         is_complete=lambda estimate: estimate.certificate.proves(PROVED_GAP),
         settings=(parameters, problem, label_range),
         num_kept=NUM_KEPT if problem.features.size <= MAX_KEPT_ENTRIES else 0,
-        progress_texts_by_stage=PROGRESS_TEXTS,
+        progress_texts_by_stage=TEXT_BY_STAGE,
     )
     caps_search: SearchResult = yield build_search(
         "caps",
@@ -239,7 +246,7 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         is_complete=lambda draws: draws.num_draws == num_draws,
         settings=label_range,
         num_kept=NUM_KEPT,
-        progress_texts_by_stage=PROGRESS_TEXTS | {Stage.FIRST: "First answer: bounds are still being tried"},
+        progress_texts_by_stage=TEXT_BY_STAGE | {Stage.FIRST: "First answer: bounds are still being tried"},
     )
     if weights_search.value is None:
         return weights_search
@@ -260,13 +267,13 @@ def build_solution(
     cap_draws: CapDraws,
     stage: Stage = Stage.FINAL,
 ) -> RegressionSolution:
-    """Build the solution with all methods from the results of the searches; without caps if none was drawn."""
+    """Build the solution with all methods from what the searches found; without caps if none was drawn."""
     cap_curve = sample_limiting.average_draws(problem, cap_draws) if cap_draws.num_draws else None
     uncapped_fit = sample_limiting.estimate_on_all_rows(problem)
     labels = parameters.clip_labels(get_table(dataset))
 
     def describe(name: str, note: str, estimate: LinearEstimate) -> Method:
-        """Build the entry of an estimate, with its variances and its error in predicting these labels."""
+        """Build the method of an estimate, with its variances and its error in predicting these labels."""
         squared_prediction_error = estimation.compute_prediction_error(problem, estimate, labels)
         return Method(name, note, estimate.variance, estimate.privacy_variance, squared_prediction_error)
 

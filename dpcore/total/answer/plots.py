@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore import total
-from dpcore.answer.answer import BIAS, NOISE, PART_STYLES
+from dpcore.answer.answer import BIAS, NOISE, STYLE_BY_PART
 from dpcore.answer.axes import sample_users
 from dpcore.answer.handle import Dots, Handle, Spread, draw_unit_noise
 from dpcore.answer.plot import Axis, Band, Curve, Item, Level, Mark, Plot, Points, Style
@@ -21,11 +21,11 @@ from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.total import strategies
-from dpcore.total.answer.solution import MEASURE_NAMES, SignedSolution, TotalSolution
+from dpcore.total.answer.solution import NAME_BY_MEASURE, SignedSolution, TotalSolution
 from dpcore.total.nonnegative import TotalErrors, TotalProblem
 from dpcore.total.parameters import TotalParameters
 
-ERROR_COLUMNS: dict[Measure, tuple[str, str, dict[str, Any]]] = {
+CURVE_BY_MEASURE: dict[Measure, tuple[str, str, dict[str, Any]]] = {
     # Blue, orange and grey: three colours that nobody takes for each other, beside the amber of the bias and the
     # purple of the noise.
     Measure.ABSOLUTE: ("Expected error", "expected_absolute_error", {"style": Style.TOTAL}),
@@ -64,7 +64,7 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
         user_bars=(sample_users(problem.amounts.values, problem.amounts.users, unit.column_name or "rows"),),
     )
     alt = (
-        f"The {MEASURE_NAMES[measure]} is smallest at a bound of {unit.format_amount(choice.max_total, 4)}: "
+        f"The {NAME_BY_MEASURE[measure]} is smallest at a bound of {unit.format_amount(choice.max_total, 4)}: "
         f"{unit.format_amount(choice.certificate.value)}."
     )
     title = "Error against the bound"
@@ -141,14 +141,14 @@ def _select_parts(columns: dict[str, FloatArray], measure: Measure) -> dict[str,
 
 def _build_curve(columns: dict[str, FloatArray], measure: Measure, width: float, **options: Any) -> Curve:
     """Build the curve of the error over the bound by a measure, in the name and style of that measure."""
-    name, column, style_options = ERROR_COLUMNS[measure]
+    name, column, style_options = CURVE_BY_MEASURE[measure]
     return Curve(name, columns["bound"], columns[column], width=width, **style_options, **options)
 
 
 def _build_parts(columns: dict[str, FloatArray], measure: Measure, bias_name: str = BIAS) -> list[Curve]:
     """Build the curves of both parts of the error; ``bias_name`` is the name of the first one."""
     return [
-        Curve(bias_name if name == BIAS else name, columns["bound"], part_errors, PART_STYLES[name])
+        Curve(bias_name if name == BIAS else name, columns["bound"], part_errors, STYLE_BY_PART[name])
         for name, part_errors in _select_parts(columns, measure).items()
     ]
 
@@ -167,7 +167,7 @@ def _build_handle(
     unit_draws, dots_limit = draw_unit_noise(noise_kind), MAX_ERRORS * best_error
     return Handle(
         bounds=columns["bound"],
-        errors=columns[ERROR_COLUMNS[measure][1]],
+        errors=columns[CURVE_BY_MEASURE[measure][1]],
         field_name="own_bound",
         error_parts=_select_parts(columns, measure),
         dots=Dots(losses, columns["mean_noise"], unit_draws, spread_kind, dots_limit, dots_unit),

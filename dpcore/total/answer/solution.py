@@ -21,7 +21,7 @@ from dpcore.total import TotalChoice, TotalErrors, TotalProblem
 from dpcore.total.parameters import TotalParameters, UserTotals, compute_user_totals
 from dpcore.total.signed import ClippedSum, SignedProblem
 
-MEASURE_NAMES = {
+NAME_BY_MEASURE = {
     Measure.ABSOLUTE: "expected absolute error",
     Measure.RMSE: "root mean squared error",
     Measure.BOUND: "paper's bound",
@@ -261,7 +261,7 @@ def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundCompa
 
     return BoundComparison(
         f"Best bound ({unit.per_user_unit})",
-        f"{wording.capital(MEASURE_NAMES[parameters.objective])} ({unit.axis_unit})",
+        f"{wording.capital(NAME_BY_MEASURE[parameters.objective])} ({unit.axis_unit})",
         solve_at,
         lambda epsilon, bounds: total.measure_errors(replace(problem, epsilon=epsilon), bounds),
         user_totals.amounts.values,

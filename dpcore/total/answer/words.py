@@ -15,7 +15,7 @@ from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.programs import choose_library, describe_program
 from dpcore.dataset import Dataset
-from dpcore.total.answer.solution import MEASURE_NAMES, SignedSolution, TotalSolution
+from dpcore.total.answer.solution import NAME_BY_MEASURE, SignedSolution, TotalSolution
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals
 
 OF_LITTLE_USE = 0.5
@@ -24,13 +24,13 @@ ON_RELEASE = (
     "**The DP release is treated as the true data.** Its noise hides the few largest users, so the error on the "
     "original data can be far larger."
 )
-ERROR_LABELS = {Measure.ABSOLUTE: "Expected error", Measure.RMSE: "RMSE", Measure.BOUND: "Error, at most"}
-ERROR_HELP = {
+LABEL_BY_MEASURE = {Measure.ABSOLUTE: "Expected error", Measure.RMSE: "RMSE", Measure.BOUND: "Error, at most"}
+HELP_BY_MEASURE = {
     Measure.ABSOLUTE: "Mean of |release − truth|.",
     Measure.RMSE: "Root of the mean of (release − truth)².",
     Measure.BOUND: "Bias plus mean noise (Amin et al., equation 5).",
 }
-LARGEST_RATIOS = {NoiseKind.LAPLACE: 1.466, NoiseKind.GAUSSIAN: 1.543}
+LARGEST_RATIO_BY_NOISE = {NoiseKind.LAPLACE: 1.466, NoiseKind.GAUSSIAN: 1.543}
 """The paper's bound over the expected error, at most, by the noise."""
 
 
@@ -64,7 +64,7 @@ def list_numbers(solution: TotalSolution) -> tuple[Number, ...]:
     noise_size, error = float(solution.bound_errors.measure_noise(measure)), solution.compute_error(bound)
     return (
         Number("Best bound", bound_text, "per user", bound_help, bound, unit.per_user_unit, bound_key),
-        build_number(ERROR_LABELS[measure], error, ERROR_HELP[measure], "error"),
+        build_number(LABEL_BY_MEASURE[measure], error, HELP_BY_MEASURE[measure], "error"),
         build_number("Cut away (bias)", float(solution.bound_errors.bias), cut_help, "bias"),
         build_number(noise_label, noise_size, "It can cancel a part of the bias.", "noise"),
     )
@@ -125,7 +125,7 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
     facts["Noise"] = describe_program(*program_arguments, of_counts=problem.is_integer)
     if own_bound is not None:
         facts[f"Your own bound, {unit.format_amount(own_bound, 4)}"] = standard.compare_own_bound(
-            MEASURE_NAMES[problem.measure],
+            NAME_BY_MEASURE[problem.measure],
             solution.compute_error(own_bound),
             choice.certificate.value,
             unit.format_amount,
@@ -136,7 +136,7 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
 def write_measures_table(solution: TotalSolution) -> str:
     """Return the three measures side by side, as a Markdown table."""
     table_lines = ["| error | at this bound | best bound |", "|---|---|---|"]
-    for measure, measure_name in MEASURE_NAMES.items():
+    for measure, measure_name in NAME_BY_MEASURE.items():
         measure_title = measure_name.capitalize()
         name_cell = f"**{measure_title}**" if measure is solution.measure else measure_title
         error_text = solution.unit.format_amount(float(solution.bound_errors.measure_error(measure)))
@@ -152,7 +152,7 @@ def describe_bound(solution: TotalSolution) -> str:
     noise_kind = solution.problem.noise.kind
     return (
         f"The paper's bound is {ratio_text} times the expected error; with {noise_kind.value} noise it is at most "
-        f"{LARGEST_RATIOS[noise_kind]} times (the paper proves 2)."
+        f"{LARGEST_RATIO_BY_NOISE[noise_kind]} times (the paper proves 2)."
     )
 
 
@@ -177,7 +177,7 @@ def describe_totals(user_totals: UserTotals, dataset: Dataset) -> str:
     return f"{users_text}; the totals of {wording.plain(user_totals.column_name)} add up to {sum_text}."
 
 
-MEASURES = MEASURE_NAMES | {Measure.BOUND: "sum of the bias and the mean size of the noise"}
+MEASURES = NAME_BY_MEASURE | {Measure.BOUND: "sum of the bias and the mean size of the noise"}
 
 
 def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalParameters) -> Methods:
@@ -265,7 +265,7 @@ def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
 
     return (
         Number("Range", _format_range(solution), "", range_help, clipboard_text=clipboard_text),
-        build_number(ERROR_LABELS[solution.measure], solution.error, share_text, key="error"),
+        build_number(LABEL_BY_MEASURE[solution.measure], solution.error, share_text, key="error"),
         build_number("Largest change by one user", clipped_sum.sensitivity, num_digits=4),
         build_number("Bias", clipped_sum.bias, bias_note),
         build_number(noise_label, float(clipped_sum.errors.measure_noise(solution.measure))),
@@ -280,7 +280,7 @@ def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> 
     if parameters.own_bound and (own_error := solution.compute_own_error(parameters)) is not None:
         bound_text = wording.number(parameters.own_bound, 4)
         facts[f"Your own bound, [−{bound_text}, {bound_text}]"] = standard.compare_own_bound(
-            MEASURE_NAMES[solution.measure], own_error, solution.error, wording.number, "the range"
+            NAME_BY_MEASURE[solution.measure], own_error, solution.error, wording.number, "the range"
         )
     if not solution.is_entered:
         facts["How the range was chosen"] = (

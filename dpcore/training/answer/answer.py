@@ -31,15 +31,15 @@ from dpcore.training.parameters import DataSource, TrainingParameters, list_assu
 from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit
 from dpcore.training.training_data import FILE, TrainingData, describe_label_rule
 
-SLOPES = {
+SLOPE_BY_LOSS = {
     LossKind.LOGISTIC: "-1 / (1 + np.exp(np.minimum(margin, 700.0)))",
     LossKind.SQUARED: "margin - 1.0",
     LossKind.HINGE: f"np.clip((margin - 1.0) / {descent_rule.HINGE_WIDTH!r}, -1.0, 0.0)",
 }
 
 
-FORMS = {
-    Method.FOLLOWED: ("followed", "Clipped sums, bound follows"),
+FORM_BY_METHOD = {
+    Method.FOLLOWED: ("followed", "Clipped sums, adaptive bound"),
     Method.CLIPPED_SUM: ("sums", "Clipped sums, h = {}"),
     Method.CAP: ("cap", "Cap, h = {}"),
     Method.SMOOTH: ("weights", "Smooth weights, h = {}"),
@@ -48,7 +48,7 @@ FORMS = {
 
 
 def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
-    """Build programs for the answer's cell and for the best cells of three methods; None if no column has a meaning.
+    """Build the programs for the answer's cell and the best cells of three methods; None for data without a design.
 
     The methods are followed clipped sums, smooth weights and clipped sums; each must have runs and a program.
     """
@@ -58,7 +58,7 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     chosen_cells = [solution.answer_cell, *(solution.cells[best_cell.cell_index] for best_cell in best_cells)]
     # If steps are entered, only weights have a program with them; a bound that follows always has its own steps.
     follows_rule = solution.parameters.pace is Pace.RULE
-    methods_with_program = FORMS if follows_rule else (Method.FOLLOWED, Method.SMOOTH)
+    methods_with_program = FORM_BY_METHOD if follows_rule else (Method.FOLLOWED, Method.SMOOTH)
     # The mechanism of the question, not that of a first look, whose noise is for fewer users.
     data, mechanism = solution.data, solution.parameters.mechanism
     labelled_rows, scaling, design = data.dataset.table, data.scaling, data.design
@@ -85,7 +85,7 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
         max_feature_norm=scaling.norm,
         positive_above=solution.parameters.positive_above,
         positive_class="" if design is None else design.positive,
-        slope_expression=SLOPES[mechanism.loss],
+        slope_expression=SLOPE_BY_LOSS[mechanism.loss],
         num_steps=mechanism.steps,
         learning_rate=mechanism.learning_rate,
         first_averaged_step=mechanism.average.find_first_step(mechanism.steps),
@@ -105,13 +105,13 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     forms = []
     for cell in dict.fromkeys(cell for cell in chosen_cells if cell.method in methods_with_program):
         training = _add_noise_settings(training_without_noise, mechanism, cell)
-        program_name = FORMS[cell.method][1].format(wording.number(cell.reach))
+        program_name = FORM_BY_METHOD[cell.method][1].format(wording.number(cell.reach))
         forms.append((program_name, Quantity.CLASSIFIER, {"threshold": cell.bound, "training": training}))
     return build_forms(mechanism.epsilon, shared_settings, forms)
 
 
 def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) -> Training:
-    """Return the program's training with the noise, and by the rule also the steps, of a method."""
+    """Return the program's training with the noise of a cell and, unless steps are entered, the rule."""
     if mechanism.pace is Pace.ENTERED and cell.method is Method.SMOOTH:
         plan = account.plan_noise(mechanism, cell.bound)
         return replace(
@@ -122,7 +122,7 @@ def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) ->
     faded_variance = compute_faded_variance(rule_plan.direction_noise_std)
     stable_step_share = 1.0 if bound_follows else min(cell.reach, 1.0)
     rule = Rule(
-        bounding_method=FORMS[cell.method][0],
+        bounding_method=FORM_BY_METHOD[cell.method][0],
         clip=cell.clip,
         unit_noise=rule_plan.unit_noise,
         count_noise_std=rule_plan.count_noise_std,
@@ -161,7 +161,7 @@ MAX_TABLES = 12
 def solve_beside_page(
     data: TrainingData, parameters: TrainingParameters, max_runs: int = MAX_RUNS
 ) -> section.Solver:
-    """Train beside a page; end with the solution so far, surer as more runs are made, or None before the first run.
+    """Train beside a page; return the solution so far, surer as more runs are made, or None before the first run.
 
     Stopped work goes on where it was, and so does another session on the same sample.
     """
@@ -194,7 +194,7 @@ def solve_beside_page(
 
 
 def show_inputs(answer: Answer, data: TrainingData) -> section.Parts:
-    """Show what was trained on, and every method at every bound."""
+    """Yield what was trained on, and a table of every method at every bound."""
     yield section.Note(words.describe_inputs(answer.solution))
     yield "**Every method at every bound**"
     yield section.Table(
@@ -213,7 +213,7 @@ def show_inputs(answer: Answer, data: TrainingData) -> section.Parts:
 
 
 def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
-    """Tabulate the scores of every method at every bound."""
+    """Tabulate the scores of every method at every bound: a dict of columns by heading."""
     cells = solution.cells
     loss_summary = solution.table.summarise()
     return {
@@ -232,9 +232,9 @@ def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
 
 
 def show_bounds(answer: Answer, data: TrainingData) -> section.Parts:
-    """Show loss or accuracy against the bound."""
+    """Yield a choice of score, and the plot of that score against the bound."""
     label_by_score = {
-        (measure, score_unit): f"{plots.MEASURE_TITLES[measure]}, mean over {score_unit.value}"
+        (measure, score_unit): f"{plots.TITLE_BY_MEASURE[measure]}, mean over {score_unit.value}"
         for measure in Measure
         for score_unit in ScoreUnit
     }
@@ -243,7 +243,7 @@ def show_bounds(answer: Answer, data: TrainingData) -> section.Parts:
 
 
 def show_sides(answer: Answer, data: TrainingData) -> section.Parts:
-    """Show the loss of clipped sums, mean over rows and over users, trained on and held out."""
+    """Yield the plot of the loss of clipped sums, over rows and over users, trained on and held out."""
     yield (
         "**Look at** the two colours: where heavy users differ from light ones, a bound moves the model from the mean "
         "over rows toward that over users."
@@ -252,7 +252,7 @@ def show_sides(answer: Answer, data: TrainingData) -> section.Parts:
 
 
 def show_theory(answer: Answer, data: TrainingData) -> section.Parts:
-    """Show A of two theories, and the best threshold and cap by each, as a table with a note."""
+    """Yield a table of A by two theories, with the best threshold and the best cap by each, and a note."""
     histogram, trade_offs = answer.solution.table.experiment.train.histogram, answer.solution.trade_offs
     columns = {
         "Trade-off": ["Plain descent", "Theorem 4, constant 1"],
@@ -325,6 +325,7 @@ def build_answer(
         make_methods=lambda: words.write_methods(solution),
         files={"training_runs.csv": lambda: write_runs(solution.table, solution.data.provenance)},
         sections=SECTIONS,
+        bound=solution.answer_cell.reach if words.has_fixed_bound(solution) else None,
         error=solution.average(Measure.LOSS),
         relative_error=words.measure_relative_error(solution),
     )
@@ -344,7 +345,7 @@ def build_answer(
 
 
 def _list_details(solution: TrainingSolution) -> dict[str, object]:
-    """List the entries of the JSON answer: method and bound (or None), references, theory, cells."""
+    """Return the JSON entries of the answer: method and bound (None if there is none), references, theory, cells."""
     best_cell, (plain_trade_off, _) = solution.best_cell, solution.trade_offs
     answer_cell = None if best_cell is None else solution.answer_cell
     bound_follows = answer_cell is not None and answer_cell.method is Method.FOLLOWED
@@ -367,7 +368,7 @@ def _list_details(solution: TrainingSolution) -> dict[str, object]:
 
 
 def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
-    """List every method at every bound, with its scores on the users held out."""
+    """List the JSON entries of every method at every bound, with its scores on the users held out."""
     loss_summary = solution.table.summarise()
     scores_by_key = {
         "loss": loss_summary.means,

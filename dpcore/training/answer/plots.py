@@ -24,7 +24,7 @@ STYLES_BY_METHOD = {
     Method.CLIPPED_SUM: Style.CUSTOMARY,
     Method.OUTPUT: Style.PRIVACY,
 }
-MEASURE_TITLES = {Measure.LOSS: "Loss", Measure.ACCURACY: "Rows told right"}
+TITLE_BY_MEASURE = {Measure.LOSS: "Loss", Measure.ACCURACY: "Rows told right"}
 
 
 def choose_limits(solution: TrainingSolution, measure: Measure, score_unit: ScoreUnit) -> tuple[float, float]:
@@ -67,7 +67,7 @@ def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: Score
     axis_labels = np.array([*map(_label_method, listed_methods, reaches_by_method)])
     items: list[Item] = []
     for legend, mask, style, symbol in (
-        ("The answer", answer_mask, Style.CAP, "diamond"),
+        ("Recommended", answer_mask, Style.CAP, "diamond"),
         ("Other methods, at their best bounds", ~answer_mask, Style.ENTERED, ""),
     ):
         x, y, half_widths = axis_labels[mask], visible_means[mask], half_widths_by_method[mask]
@@ -87,11 +87,11 @@ def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: Score
     )
     return Plot(
         f"training-methods-{measure_name}",
-        f"{MEASURE_TITLES[measure]} of every method",
-        f"{MEASURE_TITLES[measure]} on users held out: {means_phrase}; {wording.number(ref_scores.without_privacy)} "
+        f"{TITLE_BY_MEASURE[measure]} of every method",
+        f"{TITLE_BY_MEASURE[measure]} on users held out: {means_phrase}; {wording.number(ref_scores.without_privacy)} "
         f"without privacy, {wording.number(ref_scores.guessing)} guessing.",
         names_axis("method", "Method, at its best bound h (rows per user)"),
-        _make_axis(measure, limits, f"{MEASURE_TITLES[measure]}, users held out"),
+        _make_axis(measure, limits, f"{TITLE_BY_MEASURE[measure]} on users held out"),
         items,
         solution.data.provenance,
         {
@@ -116,16 +116,16 @@ def _label_method(method: Method, reach: float) -> str:
 
 
 def _make_bound_axis(solution: TrainingSolution) -> Axis:
-    """Make the axis of the bound, from the smallest to the largest fixed bound, in rows, and at least to 2."""
+    """Build the axis of the bound, in rows, from the smallest fixed bound to the largest, which is at least 2."""
     reaches = [cell.reach for cell in solution.cells if cell.method is not Method.FOLLOWED]
     return Axis("bound h", "rows per user", (min(reaches), max(*reaches, 2.0)), number_format=".3~g")
 
 
 def _make_axis(measure: Measure, limits: tuple[float, float], title: str) -> Axis:
-    """Make the axis of loss or accuracy, between given limits; accuracy in percent."""
+    """Build the axis of loss or accuracy between the given limits; accuracy is in per cent."""
     if measure is Measure.ACCURACY:
-        return share_axis(MEASURE_TITLES[measure].lower(), limits, title=title, number_format=".3~%")
-    return linear_axis(MEASURE_TITLES[measure].lower(), limits, title=title, number_format=".3f")
+        return share_axis(TITLE_BY_MEASURE[measure].lower(), limits, title=title, number_format=".3~%")
+    return linear_axis(TITLE_BY_MEASURE[measure].lower(), limits, title=title, number_format=".3f")
 
 
 def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreUnit) -> Plot:
@@ -192,7 +192,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
             )
             items.append(curve)
     for curve_name, score, style in (
-        ("Bound follows, no noise", ref_scores.without_noise, Style.CUSTOMARY),
+        ("Adaptive bound, no noise", ref_scores.without_noise, Style.CUSTOMARY),
         ("No noise, no clipping", ref_scores.without_noise_and_clipping, Style.ENTERED),
     ):
         items.append(build_horizontal_curve(curve_name, score, style, dash="dot", width=1.5))
@@ -212,11 +212,11 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
     is_any_mean_visible = ((summary.means >= limits[0]) & (summary.means <= limits[1])).any()
     return Plot(
         f"training-{measure_name}",
-        f"{MEASURE_TITLES[measure]} against the bound",
-        f"{MEASURE_TITLES[measure]} on users held out is {wording.number(adaptive_mean)} with an adaptive bound, "
+        f"{TITLE_BY_MEASURE[measure]} against the bound",
+        f"{TITLE_BY_MEASURE[measure]} on users held out is {wording.number(adaptive_mean)} with an adaptive bound, "
         f"{wording.number(ref_scores.without_privacy)} without privacy and {wording.number(guessing_score)} guessing.",
         bound_axis,
-        _make_axis(measure, limits, f"{MEASURE_TITLES[measure]}, users held out"),
+        _make_axis(measure, limits, f"{TITLE_BY_MEASURE[measure]} on users held out"),
         items,
         solution.data.provenance,
         columns,

@@ -62,7 +62,7 @@ def complete_runs(
     should_stop: ShouldStop = never,
     on_runs: Callable[[Runs], None] | None = None,
 ) -> Runs | None:
-    """Make the runs that are missing, then those that decide a close call; return those done, None if none was made.
+    """Make the missing runs, then those that decide a close call; return all runs, or None if there are none.
 
     Args:
         full_experiment: The methods, bounds and splits.
@@ -103,7 +103,7 @@ def complete_runs(
 def _take_first_look(
     full_experiment: Experiment, should_stop: ShouldStop, on_runs: Callable[[Runs], None]
 ) -> Runs | None:
-    """Make a few runs on some of the users of a large table; return None if it is small, or if no run was done."""
+    """Make a few runs on some of the users of a large table; None if the table is small, or if no run was done."""
     subset_experiment = experiment.make_first_look(full_experiment)
     if subset_experiment is None:
         return None
@@ -159,7 +159,7 @@ class TrainingSolution:
 
     @cached_property
     def verdict(self) -> SplitSummary | None:
-        """Return the answer's loss less that of guessing, mean and errors; None before the first run."""
+        """Return the mean of the answer's loss less that of guessing, with its errors; None before the first run."""
         if self.best_cell is None:
             return None
         return decision.compare_with_guessing(self.table, self.runs.references, self.best_cell.cell_index)
@@ -173,7 +173,7 @@ class TrainingSolution:
         return decision.calibrate_trade_off(eigenvalues, mechanism), theorem_trade_off
 
     def average(self, measure: Measure, cell_index: int | None = None) -> float:
-        """Return the mean of a score on rows held out over a cell's runs; by default of the cell that answers."""
+        """Return a cell's mean score on rows held out; for None, that of the cell that answers."""
         mean_scores = self.table.summarise(measure).means
         return float(mean_scores[self.answer_index if cell_index is None else cell_index])
 
@@ -196,7 +196,7 @@ class TrainingSolution:
 
     @property
     def reaches(self) -> FloatArray:
-        """Return the reach of each cell, in rows; of followed clipped sums, that of the least first bound."""
+        """Return bound × clip of each cell, in rows; of clipped sums that adapt, the smallest first bound."""
         return np.array([cell.reach for cell in self.cells])
 
     @property
@@ -223,7 +223,7 @@ NOT_COMPARED = ("bound", "bounded_by", "pace", "runs", "splits", "radius", *GENE
 
 
 def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> BoundComparison:
-    """Return the bound of the trade-off with computed constants, and the predicted excess, at any epsilon.
+    """Build the comparison over epsilon by theory: functions for best bound and predicted excess loss.
 
     Curves from runs would be simulations, one training of all bounds for every ε; theory answers at once.
     """

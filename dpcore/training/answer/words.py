@@ -22,35 +22,31 @@ WEAK_EPSILON, WEAK_DELTA = 20.0, 0.01
 
 def describe_cell(cell: Cell) -> str:
     """Describe a cell: ``smooth weights of at most one row per user``, ``a cap: at most 3 rows per user``."""
-    rows_phrase = "one row" if cell.bound == 1.0 else wording.counted(cell.bound, "row")
+    rows_phrase = "one row" if cell.bound == 1.0 else f"{wording.entered(cell.bound)} rows"
     clipping_phrase = f" with gradients shortened to {wording.number(cell.clip)}" if cell.clip < 1.0 else ""
     return {
         Method.FOLLOWED: "each user's gradient sum clipped to a bound that adapts",
         Method.CAP: f"a cap: at most {rows_phrase} per user, drawn at random{clipping_phrase}",
-        Method.CLIPPED_SUM: f"each user's gradient sum clipped to that of {rows_phrase}",
+        Method.CLIPPED_SUM: f"each user's gradient sum clipped to the size of {rows_phrase}",
         Method.OUTPUT: f"output perturbation, smooth weights of at most {rows_phrase} per user",
         Method.SMOOTH: f"smooth weights of at most {rows_phrase} per user{clipping_phrase}",
     }[cell.method]
 
 
 def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
-    """Build the card's numbers: bound (95 % intervals if no fixed bound is the answer), loss, references, accuracy."""
+    """Build the card's numbers: loss, references, 95 % intervals, accuracy, and the bound if a fixed one is best."""
     cell, interval_text = solution.answer_cell, format_uncertainty(solution)
     mean_loss, mean_accuracy = solution.average(Measure.LOSS), solution.average(Measure.ACCURACY)
     loss_without_privacy, guessing_loss, *_ = solution.average_references()
     reference_accuracies = solution.average_references(Measure.ACCURACY)
-    # If no method is useful, no bound is an answer; an adaptive bound has no number. Then the loss is the large number,
-    has_bound = not solution.is_useless and cell.method is not Method.FOLLOWED
     loss_help = "Mean over rows. The 95 % intervals are for the noise, and for other users held out."
     private_text, guessing_text = wording.number(loss_without_privacy), wording.number(guessing_loss)
-    reference_text = f"(no privacy {private_text}, guessing {guessing_text})" if has_bound else ""
     numbers = [
         Number(
-            "Loss" if has_bound else "Loss, users held out",
+            "Loss on users held out",
             wording.number(mean_loss),
-            reference_text,
-            loss_help,
-            mean_loss,
+            help=loss_help,
+            value=mean_loss,
             key="loss_users_held_out",
         ),
         Number("Without privacy", private_text, f"(guessing {guessing_text})", value=loss_without_privacy),
@@ -64,15 +60,20 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
             mean_accuracy,
         ),
     ]
-    if has_bound:
+    if has_fixed_bound(solution):
         unit, bound_help = "rows per user", "The most by which one user moves the sum of gradients."
         note = wording.agreeing(cell.reach, "row per user", unit)
-        numbers.insert(0, Number("Bound h", wording.number(cell.reach), note, bound_help, cell.reach, unit))
+        numbers.append(Number("Bound h", wording.number(cell.reach), note, bound_help, cell.reach, unit))
     return tuple(numbers)
 
 
+def has_fixed_bound(solution: TrainingSolution) -> bool:
+    """Return True if the answer is a fixed bound; False if no method is useful, or if the bound adapts."""
+    return not solution.is_useless and solution.answer_cell.method is not Method.FOLLOWED
+
+
 def measure_relative_error(solution: TrainingSolution) -> RelativeError:
-    """Return the share of the gain over guessing, of a model without privacy, that privacy costs."""
+    """Return how much of the gain over guessing that training without privacy has is lost to privacy."""
     loss_without_privacy, guessing_loss, *_ = solution.average_references()
     gain, cost = guessing_loss - loss_without_privacy, solution.average(Measure.LOSS) - loss_without_privacy
     return RelativeError(
@@ -101,8 +102,7 @@ def write_headline(solution: TrainingSolution) -> str:
         return "Do not train with this budget: guessing does better."
     if solution.is_unclear:
         return "Not clear whether training beats guessing with this budget."
-    train_text = "Train" if solution.table.is_finished else "Best so far: train"
-    return f"{train_text} with {describe_cell(solution.answer_cell)}."
+    return f"Train with {describe_cell(solution.answer_cell)}."
 
 
 def describe_near_optimal(solution: TrainingSolution) -> str:
@@ -154,7 +154,10 @@ def write_detail(solution: TrainingSolution) -> str:
 
 
 def build_facts(solution: TrainingSolution) -> dict[str, str]:
-    """Return one fact, sentence by title: what an adaptive bound loses, and by which part; empty if it has no runs."""
+    """Build one fact, a sentence by its heading: what clipped sums with an adaptive bound lose, and by which part.
+
+    Empty if they have no runs.
+    """
     if Method.FOLLOWED not in solution.best_cell_by_method:
         return {}
     adaptive_loss, ref_losses = _average_loss(solution, Method.FOLLOWED), solution.average_references()
@@ -172,7 +175,7 @@ def build_facts(solution: TrainingSolution) -> dict[str, str]:
 
 
 def _average_loss(solution: TrainingSolution, method: Method) -> float:
-    """Return the mean loss over rows held out, of a method at its best bound."""
+    """Return the mean loss over rows held out of a method at its best bound."""
     return solution.average(Measure.LOSS, cell_index=solution.best_cell_by_method[method].cell_index)
 
 
@@ -216,7 +219,7 @@ def describe_model(record: ReleaseRecord) -> str:
 
 
 RELEASED = "A linear classifier was released"
-AVERAGES = {
+PHRASE_BY_AVERAGE = {
     Average.ALL: "the average of all iterates",
     Average.LAST_HALF: "the average of the last half of the iterates",
     Average.LAST: "the last iterate",
@@ -224,7 +227,7 @@ AVERAGES = {
 
 
 def write_methods(solution: TrainingSolution, model: Model | None = None) -> Methods | None:
-    """Write the methods section of a released model, else of the program for the answer's cell; None if neither is.
+    """Write the methods text of a released model, else of the program for the answer's cell; None if there is neither.
 
     The two differ in bound and mechanism: the page releases with the entered settings, all users in every step
     and OpenDP's discrete noise; the program has the method that answers, and may sample users.
@@ -274,7 +277,7 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
 
 
 def _describe_bound(cell: Cell) -> str:
-    """Describe how users are bounded, with the source."""
+    """Write the sentence of a methods section on how users were bounded, with its source."""
     rows_phrase = f"{wording.number(cell.bound, 6)} {wording.agreeing(cell.bound, 'row', 'rows')}"
     clipping_sentence = (
         f" Gradients of rows were shortened to norm {wording.number(cell.clip)}." if cell.clip < 1.0 else ""
@@ -292,7 +295,7 @@ def _describe_bound(cell: Cell) -> str:
 
 
 def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
-    """Describe the model that the page released, by the guarantee that was charged for it."""
+    """Write the methods text of the model that the page released, with the guarantee that was charged."""
     facts, cell = model.facts, model.cell
     training_sentences = (
         f"{_describe_bound(cell)} {_describe_training(parameters, cell, 'discrete Gaussian')} Contributions were "
@@ -321,7 +324,7 @@ def _describe_training(parameters: TrainingParameters, cell: Cell, noise_name: s
             "[@chaudhuri2011]."
         )
     mechanism = apply_rule(parameters.mechanism) if cell.method is Method.FOLLOWED else parameters.mechanism
-    average_phrase, momentum_phrase = AVERAGES[mechanism.average], ""
+    average_phrase, momentum_phrase = PHRASE_BY_AVERAGE[mechanism.average], ""
     if mechanism.pace is Pace.RULE:
         average_phrase, momentum_phrase = "a weighted average of the iterates", "with momentum "
     return (

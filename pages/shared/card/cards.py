@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.answer.answer import PART_STYLES, VERDICT_LIMITS, Answer, Verdict
+from dpcore.answer.answer import STYLE_BY_PART, VERDICT_LIMITS, Answer, Verdict
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.privacy import (
@@ -23,7 +23,7 @@ from dpcore.common.privacy import (
     write_file_name,
 )
 from dpcore.dataset import Dataset
-from dpcore.report.charts import LINE_STYLES
+from dpcore.report.charts import LINE_BY_STYLE
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.question import SIMULATION, Question
 from pages.shared.card import code_panel
@@ -115,14 +115,15 @@ def draw_answer(card: Answer, key: str, is_final: bool = True, badge_text: str =
             card = selection_module.with_range((bound_selection and bound_selection.card) or card)
     if run is not None and run.shown_card is None:
         run.shown_card = card
-    if bound_selection is not None and bound_selection.is_open(f"{key}_draw"):
+    is_choosing = bound_selection is not None and bound_selection.is_open(f"{key}_draw")
+    if is_choosing:
         # The open choice stands where its button stood, with all of it in sight.
         card = replace(card, detail="", near_optimal="", numbers=(), alternative=None)
     # As high as the column of the figure, so that what stands below it stays in place while a slider moves.
     with st.container(key=key, height="stretch"):
         _draw_words(card, key, is_final, badge_text)
         relative = card.relative_error
-        if relative is not None and relative.remark:
+        if relative is not None and relative.remark and not is_choosing:
             st.markdown(relative.remark)
         # What would make a useless release useful comes before the way to it.
         is_useful = relative is None or relative.verdict is not Verdict.NOT_USEFUL
@@ -175,7 +176,7 @@ def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None
         number = card.numbers[0]
         split_phrase, size_texts, split_note = card.error_split
         parts = zip(card.error_parts, size_texts, strict=True)
-        part_texts = [(p.name, text, LINE_STYLES[PART_STYLES[p.name]]["color"]) for p, text in parts]
+        part_texts = [(p.name, text, LINE_BY_STYLE[STYLE_BY_PART[p.name]]["color"]) for p, text in parts]
         is_in_headline = set(re.findall(r"[\d.,]*\d", number.text)) <= set(
             re.findall(r"[\d.,]*\d", card.headline)
         )
@@ -187,17 +188,20 @@ def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None
         draw_number(label_text, number.text, number.note, copied_text, key, error_texts, split, is_final)
     run = page_run.CURRENT_RUN.get()
     badge = write_badge(card.disclosure, badge_text, "" if run is None else run.question.result_noun)
-    text, relative, help_text = badge, card.relative_error, f"{wording.capital(card.disclosure.label)}."
-    if not is_final:
-        text = f"{_write_chip('Preliminary', 'gray', ':material/hourglass_top:')} {badge}"
-    elif relative is not None:
+    relative, help_text = card.relative_error, f"{wording.capital(card.disclosure.label)}."
+    chip = "" if is_final else _write_chip("Preliminary", "gray", ":material/hourglass_top:")
+    if relative is None:
+        text = f"{chip} {badge}".lstrip()
+    else:
         verdict_text = f"{wording.capital(relative.verdict.value)} ({VERDICT_LIMITS[relative.verdict]})"
-        chip = _write_chip(verdict_text, *VERDICT_BADGES[relative.verdict])
+        # As high before the final answer as after it, so that nothing jumps when that arrives.
+        chip = chip or _write_chip(verdict_text, *VERDICT_BADGES[relative.verdict])
         reason = wording.capital(f"{relative.error_phrase} {relative.text}.")
         # The error above may be another one, or say something else of itself.
         is_clear = relative.text in error_text or relative.remark
         text = f"{chip} {badge}" if is_clear else f"{chip} :small[{reason}]\n\n{badge}"
         help_text = f"{reason} {help_text}"
+    text += f" {_write_chip(card.unit_text, 'gray', ':material/calendar_month:')}" if card.unit_text else ""
     st.markdown(text, help=help_text)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from dpcore.answer.answer import BIAS, PART_STYLES
+from dpcore.answer.answer import BIAS, STYLE_BY_PART
 from dpcore.answer.handle import Dots, Handle, SecondBound, Spread, UserBars
 from dpcore.answer.notation import write_symbols
 from dpcore.answer.plot import Plot, Style
@@ -28,7 +28,7 @@ from dpcore.common.text_fields import to_fields
 from dpcore.common.wording import plain
 from dpcore.report import charts, plotly_figures
 from dpcore.report import content as report_content
-from dpcore.report.charts import LINE_STYLES
+from dpcore.report.charts import LINE_BY_STYLE
 from pages.shared import figure
 from pages.shared.base import keys, page_run
 from pages.shared.fields import fields
@@ -279,7 +279,7 @@ def describe_handle(plot: Plot, handle: Handle) -> Mapping[str, Any]:
     handle_payload: dict[str, Any] = _to_json(handle)
     # The loss lies on one side of the truth; the other parts lie on both sides.
     part_payloads = [
-        {"name": name, "colour": _color(PART_STYLES[name]), "y": _to_json(values), "is_loss": name == BIAS}
+        {"name": name, "colour": _color(STYLE_BY_PART[name]), "y": _to_json(values), "is_loss": name == BIAS}
         for name, values in handle.error_parts.items()
     ]
     handle_payload |= {"unit": plot.x.unit, "colour": _color(Style.CAP), "error_parts": part_payloads}
@@ -291,7 +291,7 @@ def describe_handle(plot: Plot, handle: Handle) -> Mapping[str, Any]:
 
 def _color(style: Style) -> str:
     """Return the CSS colour of a style."""
-    return str(LINE_STYLES[style]["color"])
+    return str(LINE_BY_STYLE[style]["color"])
 
 
 def list_handle_keys(handle: Handle, get_field_key: Callable[[str], str]) -> tuple[str, ...]:

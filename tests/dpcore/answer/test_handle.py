@@ -10,7 +10,7 @@ from scipy import stats
 
 from dpcore import total
 from dpcore.answer import axes, handle
-from dpcore.answer.answer import PART_STYLES
+from dpcore.answer.answer import STYLE_BY_PART
 from dpcore.answer.selected_bound import find_selected_excess, mark_selected_bound
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
@@ -280,7 +280,7 @@ def test_figure_and_card_say_the_same_parts_in_the_same_colours_and_these_make_t
     size, error = {part.name: part.value for part in answer.error_parts}, answer.numbers[1].value
     for name, values in figure_handle.error_parts.items():
         column = np.asarray(values, dtype=float)
-        assert payload[name] == plotly_figures.LINE_STYLES[PART_STYLES[name]]["color"]
+        assert payload[name] == plotly_figures.LINE_BY_STYLE[STYLE_BY_PART[name]]["color"]
         if page == "per_group":  # A map has no curves; its place is that of the pair.
             position = int(np.argmin(np.asarray(plot.columns["error"])))
             assert float(column[position]) == pytest.approx(size[name])

@@ -9,10 +9,10 @@ import pytest
 
 import dpcore as ss
 from dpcore.common.checks import InvalidInput
-from dpcore.common.extras import EXTRAS, import_extra
+from dpcore.common.extras import EXTRA_BY_MODULE, import_extra
 
 
-@pytest.fixture(params=EXTRAS)
+@pytest.fixture(params=EXTRA_BY_MODULE)
 def missing_library(request, monkeypatch):
     """A library of the extras that cannot be imported."""
     monkeypatch.setitem(sys.modules, request.param, None)
@@ -21,7 +21,8 @@ def missing_library(request, monkeypatch):
 
 def test_a_missing_library_is_said_with_the_extra_that_brings_it(missing_library):
     with pytest.raises(
-        InvalidInput, match=rf"{missing_library}, which is not installed.*\[{EXTRAS[missing_library]}\]"
+        InvalidInput,
+        match=rf"{missing_library}, which is not installed.*\[{EXTRA_BY_MODULE[missing_library]}\]",
     ):
         import_extra(missing_library)
 

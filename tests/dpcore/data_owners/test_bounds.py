@@ -26,7 +26,7 @@ from dpcore.data_owners.bounds import (
     compute_saving,
 )
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
-from dpcore.data_owners.regimes import AXIS_RANGES, MapAxis, Regime, compute_regime_map, find_regime
+from dpcore.data_owners.regimes import RANGE_BY_AXIS, MapAxis, Regime, compute_regime_map, find_regime
 
 DRAWS = 10_000
 ISSUE = OwnersParameters(epsilon=1.0, owners=37, records=100).build_collaboration()
@@ -309,7 +309,7 @@ def test_a_map_holds_the_regime_of_every_point(x: MapAxis, y: MapAxis) -> None:
             )
             assert regime_map.uncovered_mask[i, j] == (point.epsilon > 10 or point.delta >= 1 / point.owners)
     assert len(np.unique(regime_map.regimes[np.isfinite(regime_map.regimes)])) >= 2
-    assert (regime_map.x_values[0], regime_map.x_values[-1]) == pytest.approx(AXIS_RANGES[x])
+    assert (regime_map.x_values[0], regime_map.x_values[-1]) == pytest.approx(RANGE_BY_AXIS[x])
 
 
 def test_with_whole_owners_units_grow_along_the_axis_of_records() -> None:

@@ -16,7 +16,7 @@ from dpcore.learning.answer import build_answer
 from dpcore.learning.answer.solution import compute_curves
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.optimal_cap import PrivacyTerm
-from dpcore.learning.parameters import WITHOUT_SHARES
+from dpcore.learning.parameters import FALLBACK_BY_TERM
 from dpcore.report import content as report_document
 
 ALL_SET = LearningParameters(
@@ -50,14 +50,14 @@ def test_every_bias_term_has_a_population_side(term: BiasTerm) -> None:
     assert not parameters.population_bias.needs_shares
     assert parameters.population_bias.needs_variance == term.needs_variance
     # The counterpart never claims less than the bound it stands in for.
-    if term in WITHOUT_SHARES:
+    if term in FALLBACK_BY_TERM:
         histogram = samples.load("shop-events").histogram
         tau_0 = optimal_cap.choose_fractions(histogram)
         for variance in (0.0, 0.01, 0.25):
             bounds = optimal_cap.compute_bias_terms(
                 dataclasses.replace(parameters, loss_variance=variance).problem(histogram), tau_0
             )
-            assert np.all(bounds[term] <= bounds[WITHOUT_SHARES[term]] + 1e-12)
+            assert np.all(bounds[term] <= bounds[FALLBACK_BY_TERM[term]] + 1e-12)
     limit = parameters.population_problem(None)
     assert (limit.num_rows, limit.finite_sample_constant) == (None, 0.0)
 

@@ -102,12 +102,32 @@ def test_the_largest_difference_is_that_of_the_printed_numbers() -> None:
     )
 
 
-def test_the_best_bound_of_a_learner_cuts_as_few_users_as_the_paper_says() -> None:
-    """Amin et al., section 7: 2 to 8 users."""
-    cut = _held("amin-figure-3").summary.means[0]
-    assert cut.min() >= 2.0
-    assert cut.max() <= 8.0
-    assert find_figure("amin-figure-3").compute_largest_difference(_held("amin-figure-3")) == 0.0
+def test_the_figures_of_a_learner_over_tau_0_are_those_of_a_population_of_finitely_many_users() -> None:
+    """Amin et al., figures 2 and 3, for alpha = 1: sums over two million users in place of zeta functions."""
+    shares = 1.0 / np.arange(1.0, 2_000_001.0) ** 2
+    shares /= shares.sum()
+    column = [line.key for line in find_figure("amin-figure-2").lines].index("alpha_1")
+    for index in (5, 17, 24, 33):
+        fraction = find_figure("amin-figure-2").x_values[index]
+        kept = np.minimum(shares, fraction).sum()
+        masses = shares[shares <= fraction].sum()
+        costs = math.sqrt(0.5 * math.log(1.0 / kept)) + (fraction / kept * math.log(3.0 / 0.05)) ** 2
+        for key, expected in (("2", masses), ("3a", costs), ("3b", np.sum(shares > fraction))):
+            stored = _held(f"amin-figure-{key}").summary.means[column, index]
+            assert stored == pytest.approx(expected, rel=2e-4, abs=1e-6), key
+
+
+@pytest.mark.parametrize("key", ["amin-figure-2", "amin-figure-3a", "amin-figure-3b"])
+def test_claims_of_amin_hold_and_fail_for_wrong_curves(key: str) -> None:
+    figure, runs = find_figure(key), _held(key)
+    assert [line[0] for line in list_claims(figure, runs)] == ["✓"]
+    wrong_means = {
+        "2": runs.summary.means[::-1],
+        "3a": 0.01 * runs.summary.means,
+        "3b": 2.0 * runs.summary.means,
+    }
+    wrong_runs = replace(runs, summary=replace(runs.summary, means=wrong_means[key.rpartition("-")[2]]))
+    assert [line[0] for line in list_claims(figure, wrong_runs)] == ["✗"]
 
 
 def test_claims_of_the_text_are_checked_on_our_numbers() -> None:

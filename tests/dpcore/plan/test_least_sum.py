@@ -131,7 +131,7 @@ def test_whole_noise_has_the_variance_that_the_proof_assumes(noise):
     assert (noise.unit_variance * v - at).min() + 1e-12 >= 0.0
     assert (noise.unit_variance * v - at).max() <= plan_curves.GAIN
     bulge = (variance(v * (1.0 + step)) - 2.0 * at + variance(v * (1.0 - step))) / step**2
-    assert 0.9 * plan_curves.BULGES[noise] < bulge.max() < plan_curves.BULGES[noise]
+    assert 0.9 * plan_curves.BULGE_BY_NOISE[noise] < bulge.max() < plan_curves.BULGE_BY_NOISE[noise]
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])

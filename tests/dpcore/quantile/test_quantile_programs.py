@@ -22,7 +22,7 @@ from dpcore.data import samples
 from dpcore.dataset import Values
 from dpcore.quantile import QuantileProblem, optimal_bound, output
 from dpcore.quantile.answer import build_answer
-from dpcore.quantile.answer.words import SHORT_NAMES
+from dpcore.quantile.answer.words import SHORT_NAME_BY_PROGRAM
 from dpcore.quantile.base_distribution import CandidateBase
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.programs import lay_base, permute_and_flip
@@ -221,7 +221,7 @@ def test_the_best_known_mechanism_is_at_least_as_good_as_each_program(quantiles:
     mechanism = best.solution.mechanism
     # Public data: the code opens with the library that draws it, and the page says which it is.
     assert best.code.library is (Program.PYTHON if mechanism is Program.BEST else mechanism)
-    assert SHORT_NAMES[mechanism].split("-")[0].split(" ")[0] in best.facts["Mechanism"]
+    assert SHORT_NAME_BY_PROGRAM[mechanism].split("-")[0].split(" ")[0] in best.facts["Mechanism"]
     # One tree serves all quantiles with the whole of epsilon.
     assert mechanism is Program.PIPELINEDP or "," not in quantiles
     private = dataclasses.replace(few, disclosure=Disclosure.PRIVATE)

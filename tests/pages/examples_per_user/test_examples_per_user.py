@@ -25,7 +25,7 @@ from dpcore.dataset import Dataset
 from dpcore.examples_per_user.answer import answer as owners_told
 from dpcore.examples_per_user.answer import build_answer, solve_quickly
 from dpcore.examples_per_user.answer.solution import round_up
-from dpcore.examples_per_user.candidates import PROGRAMS, Training, write_program
+from dpcore.examples_per_user.candidates import FORM_BY_TITLE, Training, write_program
 from dpcore.examples_per_user.noise import bound_multiplier, find_multiplier
 from dpcore.examples_per_user.owners import Ownership, generate_ownership, select_most
 from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling
@@ -59,7 +59,7 @@ def test_the_page_shows_what_the_core_finds_and_the_exact_noise_when_it_comes(an
     assert wording.number(round_up(best.multiplier), 4) in text
     assert "at most" not in text
     names = [entry.get("name") for entry in chart(app, "examples_error")["data"]]
-    assert {"Draw examples", "Draw users", "Best bound"} <= set(names)
+    assert {"Sample examples", "Sample users", "Best bound"} <= set(names)
     for tab, figure in (("Noise", "examples_noise"), ("Examples kept", "examples_kept")):
         app.session_state["examples_per_user.tabs"] = tab
         assert chart(check(app.run()), figure)["data"]
@@ -153,7 +153,7 @@ def test_the_choice_says_that_nothing_is_proved(answer: Answer) -> None:
 def test_the_program_of_values_checks_its_own_epsilon(way: Sampling, bound: int, rate: float) -> None:
     sigma = round_up(bound_multiplier(1 if way is Sampling.USERS else bound, rate, 2.0, 1e-5, 20))
     training = Training(way, bound, rate, 40.0, sigma, 2.0, 1e-5, 20)
-    name = next(iter(PROGRAMS))
+    name = next(iter(FORM_BY_TITLE))
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         run_program(write_program(name, training, "Label.").text)
     assert "epsilon spent" in printed.getvalue()
@@ -181,7 +181,7 @@ def test_a_page_of_other_data_begins_with_their_own_search() -> None:
 def test_programs_of_libraries_hold_the_constants_and_compute_none_from_the_table(sampling: Sampling) -> None:
     training = Training(sampling, 3, 0.125, 40.5, 1.2345, 2.0, 1e-5, 20)
     names = ("SAMPLING_RATE", "DIVISOR", "NOISE_MULTIPLIER", "STEPS")
-    for name in PROGRAMS:
+    for name in FORM_BY_TITLE:
         text = write_program(name, training, "Label of the numbers that it holds: public input.").text
         constants = {
             target.id: ast.literal_eval(node.value)

@@ -26,7 +26,7 @@ from dpcore.dataset import Dataset
 from dpcore.per_group.answer import answer, build_answer
 from dpcore.per_group.answer import words as answer_words
 from dpcore.per_group.answer.solution import MIN_SAVING, solve_by_distribution
-from dpcore.per_group.answer.words import OBJECTIVES
+from dpcore.per_group.answer.words import NAME_BY_OBJECTIVE
 from dpcore.per_group.moments import compute_moments, compute_pair_error
 from dpcore.per_group.pair_of_bounds import round_up
 from dpcore.per_group.pairs import UserGroupPairs
@@ -164,7 +164,7 @@ def test_every_objective_has_its_words_and_figures(objective: Objective) -> None
     )
     found = answer_from(view)
     assert "%" in found.numbers[1].text if objective.is_relative else "row" in found.numbers[1].text
-    assert OBJECTIVES[objective] in answer_from(view).plots["per-group-error"]().alt
+    assert NAME_BY_OBJECTIVE[objective] in answer_from(view).plots["per-group-error"]().alt
     curves = view.norm_curves
     assert min(curves[1]) == pytest.approx(view.vector_choices[0].error, rel=2e-3)
     assert min(curves[2]) == pytest.approx(view.vector_choices[1].error, rel=1e-9)

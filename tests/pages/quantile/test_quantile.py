@@ -405,7 +405,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     check(app.number_input(key=keys.EPSILON).set_value(0.5).run())
     job = app.session_state["quantile.search_job"]
     assert job.is_running
-    assert answer_answer.DOING_AT[Stage.FIRST] in app.get("progress")[0].proto.text
+    assert answer_answer.TEXT_BY_STAGE[Stage.FIRST] in app.get("progress")[0].proto.text
     smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, core.SEARCH_POINTS)
     assert metrics_of(app)[0].value == wording.counted(smooth.bound, "row")
     monkeypatch.undo()
@@ -428,7 +428,7 @@ def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monk
     with monkeypatch.context() as patch:
         work_waits_for_stop(patch)
         check(app.number_input(key=keys.EPSILON).set_value(0.5).run())
-        assert answer_answer.DOING_AT[Stage.EARLIER] in app.get("progress")[0].proto.text
+        assert answer_answer.TEXT_BY_STAGE[Stage.EARLIER] in app.get("progress")[0].proto.text
         assert chart(app, "quantile_error") == figure_before
         assert app.session_state[keys.PIN_OFFERED]().epsilon == before_epsilon != 0.5
         job = app.session_state["quantile.search_job"]

@@ -55,7 +55,7 @@ def figures_of(histogram, epsilon=1.0):
     return {
         "start": plotly_figures.draw(start.plots["start-tradeoff"]()),
         **{key: plotly_figures.draw(plot()) for key, plot in view.plots.items()},
-        **{name: plotly_figures.draw(drawn(data)) for name, drawn in axes.DISTRIBUTIONS.items()},
+        **{name: plotly_figures.draw(drawn(data)) for name, drawn in axes.PLOTTER_BY_DISTRIBUTION.items()},
     }
 
 
@@ -98,7 +98,7 @@ def test_axis_ranges_do_not_depend_on_epsilon(name):
 @pytest.mark.parametrize("name", HISTOGRAMS)
 def test_what_is_drawn_is_what_the_csv_holds(name):
     data = Dataset("any", "", Disclosure.PUBLIC, HISTOGRAMS[name])
-    for item in axes.DISTRIBUTIONS.values():
+    for item in axes.PLOTTER_BY_DISTRIBUTION.values():
         plot = item(data)
         x, y = list(plot.columns.values())[:2]
         trace = plotly_figures.draw(plot).data[0]

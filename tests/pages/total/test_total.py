@@ -26,7 +26,7 @@ from dpcore.report import plotly_figures
 from dpcore.total import strategies as total_strategies
 from dpcore.total.answer import build_answer
 from dpcore.total.answer import plots as compared
-from dpcore.total.answer.words import LARGEST_RATIOS
+from dpcore.total.answer.words import LARGEST_RATIO_BY_NOISE
 from dpcore.total.parameters import Summed, TotalParameters
 from dpcore.total.signed import SignedProblem
 from dpcore.total.strategies import PAPER_STRATEGIES, Strategy
@@ -313,10 +313,10 @@ def test_figures_hold_numbers_on_any_data(histogram, epsilon):
 def test_the_largest_ratio_of_the_bound_to_the_truth():
     # Laplace: (1 + r) / (r + e^-r) is stationary where (r + 2) e^-r = 1.
     r = optimize.brentq(lambda x: (x + 2.0) * np.exp(-x) - 1.0, 0.5, 3.0)
-    assert LARGEST_RATIOS[NoiseKind.LAPLACE] == pytest.approx((1 + r) / (r + np.exp(-r)), abs=5e-4)
+    assert LARGEST_RATIO_BY_NOISE[NoiseKind.LAPLACE] == pytest.approx((1 + r) / (r + np.exp(-r)), abs=5e-4)
     grid = np.linspace(0.01, 6.0, 6000)
     gaussian = (grid + np.sqrt(2 / np.pi)) / stats.foldnorm.mean(grid)
-    assert LARGEST_RATIOS[NoiseKind.GAUSSIAN] == pytest.approx(gaussian.max(), abs=5e-4)
+    assert LARGEST_RATIO_BY_NOISE[NoiseKind.GAUSSIAN] == pytest.approx(gaussian.max(), abs=5e-4)
 
 
 # --- totals of both signs -----------------------------------------------------------------------------------
