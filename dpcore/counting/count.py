@@ -31,8 +31,9 @@ from dpcore.counting.frames import FRAME_FILE, write_parquet
 from dpcore.counting.reduce_files import FileReduction
 from dpcore.counting.relation import find_safe_path, refuse_changed, refuse_times, write_scan
 from dpcore.data import column_names, column_roles
+from dpcore.data.cell_numbers import MAX_NUMBER, NUMBER_TEXT, read_numbers
 from dpcore.data.column_roles import TOTALS_PREFIX, MissingRule, MissingUsers, Roles, TableKind, explain_roles
-from dpcore.data.tables import MAX_NUMBER, NUMBER_TEXT, FileKind, Table, TableLayout, read_numbers
+from dpcore.data.tables import FileKind, Table, TableLayout
 from dpcore.dataset import MAX_PAIRS, Contribution, Dataset, Pairs, Totals
 
 MAX_EXACT_INTEGER = 2**53

@@ -16,8 +16,9 @@ from dpcore.common import wording
 from dpcore.common.checks import InputProblem, Problems
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import user_names
+from dpcore.data.cell_numbers import NO_WORDS, YES_WORDS, Numbers, read_numbers
 from dpcore.data.column_names import shorten, split_name, split_words
-from dpcore.data.tables import NO_WORDS, YES_WORDS, FileLayout, Numbers, Table, TableLayout, read_numbers
+from dpcore.data.tables import FileLayout, Table, TableLayout
 from dpcore.data.user_names import counts_people, find_two_people, list_other_user_columns, score_as_users
 from dpcore.dataset import Contribution
 
@@ -117,7 +118,7 @@ class Roles:
 
     @property
     def missing_rule(self) -> MissingRule:
-        """Return the treatment of values that are missing or unusable, as a call states it."""
+        """Return the rule for missing or unusable values as the argument ``missing`` states it."""
         return DROP if self.drops_missing else self.missing_constant
 
     @property
@@ -136,7 +137,10 @@ class Roles:
 
     @property
     def columns(self) -> dict[str, str | None]:
-        """Return the column of each role of this kind of table; None for a role that must be filled and is not."""
+        """Return the column of each role of this kind of table; None for a role that is needed and has no column.
+
+        Optional roles without a column are left out.
+        """
         unit_role = {Contribution.DISTINCT_TASKS: "task", Contribution.TOTAL: "value"}.get(self.contribution)
         columns_by_role = {role: getattr(self, role) for role in ROLES_BY_KIND[self.kind]}
         if self.kind is TableKind.EVENTS:
@@ -167,8 +171,8 @@ _NUM_SAMPLED = 1_000
 def guess_roles(table: Table) -> Roles:
     """Guess the kind of table and the roles of its columns, from names first and cells second.
 
-    Never raises on a `Table`. If neither names nor cells say who a row belongs to, no column has the role of the user.
-    Only the first rows are read, so that each format of a table gives the same roles.
+    Never raises on a `Table`. If neither names nor cells say who a row belongs to, no column has the role of the
+    user. Only the first rows are read, so that each format of a table gives the same roles.
     """
     if pair_roles := _guess_pairs(table):
         return pair_roles
@@ -185,7 +189,10 @@ PAIRS_SUM = "sum"
 
 
 def _guess_pairs(table: Table) -> Roles | None:
-    """Return the roles of a table of pairs written by an engine count, by its header and sorted codes; else None."""
+    """Return the roles of a table of pairs that an engine count wrote, recognised by its header and sorted codes.
+
+    None if the table is none.
+    """
     if table.columns not in (PAIRS_HEADER, (*PAIRS_HEADER, PAIRS_SUM)):
         return None
     user_column, group_column, rows_column = PAIRS_HEADER
@@ -201,7 +208,7 @@ def _guess_pairs(table: Table) -> Roles | None:
 
 
 def _guess_histogram(table: Table, columns: list[str]) -> Roles | None:
-    """Return the roles of a table of sizes and numbers of users, guessed from names and cells; None if it is none."""
+    """Return the roles of a table of sizes and numbers of users; None if names and cells do not suggest one."""
     if len(columns) < 2:
         return None
     people_columns = [column for column in columns if counts_people(column)]
@@ -238,7 +245,7 @@ def _names_values_or_tasks(column: str) -> bool:
 
 
 def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
-    """Return the roles of a table with one row per user, guessed from names and cells; None if it is none."""
+    """Return the roles of a table with one row per user; None if names and cells do not suggest one."""
     counting_columns = [column for column in columns if set(split_name(column)) & user_names.COUNT_WORDS]
     count_columns = [column for column in counting_columns if not counts_people(column)]
     user_columns = list_other_user_columns(columns, count_columns)
@@ -260,7 +267,7 @@ def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
 
 
 def _guess_events(table: Table, columns: list[str]) -> Roles:
-    """Return the roles of a table of events; that of the user is None if neither a name nor cells say who."""
+    """Return the roles of a table of events; the user is None if neither a name nor cells suggest a column."""
     user_column = _guess_user(table, columns)
     other_columns = [column for column in columns if column != user_column]
     value_column = _find_named_column(
@@ -275,7 +282,7 @@ def _guess_events(table: Table, columns: list[str]) -> Roles:
 
 
 def _guess_user(table: Table, columns: list[str]) -> str | None:
-    """Return the column that names users, or else the only one with repeated ids; None if it is unclear."""
+    """Return the column whose name suggests users, or else the only one with repeated ids; None if it is unclear."""
     candidate_columns = [column for column in columns if not _is_time(table, column)]
     named_columns = list_other_user_columns(candidate_columns, ())
     if named_columns:
@@ -297,7 +304,7 @@ def _is_time(table: Table, column: str) -> bool:
 
 
 def _match_filled(table: Table, column: str, pattern: str) -> bool:
-    """Return True if all of the first cells that are not blank, at least one, match a pattern completely."""
+    """Return True if all filled cells among the first ones match a pattern completely; False if none is filled."""
     cells = table.frame[column].iloc[:_NUM_SAMPLED]
     filled_cells = cells[cells != ""]
     return len(filled_cells) > 0 and all(map(re.compile(pattern).fullmatch, filled_cells))
@@ -306,7 +313,7 @@ def _match_filled(table: Table, column: str, pattern: str) -> bool:
 def _find_named_column(
     columns: list[str], words: tuple[str, ...], fits: Callable[[str], bool] = lambda column: True
 ) -> str | None:
-    """Return the column that fits and whose name has the earliest of these words; None if no column does."""
+    """Return the column that ``fits`` and whose name has the earliest of these words; None if there is none."""
     ranked_columns: list[tuple[int, int, str]] = []
     for index, column in enumerate(columns):
         name_words = split_name(column)
@@ -316,7 +323,7 @@ def _find_named_column(
 
 
 def _is_row_number(table: Table, column: str) -> bool:
-    """Return True if a column without a name, or with that of an index, only numbers the rows from 0 or 1."""
+    """Return True if a column is unnamed, or named as an index, and its first cells number the rows from 0 or 1."""
     if not (re.fullmatch(r"column [0-9]+'*", column) or column.lower() in ("index", "unnamed: 0", "row")):
         return False
     first_cells = table.frame[column].iloc[:_NUM_SAMPLED].tolist()
@@ -338,7 +345,7 @@ def _has_whole_numbers(table: Table, column: str, min_share: float) -> bool:
 
 
 def _may_be_values(table: Table, column: str) -> bool:
-    """Return True if the first cells have numbers and all others are missing, or if nearly all say yes or no."""
+    """Return True if the first cells are numbers or missing, at least one a number, or nearly all say yes or no."""
     column_numbers = _read_first_numbers(table, column)
     has_numbers_alone = np.isfinite(column_numbers.values).any() and not column_numbers.text_mask.any()
     return bool(has_numbers_alone) or says_yes_and_no(table, column)
@@ -350,7 +357,7 @@ _MIN_ANSWER_SHARE = 0.8
 
 
 def says_yes_and_no(table: Table, column: str) -> bool:
-    """Return True if nearly all filled first cells say yes or no, in words or as 1 and 0, and both occur."""
+    """Return True if at least 80 % of the filled first cells say yes or no, or 1 or 0, and two answers occur."""
     cells = table.frame[column].iloc[:_NUM_SAMPLED].str.lower()
     filled_cells = cells[cells != ""]
     answer_cells = filled_cells[filled_cells.isin(_ANSWERS)]
@@ -371,7 +378,7 @@ def _is_distinct(table: Table, column: str) -> bool:
 
 
 def describe_values(roles: Roles, table: Table) -> dict[str, Any]:
-    """Return what is known of the values and what happens to missing ones, as fields of a `TableLayout`."""
+    """Return fields of a `TableLayout`: the rule for missing values, and whether values are known to be shares."""
     value_column = (roles.value if roles.kind is TableKind.EVENTS else None) or ""
     is_share = roles.is_share or value_column in table.booleans
     is_share &= roles.missing_constant is None or 0.0 <= roles.missing_constant <= 1.0
@@ -383,7 +390,7 @@ def describe_values(roles: Roles, table: Table) -> dict[str, Any]:
 
 
 def build_rule_layout(roles: Roles) -> TableLayout | None:
-    """Build the usual layout of a file with the rule of these roles for missing values; None without a rule."""
+    """Build the usual layout of a file with these roles' rule for missing values; None without a rule."""
     if roles.missing_rule is None:
         return None
     return TableLayout(
@@ -395,7 +402,7 @@ def build_rule_layout(roles: Roles) -> TableLayout | None:
 
 
 def explain_roles(roles: Roles) -> str:
-    """Describe the kind of table and the roles of its columns in a sentence."""
+    """Write the kind of table and the roles of its columns as one sentence."""
     columns_by_role = {role: shorten(column or "?") for role, column in roles.columns.items()}
     if roles.kind is TableKind.EVENTS:
         columns_by_role = {"contribution": roles.contribution.value, **columns_by_role}
@@ -409,7 +416,9 @@ def explain_roles(roles: Roles) -> str:
 
 
 def check_roles(columns: Sequence[str], roles: Roles, table_name: str) -> None:
-    """Raise InvalidInput unless roles are filled, by existing columns, each once, and the user's name one person.
+    """Check that needed roles have existing columns, that no column has two, and that users name one person.
+
+    Only value and task may share a column.
 
     Args:
         columns: The columns of the table.
@@ -426,7 +435,7 @@ def check_roles(columns: Sequence[str], roles: Roles, table_name: str) -> None:
 
 
 def describe_two_people(columns: Sequence[str]) -> InputProblem:
-    """Describe as a problem that each of two columns of the user names a person of its own."""
+    """Return the problem that two columns of the user name two different people of a row."""
     return InputProblem(
         "each of these columns names a person, so a row belongs to two. A bound on the rows of both is not stable: "
         "removing one person can change which rows of all others are kept",
@@ -462,7 +471,7 @@ _MANY_SINGLE = 0.95
 
 
 def write_user_hint(roles: Roles, columns: Sequence[str], histogram: ContributionHistogram) -> str:
-    """Write a question to the person if the user column looks wrong; else return an empty text."""
+    """Write a question to the person if the user column may be the wrong one; else return an empty text."""
     user_columns = roles.privacy_unit
     columns_text = " and ".join(map(shorten, user_columns))
     other_columns = list_other_user_columns(columns, user_columns) if user_columns else []

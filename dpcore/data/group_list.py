@@ -21,21 +21,20 @@ import numpy as np
 
 from dpcore.common.checks import refuse
 from dpcore.contributions import IntArray
+from dpcore.data.tables import BLANKS
 from dpcore.dataset import LONGEST_TASK_NAME, Dataset
 
 MAX_CHARACTERS = 500_000
 """Longest list; one of 30,000 groups has about so many characters."""
 MAX_EDGE_CHARACTERS = 20_000
 MAX_BINS = 10_000
-BLANKS = " \t\n\r\v\f"
-"""Blanks around a cell, which are no part of a group's name."""
 DATE_FORMAT = "%Y-%m-%d"
 _NUM_MONTHS = {"month": 1, "year": 12}
 _NUM_DAYS = {"day": 1, "week": 7}
 
 
 def parse_groups(text: str | None) -> tuple[str, ...]:
-    """Parse the names of a public list, one a line, or a JSON list; empty for no list.
+    """Parse the names of a public list, one a line or as a JSON list; empty if there is no list.
 
     Raises:
         InvalidInput: A name is empty or stands there twice, or the list is too long.
@@ -62,7 +61,10 @@ def parse_groups(text: str | None) -> tuple[str, ...]:
 
 
 def write_groups(groups: Any) -> Any:
-    """Write a public list as the text of its field: of names, or of a file with one name a line; all else unchanged.
+    """Convert a public list to the text of its field.
+
+    A path is read as a file with one name a line, and other iterables become a JSON list. A text, and anything else,
+    is returned as it is.
 
     Raises:
         InvalidInput: The file cannot be read.
@@ -79,7 +81,7 @@ def write_groups(groups: Any) -> Any:
 
 
 def parse_edges(text: str | None) -> tuple[str, ...]:
-    """Parse the edges of bins: numbers or dates separated by commas, or two ends with a step; empty for none.
+    """Parse the edges of bins from numbers or dates with commas, or from two ends with a step; empty for no text.
 
     A step is a number, or a day, week, month or year: ``0 to 100 by 10``, ``2025-01-01 to 2026-01-01 by month``.
 
@@ -110,7 +112,7 @@ def parse_edges(text: str | None) -> tuple[str, ...]:
 
 
 def _space_edges(first_word: str, last_word: str, step_word: str) -> list[str]:
-    """Write edges from one end to the other by a step; the last bin may reach beyond the end."""
+    """Return edges from the first to at least the last by a step, as texts; the last bin may end beyond."""
     edges: list[str] = []
     if step_word in _NUM_DAYS or step_word in _NUM_MONTHS:
         edge_date, end_date = (datetime.strptime(word, DATE_FORMAT) for word in (first_word, last_word))
@@ -135,7 +137,7 @@ def _space_edges(first_word: str, last_word: str, step_word: str) -> list[str]:
 
 
 def _write_edge(word: str) -> str:
-    """Write an edge as Python writes the number, or as a date such as 2025-01-31; raise ValueError if it is neither."""
+    """Return a number as Python writes it, or a date as 2025-01-31; raise ValueError if the word is neither."""
     try:
         number = float(word)
     except ValueError:
@@ -151,7 +153,7 @@ def are_dates(edges: Sequence[str]) -> bool:
 
 
 def find_reader(edges: Sequence[str]) -> Callable[[str], Any]:
-    """Return the function that reads an edge, or a cell: its number, or its date without the time of day."""
+    """Return the function that converts an edge or a cell to a number, or to a date without the time of day."""
     if are_dates(edges):
         return lambda cell: datetime.strptime(cell[:10].strip(), DATE_FORMAT)
     return float
@@ -163,7 +165,9 @@ def name_bins(edges: Sequence[str]) -> tuple[str, ...]:
 
 
 def find_groups(groups_text: str | None, edges_text: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the groups of a public list, and the edges if they are bins; both empty without a list.
+    """Return (names of the groups, edges) of a public list.
+
+    The names are those of the list, without edges, or those of the bins. Both are empty without a list.
 
     Raises:
         InvalidInput: The list or the edges cannot be read, or both are given.
@@ -178,7 +182,7 @@ def find_groups(groups_text: str | None, edges_text: str | None) -> tuple[tuple[
 
 
 def code_cells(cells: Sequence[str], groups: Sequence[str], edges: Sequence[str] = ()) -> IntArray:
-    """Return of each cell the index of its group in the list, or of its bin; -1 for none.
+    """Return for each cell the index of its group in the list, or of its bin; -1 for none, shape (cells,).
 
     Args:
         cells: Names in the data, without blanks around them; as `Dataset.task_names`, cut to `LONGEST_TASK_NAME`.
@@ -200,7 +204,7 @@ def code_cells(cells: Sequence[str], groups: Sequence[str], edges: Sequence[str]
 
 
 def code_groups(dataset: Dataset, groups: Sequence[str], edges: Sequence[str] = ()) -> IntArray:
-    """Return of each group of a dataset's pairs its index in the list, or that of its bin; -1 for none.
+    """Return for each group of a dataset's pairs its index in the list, or that of its bin; -1 for none.
 
     Args:
         dataset: The dataset.
