@@ -47,7 +47,8 @@ from dpcore.counting.count import to_dataset
 from dpcore.dataset import Dataset
 from dpcore.plan import table
 from dpcore.plan.least_sum import find_least_sum, find_needed_budgets
-from dpcore.plan.parameters import LineStatistic, PlanParameters, choose_defaults
+from dpcore.plan.lines import LineStatistic
+from dpcore.plan.parameters import PlanParameters, choose_defaults
 from dpcore.plan.solution import AllocatedLine, allocate_lines, make_program
 
 ROOT = Path(__file__).resolve().parent.parent

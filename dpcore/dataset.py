@@ -15,6 +15,7 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.array_facet import ArrayFacet
+from dpcore.data.periods import Periods
 from dpcore.data.tables import TableLayout
 from dpcore.data.value_bins import ValueBins
 
@@ -353,6 +354,7 @@ class Dataset:
         task_names: What each task of ``pairs`` is called in the rows, in the order of codes; empty where that was not
             kept. No part of the digest, and of no file: who reads private rows may find a name that one user alone
             wrote, so that names of private data are shown only where a public list has them.
+        further: The same table with each of its further value columns in place of the first, without tasks.
 
     Raises:
         InvalidInput: A facet contradicts the histogram, or a DP release has no facts or a facet beside it.
@@ -381,6 +383,7 @@ class Dataset:
     pair_sizes: PairSizes | None = None
     layout: TableLayout | None = None
     task_names: tuple[str, ...] = ()
+    further: tuple[Dataset, ...] = ()
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -402,13 +405,17 @@ class Dataset:
 
     @cached_property
     def digest(self) -> str:
-        """Return the SHA-256 of histogram, facets, label, unit and rule for missing values: as private as the data."""
+        """Return the SHA-256 of histogram, facets, label, unit, rule for missing values: as private as the data."""
         hasher = hashlib.sha256(self.histogram.digest.encode())
         hasher.update(f"{self.provenance.label}/{self.contribution.value}".encode())
         for facet in self._facets:
             hasher.update(facet.digest.encode() if facet is not None else b"-")
+        for further_dataset in self.further:
+            hasher.update(further_dataset.digest.encode())
         if self.layout is not None and self.layout.has_missing_rule:  # Programs follow it.
             hasher.update(f"{self.layout.dropped_column}/{self.layout.missing_constant}".encode())
+        if self.periods is not None:  # So does the guarantee.
+            hasher.update(str(self.periods).encode())
         return hasher.hexdigest()
 
     def __eq__(self, other: object) -> bool:
@@ -421,6 +428,32 @@ class Dataset:
     def has_shares(self) -> bool:
         """Return True if it is known, whatever the data, that the values say yes and no, as 1 and 0."""
         return self.layout is not None and bool(self.layout.share_column)
+
+    @property
+    def share_phrase(self) -> str:
+        """Return what a mean of the values is, if they say yes and no: ``share of rows with Y in ok``; else empty."""
+        if self.layout is None or not self.layout.share_column:
+            return ""
+        return f"share of rows with {self.layout.yes or 'yes'} in {self.layout.share_column}"
+
+    @property
+    def periods(self) -> Periods | None:
+        """Return the periods of time of which each makes a user a unit of its own; None for the user as the unit."""
+        return None if self.layout is None else self.layout.periods
+
+    @property
+    def unit_noun(self) -> str:
+        """Return what one unit of privacy is called: user, or user-month and the like if a user is several."""
+        return (
+            f"user-{self.periods.noun}"
+            if self.periods is not None and self.periods.num_periods > 1
+            else "user"
+        )
+
+    @property
+    def user_columns(self) -> tuple[str, ...]:
+        """Return the columns of the privacy unit that stand in the rows, without that of periods."""
+        return self.privacy_unit[: -1 if self.periods is not None else None]
 
     @property
     def drops_missing(self) -> bool:
@@ -457,6 +490,25 @@ class Dataset:
         if self.values is not None:
             return self.values.column
         return "" if self.totals is None else self.totals.column
+
+    @property
+    def value_columns(self) -> tuple[str, ...]:
+        """Return the columns of values, the first one first; empty for none."""
+        return tuple(filter(None, (self.value_column, *(further.value_column for further in self.further))))
+
+    def find_column(self, column: str) -> Dataset:
+        """Return the dataset whose values are those of a column, this one for an empty name.
+
+        Raises:
+            InvalidInput: No such column was read.
+        """
+        for dataset in (self, *self.further):
+            if column in ("", dataset.value_column):
+                return dataset
+        raise refuse(
+            f"no column of values {column!r} was read; there are {', '.join(self.value_columns) or 'none'}",
+            remedy="Name it as a further value column, under Data",
+        )
 
     @property
     def task_sizes(self) -> IntArray | None:

@@ -20,7 +20,7 @@ import importlib
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,12 @@ HELP_BY_COLUMN = {
     "group": "The column of groups, or several that name one together.",
     "missing": 'If a value is missing or no number: "drop" leaves the row out, a public number replaces the value. '
     "By default such data are refused. A rule that is chosen because a blank was seen is a look at the data.",
+    "yes": "The text of the value that counts as 1, such as Y; every other filled cell counts as 0. A mean is a share.",
+    "date": "The column of dates, for `periods`. A date counts as it is written; rows without one are left out.",
+    "periods": "Public periods, such as 2025-01-01 to 2026-01-01 by month (day, week, year). A unit is then a user in "
+    "one of them, and rows outside are left out. It says little of a person with rows in most of them.",
+    "releases": "How often such a release is made, each of the next period, which then is the only one. Default 1.",
+    "person_epsilon": "The largest epsilon for a whole person; the answer says what remains.",
     "sheet": "The sheet of a workbook; by default the first.",
     "separator": "The character between fields of text, such as ; or tab or blank; by default it is detected.",
     "label": "The column that is predicted: numbers, or words of which `positive` names one.",
@@ -52,6 +58,10 @@ HELP_BY_COLUMN = {
 """Arguments that say how to read the data, with their help; all others belong to the question."""
 LABEL_ARGUMENTS = ("label", "features", "levels", "intercept")
 """Those of a table with a label that is predicted from features."""
+PERIOD_ARGUMENTS = ("date", "periods", "releases", "person_epsilon")
+"""Those of a unit that is a user in a period of time."""
+OF_UNITS = ("mean", "total", "per_group", "quantile", "plan", "learning", "examples_per_user")
+"""Packages whose answers state the unit and the guarantee for a whole person."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +83,7 @@ class Question:
         derived_settings: Settings that follow from the data where they are not said, as ``choose_defaults`` of the
             package has them; the page proposes the same.
         required_with_data: Settings that must be said where data are given, and say nothing of data that are generated.
+        has_value_range: True if ``lower`` and ``upper`` are the range of a value: of yes and no it is 0 to 1.
         table_module: Module of the package whose ``read_labelled_table`` makes of a table with a label what the
             question takes; empty where the question is about how many rows users have.
     """
@@ -87,6 +98,7 @@ class Question:
     source_with_data: str = ""
     derived_settings: tuple[str, ...] = ()
     required_with_data: tuple[str, ...] = ()
+    has_value_range: bool = False
     table_module: str = ""
 
     @property
@@ -94,7 +106,8 @@ class Question:
         """Return the names of the arguments that say how the data are read."""
         names = {"user", "disclosure", *self.needed_columns, *self.accepted_columns}
         names |= set(LABEL_ARGUMENTS if self.table_module else ("sheet", "separator"))
-        names |= {"missing"} if "value" in names else set()
+        names |= set(PERIOD_ARGUMENTS if self.package_name in OF_UNITS else ())
+        names |= {"missing", "yes"} if "value" in names else set()
         return tuple(name for name in HELP_BY_COLUMN if name in names)
 
     @property
@@ -109,6 +122,7 @@ QUESTIONS = {
         accepted_columns=("value",),
         required_settings=("lower", "upper"),
         derived_settings=("counts", "variance_source", "target", "likeness"),
+        has_value_range=True,
     ),
     "count_bound": Question("total", fixed_settings={"summed": "rows"}),
     "sum_bound": Question("total", needed_columns=("value",), fixed_settings={"summed": "values"}),
@@ -118,6 +132,7 @@ QUESTIONS = {
         needed_columns=("value",),
         field_names_by_setting={"lower": "low", "upper": "high"},
         derived_settings=("bound_from", "neighbours"),
+        has_value_range=True,
     ),
     "variance_bound": Question(
         "plan",
@@ -131,9 +146,13 @@ QUESTIONS = {
             "edges": None,
         },
         derived_settings=("variance_source", "target", "likeness"),
+        has_value_range=True,
     ),
     "plan_bounds": Question(
-        "plan", ("value", "group"), derived_settings=("variance_source", "target", "likeness")
+        "plan",
+        ("value", "group"),
+        derived_settings=("variance_source", "target", "likeness"),
+        has_value_range=True,
     ),
     "learning_bound": Question("learning"),
     "examples_bound": Question("examples_per_user"),
@@ -220,7 +239,10 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     parameters: Any = None
     input_problems: list[InputProblem] = []
     try:
-        own_settings = {"source": question.source_with_data} if has_source else {}
+        own_settings: dict[str, Any] = {"source": question.source_with_data} if has_source else {}
+        has_range = question.has_value_range or "mean" in str(settings.get("statistic")).lower()
+        if settings.get("yes") is not None and has_range:  # The mean of 0 and 1 is a share.
+            own_settings |= {"lower": 0.0, "upper": 1.0}
         own_settings |= {key: settings[key] for key in settings if key not in column_settings}
         parameters = _build_parameters(call_name, question, parameters_type, own_settings, data is not None)
     except InvalidInput as refused:
@@ -236,7 +258,8 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
                     f"a model needs a table with features and labels; {call_name} got counts without them",
                     remedy="Pass the table itself, and name its columns",
                 )
-            subject = _read_data(question, data, column_settings)
+            further_columns = getattr(parameters, "value_columns", ())
+            subject = _read_data(question, data, column_settings, further_columns)
     except InvalidInput as refused:
         input_problems += refused.problems
     if input_problems:
@@ -272,7 +295,9 @@ def _pause_collector() -> Iterator[None]:
 
 
 @_pause_collector()
-def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any:
+def _read_data(
+    question: Question, data: Any, columns: Mapping[str, Any], further_columns: Sequence[str] = ()
+) -> Any:
     """Convert the data to the type that the question takes: a dataset, or a table with a label.
 
     Raises:
@@ -286,7 +311,7 @@ def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any
         module = importlib.import_module(f"dpcore.{question.package_name}.{question.table_module}")
         return read_labelled(module.read_labelled_table, data, **columns)
     column_settings = {key: columns[key] for key in columns if key not in LABEL_ARGUMENTS}
-    return to_dataset(data, **column_settings, needs=question.needed_columns)
+    return to_dataset(data, **column_settings, needs=question.needed_columns, further_values=further_columns)
 
 
 def parameters_of(call_name: str) -> type[Any]:
@@ -302,7 +327,8 @@ def types_of(call_name: str) -> dict[str, Any]:
     types_by_field = text_fields.list_field_types(parameters_type)
     fields_by_setting = _list_settings(question, parameters_type)
     types_by_setting = {name: types_by_field[f.name] for name, f in fields_by_setting.items()}
-    column_types = {"intercept": bool, "missing": str | float}
+    column_types: dict[str, Any] = {"intercept": bool, "missing": str | float, "yes": str, "periods": str}
+    column_types |= {"releases": int, "person_epsilon": float}
     return types_by_setting | {k: t for k, t in column_types.items() if k in question.column_arguments}
 
 
@@ -444,7 +470,7 @@ def _build_signature(question: Question, parameters_type: Any) -> inspect.Signat
 
     fields_by_setting = _list_settings(question, parameters_type)
     no_default = inspect.Parameter.empty
-    column_defaults = {"disclosure": "private", "intercept": True}
+    column_defaults = {"disclosure": "private", "intercept": True, "releases": 1}
     column_defaults |= dict.fromkeys(question.needed_columns, no_default)
     defaults_by_name = {name: column_defaults.get(name) for name in question.column_arguments}
     for name, f in fields_by_setting.items():  # Those without a default come first.

@@ -241,11 +241,11 @@ def tabulate_shares(histogram: ContributionHistogram) -> dict[str, FloatArray]:
 GINI_SCALE = "0: all alike; 1: one user has everything."
 
 
-def describe_sizes(histogram: ContributionHistogram) -> str:
+def describe_sizes(histogram: ContributionHistogram, unit_noun: str = "user") -> str:
     """Write how many users and rows there are, and how many rows the median, mean and heaviest user have."""
     summary = histogram.summary()
     return (
-        f"**{wording.counted(histogram.num_users, 'user')}** {wording.agreeing(histogram.num_users, 'has', 'have')} "
+        f"**{wording.counted(histogram.num_users, unit_noun)}** {wording.agreeing(histogram.num_users, 'has', 'have')} "
         f"**{wording.counted(histogram.num_rows, 'row')}**. "
         f"Median {wording.number(summary.median)}, mean {wording.number(summary.mean)}, most "
         f"{wording.number(histogram.max_size)}."

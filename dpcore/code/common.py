@@ -21,10 +21,12 @@ import jinja2
 
 from dpcore.code.choice import MODELS, OF_VALUES, PER_GROUP, Choice, Code, Quantity
 from dpcore.common import programs
+from dpcore.common.group_privacy import PersonPrice
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, classify, format_rounded_up
 from dpcore.common.version import VERSION
-from dpcore.data.group_list import are_dates
+from dpcore.data.bin_edges import are_dates
+from dpcore.data.periods import Periods
 from dpcore.data.tables import SPACED, SPACED_PATTERN, FileKind
 
 WIDTH = 92
@@ -131,6 +133,9 @@ def write_head(
     neighbours_sentence = relation_sentence if choice.quantity is not Quantity.MODEL else _LEARNER
     privacy_unit_text = " and ".join(make_printable(name, 60) for name in choice.privacy_unit)
     comment_lines += write_comment(f"Privacy unit: {privacy_unit_text}. {neighbours_sentence}", comment_mark)
+    if (periods := choice.read_as.periods) is not None and not periods.is_filter:
+        person_price = _price_person(choice, periods, comment_mark == "--")
+        comment_lines += write_comment(periods.describe_guarantee(person_price), comment_mark)
     if requirements_text and choice.quantity is not Quantity.MODEL:
         comment_lines += write_comment("Run it once: every run spends epsilon again.", comment_mark)
     if requirements_text:
@@ -147,6 +152,15 @@ def write_head(
     if differences:
         comment_lines += write_comment("Notes at the end say what differs from the page.", comment_mark)
     return comment_lines
+
+
+def _price_person(choice: Choice, periods: Periods, chooses_noise: bool) -> PersonPrice:
+    """Return the guarantee for a whole person, with the private selection of groups; without rho if SQL draws."""
+    epsilon, delta = choice.epsilon, choice.delta or (DELTA_WHERE_NONE if chooses_noise else 0.0)
+    is_gaussian = choice.noise is NoiseKind.GAUSSIAN and choice.selection is None and not chooses_noise
+    if choice.selection is not None:
+        epsilon, delta = epsilon + choice.selection.epsilon, delta + choice.selection.delta
+    return periods.price_person(epsilon, delta, is_gaussian)
 
 
 def _list_file_sentences(choice: Choice) -> list[str]:
@@ -268,6 +282,12 @@ def list_reading_differences(choice: Choice) -> list[str]:
     """List sentences on how the program reads the data differently from Sweet Spot."""
     differences = []
     table_layout = choice.read_as
+    if table_layout.yes:
+        blank_text = "stops the program" if choice.is_of_public_data else "counts as 0"
+        differences.append(
+            f"A cell that says {table_layout.yes}, in any case, counts as 1, and every other filled cell as 0. A blank "
+            f"{blank_text} if there is no rule for missing values."
+        )
     if table_layout.has_missing_rule and choice.quantity not in MODELS:
         rule_text = "leaves out its row"
         if not table_layout.dropped_column:
@@ -448,6 +468,7 @@ def render_program(template_name: str, choice: Choice, **further_values: Any) ->
         "keeps_rows": is_of_private_data and choice.neighbours is not Neighbours.ADD_OR_REMOVE_USER,
         "decimals": decimal_marks,
         "number_columns": choice.number_columns,
+        "further": (),
     }
     return render(Path(__file__).with_name(template_name), **(template_values | further_values)).rstrip("\n")
 

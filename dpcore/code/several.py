@@ -103,6 +103,13 @@ class Several:
         """Return True if a quantile is released."""
         return Quantity.QUANTILE in self.quantities
 
+    @property
+    def value_columns(self) -> tuple[str, ...]:
+        """Return the columns of values, first the one that quantiles and sums per group are of."""
+        choices = [release.choice for release in self.releases if release.choice.quantity in OF_VALUES]
+        choices.sort(key=lambda choice: choice.quantity in (Quantity.SUM, *VECTORS))
+        return tuple(dict.fromkeys(choice.value_column for choice in choices))
+
     def compute_total(self, program: Program) -> float:
         """Compute the budget that a program divides: epsilon, or rho with Gaussian noise, in 32 binary digits."""
         noise_arguments = (program, self.noise, self.epsilon, self.delta)
@@ -140,8 +147,10 @@ class Several:
         first_choice = self.releases[0].choice
         choices = [release.choice for release in self.releases]
         group_choice = next((choice for choice in choices if choice.quantity in PER_GROUP), None)
-        value_choice = next((choice for choice in choices if choice.quantity in OF_VALUES), None)
-        range_choice = next((choice for choice in choices if choice.lower is not None), None)
+        value_choices = [choice for choice in choices if choice.quantity in OF_VALUES]
+        value_choices = [choice for choice in value_choices if choice.value_column == self.value_columns[0]]
+        value_choice = next(iter(value_choices), None)
+        range_choice = next((choice for choice in value_choices if choice.lower is not None), None)
         # It determines the columns that are read; its bounds are dummies, as a choice must have some.
         quantity = Quantity.COUNT
         placeholder_bounds: dict[str, Any] = {"max_rows": 1, "max_total": None, "max_groups": None}
@@ -202,12 +211,12 @@ def write_for_opendp(several: Several) -> Code:
     several = replace(several, releases=tuple(releases))
     sentences = [*_list_common_differences(several), *weight_sentences]
     if several.has_quantile:
-        sentences.append(
-            f"OpenDP picks a quantile from {with_opendp.CANDIDATES:,} values laid evenly over the range, the page from "
-            "the whole range."
+        law_text = (
+            "" if several.noise is NoiseKind.GAUSSIAN else " by permute-and-flip (McKenna and Sheldon 2020)"
         )
-        if several.noise is NoiseKind.LAPLACE:
-            sentences.append(with_opendp.PERMUTE_AND_FLIP)
+        sentences.append(
+            f"OpenDP picks a quantile{law_text} from {with_opendp.CANDIDATES:,} values laid evenly over the range."
+        )
     if several.quantities & set(VECTORS):
         sentences.append(with_opendp.VECTOR_OF_BOTH)
     return _write(several, Program.OPENDP, sentences)
@@ -333,6 +342,10 @@ def _refuse_releases(several: Several, library_name: str) -> list[str]:
     sentences = [common.CLAMPS_ROWS.format(library=library_name)] if clamps_users else []
     if several.quantities & set(SPREADS):
         sentences.append(_NO_SPREAD.format(library=library_name))
+    if len(several.value_columns) > 1 and library_name != Program.BIGQUERY.value:
+        sentences.append(
+            f"For {library_name} there is no program of several value columns: plain Python and OpenDP have it."
+        )
     return sentences
 
 
@@ -374,7 +387,9 @@ def _write(
     template_name, library_module, relation_sentence = _LIBRARIES[program]
     choice, body_text = several.reading_choice, ""
     uses_loss_accountant = program is Program.PIPELINEDP and several.noise is NoiseKind.GAUSSIAN
-    is_short = program is Program.OPENDP and with_opendp.has_short_program(choice)
+    value_columns = several.value_columns
+    is_short = program is Program.OPENDP and with_opendp.has_short_program(choice) and len(value_columns) < 2
+    decimal_marks = {name: mark for name in value_columns if (mark := choice.read_as.decimal(name))}
     if not refusal_sentences:
         body_text = common.render_program(
             template_name,
@@ -387,6 +402,12 @@ def _write(
             names=sorted(quantity.name for quantity in several.quantities),
             candidates=getattr(library_module, "CANDIDATES", 0),
             tidy=is_short,
+            further=value_columns[1:],
+            replacement_by_column=_find_replacements(several),
+            decimals=decimal_marks,
+            marks=bool(
+                decimal_marks if choice.is_of_public_data else choice.number_columns or value_columns[1:]
+            ),
         )
     requirements_text = (
         f"{library_module.NEEDS} dp-accounting" if uses_loss_accountant else library_module.NEEDS
@@ -405,11 +426,30 @@ def _write(
     )
 
 
+def _find_replacements(several: Several) -> dict[str, float]:
+    """Find for each column of values what stands for a cell without a number: the lower end of a range, or 0."""
+    choices = [release.choice for release in several.releases if release.choice.quantity in OF_VALUES]
+    lower_by_column = dict.fromkeys(several.value_columns, 0.0)
+    return lower_by_column | {c.value_column: c.lower for c in choices if c.lower is not None}
+
+
 def _list_template_values(several: Several, release: ReleaseShare, program: Program) -> dict[str, Any]:
     """Return the values that the template uses for one release, by name."""
     choice = release.choice
     min_total, max_total = choice.min_total, choice.max_total
+    value_columns = several.value_columns
+    column_index = value_columns.index(choice.value_column) if choice.quantity in OF_VALUES else 0
+    ranges = {
+        release.choice.lower is None or (release.choice.lower, release.choice.upper)
+        for release in several.releases
+    }
     return {
+        # The column in pandas, its name in Polars, and what names of that column end in.
+        "value": common.write_python_literal(value_columns[column_index]) if column_index else "VALUE",
+        "suffix": f"_{column_index + 1}" if column_index else "",
+        "range": (choice.lower, choice.upper)
+        if len(ranges - {True}) > 1 and choice.lower is not None
+        else None,
         "name": release.name,
         "kind": choice.quantity.name,
         "parts": release.num_parts,

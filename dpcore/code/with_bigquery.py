@@ -173,6 +173,8 @@ def _describe_bounds(choice: Choice) -> list[str]:
 def write_statements(choice: Choice) -> str:
     """Write the statements of a release that BigQuery has."""
     unit_columns_sql = [quote_sql_name(name) for name in choice.privacy_unit]
+    periods = choice.read_as.periods
+    yes = choice.read_as.yes if choice.value_column == choice.read_as.share_column else ""
     group_sql = quote_sql_name(choice.group_column)
     columns_sql = [*unit_columns_sql, group_sql] if choice.quantity in PER_GROUP else unit_columns_sql
     value_sql = quote_sql_name(choice.value_column)
@@ -194,6 +196,10 @@ def write_statements(choice: Choice) -> str:
         value=value_sql,
         largest=_LARGEST,
         dropped=bool(dropped_column),
+        yes=quote_sql_name(yes.lower(), '"') if yes else "",
+        date="" if periods is None else quote_sql_name(periods.column),
+        days=[] if periods is None else [edge.replace("-", "") for edge in periods.edges],
+        period=unit_columns_sql[-1],
         # Rows without a number are dropped by the column of the values, so there is one column of numbers.
         number_column=quote_sql_name(dropped_column) if dropped_column else value_sql if needs_values else "",
         unread=_choose_replacement(choice),

@@ -28,11 +28,6 @@ RELATION = (
     "replace one user."
 )
 CANDIDATES = 1001
-PERMUTE_AND_FLIP = (
-    "OpenDP picks by permute-and-flip: it adds exponential noise to the scores (McKenna and Sheldon 2020). The page "
-    "states the error of the exponential mechanism. From the same scores and epsilon, permute-and-flip picks a poor "
-    "candidate no more often."
-)
 VECTOR_OF_BOTH = (
     "OpenDP's context would split the budget between sums and rows. Polars keeps the bound, and OpenDP's mechanism "
     "adds the noise to one vector of them: that no user adds more to it rests on this program."
@@ -66,7 +61,9 @@ def has_short_program(choice: Choice) -> bool:
     has_header_on_top = not (
         file_layout.skip or file_layout.packing or file_layout.names or file_layout.folder_cells
     )
-    has_missing_rule = table_layout.missing_is_a_user or table_layout.has_missing_rule
+    has_missing_rule = (
+        table_layout.missing_is_a_user or table_layout.has_missing_rule or bool(table_layout.yes)
+    )
     needs_marks = any(table_layout.decimal(name) for name in choice.number_columns)
     # Polars takes some names for patterns of names.
     column_names = (*choice.privacy_unit, choice.value_column, choice.group_column)

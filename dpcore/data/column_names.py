@@ -250,7 +250,7 @@ def refuse_wrong_names(**arguments: object) -> None:
     """Raise InvalidInput unless each argument is None, a name, or (but for value and label) a list of names."""
     with Problems() as problems:
         for name, argument in arguments.items():
-            may_be_list = name not in ("value", "label") and not isinstance(argument, str)
+            may_be_list = name not in ("value", "label", "date") and not isinstance(argument, str)
             names = argument if may_be_list and isinstance(argument, Iterable) else [argument]
             if argument is not None and not all(isinstance(each_name, str) for each_name in names):
                 problems.add(f"{name} must be the name of a column; got {str(argument)[:40]!r}")

@@ -18,6 +18,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import user_names
 from dpcore.data.cell_numbers import NO_WORDS, YES_WORDS, Numbers, read_numbers
 from dpcore.data.column_names import shorten, split_name, split_words
+from dpcore.data.periods import Periods
 from dpcore.data.tables import FileLayout, Table, TableLayout
 from dpcore.data.user_names import counts_people, find_two_people, list_other_user_columns, score_as_users
 from dpcore.dataset import Contribution
@@ -75,6 +76,10 @@ class Roles:
         drops_missing: True if rows whose cell of ``value`` holds no number are left out (events).
         missing_constant: Public number that replaces such cells; None if they are refused or their rows left out.
         is_share: True if it is known that ``value`` says yes and no, so that it lies between 0 and 1 (events).
+        yes: The cell of ``value`` that counts as 1, in any case, while all other filled ones count as 0; empty to read
+            numbers (events).
+        periods: Periods of time, each of which makes a user another unit; None for the user as the unit (events).
+        further_values: Further columns of values to release, with the same rule for missing ones (events).
     """
 
     kind: TableKind
@@ -91,17 +96,20 @@ class Roles:
     drops_missing: bool = False
     missing_constant: float | None = None
     is_share: bool = False
+    yes: str = ""
+    periods: Periods | None = None
+    further_values: tuple[str, ...] = ()
 
     @classmethod
     def of_events(
         cls, user_columns: Sequence[str], value_column: str | None, task_columns: Sequence[str],
         contribution: Contribution = Contribution.ROWS, missing_users: MissingUsers = MissingUsers.LEAVE_OUT,
-        missing: MissingRule = None,
+        missing: MissingRule = None, yes: str | None = None, periods: Periods | None = None,
     ) -> Roles:  # fmt: skip
         """Build the roles of a table of events: at least one column of the user; of the task several, one or none.
 
         Raises:
-            InvalidInput: ``missing`` is neither "drop" nor a finite number, or there are no values that it is about.
+            InvalidInput: ``missing`` is neither "drop" nor a finite number, ``yes`` is no text, or there are no values.
         """
         task = task_columns[0] if task_columns else None
         is_number = isinstance(missing, int | float) and not isinstance(missing, bool)
@@ -110,10 +118,13 @@ class Roles:
                 problems.add(f'missing must be "{DROP}" or a finite number; got {str(missing)[:40]!r}')
             elif missing is not None and value_column is None:
                 problems.add("missing is about the cells of values", "", "Name their column: value=…")
+            if yes is not None and (not isinstance(yes, str) or not yes.strip() or value_column is None):
+                problems.add("yes is the text of a cell of values", "", "Name it, and their column: value=…")
         return cls(
             TableKind.EVENTS, user_columns[0], value=value_column, task=task, missing_users=missing_users,
             further_user=tuple(user_columns[1:]), further_task=tuple(task_columns[1:]), contribution=contribution,
             drops_missing=missing == DROP, missing_constant=float(missing or 0.0) if is_number else None,
+            yes=(yes or "").strip(), periods=periods,
         )  # fmt: skip
 
     @property
@@ -127,6 +138,11 @@ class Roles:
         if self.kind is TableKind.HISTOGRAM or self.user is None:
             return ()
         return (self.user, *self.further_user) if self.kind is TableKind.EVENTS else (self.user,)
+
+    @property
+    def unit_columns(self) -> tuple[str, ...]:
+        """Return the columns that together identify the unit of privacy: those of the user, and that of periods."""
+        return (*self.privacy_unit, *([] if self.periods is None else [self.periods.unit_column]))
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -146,6 +162,10 @@ class Roles:
         if self.kind is TableKind.EVENTS:
             columns_by_role |= {f"user (column {n})": column for n, column in enumerate(self.further_user, 2)}
             columns_by_role |= {f"task (column {n})": column for n, column in enumerate(self.groups[1:], 2)}
+            columns_by_role |= {} if self.periods is None else {"date": self.periods.column}
+            columns_by_role |= {
+                f"value (column {n})": column for n, column in enumerate(self.further_values, 2)
+            }
             optional_roles = {"value", "task"} - {unit_role}
         else:
             optional_roles = {"user"} if self.kind is TableKind.COUNTS else {"value"}
@@ -380,24 +400,29 @@ def _is_distinct(table: Table, column: str) -> bool:
 def describe_values(roles: Roles, table: Table) -> dict[str, Any]:
     """Return fields of a `TableLayout`: the rule for missing values, and whether values are known to be shares."""
     value_column = (roles.value if roles.kind is TableKind.EVENTS else None) or ""
-    is_share = roles.is_share or value_column in table.booleans
+    is_share = roles.is_share or value_column in table.booleans or bool(roles.yes)
     is_share &= roles.missing_constant is None or 0.0 <= roles.missing_constant <= 1.0
     return {
         "dropped_column": value_column if roles.drops_missing else "",
         "missing_constant": roles.missing_constant,
         "share_column": value_column if is_share else "",
+        "yes": roles.yes,
+        "periods": roles.periods,
     }
 
 
 def build_rule_layout(roles: Roles) -> TableLayout | None:
-    """Build the usual layout of a file with these roles' rule for missing values; None without a rule."""
-    if roles.missing_rule is None:
+    """Build the usual layout of a file with what roles settle for values and dates; None if they settle nothing."""
+    if roles.missing_rule is None and not roles.yes and roles.periods is None:
         return None
     return TableLayout(
         (FileLayout.by_name("events.csv"),),
         missing_is_a_user=roles.missing_users is MissingUsers.ONE_USER,
         dropped_column=(roles.value or "") if roles.drops_missing else "",
         missing_constant=roles.missing_constant,
+        share_column=(roles.value or "") if roles.yes else "",
+        yes=roles.yes,
+        periods=roles.periods,
     )
 
 
@@ -412,6 +437,10 @@ def explain_roles(roles: Roles) -> str:
         phrases.append(f"missing value = {rule_text}")
     if roles.is_share:
         phrases.append("value is yes or no")
+    if roles.yes:
+        phrases.append(f"yes = {roles.yes}")
+    if roles.periods is not None:
+        phrases.append(f"unit = user and {roles.periods.noun}, {roles.periods.span_text}")
     return f"Read as {roles.kind.value}: {', '.join(phrases)}."
 
 
@@ -432,6 +461,8 @@ def check_roles(columns: Sequence[str], roles: Roles, table_name: str) -> None:
         refuse_wrong_columns(problems, columns, roles.columns.items(), table_name)
         if find_two_people(roles.privacy_unit):
             problems.extend([describe_two_people(roles.privacy_unit)])
+        if roles.periods is not None and roles.missing_users is MissingUsers.ONE_USER:
+            problems.add("with periods, rows without a user cannot count as one user", "", "Leave them out")
 
 
 def describe_two_people(columns: Sequence[str]) -> InputProblem:

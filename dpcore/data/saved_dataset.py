@@ -77,9 +77,10 @@ def to_json(dataset: Dataset, remaining_bytes: int = ROOM) -> SavedDataset:
             facets_by_name[name] = None
             facet_text = f"the {name.replace('_', ' ')} ({num_bytes / 1e6:,.1f} MB)"
             left_out_phrases.append(f"{dataset.name}: {facet_text}")
+    left_out_phrases += [f"{dataset.name}: column {column}" for column in dataset.value_columns[1:]]
     notes = (*dataset.notes, *(f"Left out of the session file: {phrase}." for phrase in left_out_phrases))
     # Names of tasks are left out, as they are contents of rows, not counts.
-    saved_dataset = replace(dataset, notes=notes, task_names=(), **facets_by_name)
+    saved_dataset = replace(dataset, notes=notes, task_names=(), further=(), **facets_by_name)
     return SavedDataset(_convert_dataset(saved_dataset), tuple(left_out_phrases), remaining_bytes)
 
 

@@ -17,6 +17,7 @@ from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import IntArray
 from dpcore.data.column_names import check_header_row, check_names, refuse_other_columns, shorten
+from dpcore.data.periods import Periods
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,6 +96,8 @@ class TableLayout:
         dropped_column: Column of values whose missing or unusable cells leave out their rows; empty for none.
         missing_constant: Public number that replaces such cells of the values; None for none.
         share_column: Column of values that is known to say yes and no, so that they lie in [0, 1]; empty for none.
+        yes: The cell of values that counts as 1, in any case; all other filled ones count as 0. Empty to read numbers.
+        periods: Periods of time, each of which makes a user another unit; None for the user as the unit.
     """
 
     files: tuple[FileLayout, ...]
@@ -104,6 +107,8 @@ class TableLayout:
     dropped_column: str = ""
     missing_constant: float | None = None
     share_column: str = ""
+    yes: str = ""
+    periods: Periods | None = None
 
     @property
     def has_missing_rule(self) -> bool:

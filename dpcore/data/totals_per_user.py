@@ -295,7 +295,7 @@ def get_role_columns(dataset: Dataset) -> dict[str, Any]:
         value_column = dataset.totals.column
     group_facet = dataset.pairs or dataset.pair_sizes
     group_columns = () if group_facet is None else (group_facet.column, *group_facet.further_columns)
-    return {"user": dataset.privacy_unit, "value": value_column, "group": group_columns}
+    return {"user": dataset.user_columns, "value": value_column, "group": group_columns}
 
 
 def build_dummy_dataset(
@@ -324,7 +324,10 @@ def build_dummy_dataset(
         pair_fields |= {"rows": sizes, "further_columns": further_columns}
         pairs = Pairs(np.arange(3), np.zeros(3, dtype=np.int64), 1, group_column, **pair_fields)
     name, layout = ("", None) if user_amounts is None else (user_amounts.name, user_amounts.layout)
+    unit_columns = role_columns["user"]
+    if layout is not None and layout.periods is not None:
+        unit_columns = (*unit_columns, layout.periods.unit_column)
     return Dataset(
-        name or "data", "A made-up table.", disclosure, histogram, role_columns["user"], contribution, values,
+        name or "data", "A made-up table.", disclosure, histogram, unit_columns, contribution, values,
         totals_facet, pairs, layout=layout, task_names=task_names,
     )  # fmt: skip

@@ -28,6 +28,7 @@ from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import DrawnNoise, Program, find_noise
 from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.data import group_list
+from dpcore.data.bin_edges import MAX_EDGE_CHARACTERS
 from dpcore.per_group.pairs import MAX_GROUPS
 from dpcore.per_group.selection_rules import SelectionRule
 
@@ -169,7 +170,7 @@ class PerGroupParameters(Parameters):
         "Or edges of bins",
         name="edges of bins",
         placeholder="0, 10, 20 or 2025-01-01 to 2026-01-01 by month",
-        max_length=group_list.MAX_EDGE_CHARACTERS,
+        max_length=MAX_EDGE_CHARACTERS,
         shared="edges",
         **LIST_OPTIONS,
     )

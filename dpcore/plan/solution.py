@@ -27,7 +27,8 @@ from dpcore.mean import Clamp
 from dpcore.plan import table
 from dpcore.plan.curves import RankCurve, TotalCurve
 from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
-from dpcore.plan.parameters import NUM_PARTS, Budget, LineStatistic, Objective, PlanParameters
+from dpcore.plan.lines import LineStatistic
+from dpcore.plan.parameters import NUM_PARTS, Budget, Objective, PlanParameters
 from dpcore.quantile.rows import WeightKind
 from dpcore.total.nonnegative import SHORT_COST
 from dpcore.total.parameters import Summed, compute_user_totals
@@ -165,8 +166,7 @@ def allocate_lines(
             useful_share = (budget.full_v / planned_line.curve.find_release_v(v)) ** (1.0 / budget.power)
             num_parts = max(1, min(num_parts, math.floor(useful_share * NUM_PARTS * (1.0 + 1e-12))))
             v = float(budget.divide(num_parts / NUM_PARTS))
-            bound = float(planned_line.curve.find_best(np.array([v])).bounds[0])
-            error = table.compute_rank_error(dataset, parameters, planned_line, v, bound)
+            bound, error = table.search_rank_bound(dataset, parameters, planned_line, v)
         elif planned_line.group_problem is not None:
             max_groups, max_amount, squared_error = table.search_pairs_at(planned_line, v)
             if max_groups and math.sqrt(squared_error) < error:
@@ -206,6 +206,11 @@ def make_program(
 
 def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLine, epsilon: float) -> Choice:
     """Build the `Choice` that releases one line under its bounds, with the names of columns in the data."""
+    data_fields = list_data_fields(dataset)
+    if line.planned_line.line.column:
+        data_fields["value_column"] = line.planned_line.line.column
+    dataset = dataset.find_column(line.planned_line.line.column)
+    parameters = parameters.choose_for(line.planned_line.line)
     bound_options: dict[str, Any]
     match line.statistic:
         case LineStatistic.USERS:
@@ -251,7 +256,7 @@ def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLi
     if line.statistic.is_per_group:
         groups_and_edges = group_list.find_groups(parameters.groups, parameters.edges)
         bound_options |= dict(zip(("groups", "edges"), groups_and_edges, strict=True))
-    return Choice(quantity, epsilon, **list_data_fields(dataset), **bound_options)
+    return Choice(quantity, epsilon, **data_fields, **bound_options)
 
 
 SPARE_PARTS = 2

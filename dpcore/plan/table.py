@@ -32,11 +32,13 @@ from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.plan import curves
-from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, EXAMPLE, Line, LineStatistic, PlanParameters
+from dpcore.plan.lines import DEFAULT_TARGET_SHARE, EXAMPLE, Line, LineStatistic
+from dpcore.plan.parameters import PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, output
 from dpcore.quantile.base_distribution import uniform_base
 from dpcore.quantile.mechanism import ASSUMPTIONS_BY_PROGRAM, compute_errors_over_epsilon
-from dpcore.quantile.programs import BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS
+from dpcore.quantile.optimal_bound import best_bound
+from dpcore.quantile.programs import BEST_OF, BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS, lay_base
 from dpcore.total.parameters import Summed, compute_user_totals
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
@@ -80,6 +82,8 @@ class PlannedLine:
         group_problem: The problem of a line per group whose curve lacks pairs of bounds, which are searched at its
             share; at a large epsilon. It is None for other lines.
         half_width: Of a mean that clamps users, half of U - L, so that T is the bound times it; None for other lines.
+        program_problems: The problem of a quantile by the law of its program, on all rows; several of which the best
+            answers if no program was chosen, none if rows are many or for other lines.
     """
 
     line: Line
@@ -91,6 +95,7 @@ class PlannedLine:
     quantile_problem: QuantileProblem | None = None
     group_problem: PerGroupProblem | None = None
     half_width: float | None = None
+    program_problems: tuple[QuantileProblem, ...] = ()
 
     @property
     def weight(self) -> float:
@@ -124,6 +129,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
 
     Raises InvalidInput if the data lack what it needs.
     """
+    dataset, parameters = dataset.find_column(line.column), parameters.choose_for(line)
     statistic, budget = line.statistic, parameters.budget
     unit_variance, whole_noise = budget.mechanism.unit_variance, find_whole_noise(parameters)
     has_sums_by_statistic = {
@@ -138,6 +144,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
     unit, quantile_problem, group_problem = dataset.value_column, None, None
     assumptions: tuple[str, ...] = ()
     half_width: float | None = None
+    program_problems: tuple[QuantileProblem, ...] = ()
     match statistic:
         case LineStatistic.USERS:
             reference_value, unit = float(dataset.histogram.num_users), "users"
@@ -171,6 +178,8 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             unit += "²" if unit and statistic is LineStatistic.VARIANCE else ""
         case LineStatistic.QUANTILE:
             curve, quantile_problem = _make_quantile_curve(dataset, parameters, line)
+            if dataset.histogram.num_rows <= RANK_ROWS:
+                program_problems = _build_program_problems(dataset, parameters, line)
             reference_value, unit = math.nan, "share of rows"
             assumptions = binned_values.list_assumptions(dataset, is_quantile=True)
             if parameters.program in TREE_PROGRAMS:
@@ -193,7 +202,15 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
     check_magnitude(line.label, target_error)
     line_problems = quantile_problem, group_problem
     return PlannedLine(
-        line, curve, reference_value, unit, target_error, assumptions, *line_problems, half_width
+        line,
+        curve,
+        reference_value,
+        unit,
+        target_error,
+        assumptions,
+        *line_problems,
+        half_width,
+        program_problems,
     )
 
 
@@ -453,6 +470,27 @@ def build_quantile_problem(dataset: Dataset, parameters: PlanParameters, line: L
     return QuantileProblem(dataset.values, line.quantile, 1.0, base, neighbours=NEIGHBOURS)
 
 
+def _build_program_problems(
+    dataset: Dataset, parameters: PlanParameters, line: Line
+) -> tuple[QuantileProblem, ...]:
+    """Build the problem of a quantile for each mechanism that may answer, as the page *Quantile* has it."""
+    assert parameters.lower is not None
+    assert parameters.upper is not None
+    problem = build_quantile_problem(dataset, parameters, line)
+    has_gaussian_noise = parameters.mechanism is NoiseKind.GAUSSIAN
+    is_open = parameters.program is Program.BEST and not has_gaussian_noise
+    programs = BEST_OF[:2] if is_open else [parameters.program]
+    return tuple(
+        # By rho all pick as the exponential mechanism does, each from its own candidates.
+        replace(
+            problem,
+            base=lay_base(program, parameters.lower, parameters.upper),
+            program=Program.BEST if has_gaussian_noise else program,
+        )
+        for program in programs
+    )
+
+
 def convert_rank_epsilon(epsilons: npt.ArrayLike, mechanism: NoiseKind) -> FloatArray:
     """Convert epsilons of the exponential mechanism for a quantile to v.
 
@@ -467,6 +505,26 @@ def convert_rank_epsilon(epsilons: npt.ArrayLike, mechanism: NoiseKind) -> Float
 def convert_rank_v(v: float, mechanism: NoiseKind) -> float:
     """Convert v to epsilon, the inverse of `convert_rank_epsilon`."""
     return math.sqrt((1.0 if mechanism is NoiseKind.LAPLACE else 4.0) / v)
+
+
+def search_rank_bound(
+    dataset: Dataset, parameters: PlanParameters, planned_line: PlannedLine, v: float
+) -> tuple[float, float]:
+    """Search the bound of a quantile line at this v as the page *Quantile* does, or of many rows read it off the curve.
+
+    Returns:
+        The bound and the expected rank error there.
+    """
+    if not planned_line.program_problems:
+        bound = float(planned_line.curve.find_best(np.array([v])).bounds[0])
+        return bound, compute_rank_error(dataset, parameters, planned_line, v, bound)
+    epsilon, weight_kind = convert_rank_v(v, parameters.budget.mechanism), choose_rank_weights(parameters)
+    choices = [
+        best_bound(problem.with_changes(epsilon=epsilon), weight_kind)
+        for problem in planned_line.program_problems
+    ]
+    best_choice = min(choices, key=lambda choice: choice.rank_error)
+    return best_choice.bound, best_choice.rank_error
 
 
 def compute_rank_error(
@@ -485,6 +543,7 @@ def compute_rank_error(
         assert planned_line.quantile_problem is not None
         problem, epsilons = planned_line.quantile_problem, np.array([epsilon])
         return float(compute_errors_over_epsilon(problem, weight_kind, bound, epsilons)[0])
-    problem = build_quantile_problem(dataset, parameters, planned_line.line).with_changes(epsilon=epsilon)
+    program_problem, *_ = _build_program_problems(dataset, parameters, planned_line.line)
+    problem = program_problem.with_changes(epsilon=epsilon)
     problem = problem.with_subsamples(max(4, min(64, _RANK_CELLS // dataset.histogram.num_rows)))
     return float(output(problem, weight_kind, bound).expected_rank_error)

@@ -11,7 +11,7 @@ from dpcore.answer import Answer
 from dpcore.common.checks import Problems
 from dpcore.dataset import Dataset
 from dpcore.mean import Target, VarianceSource
-from dpcore.plan import parameters as plan_parameters
+from dpcore.plan import lines as plan_lines
 from dpcore.plan.parameters import MEAN_FIELDS, PlanParameters
 from dpcore.report import script
 from pages.plan.question import QUESTION, RANGE_FIELDS
@@ -26,7 +26,7 @@ def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
 
     def is_hidden(name: str) -> bool:
         """Return True for fields that no line needs: the range, and settings of a mean."""
-        parsed_lines = plan_parameters.parse_lines(state[make_key("lines")], Problems())
+        parsed_lines = plan_lines.parse_lines(state[make_key("lines")], Problems())
         if name in RANGE_FIELDS:
             return not any(line.statistic.needs_range for line in parsed_lines)
         if name in ("groups", "edges"):

@@ -10,9 +10,9 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.dataset import Contribution, Dataset
-from dpcore.plan import parameters as plan_parameters
+from dpcore.plan import lines as plan_lines
 from dpcore.plan.answer import words
-from dpcore.plan.parameters import Line, LineStatistic, list_missing_lines
+from dpcore.plan.lines import Line, LineStatistic, list_missing_lines
 from dpcore.plan.solution import PlanSolution
 from pages.plan.question import QUESTION
 from pages.shared.fields import fields
@@ -38,7 +38,7 @@ LABELS = {"users": "number of users", "rows": "number of rows"}
 def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
     """Draw the table, or what an empty plan can hold, and the buttons that add; without a solution targets alone."""
     lines_text = st.session_state[QUESTION.key("lines")] or ""
-    labels_and_targets = plan_parameters.split_lines(lines_text)
+    labels_and_targets = plan_lines.split_lines(lines_text)
     if labels_and_targets:
         results = words.tabulate_plan(solution) if solution is not None else [{}] * len(labels_and_targets)
         label_cells = [{"label": line_label, "target": target} for line_label, target in labels_and_targets]
@@ -118,13 +118,13 @@ def apply_edit() -> None:
     """Put what was edited in the table into the plan's text; called before the page runs."""
     edit, lines_key = st.session_state[_KEY].edited, QUESTION.key("lines")
     lines_text = st.session_state[lines_key] or ""
-    labels = [line_label for line_label, _ in plan_parameters.split_lines(lines_text)]
+    labels = [line_label for line_label, _ in plan_lines.split_lines(lines_text)]
     # The browser is not believed, and a press may be about a table that has changed since.
     index = edit.get("line") if isinstance(edit, dict) else None
     if type(index) is not int or not 0 <= index < len(labels) or labels[index] != edit.get("label"):
         return
     target = edit.get("target")
     if isinstance(target, str):
-        st.session_state[lines_key] = plan_parameters.change_target(lines_text, index, target[:60])
+        st.session_state[lines_key] = plan_lines.change_target(lines_text, index, target[:60])
     else:
-        st.session_state[lines_key] = plan_parameters.remove_line(lines_text, index)
+        st.session_state[lines_key] = plan_lines.remove_line(lines_text, index)

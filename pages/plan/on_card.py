@@ -11,7 +11,7 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.code import Quantity
 from dpcore.common.text_fields import parse_numbers
-from dpcore.plan.parameters import Line, LineStatistic, list_missing_lines
+from dpcore.plan.lines import Line, LineStatistic, list_missing_lines
 from dpcore.plan.table import NEIGHBOURS
 from pages.plan import line_table
 from pages.plan.question import QUESTION

@@ -58,7 +58,7 @@ def show_offers(dataset: Dataset) -> None:
     """Show the data in use, and which pages answer from which column."""
     with st.container(key="in_use"):
         st.header(f"In use: {plain(dataset.name)}")
-        st.markdown(axes.describe_sizes(dataset.histogram))
+        st.markdown(axes.describe_sizes(dataset.histogram, dataset.unit_noun))
         cards.label(dataset.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):
         st.markdown("**These data can answer**")

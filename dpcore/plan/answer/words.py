@@ -16,7 +16,8 @@ from dpcore.common.privacy import format_rounded_up
 from dpcore.common.programs import Program, choose_library, describe_program
 from dpcore.dataset import Dataset
 from dpcore.plan.curves import TotalCurve
-from dpcore.plan.parameters import LineStatistic, Objective
+from dpcore.plan.lines import LineStatistic
+from dpcore.plan.parameters import Objective
 from dpcore.plan.solution import AllocatedLine, PlanSolution
 from dpcore.plan.table import NEIGHBOURS, PlannedLine
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.answer import Answer
+from dpcore.answer.unit import state_unit
 from dpcore.code import Choice, Quantity, forms
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
@@ -372,7 +373,7 @@ def build_answer(
         headline, answer_number = write_number_texts(selection, request.number, dataset)
     leading_arguments = request.number, dataset, request.release_epsilon, request.release_delta
     value_range = value_range or find_value_range(card, request.number)
-    return Answer(
+    answer = Answer(
         headline=headline,
         detail=describe_spending(selection.facts, request, range_facts),
         numbers=(answer_number,),
@@ -387,6 +388,9 @@ def build_answer(
         write_choice=lambda: write_json(selection, request.number, request),
         bound=selection if isinstance(selection, PrivatePair) else None,
     )
+    selections = [facts for facts in (selection.facts, range_facts) if facts is not None]
+    unit_answer: Answer = state_unit(answer, dataset, request.release_epsilon, selections)
+    return unit_answer
 
 
 def find_value_range(card: Answer, number: NumberKind) -> Ends:

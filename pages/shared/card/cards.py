@@ -196,6 +196,7 @@ def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None
         # The error above may be another one, or say something else of itself.
         reason = wording.capital(f"{relative.error_phrase} {relative.text}.")
         text = f"{chip} {badge}" if relative.text in error_text else f"{chip} :small[{reason}]\n\n{badge}"
+    text += f" {_write_chip(card.unit_text, 'gray', ':material/calendar_month:')}" if card.unit_text else ""
     st.markdown(text, help=f"{wording.capital(card.disclosure.label)}.")
 
 

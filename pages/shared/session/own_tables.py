@@ -343,6 +343,7 @@ def _read_known_file(node: JsonValue) -> KnownFile | None:
     roles = Roles(**members)
     single_columns = (roles.user, roles.count, roles.size, roles.users, roles.value, roles.task)
     used_columns = [*(c for c in single_columns if c is not None), *roles.further_user, *roles.further_task]
+    used_columns += roles.further_values
     if missing_columns := [column for column in used_columns if column not in column_names]:
         node.refuse(f"the file has no column {missing_columns[0]}")
         return None

@@ -18,7 +18,8 @@ from dpcore.common.programs import Program, find_noise
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import samples
 from dpcore.plan.answer import build_answer, words
-from dpcore.plan.parameters import MAX_LINES, Objective, PlanParameters
+from dpcore.plan.lines import MAX_LINES
+from dpcore.plan.parameters import Objective, PlanParameters
 from dpcore.report.plotly_figures import draw
 from tests.dpcore.code import reading
 

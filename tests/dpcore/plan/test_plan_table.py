@@ -22,19 +22,10 @@ from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.problem import PerGroupProblem
-from dpcore.plan import parameters, table
-from dpcore.plan.parameters import (
-    NUM_PARTS,
-    Budget,
-    Line,
-    LineStatistic,
-    Objective,
-    PlanParameters,
-    change_target,
-    list_missing_lines,
-    remove_line,
-    split_lines,
-)
+from dpcore.plan import lines as plan_lines
+from dpcore.plan import table
+from dpcore.plan.lines import Line, LineStatistic, change_target, list_missing_lines, remove_line, split_lines
+from dpcore.plan.parameters import NUM_PARTS, Budget, Objective, PlanParameters
 from dpcore.plan.solution import round_to_parts
 from dpcore.quantile.base_distribution import uniform_base
 
@@ -60,7 +51,7 @@ def test_a_line_is_read_as_it_is_written(what, wanted, relative, weight):
     kind, q = (what, None) if isinstance(what, LineStatistic) else (LineStatistic.QUANTILE, what)
     line = Line(kind, q, wanted, relative or wanted is None, weight)
     problems = Problems()
-    (read,) = parameters.parse_lines(line.text.upper(), problems)
+    (read,) = plan_lines.parse_lines(line.text.upper(), problems)
     assert not problems.entries
     assert (read.statistic, read.weight) == (kind, pytest.approx(weight, rel=1e-14))
     assert read.quantile is None if q is None else read.quantile == pytest.approx(q, rel=1e-14)

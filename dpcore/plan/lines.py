@@ -1,0 +1,266 @@
+"""The lines of a plan as a person writes them: a statistic, its column, range, target error and weight."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dpcore.common import wording
+from dpcore.common.checks import Problems, refuse
+
+MAX_LINES = 50
+DEFAULT_TARGET_SHARE = 0.05
+"""Target error of a line that names none, as a share of its value, or of the rows for a quantile."""
+
+
+class LineStatistic(enum.Enum):
+    """The statistic of one line; the value is how it is written."""
+
+    USERS = "users"
+    ROWS = "rows"
+    SUM = "sum"
+    MEAN = "mean"
+    VARIANCE = "variance"
+    DEVIATION = "standard deviation"
+    QUANTILE = "quantile"
+    GROUP_USERS = "users per group"
+    GROUP_ROWS = "rows per group"
+    GROUP_SUMS = "sums per group"
+
+    @property
+    def takes_column(self) -> bool:
+        """Return True if the line may name a value column of its own."""
+        return self.has_mean_settings or self is LineStatistic.SUM
+
+    @property
+    def is_per_group(self) -> bool:
+        """Return True if the line has one number per group."""
+        return self in (LineStatistic.GROUP_USERS, LineStatistic.GROUP_ROWS, LineStatistic.GROUP_SUMS)
+
+    @property
+    def needs_values(self) -> bool:
+        """Return True if the line needs the column of values."""
+        return self.needs_range or self in (LineStatistic.SUM, LineStatistic.GROUP_SUMS)
+
+    @property
+    def needs_range(self) -> bool:
+        """Return True if the line needs the range of a value."""
+        return self in (LineStatistic.MEAN, LineStatistic.QUANTILE) or self.is_spread
+
+    @property
+    def is_spread(self) -> bool:
+        """Return True for the variance and its root, which is the same release."""
+        return self in (LineStatistic.VARIANCE, LineStatistic.DEVIATION)
+
+    @property
+    def has_mean_settings(self) -> bool:
+        """Return True if the error goes by the settings of a mean."""
+        return self is LineStatistic.MEAN or self.is_spread
+
+
+@dataclass(frozen=True)
+class Line:
+    """One number, or one number per group, of a plan.
+
+    Attributes:
+        statistic: What.
+        quantile: q, strictly between 0 and 1, of a quantile; None of all others.
+        target_error: The target error, above 0; None for `DEFAULT_TARGET_SHARE` of the value.
+        is_relative: Whether ``target_error`` is a share of the value (of a quantile: of the rows), else it is in its
+            own unit.
+        weight: How much its squared error counts, above 0.
+        column: Its column of values; empty for the first one of the data.
+        lower: L of these values; None for that of the plan.
+        upper: U of these values; None for that of the plan.
+
+    Raises:
+        InvalidInput: All problems at once.
+    """
+
+    statistic: LineStatistic
+    quantile: float | None = None
+    target_error: float | None = None
+    is_relative: bool = True
+    weight: float = 1.0
+    column: str = ""
+    lower: float | None = None
+    upper: float | None = None
+
+    def __post_init__(self) -> None:
+        with Problems() as problems:
+            if self.column and not self.statistic.takes_column:
+                problems.add(
+                    f"{self.label}: only a sum, mean, variance or standard deviation names its column"
+                )
+            if self.lower is not None and not self.statistic.has_mean_settings:
+                problems.add(f"{self.label}: only a mean, variance or standard deviation names its range")
+            elif self.lower is not None:
+                problems.ascending(**{f"lower end of {self.label}": self.lower, "the upper one": self.upper})
+            elif self.column and self.statistic.needs_range:
+                problems.add(f"{self.label} needs its range", remedy=f"Write {self.label} from 0 to 100")
+            if (self.statistic is LineStatistic.QUANTILE) != (self.quantile is not None):
+                problems.add("only a quantile names a share: quantile 0.5 is the median")
+            elif self.quantile is not None:
+                problems.inside(0.0, 1.0, quantile=self.quantile)
+            if self.target_error is not None:
+                problems.between(1e-12, 1e15, **{f"the target error of {self.label}": self.target_error})
+            problems.between(1e-6, 1e6, **{f"the weight of {self.label}": self.weight})
+
+    @property
+    def label(self) -> str:
+        """Return the statistic as a person writes it: ``median``, ``quantile 0.9`` or ``mean of tax``."""
+        label = _write_label(self.statistic.value, self.quantile)
+        if not self.column:
+            return label
+        return (
+            f"{label} of {self.column}"
+            if self.column.split() == [self.column]
+            else f'{label} of "{self.column}"'
+        )
+
+    @property
+    def text(self) -> str:
+        """Return the line as a person writes it: also range, target error and weight if they are not the defaults."""
+        text = self.label
+        if self.lower is not None and self.upper is not None:
+            text += f" from {wording.digits(self.lower)} to {wording.digits(self.upper)}"
+        if self.target_error is not None and self.is_relative:
+            text += f" within {wording.digits(float(f'{100.0 * self.target_error:.12g}'))}%"
+        elif self.target_error is not None:
+            text += f" within {wording.digits(self.target_error)}"
+        return text if self.weight == 1.0 else f"{text} weight {wording.digits(self.weight)}"
+
+
+STATISTIC_BY_NAME = {statistic.value: statistic for statistic in LineStatistic} | {
+    "median": LineStatistic.QUANTILE,
+    "share": LineStatistic.MEAN,
+    "sum per group": LineStatistic.GROUP_SUMS,
+}
+_LINE = re.compile(
+    rf"(?P<statistic>{'|'.join(STATISTIC_BY_NAME)})(?: (?P<quantile>[0-9.e+-]+))?"
+    r"(?: of (?P<column>\"[^\"]+\"|\S+))?(?: from (?P<lower>[0-9.e+-]+) to (?P<upper>[0-9.e+-]+))?"
+    r"(?: within (?P<target>[0-9.e+-]+) ?(?P<percent>%)?)?(?: weight (?P<weight>[0-9.e+-]+))?"
+)
+EXAMPLE = "rows; sum within 2%; quantile 0.9 within 1% weight 2; rows per group"
+
+
+def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
+    """Parse the lines of a text, separated by semicolons or line breaks; unreadable ones are problems and left out.
+
+    Args:
+        text: As a person writes it.
+        problems: Takes what is wrong, with the number of the line.
+    """
+    parsed_lines: list[Line] = []
+    pieces = _split_text(text)
+    for line_number, piece in enumerate(pieces[: MAX_LINES + 1], start=1):
+        with problems.collecting():
+            match = _LINE.fullmatch(piece)
+            label, target_text = _split_line(piece)
+            if match is None and target_text and _LINE.fullmatch(label):
+                raise refuse(
+                    f"the target error of {label} cannot be read; got {target_text[:40]!r}",
+                    remedy="Write a share, as within 5%, or a number in its own unit, as within 12",
+                )
+            if match is None:
+                names_text = ", ".join(statistic.value for statistic in LineStatistic)
+                raise refuse(
+                    f"line {line_number} cannot be read; got {piece[:40]!r}",
+                    remedy=f"A line is one of {names_text}, as in: {EXAMPLE}",
+                )
+            quantile, target_error, weight, lower, upper = _read_numbers(match, line_number)
+            is_relative = match["percent"] is not None or target_error is None
+            if match["percent"] is not None and target_error is not None:
+                target_error /= 100.0
+            statistic = STATISTIC_BY_NAME[match["statistic"]]
+            weight = 1.0 if weight is None else weight
+            column = (match["column"] or "").strip('"')
+            line_fields = statistic, quantile, target_error, is_relative, weight, column, lower, upper
+            parsed_lines.append(Line(*line_fields))
+    if len(pieces) > MAX_LINES:
+        problems.add(f"a plan has at most {MAX_LINES} lines; there are {len(pieces)}")
+    labels = [line.label for line in parsed_lines]
+    for label in dict.fromkeys(labels):
+        if labels.count(label) > 1:
+            problems.add(f"{label} stands there twice", remedy="Keep the one with the smaller target error")
+    return tuple(parsed_lines)
+
+
+def split_lines(text: str) -> list[tuple[str, str]]:
+    """Split a text into its lines, also unreadable ones: statistic, and text of target error and weight."""
+    return [
+        (label, target_text.removeprefix("within "))
+        for label, target_text in map(_split_line, _split_text(text))
+    ]
+
+
+def change_target(text: str, line_index: int, target_text: str) -> str:
+    """Return the text of lines with another target error in one of them, such as ``5%`` or ``12 weight 2``.
+
+    An empty target text removes the target error and the weight of the line.
+    """
+    pieces, target_text = _split_text(text), " ".join(target_text.replace(";", " ").lower().split())
+    label, _ = _split_line(pieces[line_index])
+    keyword = "" if not target_text or target_text.startswith("weight ") else "within "
+    pieces[line_index] = f"{label} {keyword}{target_text.removeprefix('within ')}".rstrip()
+    return "; ".join(pieces)
+
+
+def remove_line(text: str, line_index: int) -> str:
+    """Return the text of lines without the line at this index."""
+    pieces = _split_text(text)
+    return "; ".join(pieces[:line_index] + pieces[line_index + 1 :])
+
+
+def _split_line(piece: str) -> tuple[str, str]:
+    """Split a written line into its statistic and its target error and weight as a text, empty for neither."""
+    # Not between the quotation marks of a column.
+    label, *target_texts = re.split(r' (?=(?:within|weight)\b[^"]*$)', piece, maxsplit=1)
+    return label, " ".join(target_texts)
+
+
+def list_missing_lines(text: str, new_lines: Iterable[str]) -> list[str]:
+    """Return those of the new lines that do not stand in the text yet, compared by their statistic."""
+    present_labels = {line.label for line in parse_lines(text, Problems())} | {
+        label for label, _ in split_lines(text)
+    }
+    return [line for line in new_lines if line not in present_labels]
+
+
+def _write_label(statistic_name: str, quantile: float | None) -> str:
+    """Write the label of a statistic, with q of a quantile."""
+    if quantile is None:
+        return statistic_name
+    return "median" if quantile == 0.5 else f"quantile {wording.digits(quantile)}"
+
+
+def _split_text(text: str) -> list[str]:
+    """Split a text at semicolons and line breaks into lines with single spaces; empty ones are dropped.
+
+    They are lower-case but for a column.
+    """
+    pieces = [" ".join(piece.split()) for piece in re.split(r"[;\n]", text) if piece.strip()]
+    return [re.sub(r'(?i)( of )("[^"]+"|\S+)|.', _lower, piece) for piece in pieces]
+
+
+def _lower(match: re.Match[str]) -> str:
+    """Return a character in lower case, or a column as it is."""
+    return f" of {match[2]}" if match[2] else match[0].lower()
+
+
+def _read_numbers(match: re.Match[str], line_number: int) -> list[float | None]:
+    """Return quantile, target error, weight and range of a matched line as numbers; None for those not written.
+
+    Raises:
+        InvalidInput: One of them is no number.
+    """
+    quantile_text = "0.5" if match["statistic"] == "median" else match["quantile"]
+    numbers: list[float | None] = []
+    for number_text in (quantile_text, *match.group("target", "weight", "lower", "upper")):
+        try:
+            numbers.append(None if number_text is None else float(number_text))
+        except ValueError as error:
+            raise refuse(f"line {line_number} holds {number_text[:20]!r}, which is no number") from error
+    return numbers
