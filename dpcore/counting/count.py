@@ -348,7 +348,7 @@ def count(
 
     Args:
         source: Result of `open_files`.
-        roles: Roles of the columns, guessed (`dpcore.data.column_roles.guess_roles` of ``source.head``) or chosen.
+        roles: Roles of the columns, guessed (`dpcore.data.guessed_roles.guess_roles` of ``source.head``) or chosen.
         provenance: Public, private, or the facts of a DP release, as the user states.
         memory_limit: Bytes that DuckDB may use; the rest goes to a temporary folder.
         counts_copies: True to look for exact copies of rows in large files, too, which takes another pass over all

@@ -24,7 +24,8 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.cell_numbers import MAX_NUMBER, NUMBER_TEXT, BoolArray, read_numbers
 from dpcore.data.column_names import and_more, shorten
-from dpcore.data.column_roles import guess_roles, refuse_wrong_columns
+from dpcore.data.column_roles import refuse_wrong_columns
+from dpcore.data.guessed_roles import guess_roles
 from dpcore.data.tables import Table, TableLayout
 from dpcore.dataset import MAX_TABLE_ENTRIES, Dataset, LabelledRows
 
