@@ -123,10 +123,11 @@ def test_every_block_says_its_language_and_runs_or_is_listed() -> None:
 @pytest.mark.parametrize("name", sorted({name for name, _ in list_blocks("python")} - {"python.md"}))
 @pytest.mark.usefixtures("_in_folder")
 def test_the_python_of_a_file_runs(name: str) -> None:  # that of python.md is a notebook, in `test_notebook`
+    names: dict[str, Any] = {"__name__": "__main__"}  # a file's blocks follow each other
     for file, block in list_blocks("python"):
         if file == name:
             with contextlib.redirect_stdout(io.StringIO()) as output:
-                exec(compile(block, name, "exec"), {"__name__": "__main__"})
+                exec(compile(block, name, "exec"), names)
             said = output.getvalue()
             assert said.strip()
             # What a comment behind `print` says as a sentence is printed.

@@ -102,7 +102,7 @@ def plot_classes(dataset: Dataset) -> Plot:
         dataset.provenance,
         columns,
         is_main=True,
-        height=380,
+        height=500,
     )
 
 
@@ -247,8 +247,8 @@ def describe_sizes(histogram: ContributionHistogram, unit_noun: str = "user") ->
     return (
         f"**{wording.counted(histogram.num_users, unit_noun)}** {wording.agreeing(histogram.num_users, 'has', 'have')} "
         f"**{wording.counted(histogram.num_rows, 'row')}**. "
-        f"Median {wording.number(summary.median)}, mean {wording.number(summary.mean)}, most "
-        f"{wording.number(histogram.max_size)}."
+        f"The median user has {wording.number(summary.median)}, the mean is {wording.number(summary.mean)}, and the "
+        f"heaviest has {wording.number(histogram.max_size)}."
     )
 
 

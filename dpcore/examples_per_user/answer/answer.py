@@ -36,7 +36,7 @@ SHADE_ENDS = ("low_ends", "diverse", 0.0), ("high_ends", "alike", 1.0)
 
 
 def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
-    """Plot the estimated error over G of drawing examples and of drawing users, each shaded from r = 0 to r = 1."""
+    """Plot the estimated error over G of sampling examples and of sampling users, each shaded from r = 0 to r = 1."""
     candidate, own_candidate = solution.best_candidate, solution.own_candidate
     items: list[Item] = [*_make_curves(solution, "error")]
     smallest_bound, largest_bound = solution.comparison.find_near_optimal()
@@ -51,7 +51,7 @@ def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
         f"The error is least at {wording.counted(candidate.bound, 'example')} per user "
         f"({words.PHRASE_BY_SAMPLING[candidate.sampling]}). Shaded: from diverse to alike examples.",
         _make_bound_axis(solution),
-        Axis("estimated error", "gradient norms"),
+        Axis("estimated error", "share of a gradient's norm"),
         items,
         provenance,
         is_main=True,
@@ -88,7 +88,7 @@ def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
 
 def plot_multipliers(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     """Plot the noise multiplier by the quick bound over G, for both ways of sampling."""
-    description = "It grows with G if examples are drawn, and falls if users are drawn."
+    description = "It grows with G if examples are sampled, and falls if users are sampled."
     x_axis, y_axis = _make_bound_axis(solution), Axis("noise multiplier", "clip norms")
     curves = _make_curves(solution, "multiplier", shades_between_ends=False)
     title = "Noise multiplier, at most"
@@ -217,7 +217,7 @@ def solve_beside_page(dataset: Dataset, parameters: ExamplesParameters) -> secti
 def show_noise(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the noise on the mean gradient over the bound, for both ways of sampling."""
     yield (
-        "Noise in norms of one example's gradient. If users are drawn, it depends on r: the band reaches from diverse "
+        "Noise in norms of one example's gradient. If users are sampled, it depends on r: the band goes from diverse "
         "to alike examples."
     )
     yield section.Figures((answer.plots["examples-noise"](),), "xy")
@@ -293,7 +293,7 @@ def build_answer(
         >>> import dpcore as ss
         >>> answer = ss.examples_bound([1] * 90 + [10] * 10, epsilon=1)
         >>> answer.headline
-        'Draw users, not examples, and average the gradients of at most 10 examples of each.'
+        'Sample users, and average the gradients of at most 10 examples per user.'
 
     Source: Charles et al. 2024, arXiv 2407.07737, for the two ways; Choquette-Choo et al. 2023, arXiv 2310.15526, for
         the accounting; the estimate is derived in `dpcore.examples_per_user.candidates`.

@@ -112,15 +112,15 @@ def against_epsilon(dataset: Dataset, parameters: ExamplesParameters) -> BoundCo
 
 
 TOO_SMALL = "is too small: it keeps fewer than B examples."
-PHRASE_BY_SAMPLING = {Sampling.EXAMPLES: "draw examples", Sampling.USERS: "draw users"}
+PHRASE_BY_SAMPLING = {Sampling.EXAMPLES: "sample examples", Sampling.USERS: "sample users"}
 
 
 def write_headline(solution: ExamplesSolution) -> str:
     """Write the instruction: whom to draw, and how many examples of each user to keep."""
     examples_text = wording.counted(solution.best_candidate.bound, "example")
     if solution.best_candidate.sampling is Sampling.USERS:
-        return f"Draw users, not examples, and average the gradients of at most {examples_text} of each."
-    return f"Draw examples, not users, and keep at most {examples_text} per user."
+        return f"Sample users, and average the gradients of at most {examples_text} per user."
+    return f"Keep at most {examples_text} per user, and sample examples, not users."
 
 
 def write_detail(solution: ExamplesSolution, dataset: Dataset) -> str:
@@ -193,12 +193,11 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
 
 
 def write_near_optimal(solution: ExamplesSolution) -> str:
-    """Write the way of sampling of the best bound, and the interval of near-optimal bounds in that way."""
+    """Write the interval of near-optimal bounds in the way of sampling of the best bound."""
     bound_range, objective_text = solution.comparison.find_near_optimal(), "the least error, by this estimate"
-    range_text = standard.write_range(
+    return standard.write_range(
         *bound_range, symbol="G", objective=objective_text, worse_choices_phrase="the next bounds tried"
     )
-    return f"{PHRASE_BY_SAMPLING[solution.best_candidate.sampling]}: {range_text}"
 
 
 def build_facts(solution: ExamplesSolution) -> dict[str, str]:
@@ -232,7 +231,7 @@ def build_facts(solution: ExamplesSolution) -> dict[str, str]:
         f"noise {wording.number(candidate.noise_error)}, drawn batches {wording.number(candidate.drawing_error)}, few "
         f"users and examples {wording.number(candidate.data_error)}; squares add up."
     )
-    facts["What each way learns"] = "drawing examples a mean over examples, drawing users one over users."
+    facts["What each way learns"] = "sampling examples a mean over examples, sampling users one over users."
     return facts
 
 

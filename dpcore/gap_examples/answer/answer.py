@@ -54,9 +54,9 @@ def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
     ratio, noise_ratio, error_ratio = comparison.ratio, comparison.noise_ratio, math.sqrt(comparison.ratio)
     cap, noise_text = comparison.cap_choice.max_contributions, wording.number(noise_ratio)
     rows_text, noise_unit = wording.counted(cap, "row"), wording.agreeing(noise_ratio, "row", "rows")
-    max_note = f"(at most {math.sqrt(two_groups.compute_supremum().ratio):.4f})"
-    gain_text, error_text = format_gain(ratio), f"{error_ratio:.4f}"
-    error_help = "Standard error with the best bound over that with the best smooth weights."
+    max_note = f"(on any data at most {format_gain(math.sqrt(two_groups.compute_supremum().ratio))})"
+    gain_text, error_text = format_gain(ratio), f"{format_gain(error_ratio)} more"
+    error_help = f"Standard error with the best bound, against the best smooth weights. The ratio is {error_ratio:.4f}."
     ratio_help = "Variance of the mean with the best bound over that with the best smooth weights."
     noise_help = "2 (B/ε)²/σ²: the noise if one user holds all the weight, in variances of a row."
     return (
@@ -69,7 +69,7 @@ def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
             key="ratio",
             clipboard_text=gain_text,
         ),
-        Number("Ratio of errors", error_text, max_note, error_help, error_ratio, key="error_ratio"),
+        Number("Standard error", error_text, max_note, error_help, error_ratio, key="error_ratio"),
         Number("Best bound", rows_text, "per user", "Least variance.", cap, ROWS_UNIT, "max_contributions"),
         Number("Noise ratio ρ", noise_text, noise_unit, noise_help, noise_ratio, "rows", "noise_ratio"),
     )
@@ -90,6 +90,9 @@ def build_facts(solution: GapSolution) -> dict[str, str]:
         "Any data": f"the ratio is below {two_groups.compute_supremum().ratio:.5f}; theorem 3 of the paper says at "
         "most 4. See *Any noise*.",
     }
+    sentences_by_name["If you must bound rows"] = standard.write_range(
+        *solution.near_optimal_caps, "row", objective="the best bound's error"
+    )
     if solution.domination is not None:
         light_share_text = wording.percent(solution.domination.light_share)
         sentences_by_name["Why not more"] = (
@@ -406,7 +409,6 @@ def build_answer(
             ("Smooth weights", smooth_choice.certificate, smooth_choice.stop_reason),
         ),
         code=code_choice,
-        near_optimal=standard.write_range(*solution.near_optimal_caps, "row"),
         parameters=parameters,
         solution=solution,
         plots={"gap-data": lambda: plots.plot_variances(comparison, dataset.provenance)},

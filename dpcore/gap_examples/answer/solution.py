@@ -80,7 +80,7 @@ def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundCompari
 
 RATIO_TITLE, SHARE_TITLE = "Variance, best bound : best weights", "Share p of light users"
 RATIO_AXIS = linear_axis("ratio", (1.0, 1.62), title=RATIO_TITLE, number_format=".4f")
-SMOOTH_WEIGHTS, BOUNDED_ROWS = "v(h) smooth weights (claim 1)", "v′(h) bounded rows (claim 2)"
+SMOOTH_WEIGHTS, BOUNDED_ROWS = "Smooth weights, v(h) (claim 1)", "Bounded rows, v′(h) (claim 2)"
 SHARE_AXIS = share_axis("share of light users", (0.0, 1.0), title=SHARE_TITLE, number_format=".1%")
 SHARES = np.linspace(0.005, 0.995, 199)
 
@@ -121,7 +121,7 @@ def plot_variances(
             Level(
                 f"{PAPER_BOUND:g} min v (theorem 3)",
                 PAPER_BOUND * smallest_variance,
-                label=f"Theorem 3: {PAPER_BOUND:g}×",
+                label=f"Theorem 3: ≤ {PAPER_BOUND:g}×",
             ),
             Mark("Best bound", cap_choice.max_contributions, cap_choice.variance, Style.CAP),
             Mark("Best weights", smooth_choice.threshold, smallest_variance, Style.SMOOTH, "circle"),
