@@ -85,11 +85,6 @@ def describe_spending(
     return f"{spent_text}; the release adds {release_cost_text}{twice_clause}: {sum_text} in all."
 
 
-PAIR_AIM_TEXT = (
-    "It aims at the least sum of mean absolute errors; their root mean square may be half as large again."
-)
-
-
 def describe_pair_cost(problem: PrivatePairProblem) -> str:
     """Write how far a draw of a pair usually errs, or that it is of little use, from public figures alone."""
     excess, groups_text = expected_of_pair(problem), wording.counted(problem.num_groups, "group")

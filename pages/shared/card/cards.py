@@ -115,14 +115,15 @@ def draw_answer(card: Answer, key: str, is_final: bool = True, badge_text: str =
             card = selection_module.with_range((bound_selection and bound_selection.card) or card)
     if run is not None and run.shown_card is None:
         run.shown_card = card
-    if bound_selection is not None and bound_selection.is_open(f"{key}_draw"):
+    is_choosing = bound_selection is not None and bound_selection.is_open(f"{key}_draw")
+    if is_choosing:
         # The open choice stands where its button stood, with all of it in sight.
         card = replace(card, detail="", near_optimal="", numbers=(), alternative=None)
     # As high as the column of the figure, so that what stands below it stays in place while a slider moves.
     with st.container(key=key, height="stretch"):
         _draw_words(card, key, is_final, badge_text)
         relative = card.relative_error
-        if relative is not None and relative.remark:
+        if relative is not None and relative.remark and not is_choosing:
             st.markdown(relative.remark)
         # What would make a useless release useful comes before the way to it.
         is_useful = relative is None or relative.verdict is not Verdict.NOT_USEFUL
