@@ -21,9 +21,9 @@ from dpcore.data.column_roles import (
     TableKind,
     describe_two_people,
     explain_roles,
-    says_yes_and_no,
     write_user_hint,
 )
+from dpcore.data.guessed_roles import says_yes_and_no
 from dpcore.data.periods import Periods, build_periods
 from dpcore.data.user_names import find_other_person
 from dpcore.dataset import Contribution
