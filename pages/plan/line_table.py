@@ -26,7 +26,7 @@ _mount_table = st.components.v2.component(
 )
 _KEY = "plan_table"
 EMPTY = (
-    "### The plan is empty\n\nAdd every statistic that you will release. The plan then gives each one its share of ε, "
+    "## The plan is empty\n\nAdd every statistic that you will release. The plan then gives each one its share of ε, "
     "its bound and its error."
 )
 EXAMPLE = "users", "rows", "mean", "median"

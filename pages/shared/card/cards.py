@@ -188,7 +188,7 @@ def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None
         draw_number(label_text, number.text, number.note, copied_text, key, error_texts, split, is_final)
     run = page_run.CURRENT_RUN.get()
     badge = write_badge(card.disclosure, badge_text, "" if run is None else run.question.result_noun)
-    relative = card.relative_error
+    relative, help_text = card.relative_error, f"{wording.capital(card.disclosure.label)}."
     chip = "" if is_final else _write_chip("Preliminary", "gray", ":material/hourglass_top:")
     if relative is None:
         text = f"{chip} {badge}".lstrip()
@@ -196,11 +196,13 @@ def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None
         verdict_text = f"{wording.capital(relative.verdict.value)} ({VERDICT_LIMITS[relative.verdict]})"
         # As high before the final answer as after it, so that nothing jumps when that arrives.
         chip = chip or _write_chip(verdict_text, *VERDICT_BADGES[relative.verdict])
-        # The error above may be another one, or say something else of itself.
         reason = wording.capital(f"{relative.error_phrase} {relative.text}.")
-        text = f"{chip} {badge}" if relative.text in error_text else f"{chip} :small[{reason}]\n\n{badge}"
+        # The error above may be another one, or say something else of itself.
+        is_clear = relative.text in error_text or relative.remark
+        text = f"{chip} {badge}" if is_clear else f"{chip} :small[{reason}]\n\n{badge}"
+        help_text = f"{reason} {help_text}"
     text += f" {_write_chip(card.unit_text, 'gray', ':material/calendar_month:')}" if card.unit_text else ""
-    st.markdown(text, help=f"{wording.capital(card.disclosure.label)}.")
+    st.markdown(text, help=help_text)
 
 
 def get_private_selection(card: Answer) -> Any | None:
