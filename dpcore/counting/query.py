@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from dpcore.contributions import MAX_SIZE
 from dpcore.counting.public_rules import compare_yes, find_period
+from dpcore.data.cell_numbers import MAX_NUMBER
 from dpcore.data.column_roles import MissingUsers, Roles
-from dpcore.data.tables import MAX_NUMBER
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from dpcore.data.column_roles import (
     TableKind,
     describe_two_people,
     explain_roles,
-    says_yes_and_no,
     write_user_hint,
 )
+from dpcore.data.guessed_roles import says_yes_and_no
 from dpcore.data.periods import Periods, build_periods
 from dpcore.data.user_names import find_other_person
 from dpcore.dataset import Contribution
@@ -94,7 +94,12 @@ RULE_HELP = (
 def choose_rule() -> None:
     """Draw the choice of what happens to values that are missing or no number, and of the number that replaces them."""
     state = st.session_state
-    state.setdefault(build_key("rule"), Rule.REFUSE)
+    is_private = state.get(build_key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
+    # Of private data the default holds for every file, so that no blank has to be seen before the rule is chosen.
+    default_rule = Rule.DROP if is_private else Rule.REFUSE
+    if state.get(build_key("rule")) is state.get(build_key("rule_default")):
+        state[build_key("rule")] = default_rule
+    state[build_key("rule_default")] = default_rule
     state.setdefault(build_key("constant"), 0.0)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         texts_by_rule = {rule: rule.value for rule in Rule}
@@ -103,7 +108,6 @@ def choose_rule() -> None:
             fields.number("The public number", build_key("constant"))
     if state[build_key("rule")] is Rule.REPLACE and state.get(build_key("constant")) is None:
         st.caption("Enter the number; until then the file is refused if a value is missing.")
-    is_private = state.get(build_key("public")) is Disclosure.PRIVATE
     if state.get(build_key("saw_missing")) and is_private and state[build_key("rule")] is not Rule.REFUSE:
         st.caption(
             "You choose this rule after the app found a blank. So the choice depends on private data, and ε does not "
@@ -112,7 +116,9 @@ def choose_rule() -> None:
 
 
 YES_HELP = "The text of a cell, such as Y. It counts as 1 and every other as 0, so that the mean is a share."
-PERIODS_HELP = "Less noise, less protection: a whole person pays for all periods. Of no use with rows in most of them."
+PERIODS_HELP = (
+    "Less noise, less protection: a whole person pays for all periods. Of no use with rows in most of them."
+)
 
 
 class People(enum.Enum):
