@@ -197,7 +197,8 @@ def pictures() -> list[Picture]:
             "what-data-answer",
             "your-data",
             then=_upload,
-            shows=(_find_column("In use:"),),
+            shows=(_figure, _find_column("In use:")),
+            height=480,
             callouts=(
                 Callout(
                     "Press what you release",

@@ -466,7 +466,8 @@ class Dataset:
             raise refuse(
                 "rows without a value are left out, so one user's values decide how many rows they have, and numbers "
                 "of rows cannot be public",
-                remedy="Protect a user who is added or removed, or replace missing values by a public number",
+                remedy="Protect a user who is added or removed, or refuse missing values or replace them when you load "
+                "the data",
             )
 
     @property

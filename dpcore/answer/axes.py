@@ -67,9 +67,11 @@ def sample_users(
         ranks = np.arange(1.0, num_users + 1.0)
     falling_contributions = np.asarray(contributions, dtype=np.float64)[::-1]
     contributions_at_ranks = falling_contributions[np.searchsorted(cumulative_users, ranks)]
-    count_text = f"{ranks.size} of {int(num_users):,}" if ranks.size < num_users else f"{ranks.size}"
+    count_text = wording.counted(int(num_users), unit_name)
+    if ranks.size < num_users:
+        count_text = f"{ranks.size} of {count_text}"
     # Rows are what the bound is about, and need no word.
-    title = f"Each bar is a {unit_name} ({count_text})" + ("" if unit == "rows" else f", by {unit}")
+    title = f"Bars: {count_text}" + ("" if unit == "rows" else f" by {unit}")
     return UserBars(contributions_at_ranks, title, is_cut_by_second)
 
 

@@ -111,7 +111,7 @@ class Several:
         return tuple(dict.fromkeys(choice.value_column for choice in choices))
 
     def compute_total(self, program: Program) -> float:
-        """Compute what a program divides: epsilon, or rho with Gaussian noise, in 32 binary digits."""
+        """Compute the budget that a program divides: epsilon, or rho with Gaussian noise, in 32 binary digits."""
         noise_arguments = (program, self.noise, self.epsilon, self.delta)
         return find_total(*noise_arguments, has_quantile=self.has_quantile)
 
@@ -140,7 +140,10 @@ class Several:
 
     @property
     def reading_choice(self) -> Choice:
-        """Return a choice made up to read all columns the releases need; its quantity and bounds are placeholders."""
+        """Return a made-up choice that reads all columns that the releases need.
+
+        Its quantity and bounds are dummies.
+        """
         first_choice = self.releases[0].choice
         choices = [release.choice for release in self.releases]
         group_choice = next((choice for choice in choices if choice.quantity in PER_GROUP), None)
@@ -184,7 +187,7 @@ class Several:
 
     @property
     def description(self) -> str:
-        """Return the releases as a phrase."""
+        """Return a phrase with the number of releases, the budget, and each release's name and bound."""
         delta_text = "" if self.delta is None else f" and delta = {self.delta!r}"
         releases_text = "; ".join(f"{release.name}, {release.choice.bound_text}" for release in self.releases)
         count_text = wording.counted(len(self.releases), "release")
@@ -198,7 +201,10 @@ def write_for_python(several: Several) -> Code:
 
 
 def write_for_opendp(several: Several) -> Code:
-    """Write the program for OpenDP's context, with bounds on rows in place of weights by user, which OpenDP lacks."""
+    """Write the program for OpenDP's context.
+
+    Weights by user, which OpenDP lacks, are replaced by bounds on rows.
+    """
     several, weight_sentences = _bound_rows_of_quantiles(several, "OpenDP")
     # Means draw outside the context, after its queries, whose shares come first.
     releases = sorted(several.releases, key=lambda release: release.choice.quantity in VECTORS)
@@ -217,7 +223,7 @@ def write_for_opendp(several: Several) -> Code:
 
 
 def write_for_pipelinedp(several: Several) -> Code:
-    """Write the program for PipelineDP, or the sentences why there is none."""
+    """Write the program for PipelineDP, or only the sentences on why there is none."""
     several, weight_sentences = _bound_rows_of_quantiles(several, "PipelineDP")
     sentences = [*_list_common_differences(several, uses_rho=False), *weight_sentences]
     if several.has_quantile:
@@ -239,7 +245,7 @@ def write_for_pipelinedp(several: Several) -> Code:
 
 
 def write_for_tumult(several: Several) -> Code:
-    """Write the program for Tumult Analytics, with bounds on rows for weights by user, or the sentences why not."""
+    """Write the program for Tumult Analytics, or only the sentences on why there is none."""
     several, weight_sentences = _bound_rows_of_quantiles(several, "Tumult")
     sentences = [*_list_common_differences(several), *weight_sentences]
     if several.quantities & {Quantity.SUM, Quantity.GROUP_SUMS}:
@@ -253,7 +259,7 @@ def write_for_tumult(several: Several) -> Code:
 
 
 def write_for_bigquery(several: Several) -> Code:
-    """Write a BigQuery query per release, each with its share of epsilon, or the sentences why there are none."""
+    """Write a BigQuery query for each release, or only the sentences on why there are none."""
     several, weight_sentences = _bound_rows_of_quantiles(several, "BigQuery")
     choice, refusal_sentences = several.reading_choice, _refuse_releases(several, "BigQuery")
     sentences = [
@@ -301,12 +307,15 @@ _SPLIT_MEAN = (
 
 
 def _has_row_weights(choice: Choice) -> bool:
-    """Return True if a release weighs rows by user: smooth weights without a clamp of users."""
+    """Return True if a release has smooth weights and does not clamp users."""
     return choice.threshold is not None and not choice.clamps_users
 
 
 def _bound_rows_of_quantiles(several: Several, library_name: str) -> tuple[Several, list[str]]:
-    """Return the releases with bounds on rows in place of weights by user; in a list a sentence if there were any."""
+    """Return (releases with bounds on rows in place of smooth weights, sentences on it).
+
+    There are no sentences if no release has such weights.
+    """
     weighted_names = [release.name for release in several.releases if _has_row_weights(release.choice)]
     if not weighted_names:
         return several, []
@@ -320,7 +329,7 @@ def _bound_rows_of_quantiles(several: Several, library_name: str) -> tuple[Sever
 
 
 def _replace_weights_by_rows(release: ReleaseShare) -> ReleaseShare:
-    """Return the release with a bound on rows in place of a threshold of smooth weights."""
+    """Return a release with a bound on rows in place of smooth weights; others are returned unchanged."""
     threshold = release.choice.threshold
     if threshold is None or not _has_row_weights(release.choice):
         return release
@@ -328,7 +337,7 @@ def _replace_weights_by_rows(release: ReleaseShare) -> ReleaseShare:
 
 
 def _refuse_releases(several: Several, library_name: str) -> list[str]:
-    """Return the sentences why a library has no program: users are clamped, or a variance is released; else none."""
+    """List the sentences on why a library has no program; none if it has one."""
     clamps_users = any(release.choice.clamps_users for release in several.releases)
     sentences = [common.CLAMPS_ROWS.format(library=library_name)] if clamps_users else []
     if several.quantities & set(SPREADS):
@@ -341,7 +350,10 @@ def _refuse_releases(several: Several, library_name: str) -> list[str]:
 
 
 def _list_common_differences(several: Several, uses_rho: bool = True) -> list[str]:
-    """Return the sentences for every library; ``uses_rho`` is True if Gaussian noise is accounted for by rho."""
+    """List the sentences for every library.
+
+    ``uses_rho`` is True if Gaussian noise is accounted for by rho.
+    """
     sentences = []
     if several.noise is NoiseKind.GAUSSIAN and uses_rho:
         sentences.append(
@@ -371,7 +383,7 @@ _LIBRARIES: dict[Program, tuple[str, Any, str]] = {
 def _write(
     several: Several, program: Program, sentences: Sequence[str], refusal_sentences: Sequence[str] = ()
 ) -> Code:
-    """Write the program, or only the sentences why there is none."""
+    """Build the program of several releases; without text, but with the sentences, if it is refused."""
     template_name, library_module, relation_sentence = _LIBRARIES[program]
     choice, body_text = several.reading_choice, ""
     uses_loss_accountant = program is Program.PIPELINEDP and several.noise is NoiseKind.GAUSSIAN
@@ -422,7 +434,7 @@ def _find_replacements(several: Several) -> dict[str, float]:
 
 
 def _list_template_values(several: Several, release: ReleaseShare, program: Program) -> dict[str, Any]:
-    """Return what a template is told of one release, by the name that it has there."""
+    """Return the values that the template uses for one release, by name."""
     choice = release.choice
     min_total, max_total = choice.min_total, choice.max_total
     value_columns = several.value_columns

@@ -35,7 +35,7 @@ VECTOR_OF_BOTH = (
 
 
 def write(choice: Choice) -> Code:
-    """Write the program, or the sentences why there is none."""
+    """Write the program of a release, or only the sentences on why there is none."""
     if choice.selection is not None:
         return with_selection.write(choice, Program.OPENDP, LIBRARY, SELECTION_NEEDS)
     body_text = _render_body(choice) if choice.is_in_libraries else ""
@@ -48,10 +48,11 @@ def write(choice: Choice) -> Code:
 
 
 def has_short_program(choice: Choice) -> bool:
-    """Return True if a short program reads the file by Polars alone: one plain text or Parquet file of public data.
+    """Return True if a short program reads the file by Polars alone.
 
-    Not for private data: a lone quotation mark in one user's cell ends Polars' reader with lines of other users in its
-    message. Besides, the need for more than a cast is itself private.
+    That is for one plain text or Parquet file of public data. Not for private data: a lone quotation mark in one
+    user's cell ends Polars' reader with lines of other users in its message. Besides, the need for more than a cast
+    is itself private.
     """
     table_layout, (file_layout, *other_layouts) = choice.read_as, choice.read_as.files
     is_utf8_text = file_layout.kind is FileKind.TEXT and file_layout.encoding in ("utf-8", "ascii")
@@ -78,7 +79,7 @@ def has_short_program(choice: Choice) -> bool:
 
 
 def _list_differences(choice: Choice) -> list[str]:
-    """List the sentences on what differs from the page, or why there is no program."""
+    """List sentences on what differs from the page, or on why there is no program."""
     quantity, is_smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="OpenDP")]
@@ -124,7 +125,7 @@ _REFUSAL_BY_QUANTITY = {
 
 
 def _render_body(choice: Choice) -> str:
-    """Render the program without its head."""
+    """Render the program without head and notes."""
     release_noise = find_release_noise(choice, Program.OPENDP)
     template_values: dict[str, Any] = {"tidy": has_short_program(choice), "noise": release_noise}
     template_values |= {"candidates": CANDIDATES, "public_rows": common.PUBLIC_ROWS}

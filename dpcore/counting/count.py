@@ -31,9 +31,10 @@ from dpcore.counting.frames import FRAME_FILE, write_parquet
 from dpcore.counting.reduce_files import FileReduction
 from dpcore.counting.relation import find_safe_path, refuse_changed, refuse_times, write_scan
 from dpcore.data import column_names, column_roles
+from dpcore.data.cell_numbers import MAX_NUMBER, NUMBER_TEXT, read_numbers
 from dpcore.data.column_roles import TOTALS_PREFIX, MissingRule, MissingUsers, Roles, TableKind, explain_roles
 from dpcore.data.periods import build_periods
-from dpcore.data.tables import MAX_NUMBER, NUMBER_TEXT, FileKind, Table, TableLayout, read_numbers
+from dpcore.data.tables import FileKind, Table, TableLayout
 from dpcore.dataset import MAX_PAIRS, Contribution, Dataset, Pairs, Totals
 
 MAX_EXACT_INTEGER = 2**53
@@ -326,7 +327,7 @@ class CountResult:
         seconds = time.monotonic() - start_seconds
         if dataset is None:
             return cls(None, seconds, "Stopped; the data in use stay as they were.")
-        users_text = wording.counted(dataset.histogram.num_users, "user")
+        users_text = wording.counted(dataset.histogram.num_users, dataset.unit_noun)
         unit_noun = "row" if dataset.contribution is Contribution.ROWS else "contribution"
         rows_text = wording.counted(dataset.histogram.num_rows, unit_noun)
         summary_sentence = f"Counted {rows_text} of {users_text} in {wording.number(seconds)} seconds."
@@ -347,7 +348,7 @@ def count(
 
     Args:
         source: Result of `open_files`.
-        roles: Roles of the columns, guessed (`dpcore.data.column_roles.guess_roles` of ``source.head``) or chosen.
+        roles: Roles of the columns, guessed (`dpcore.data.guessed_roles.guess_roles` of ``source.head``) or chosen.
         provenance: Public, private, or the facts of a DP release, as the user states.
         memory_limit: Bytes that DuckDB may use; the rest goes to a temporary folder.
         counts_copies: True to look for exact copies of rows in large files, too, which takes another pass over all

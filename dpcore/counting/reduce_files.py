@@ -18,9 +18,10 @@ from dpcore.counting.facets import Facets, RowPlaces, describe_first, note_copie
 from dpcore.counting.public_rules import count_outside, note_outside, write_yes_sql
 from dpcore.counting.reduce import MAX_SIZES, Reduction
 from dpcore.counting.relation import ROW_COLUMN, Relation, clean_sql, is_padded_sql, make_comparable_sql
+from dpcore.data.cell_numbers import Marks, settle_marks
 from dpcore.data.column_names import HEADER_AGAIN_MESSAGE, REMOVE_HEADER_REMEDY, and_more, shorten
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
-from dpcore.data.tables import BLANKS, FileKind, Marks, settle_marks
+from dpcore.data.tables import BLANKS, FileKind
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:

@@ -22,9 +22,10 @@ from dpcore.counting.public_rules import write_yes_sql
 from dpcore.counting.reduce_files import ANOTHER_COLUMN, NO_NUMBERS, FileReduction
 from dpcore.counting.relation import Relation, refuse_times, rename_roles
 from dpcore.counting.text import read_separator, read_table
+from dpcore.data.cell_numbers import MAX_NUMBER, read_cell_sql
 from dpcore.data.column_names import refuse_missing, shorten
 from dpcore.data.column_roles import Roles, TableKind, describe_values
-from dpcore.data.tables import BLANKS, MAX_NUMBER, SPACED, FileKind, Table, TableLayout, read_cell_sql
+from dpcore.data.tables import BLANKS, SPACED, FileKind, Table, TableLayout
 from dpcore.data.totals_per_user import LARGEST_CELL, UserAmounts
 from dpcore.dataset import LONGEST_TASK_NAME, Dataset
 

@@ -19,7 +19,7 @@ _NUM_DAYS = {"day": 1, "week": 7}
 
 
 def parse_edges(text: str | None) -> tuple[str, ...]:
-    """Parse the edges of bins: numbers or dates separated by commas, or two ends with a step; empty for none.
+    """Parse the edges of bins from numbers or dates with commas, or from two ends with a step; empty for no text.
 
     A step is a number, or a day, week, month or year: ``0 to 100 by 10``, ``2025-01-01 to 2026-01-01 by month``.
 
@@ -50,7 +50,7 @@ def parse_edges(text: str | None) -> tuple[str, ...]:
 
 
 def _space_edges(first_word: str, last_word: str, step_word: str) -> list[str]:
-    """Write edges from one end to the other by a step; the last bin may reach beyond the end."""
+    """Return edges from the first to at least the last by a step, as texts; the last bin may end beyond."""
     edges: list[str] = []
     if step_word in _NUM_DAYS or step_word in _NUM_MONTHS:
         edge_date, end_date = (datetime.strptime(word, DATE_FORMAT) for word in (first_word, last_word))
@@ -75,7 +75,7 @@ def _space_edges(first_word: str, last_word: str, step_word: str) -> list[str]:
 
 
 def _write_edge(word: str) -> str:
-    """Write an edge as Python writes the number, or as a date such as 2025-01-31; raise ValueError if it is neither."""
+    """Return a number as Python writes it, or a date as 2025-01-31; raise ValueError if the word is neither."""
     try:
         number = float(word)
     except ValueError:
@@ -91,7 +91,7 @@ def are_dates(edges: Sequence[str]) -> bool:
 
 
 def find_reader(edges: Sequence[str]) -> Callable[[str], Any]:
-    """Return the function that reads an edge, or a cell: its number, or its date without the time of day."""
+    """Return the function that converts an edge or a cell to a number, or to a date without the time of day."""
     if are_dates(edges):
         return lambda cell: datetime.strptime(cell[:10].strip(), DATE_FORMAT)
     return float

@@ -18,16 +18,15 @@ import numpy as np
 from dpcore.common.checks import refuse
 from dpcore.contributions import IntArray
 from dpcore.data.bin_edges import find_reader, name_bins, parse_edges
+from dpcore.data.tables import BLANKS
 from dpcore.dataset import LONGEST_TASK_NAME, Dataset
 
 MAX_CHARACTERS = 500_000
 """Longest list; one of 30,000 groups has about so many characters."""
-BLANKS = " \t\n\r\v\f"
-"""Blanks around a cell, which are no part of a group's name."""
 
 
 def parse_groups(text: str | None) -> tuple[str, ...]:
-    """Parse the names of a public list, one a line, or a JSON list; empty for no list.
+    """Parse the names of a public list, one a line or as a JSON list; empty if there is no list.
 
     Raises:
         InvalidInput: A name is empty or stands there twice, or the list is too long.
@@ -54,7 +53,10 @@ def parse_groups(text: str | None) -> tuple[str, ...]:
 
 
 def write_groups(groups: Any) -> Any:
-    """Write a public list as the text of its field: of names, or of a file with one name a line; all else unchanged.
+    """Convert a public list to the text of its field.
+
+    A path is read as a file with one name a line, and other iterables become a JSON list. A text, and anything else,
+    is returned as it is.
 
     Raises:
         InvalidInput: The file cannot be read.
@@ -71,7 +73,9 @@ def write_groups(groups: Any) -> Any:
 
 
 def find_groups(groups_text: str | None, edges_text: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the groups of a public list, and the edges if they are bins; both empty without a list.
+    """Return (names of the groups, edges) of a public list.
+
+    The names are those of the list, without edges, or those of the bins. Both are empty without a list.
 
     Raises:
         InvalidInput: The list or the edges cannot be read, or both are given.
@@ -86,7 +90,7 @@ def find_groups(groups_text: str | None, edges_text: str | None) -> tuple[tuple[
 
 
 def code_cells(cells: Sequence[str], groups: Sequence[str], edges: Sequence[str] = ()) -> IntArray:
-    """Return of each cell the index of its group in the list, or of its bin; -1 for none.
+    """Return for each cell the index of its group in the list, or of its bin; -1 for none, shape (cells,).
 
     Args:
         cells: Names in the data, without blanks around them; as `Dataset.task_names`, cut to `LONGEST_TASK_NAME`.
@@ -108,7 +112,7 @@ def code_cells(cells: Sequence[str], groups: Sequence[str], edges: Sequence[str]
 
 
 def code_groups(dataset: Dataset, groups: Sequence[str], edges: Sequence[str] = ()) -> IntArray:
-    """Return of each group of a dataset's pairs its index in the list, or that of its bin; -1 for none.
+    """Return for each group of a dataset's pairs its index in the list, or that of its bin; -1 for none.
 
     Args:
         dataset: The dataset.

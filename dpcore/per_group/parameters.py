@@ -164,7 +164,7 @@ class PerGroupParameters(Parameters):
     )
     """One name a line, from what you know, not from data. Rows of other groups are left out before anything is
     bounded. Empty: public data name their groups; for private data the program asks for the list. A list of more than
-    4,000 characters is in session files and not in links."""
+    4,000 characters is in session files and not in links. *More settings* takes their number in its place."""
     edges: str | None = of_data.text(
         None,
         "Or edges of bins",

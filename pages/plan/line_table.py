@@ -26,11 +26,11 @@ _mount_table = st.components.v2.component(
 )
 _KEY = "plan_table"
 EMPTY = (
-    "### The plan is empty\n\nAdd every statistic that you will release. The plan then gives each one its share of ε, "
+    "## The plan is empty\n\nAdd every statistic that you will release. The plan then gives each one its share of ε, "
     "its bound and its error."
 )
-EXAMPLE = "users", "rows"
-"""Lines that need no more than rows per user."""
+EXAMPLE = "users", "rows", "mean", "median"
+"""Lines of the example, as far as the data have them."""
 LABELS = {"users": "number of users", "rows": "number of rows"}
 """What is added, by lines whose text says too little."""
 
@@ -48,9 +48,11 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
             st.markdown(missed_text)
     else:
         st.markdown(EMPTY)
-        if set(EXAMPLE) <= set(list_offered(dataset)):
-            label = "Start with an example: how many users, how many rows"
-            fields.button(label, "plan_example", "play_arrow", add_lines, EXAMPLE, is_main=True)
+        *first_lines, last_line = [line for line in EXAMPLE if line in list_offered(dataset)] or [""]
+        if first_lines:
+            label = f"Start with an example: {', '.join(first_lines)} and {last_line}"
+            example_lines = [*first_lines, last_line]
+            fields.button(label, "plan_example", "play_arrow", add_lines, example_lines, is_main=True)
     _draw_buttons(
         list_missing_lines(lines_text, list_offered(dataset)), has_values=dataset.values is not None
     )
