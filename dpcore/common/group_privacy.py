@@ -30,14 +30,14 @@ class PersonPrice:
 
     @property
     def text(self) -> str:
-        """Write epsilon, and delta and rho above 0, rounded up."""
+        """Return epsilon, and delta and rho if above 0, as text, rounded up."""
         text = f"ε = {format_rounded_up(self.epsilon, 4)}"
         text += f", δ = {format_rounded_up(self.delta, 4)}" if self.delta else ""
         return text + (f" (ρ = {format_rounded_up(self.rho, 4)})" if self.rho else "")
 
 
 def price_group(epsilon: float, delta: float, num_units: int, rho: float = 0.0) -> PersonPrice:
-    """Return the guarantee of one release for a person who is ``num_units`` of its units, by group privacy.
+    """Compute the guarantee of one release for a person who is ``num_units`` of its units, by group privacy.
 
     That is k epsilon and (e^(k epsilon) - 1) / (e^epsilon - 1) delta. With rho it is k^2 rho, converted at ``delta``.
 
@@ -61,7 +61,7 @@ def price_group(epsilon: float, delta: float, num_units: int, rho: float = 0.0) 
 
 
 def price_releases(epsilon: float, delta: float, num_releases: int, rho: float = 0.0) -> PersonPrice:
-    """Return the guarantee of releases together for a person who is one unit of each: k epsilon, k delta and k rho.
+    """Compute the guarantee of several releases for a person who is one unit of each: k epsilon, k delta and k rho.
 
     Args:
         epsilon: Of one release, above 0.
@@ -78,12 +78,12 @@ def price_releases(epsilon: float, delta: float, num_releases: int, rho: float =
 
 
 def _log_expm1(x: float) -> float:
-    """Return log(e^x - 1) for any x above 0."""
+    """Return log(e^x - 1) for any x above 0, without overflow."""
     return x + math.log(-math.expm1(-x))
 
 
 def _price_rho(rho: float, delta: float) -> PersonPrice:
-    """Return epsilon at ``delta`` of rho-zero-concentrated DP.
+    """Convert rho of zero-concentrated DP to epsilon at ``delta``.
 
     Source: Canonne, Kamath, Steinke 2020, proposition 7, solved for epsilon at each order.
     """
