@@ -62,6 +62,8 @@ PERIOD_ARGUMENTS = ("date", "periods", "releases", "person_epsilon")
 """Those of a unit that is a user in a period of time."""
 OF_UNITS = ("mean", "total", "per_group", "quantile", "plan", "learning", "examples_per_user")
 """Packages whose answers state the unit and the guarantee for a whole person."""
+OF_RANGES = ("mean", "quantile", "plan")
+"""Packages whose ``lower`` and ``upper`` are the range of a value: of yes and no it is 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,6 @@ class Question:
         derived_settings: Settings that follow from the data where they are not said, as ``choose_defaults`` of the
             package has them; the page proposes the same.
         required_with_data: Settings that must be said where data are given, and say nothing of data that are generated.
-        has_value_range: True if ``lower`` and ``upper`` are the range of a value: of yes and no it is 0 to 1.
         table_module: Module of the package whose ``read_labelled_table`` makes of a table with a label what the
             question takes; empty where the question is about how many rows users have.
     """
@@ -98,7 +99,6 @@ class Question:
     source_with_data: str = ""
     derived_settings: tuple[str, ...] = ()
     required_with_data: tuple[str, ...] = ()
-    has_value_range: bool = False
     table_module: str = ""
 
     @property
@@ -122,7 +122,6 @@ QUESTIONS = {
         accepted_columns=("value",),
         required_settings=("lower", "upper"),
         derived_settings=("counts", "variance_source", "target", "likeness"),
-        has_value_range=True,
     ),
     "count_bound": Question("total", fixed_settings={"summed": "rows"}),
     "sum_bound": Question("total", needed_columns=("value",), fixed_settings={"summed": "values"}),
@@ -132,7 +131,6 @@ QUESTIONS = {
         needed_columns=("value",),
         field_names_by_setting={"lower": "low", "upper": "high"},
         derived_settings=("bound_from", "neighbours"),
-        has_value_range=True,
     ),
     "variance_bound": Question(
         "plan",
@@ -146,13 +144,11 @@ QUESTIONS = {
             "edges": None,
         },
         derived_settings=("variance_source", "target", "likeness"),
-        has_value_range=True,
     ),
     "plan_bounds": Question(
         "plan",
         ("value", "group"),
         derived_settings=("variance_source", "target", "likeness"),
-        has_value_range=True,
     ),
     "learning_bound": Question("learning"),
     "examples_bound": Question("examples_per_user"),
@@ -240,7 +236,7 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     input_problems: list[InputProblem] = []
     try:
         own_settings: dict[str, Any] = {"source": question.source_with_data} if has_source else {}
-        has_range = question.has_value_range or "mean" in str(settings.get("statistic")).lower()
+        has_range = question.package_name in OF_RANGES or "mean" in str(settings.get("statistic")).lower()
         if settings.get("yes") is not None and has_range:  # The mean of 0 and 1 is a share.
             own_settings |= {"lower": 0.0, "upper": 1.0}
         own_settings |= {key: settings[key] for key in settings if key not in column_settings}

@@ -7,34 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from dpcore.answer.methods import Methods
-from dpcore.common.group_privacy import PersonPrice
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import ReleaseFacts
-from dpcore.data.periods import Periods
 from dpcore.dataset import Dataset
 
 SHARE_TEXT = (
     "a mean is here the {phrase}, and an error of 0.01 is one percentage point. A share says little if it lies "
     "nearer to 0 or 1 than its error."
 )
-
-
-def price_release(
-    periods: Periods, parameters: Any, epsilon: float | None = None, selections: Sequence[ReleaseFacts] = ()
-) -> PersonPrice:
-    """Compute the guarantee for a whole person of a release and of private selections for it.
-
-    Args:
-        periods: The periods that make the unit.
-        parameters: Those of the question, with epsilon and perhaps a noise and deltas.
-        epsilon: Of the release, if it is not that of the parameters.
-        selections: What the private selections of its bound and range guarantee.
-    """
-    deltas = [getattr(parameters, name, None) or 0.0 for name in ("delta", "selection_delta")]
-    is_gaussian = getattr(parameters, "mechanism", None) is NoiseKind.GAUSSIAN
-    is_gaussian &= not (deltas[1] or selections)
-    total_epsilon = (epsilon or parameters.epsilon) + sum(facts.epsilon for facts in selections)
-    return periods.price_person(total_epsilon, sum(deltas) + sum(f.delta for f in selections), is_gaussian)
 
 
 def state_unit(
@@ -50,30 +30,37 @@ def state_unit(
     Args:
         answer: The answer; without an epsilon among its parameters it gets no unit.
         dataset: Its data, whose periods make the unit; None for none.
-        epsilon: As in `price_release`.
-        selections: Likewise.
+        epsilon: Of the release, if it is not that of the parameters.
+        selections: What the private selections of its bound and range guarantee; they add to the release.
     """
     if dataset is not None and dataset.share_phrase:
         share_text = SHARE_TEXT.format(phrase=dataset.share_phrase)
         answer = replace(answer, facts={**answer.facts, "Share": share_text})
-    periods = None if dataset is None else dataset.periods
-    if periods is None or not hasattr(answer.parameters, "epsilon"):
+    parameters, make_methods = answer.parameters, answer.make_methods
+    if dataset is None or (periods := dataset.periods) is None or not hasattr(parameters, "epsilon"):
         return answer
-    price = price_release(periods, answer.parameters, epsilon, selections)
-    person_text, make_methods = periods.describe_person(price), answer.make_methods
+    deltas = [getattr(parameters, name, None) or 0.0 for name in ("delta", "selection_delta")]
+    deltas += [facts.delta for facts in selections]
+    is_gaussian = getattr(parameters, "mechanism", None) is NoiseKind.GAUSSIAN
+    total_epsilon = (epsilon or parameters.epsilon) + sum(facts.epsilon for facts in selections)
+    is_gaussian &= not (deltas[1] or selections)
+    badge_text, guarantee_text, advice_text = periods.describe(
+        periods.price_person(total_epsilon, sum(deltas), is_gaussian)
+    )
 
     def state_in_methods() -> Methods | None:
         """Build the methods text with the unit and the person's guarantee after the guarantee; None without one."""
         methods: Methods | None = None if make_methods is None else make_methods()
         if methods is None:
             return None
-        sentences = methods.guarantee_text, periods.describe_guarantee(price), f"{periods.rows_sentence}."
+        sentences = methods.guarantee_text, guarantee_text, f"{periods.rows_sentence}."
         return replace(methods, guarantee_text=" ".join(filter(None, sentences)))
 
+    person_facts = {"Whole person": guarantee_text + advice_text} if guarantee_text else {}
     return replace(
         answer,
-        unit_text=periods.describe_unit(price),
-        facts=({"Whole person": person_text} if person_text else {}) | dict(answer.facts),
+        unit_text=badge_text,
+        facts=person_facts | dict(answer.facts),
         assumptions=(*answer.assumptions, periods.rows_sentence),
         make_methods=state_in_methods,
     )

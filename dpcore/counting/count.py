@@ -327,7 +327,7 @@ class CountResult:
         seconds = time.monotonic() - start_seconds
         if dataset is None:
             return cls(None, seconds, "Stopped; the data in use stay as they were.")
-        users_text = wording.counted(dataset.histogram.num_users, "user")
+        users_text = wording.counted(dataset.histogram.num_users, dataset.unit_noun)
         unit_noun = "row" if dataset.contribution is Contribution.ROWS else "contribution"
         rows_text = wording.counted(dataset.histogram.num_rows, unit_noun)
         summary_sentence = f"Counted {rows_text} of {users_text} in {wording.number(seconds)} seconds."

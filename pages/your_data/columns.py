@@ -117,8 +117,7 @@ def choose_rule() -> None:
 
 YES_HELP = "The text of a cell, such as Y. It counts as 1 and every other as 0, so that the mean is a share."
 PERIODS_HELP = (
-    "A user counts anew in every period, which needs less noise and protects less: the whole person pays for all "
-    "periods. Rows outside are left out. It is of no use for people with rows in most periods."
+    "Less noise, less protection: a whole person pays for all periods. Of no use with rows in most of them."
 )
 
 
@@ -186,9 +185,7 @@ def choose_roles(source: counting.Source) -> Roles:
         with st.expander("More about users, groups and rows"):
             _show_event_choices(source)
         if st.session_state[_role_key("value")] != NO_COLUMN:
-            st.text_input(
-                "Count as yes (optional)", key=build_key("yes"), help=YES_HELP, persist_state="session"
-            )
+            st.text_input("Count as yes", key=build_key("yes"), help=YES_HELP, persist_state="session")
             if _may_be_share(source):
                 label = "The value says yes or no (1 or 0): its mean is a share, from 0 to 1 in any such file"
                 st.checkbox(label, key=build_key("share"), persist_state="session")
@@ -308,18 +305,15 @@ def _show_periods(columns: Sequence[str]) -> None:
     if state[date_key] == NO_COLUMN:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        options: dict[str, Any] = {
-            "persist_state": "session",
-            "placeholder": "2025-01-01 to 2026-01-01 by month",
-        }
-        st.text_input("Public periods", key=build_key("span"), **options)
+        key, example = build_key("span"), "2025-01-01 to 2026-01-01 by month"
+        st.text_input("Public periods", key=key, placeholder=example, persist_state="session")
         fields.number("Releases, one every period", build_key("releases"), is_integer=True)
         fields.number("Largest ε for a person", build_key("person_epsilon"))
     periods, problems = read_periods()
     if problems:
         fields.show_problems(problems)
     elif periods is not None and not periods.is_filter:
-        st.caption(f"At ε = 1: {periods.describe_person(periods.price_person(1.0, 0.0))}")
+        st.caption("At ε = 1: " + "".join(periods.describe(periods.price_person(1.0, 0.0))[1:]))
 
 
 def read_periods() -> tuple[Periods | None, tuple[InputProblem, ...]]:

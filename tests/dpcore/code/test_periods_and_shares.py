@@ -15,9 +15,9 @@ import pytest
 from scipy import integrate, stats
 
 import dpcore as ss
-from dpcore.code import Choice, Quantity
+from dpcore.code import Choice, Quantity, write
 from dpcore.common.checks import InvalidInput
-from dpcore.common.group_privacy import price_group, price_releases
+from dpcore.common.group_privacy import price_person
 from dpcore.common.privacy import Disclosure, compute_gaussian_sigma
 from dpcore.common.programs import Program
 from dpcore.counting.count import to_dataset
@@ -63,7 +63,7 @@ def test_laplace_noise_protects_a_person_by_exactly_the_price(epsilon: float, nu
     law = stats.laplace(scale=cap / epsilon)
     outputs = np.linspace(counts[0] - 50, counts[1] + 50, 2001)
     log_ratios = law.logpdf(outputs - counts[0]) - law.logpdf(outputs - counts[1])
-    assert np.abs(log_ratios).max() == pytest.approx(price_group(epsilon, 0.0, num_units).epsilon, rel=1e-12)
+    assert np.abs(log_ratios).max() == pytest.approx(price_person(epsilon, 0.0, num_units).epsilon, rel=1e-12)
 
 
 @pytest.mark.parametrize("num_units", [2, 5, 12])
@@ -73,20 +73,20 @@ def test_the_delta_of_a_group_is_reached(num_units: int) -> None:
     chances = [0.0]
     for _ in range(num_units):
         chances.append(math.exp(epsilon) * chances[-1] + delta)
-    price = price_group(epsilon, delta, num_units)
+    price = price_person(epsilon, delta, num_units)
     assert price.epsilon == pytest.approx(num_units * epsilon)
-    assert chances[-1] <= price.delta <= chances[-1] * (1 + 1e-6)
-    assert price_group(50.0, 1e-5, 100).delta == 1.0
-    twice = price_releases(epsilon, delta, num_units)
+    assert chances[-1] <= price.delta <= chances[-1] * (1 + 1e-12)
+    assert price_person(50.0, 1e-5, 100).delta == 1.0
+    twice = price_person(epsilon, delta, 1, num_units)
     assert (twice.epsilon, twice.delta) == pytest.approx((num_units * epsilon, num_units * delta))
 
 
-@pytest.mark.parametrize(("price", "distance"), [(price_group, 4.0), (price_releases, 2.0)])
-def test_gaussian_noise_has_k_squared_rho_for_a_group_and_k_rho_for_releases(price, distance: float) -> None:
+@pytest.mark.parametrize(("counts", "distance"), [((4, 1), 4.0), ((1, 4), 2.0)])
+def test_gaussian_noise_has_k_squared_rho_for_a_group_and_k_rho_for_releases(counts, distance: float) -> None:
     """Four months at sigma: one release moves by 4, four releases by 1 each, which is 2 in L2."""
     epsilon, delta = 1.0, 1e-6
     sigma = compute_gaussian_sigma(epsilon, delta)
-    person = price(epsilon, delta, 4, 0.5 / sigma**2)
+    person = price_person(epsilon, delta, *counts, rho=0.5 / sigma**2)
     law, moved = stats.norm(scale=sigma), stats.norm(distance, sigma)
     for order in (1.5, 4.0):  # Renyi divergence, which rho bounds by order * rho, with equality.
         moment = integrate.quad(
@@ -145,6 +145,10 @@ def test_programs_count_units_and_shares_as_the_page(ending: str, disclosure, em
         choice = Choice(Quantity.COUNT, 1000.0, disclosure, max_rows=2, **fields)
         released = run_program(choice, library)["count"]
         assert released == pytest.approx(count_kept(frame, 2), abs=0.5)
+    for library in (Program.PIPELINEDP, Program.TUMULT):
+        compile(write(choice, library).text, "program", "exec")
+    assert not write(choice, Program.BIGQUERY).text
+    assert "no periods" in write(choice, Program.BIGQUERY).differences[0]
     yes_units = in_year[in_year["said"].str.lower() == "y"].groupby(["user", in_year["day"].str[:7]]).size()
     choice = Choice(Quantity.SUM, 1000.0, disclosure, max_total=1.0, **fields)
     assert run_program(choice, Program.PYTHON)["total"] == pytest.approx(len(yes_units), abs=0.1)
