@@ -13,13 +13,21 @@ release, with its share of epsilon.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dpcore.code import common, with_bigquery, with_opendp, with_pipelinedp, with_python, with_tumult
 from dpcore.code.choice import OF_VALUES, PER_GROUP, SPREADS, Choice, Code, Quantity
-from dpcore.code.release_noise import count_aggregates, find_release_noise, has_whole_numbers
+from dpcore.code.release_noise import (
+    COVERAGE,
+    ReleaseNoise,
+    compute_sensitivity,
+    count_aggregates,
+    find_release_noise,
+    has_whole_numbers,
+)
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import NoiseKind
@@ -27,6 +35,8 @@ from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import DrawnNoise, Program, find_share_noise, find_total
 
 NUM_PARTS = 2**20
+SHARED_COUNT = "rows of the means"
+"""Name of a count of rows that only the means need."""
 QUANTITIES = (Quantity.COUNT, Quantity.SUM, Quantity.MEAN, *SPREADS, Quantity.QUANTILE, *PER_GROUP[:-1])
 """Quantities that may be among several releases; a count of users is a count of rows with a bound of one."""
 
@@ -42,11 +52,14 @@ class ReleaseShare:
         name: Unique name among the results.
         choice: The release and its bound; its own noise and epsilon are ignored.
         num_parts: Its share of the budget in parts of 2^20, at least 1.
+        rows_from: Name of the release of rows, under the same bound, that a mean divides its sum by; empty if the mean
+            releases a pair of sums. Plain Python and OpenDP have it; other libraries release the mean by itself.
     """
 
     name: str
     choice: Choice
     num_parts: int
+    rows_from: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,7 +95,10 @@ class Several:
             release_names = [release.name for release in self.releases]
             if len(set(release_names)) < len(release_names):
                 problems.add("two releases have one name")
+            max_rows_by_name = {release.name: release.choice.max_rows for release in self.releases}
             for release in self.releases:
+                if release.rows_from and max_rows_by_name.get(release.rows_from) != release.choice.max_rows:
+                    problems.add(f"{release.name} divides by rows that have another bound")
                 if release.choice.quantity not in QUANTITIES or release.choice.max_norm is not None:
                     problems.add(f"{release.name} is no release of several")
                 if release.choice.neighbours is not Neighbours.ADD_OR_REMOVE_USER:
@@ -218,7 +234,7 @@ def write_for_opendp(several: Several) -> Code:
 
 def write_for_pipelinedp(several: Several) -> Code:
     """Write the program for PipelineDP, or the sentences why there is none."""
-    several, weight_sentences = _bound_rows_of_quantiles(several, "PipelineDP")
+    several, weight_sentences = _bound_rows_of_quantiles(_drop_shared_count(several), "PipelineDP")
     sentences = [*_list_common_differences(several, uses_rho=False), *weight_sentences]
     if several.has_quantile:
         sentences.append(_TREE.format(library="PipelineDP"))
@@ -240,7 +256,7 @@ def write_for_pipelinedp(several: Several) -> Code:
 
 def write_for_tumult(several: Several) -> Code:
     """Write the program for Tumult Analytics, with bounds on rows for weights by user, or the sentences why not."""
-    several, weight_sentences = _bound_rows_of_quantiles(several, "Tumult")
+    several, weight_sentences = _bound_rows_of_quantiles(_drop_shared_count(several), "Tumult")
     sentences = [*_list_common_differences(several), *weight_sentences]
     if several.quantities & {Quantity.SUM, Quantity.GROUP_SUMS}:
         sentences.append(
@@ -254,7 +270,7 @@ def write_for_tumult(several: Several) -> Code:
 
 def write_for_bigquery(several: Several) -> Code:
     """Write a BigQuery query per release, each with its share of epsilon, or the sentences why there are none."""
-    several, weight_sentences = _bound_rows_of_quantiles(several, "BigQuery")
+    several, weight_sentences = _bound_rows_of_quantiles(_drop_shared_count(several), "BigQuery")
     choice, refusal_sentences = several.reading_choice, _refuse_releases(several, "BigQuery")
     sentences = [
         "BigQuery has no accountant: nothing but these shares holds the sum of the epsilons.",
@@ -298,6 +314,12 @@ _SPLIT_MEAN = (
     "release a pair of sums at one share, with less noise; where this library is chosen on the page, shares and errors "
     "are for it."
 )
+
+
+def _drop_shared_count(several: Several) -> Several:
+    """Return the releases without a count that only means need, for libraries that release each mean by itself."""
+    releases = tuple(release for release in several.releases if release.name != SHARED_COUNT)
+    return replace(several, releases=tuple(replace(release, rows_from="") for release in releases))
 
 
 def _has_row_weights(choice: Choice) -> bool:
@@ -412,6 +434,19 @@ def _write(
     )
 
 
+def _find_noise(several: Several, release: ReleaseShare, program: Program) -> ReleaseNoise | None:
+    """Find the noise that the program of a release reports."""
+    noise = several.find_noise(release, program)
+    if not release.rows_from or program not in (Program.PYTHON, Program.OPENDP):
+        return find_release_noise(release.choice, program, noise)
+    (rows,) = (other for other in several.releases if other.name == release.rows_from)
+    rows_deviation = math.sqrt(several.find_noise(rows, program).variance(float(rows.choice.max_rows or 0)))
+    # The sum around the middle of the range moves by half of what a pair moves by.
+    sensitivity = compute_sensitivity(release.choice, several.noise) / 2.0
+    half_width = noise.interval_half_width(COVERAGE, sensitivity)
+    return ReleaseNoise(math.sqrt(noise.variance(sensitivity)), half_width, rows_deviation)
+
+
 def _find_replacements(several: Several) -> dict[str, float]:
     """Find for each column of values what stands for a cell without a number: the lower end of a range, or 0."""
     choices = [release.choice for release in several.releases if release.choice.quantity in OF_VALUES]
@@ -454,5 +489,6 @@ def _list_template_values(several: Several, release: ReleaseShare, program: Prog
         "low": min_total,
         "high": max_total,
         "most": None if max_total is None else max(abs(min_total), abs(max_total)),
-        "noise": find_release_noise(choice, program, several.find_noise(release, program)),
+        "rows_from": release.rows_from,
+        "noise": _find_noise(several, release, program),
     }

@@ -81,6 +81,9 @@ class PlannedLine:
         group_problem: The problem of a line per group whose curve lacks pairs of bounds, which are searched at its
             share; at a large epsilon. It is None for other lines.
         half_width: Of a mean that clamps users, half of U - L, so that T is the bound times it; None for other lines.
+        mean_parts: Of a mean that clamps rows, its squared error without noise and the variance of its noise at v = 1
+            under each of `curves.list_caps`, and U - L; None for other lines.
+        shares_rows: True for rows, and means that take their number from them; see `dpcore.plan.shared_rows`.
     """
 
     line: Line
@@ -92,6 +95,8 @@ class PlannedLine:
     quantile_problem: QuantileProblem | None = None
     group_problem: PerGroupProblem | None = None
     half_width: float | None = None
+    mean_parts: tuple[FloatArray, FloatArray, float] | None = None
+    shares_rows: bool = False
 
     @property
     def weight(self) -> float:
@@ -140,6 +145,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
     unit, quantile_problem, group_problem = dataset.value_column, None, None
     assumptions: tuple[str, ...] = ()
     half_width: float | None = None
+    mean_parts: tuple[FloatArray, FloatArray, float] | None = None
     match statistic:
         case LineStatistic.USERS:
             reference_value, unit = float(dataset.histogram.num_users), "users"
@@ -166,6 +172,8 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
                 # A query of two sums has three shares, where one of one number has two of twice its scale.
                 beta = beta * (3.0 / 4.0) ** 2
             curve = curves.BoundCurve(alpha, beta, bounds, has_all_bounds=has_all_bounds)
+            if parameters.clamp is Clamp.ROWS:
+                mean_parts = alpha, beta, mean_problem.value_bound
             assumptions = list_mean_assumptions(mean_problem, parameters)
             assumptions += binned_values.list_assumptions(dataset)
         case LineStatistic.VARIANCE | LineStatistic.DEVIATION:
@@ -194,9 +202,8 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
         target_error *= abs(reference_value)
     check_magnitude(line.label, target_error)
     line_problems = quantile_problem, group_problem
-    return PlannedLine(
-        line, curve, reference_value, unit, target_error, assumptions, *line_problems, half_width
-    )
+    optional_fields = *line_problems, half_width, mean_parts
+    return PlannedLine(line, curve, reference_value, unit, target_error, assumptions, *optional_fields)
 
 
 def _make_spread_curve(
