@@ -28,7 +28,7 @@ def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
         """Return True for fields that no line needs: the range, and settings of a mean."""
         parsed_lines = plan_lines.parse_lines(state[make_key("lines")], Problems())
         if name in RANGE_FIELDS:
-            return not any(line.statistic.needs_range for line in parsed_lines)
+            return not any(line.statistic.needs_range and line.lower is None for line in parsed_lines)
         if name in ("groups", "edges"):
             return not any(line.statistic.is_per_group for line in parsed_lines)
         if name not in MEAN_FIELDS:

@@ -6,7 +6,17 @@ from pages.shared.base.question import FieldOrigin, Question
 
 UPLOAD_NAMES = (
     *("file_", "round", "table", "problems", "pairs", "kind", "role_", "public", "missing"),
-    *("copies", "names", "further", "further_task", "contribution", "path", "job", "stopped"),
+    *(
+        "copies",
+        "names",
+        "further",
+        "further_task",
+        "further_values",
+        "contribution",
+        "path",
+        "job",
+        "stopped",
+    ),
     *("people", "rule", "constant", "saw_missing", "share", "separator", "sheet", "files"),
 )
 """Session keys of the upload of a table."""
