@@ -29,6 +29,7 @@ import dpcore as ss
 from dpcore import questions
 from dpcore.cli import command
 from dpcore.common.checks import InvalidInput
+from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import Program
 from dpcore.data import samples
 from dpcore.reply import Reply
@@ -127,7 +128,9 @@ def read_page(setting: Setting) -> list[tuple[str, str]]:
         link["summed"] = "rows" if setting.call == "count_bound" else "values"
     if setting.call == "quantile_bound":
         link |= {"low": link.pop("lower"), "high": link.pop("upper")}
-    app = driving.open_app(PAGES.get(setting.call, "Mean"), link="1", data="shop-events", **link)
+        link["neighbours"] = Neighbours.ADD_OR_REMOVE_USER.value
+    app = driving.open_app(PAGES[setting.call], link="1", data="shop-events", **link)
+    driving.finish(app, "quantile.search_job")
     return [(metric.label, metric.value) for metric in driving.metrics_of(app)]
 
 

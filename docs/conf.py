@@ -43,6 +43,8 @@ html_theme_options = {
 }
 html_math_renderer = "mathml"
 html_copy_source = False
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
 
 SECTIONS = {
     "Tutorial": ("install", "start", "python"),
@@ -55,7 +57,6 @@ SECTIONS = {
         "security",
         "mean",
         "gap",
-        "models",
         "papers",
         "papers_data",
     ),
@@ -66,6 +67,7 @@ FURTHER = (
     "CHANGELOG",
     "dpcore/README",
     "sample_data/README",
+    "benchmarks/models",
     "benchmarks/training",
     "benchmarks/factorisation",
     "benchmarks/programs",

@@ -15,6 +15,7 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.array_facet import ArrayFacet
+from dpcore.data.periods import Periods
 from dpcore.data.tables import TableLayout
 from dpcore.data.value_bins import ValueBins
 
@@ -404,7 +405,7 @@ class Dataset:
 
     @cached_property
     def digest(self) -> str:
-        """Return the SHA-256 of histogram, facets, label, unit and rule for missing values: as private as the data."""
+        """Return the SHA-256 of histogram, facets, label, unit, rule for missing values: as private as the data."""
         hasher = hashlib.sha256(self.histogram.digest.encode())
         hasher.update(f"{self.provenance.label}/{self.contribution.value}".encode())
         for facet in self._facets:
@@ -413,6 +414,8 @@ class Dataset:
             hasher.update(further_dataset.digest.encode())
         if self.layout is not None and self.layout.has_missing_rule:  # Programs follow it.
             hasher.update(f"{self.layout.dropped_column}/{self.layout.missing_constant}".encode())
+        if self.periods is not None:  # So does the guarantee.
+            hasher.update(str(self.periods).encode())
         return hasher.hexdigest()
 
     def __eq__(self, other: object) -> bool:
@@ -427,6 +430,32 @@ class Dataset:
         return self.layout is not None and bool(self.layout.share_column)
 
     @property
+    def share_phrase(self) -> str:
+        """Return what a mean of the values is, if they say yes and no: ``share of rows with Y in ok``; else empty."""
+        if self.layout is None or not self.layout.share_column:
+            return ""
+        return f"share of rows with {self.layout.yes or 'yes'} in {self.layout.share_column}"
+
+    @property
+    def periods(self) -> Periods | None:
+        """Return the periods of time of which each makes a user a unit of its own; None for the user as the unit."""
+        return None if self.layout is None else self.layout.periods
+
+    @property
+    def unit_noun(self) -> str:
+        """Return what one unit of privacy is called: user, or user-month and the like if a user is several."""
+        return (
+            f"user-{self.periods.noun}"
+            if self.periods is not None and self.periods.num_periods > 1
+            else "user"
+        )
+
+    @property
+    def user_columns(self) -> tuple[str, ...]:
+        """Return the columns of the privacy unit that stand in the rows, without that of periods."""
+        return self.privacy_unit[: -1 if self.periods is not None else None]
+
+    @property
     def drops_missing(self) -> bool:
         """Return True if values decide which rows count, as rows without a number are left out."""
         return self.layout is not None and bool(self.layout.dropped_column)
@@ -437,7 +466,8 @@ class Dataset:
             raise refuse(
                 "rows without a value are left out, so one user's values decide how many rows they have, and numbers "
                 "of rows cannot be public",
-                remedy="Protect a user who is added or removed, or replace missing values by a public number",
+                remedy="Protect a user who is added or removed, or refuse missing values or replace them when you load "
+                "the data",
             )
 
     @property

@@ -27,6 +27,7 @@ from dpcore.data.binned_values import expand_rows
 from dpcore.data.column_names import list_columns
 from dpcore.data.column_roles import MissingRule, Roles
 from dpcore.data.group_list import find_groups, write_groups
+from dpcore.data.periods import build_periods
 from dpcore.data.totals_per_user import UserAmounts, build_dummy_dataset, get_role_columns, get_user_amounts
 from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean import Clamp
@@ -50,6 +51,8 @@ from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.reply import DrawnReply, Reply
 from dpcore.report.markup import to_plain_text
 
+READING_ARGUMENTS = ("missing", "sheet", "separator", "yes", *questions.PERIOD_ARGUMENTS)
+"""Arguments of a call that say how the columns are read."""
 SELECTABLE = (*questions.SELECTABLE, "private_bound")
 """Calls whose bound can be selected."""
 
@@ -225,7 +228,7 @@ def _pose_question(
     if question not in SELECTABLE:
         raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE)}; got {question!r}")
     columns: dict[str, Any] = {name: tuple(list_columns(settings.get(name))) for name in ("user", "group")}
-    columns |= {name: settings.get(name) for name in ("value", "missing", "sheet", "separator")}
+    columns |= {name: settings.get(name) for name in ("value", *READING_ARGUMENTS)}
     entered_provenance = check_provenance(settings.get("disclosure", Disclosure.PRIVATE))
     data = read_if_summary(data, entered_provenance)
     if isinstance(data, Dataset):
@@ -292,7 +295,9 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
     if isinstance(data, ContributionHistogram):
         return UserAmounts(data)
     user_columns, group_columns, value_column = columns["user"], columns["group"], columns["value"]
+    periods = build_periods(*(columns.get(name) for name in questions.PERIOD_ARGUMENTS))
     named_columns = [*user_columns, *group_columns, *([value_column] if value_column is not None else [])]
+    named_columns += [] if periods is None else [periods.column]
     files: list[File] = [Path(path) for path in list_paths(data) or ()]
     file_names: list[str] | None = None
     if is_table(data):
@@ -312,6 +317,8 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         value_column if reads_values else None,
         () if pair_problem is None else group_columns,
         missing=missing,
+        yes=columns.get("yes") if reads_values else None,
+        periods=periods,
     )
     options: dict[str, Any] = {name: columns.get(name) or "" for name in ("sheet", "separator")}
     user_amounts = read_user_amounts(files, file_names, roles, named_columns, keeps_rows=is_range, **options)

@@ -39,6 +39,12 @@ HELP_BY_COLUMN = {
     "group": "The column of groups, or several that name one together.",
     "missing": 'If a value is missing or no number: "drop" leaves the row out, a public number replaces the value. '
     "By default such data are refused. A rule that is chosen because a blank was seen is a look at the data.",
+    "yes": "The text of the value that counts as 1, such as Y; every other filled cell counts as 0. A mean is a share.",
+    "date": "The column of dates, for `periods`. A date counts as it is written; rows without one are left out.",
+    "periods": "Public periods, such as 2025-01-01 to 2026-01-01 by month (day, week, year). A unit is then a user in "
+    "one of them, and rows outside are left out. It says little of a person with rows in most of them.",
+    "releases": "How often such a release is made, each of the next period, which then is the only one. Default 1.",
+    "person_epsilon": "The largest epsilon for a whole person; the answer says what remains.",
     "sheet": "The sheet of a workbook; by default the first.",
     "separator": "The character between fields of text, such as ; or tab or blank; by default it is detected.",
     "label": "The column that is predicted: numbers, or words of which `positive` names one.",
@@ -52,6 +58,12 @@ HELP_BY_COLUMN = {
 """Arguments that say how to read the data, with their help; all others belong to the question."""
 LABEL_ARGUMENTS = ("label", "features", "levels", "intercept")
 """Those of a table with a label that is predicted from features."""
+PERIOD_ARGUMENTS = ("date", "periods", "releases", "person_epsilon")
+"""Those of a unit that is a user in a period of time."""
+OF_UNITS = ("mean", "total", "per_group", "quantile", "plan", "learning", "examples_per_user")
+"""Packages whose answers state the unit and the guarantee for a whole person."""
+OF_RANGES = ("mean", "quantile", "plan")
+"""Packages whose ``lower`` and ``upper`` are the range of a value: of yes and no it is 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +106,8 @@ class Question:
         """Return the names of the arguments that say how the data are read."""
         names = {"user", "disclosure", *self.needed_columns, *self.accepted_columns}
         names |= set(LABEL_ARGUMENTS if self.table_module else ("sheet", "separator"))
-        names |= {"missing"} if "value" in names else set()
+        names |= set(PERIOD_ARGUMENTS if self.package_name in OF_UNITS else ())
+        names |= {"missing", "yes"} if "value" in names else set()
         return tuple(name for name in HELP_BY_COLUMN if name in names)
 
     @property
@@ -133,7 +146,9 @@ QUESTIONS = {
         derived_settings=("variance_source", "target", "likeness"),
     ),
     "plan_bounds": Question(
-        "plan", ("value", "group"), derived_settings=("variance_source", "target", "likeness")
+        "plan",
+        ("value", "group"),
+        derived_settings=("variance_source", "target", "likeness"),
     ),
     "learning_bound": Question("learning"),
     "examples_bound": Question("examples_per_user"),
@@ -220,7 +235,10 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     parameters: Any = None
     input_problems: list[InputProblem] = []
     try:
-        own_settings = {"source": question.source_with_data} if has_source else {}
+        own_settings: dict[str, Any] = {"source": question.source_with_data} if has_source else {}
+        has_range = question.package_name in OF_RANGES or "mean" in str(settings.get("statistic")).lower()
+        if settings.get("yes") is not None and has_range:  # The mean of 0 and 1 is a share.
+            own_settings |= {"lower": 0.0, "upper": 1.0}
         own_settings |= {key: settings[key] for key in settings if key not in column_settings}
         parameters = _build_parameters(call_name, question, parameters_type, own_settings, data is not None)
     except InvalidInput as refused:
@@ -305,7 +323,8 @@ def types_of(call_name: str) -> dict[str, Any]:
     types_by_field = text_fields.list_field_types(parameters_type)
     fields_by_setting = _list_settings(question, parameters_type)
     types_by_setting = {name: types_by_field[f.name] for name, f in fields_by_setting.items()}
-    column_types = {"intercept": bool, "missing": str | float}
+    column_types: dict[str, Any] = {"intercept": bool, "missing": str | float, "yes": str, "periods": str}
+    column_types |= {"releases": int, "person_epsilon": float}
     return types_by_setting | {k: t for k, t in column_types.items() if k in question.column_arguments}
 
 
@@ -447,7 +466,7 @@ def _build_signature(question: Question, parameters_type: Any) -> inspect.Signat
 
     fields_by_setting = _list_settings(question, parameters_type)
     no_default = inspect.Parameter.empty
-    column_defaults = {"disclosure": "private", "intercept": True}
+    column_defaults = {"disclosure": "private", "intercept": True, "releases": 1}
     column_defaults |= dict.fromkeys(question.needed_columns, no_default)
     defaults_by_name = {name: column_defaults.get(name) for name in question.column_arguments}
     for name, f in fields_by_setting.items():  # Those without a default come first.

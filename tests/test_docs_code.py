@@ -21,11 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pytest
 
 import dpcore as ss
 from dpcore.cli import command
+from dpcore.common.privacy import Disclosure
+from dpcore.data import samples
+from tests.pages import driving
 
 # Ibis 12.0 still calls what DuckDB 2.0 renames.
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
@@ -123,10 +127,11 @@ def test_every_block_says_its_language_and_runs_or_is_listed() -> None:
 @pytest.mark.parametrize("name", sorted({name for name, _ in list_blocks("python")} - {"python.md"}))
 @pytest.mark.usefixtures("_in_folder")
 def test_the_python_of_a_file_runs(name: str) -> None:  # that of python.md is a notebook, in `test_notebook`
+    names: dict[str, Any] = {"__name__": "__main__"}  # a file's blocks follow each other
     for file, block in list_blocks("python"):
         if file == name:
             with contextlib.redirect_stdout(io.StringIO()) as output:
-                exec(compile(block, name, "exec"), {"__name__": "__main__"})
+                exec(compile(block, name, "exec"), names)
             said = output.getvalue()
             assert said.strip()
             # What a comment behind `print` says as a sentence is printed.
@@ -158,6 +163,41 @@ def test_one_file_has_one_number_and_the_documents_say_why_they_differ() -> None
         assert all(number in said and number in texts[name] for number in numbers)
     assert "17 rows" in texts["../README.md"]
     assert all("8 rows" in texts[name] for name in ("start.md", "python.md"))
+
+
+@pytest.mark.parametrize(
+    ("is_public", "bound", "error"), [(True, "8 rows", "0.965"), (False, "17 rows", "2.26")]
+)
+def test_the_steps_of_readme_and_tutorial_lead_to_their_numbers(
+    is_public: bool, bound: str, error: str
+) -> None:
+    app = driving.upload(driving.open_app("Data"), driving.SHOP_EVENTS, "shop_events.csv")
+    (asked,) = [radio for radio in app.radio if "Are these data public?" in radio.label]
+    assert asked.value is Disclosure.PRIVATE
+    if is_public:
+        asked.set_value(Disclosure.PUBLIC).run()
+    driving.enter_range(driving.go(driving.use(app), "Mean"), 0, 100)
+    shown = driving.shown_texts(app)
+    assert f"Keep at most {bound} per user." in shown
+    assert f"Error {error}" in shown
+
+
+def test_what_the_readme_says_of_the_retailer_follows_from_the_law_of_the_noise() -> None:
+    """The expected distance of a count that lacks b rows, under Laplace noise of scale s, is b + s exp(−b/s)."""
+    histogram = samples.load("online-retail-lines").histogram
+    rows = np.sort(np.repeat(histogram.sizes, histogram.users))
+    usual, best = int(rows[int(np.ceil(0.95 * rows.size)) - 1]), 5_376  # the picture has the best bound
+
+    def compute_error(bound: int) -> float:
+        bias = float(np.maximum(rows - bound, 0).sum())
+        return (bias + bound * np.exp(-bias / bound)) / float(rows.sum())
+
+    assert compute_error(best) == pytest.approx(
+        min(compute_error(bound) for bound in range(4_000, 8_000)), rel=1e-3
+    )
+    assert f"off by {compute_error(usual):.0%}".replace("%", " %") in " ".join(TEXTS["../README.md"].split())
+    assert f"off by {compute_error(best):.1%}".replace("%", " %") in " ".join(TEXTS["../README.md"].split())
+    assert compute_error(usual) / compute_error(best) == pytest.approx(12, abs=0.5)  # a twelfth
 
 
 def list_commands() -> list[str]:

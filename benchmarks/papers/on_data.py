@@ -20,7 +20,7 @@ from dpcore.data_owners.study import Form
 from dpcore.data_owners.training import LabelledRecords, TrainingOptions, scale_records
 from dpcore.factorisation.implicit import ImplicitSettings, select_choices
 from dpcore.factorisation.model import RatingRange
-from dpcore.factorisation.paper import PaperRuns
+from dpcore.factorisation.paper import DESCENT_RUNS, PaperRuns, run_both_over_epsilon, run_both_over_exponent
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.studies import ChoiceStudy, RatingStudy
 from dpcore.papers import find_figure
@@ -94,12 +94,13 @@ def build_on_ratings(key: str, folder: Path) -> PaperFigure:
     limits = RatingRange(float(values.min()), float(values.max()))
     traits = np.full((ratings.num_items, 1), np.nan)
     errors = PaperRuns(lambda _: (ratings, traits), RatingStudy(rating_range=limits, measures_recall=False))
+    descents = replace(errors, study=replace(DESCENT_RUNS.study, rating_range=limits))
     choices = select_choices(ratings, STARS)
     recalls = PaperRuns(lambda _: (choices, traits), ChoiceStudy(non_private_settings=WITHOUT_PRIVACY))
     runs: dict[str, Run] = {
-        "krichene-figure-1": errors.run_over_epsilon,
+        "krichene-figure-1": functools.partial(run_both_over_epsilon, errors, descents),
         "krichene-figure-2": recalls.run_over_epsilon,
-        "krichene-figure-3": errors.run_over_exponent,
+        "krichene-figure-3": functools.partial(run_both_over_exponent, errors, descents),
         "krichene-figure-4": errors.run_over_fifths,
         "krichene-figure-4-recall": functools.partial(recalls.run_over_fifths, epsilon=5.0),
         "krichene-figure-9": errors.run_gain,

@@ -13,6 +13,7 @@ from typing import Any
 from dpcore.answer.methods import Methods
 from dpcore.answer.plot import Plot, Style
 from dpcore.answer.section import Sections
+from dpcore.answer.unit import state_unit
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
@@ -281,6 +282,7 @@ class Answer:
             a table of it. None otherwise.
         error: The error, if it is not the value of the second number. None otherwise.
         sections: What a page shows in tabs.
+        unit_text: The unit of privacy and the price for a whole person, where the unit is not the user; else empty.
         error_parts: The parts of the error, in the words and colours of the main figure; empty for none.
         relative_error: The error over the released value, and the verdict on it; None if it is not known.
         alternative: Another mechanism with less error; None if there is none.
@@ -314,6 +316,7 @@ class Answer:
     relative_error: RelativeError | None = None
     alternative: Alternative | None = None
     sections: Sections = field(default_factory=dict)
+    unit_text: str = ""
 
     @cached_property
     def methods(self) -> Methods | None:
@@ -382,6 +385,7 @@ class Answer:
             numbers_line,
             verdict_line,
             range_line or detail_sentence,
+            self.unit_text,
             self.disclosure.label,
         )
         return "\n".join(line.replace("**", "") for line in lines if line)
@@ -413,8 +417,9 @@ def add_choice(
     data_entries: Mapping[str, object] | None = None,
     omitted_parameter_names: Collection[str] = (),
     schema: str = CHOICE_SCHEMA,
+    epsilon: float | None = None,
 ) -> Answer:
-    """Return the answer with a function that writes the JSON file of its choice.
+    """Return the answer with the unit of privacy of its data, and a function that writes the JSON file of its choice.
 
     Args:
         answer: Its parameters and assumptions go into the file.
@@ -427,7 +432,9 @@ def add_choice(
         data_entries: What was computed from the data before the question came up, besides how much there is of them.
         omitted_parameter_names: Names of parameters that the answer does not depend on.
         schema: Name and version of the form of question and answer.
+        epsilon: Of the release, if it is not that of the parameters.
     """
+    answer = state_unit(answer, dataset, epsilon)
 
     def write_choice() -> str:
         """Write the JSON file: question, data, answer and assumptions where not empty, with the label of each."""

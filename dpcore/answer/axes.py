@@ -67,9 +67,11 @@ def sample_users(
         ranks = np.arange(1.0, num_users + 1.0)
     falling_contributions = np.asarray(contributions, dtype=np.float64)[::-1]
     contributions_at_ranks = falling_contributions[np.searchsorted(cumulative_users, ranks)]
-    count_text = f"{ranks.size} of {int(num_users):,}" if ranks.size < num_users else f"{ranks.size}"
+    count_text = wording.counted(int(num_users), unit_name)
+    if ranks.size < num_users:
+        count_text = f"{ranks.size} of {count_text}"
     # Rows are what the bound is about, and need no word.
-    title = f"Each bar is a {unit_name} ({count_text})" + ("" if unit == "rows" else f", by {unit}")
+    title = f"Bars: {count_text}" + ("" if unit == "rows" else f" by {unit}")
     return UserBars(contributions_at_ranks, title, is_cut_by_second)
 
 
@@ -102,7 +104,7 @@ def plot_classes(dataset: Dataset) -> Plot:
         dataset.provenance,
         columns,
         is_main=True,
-        height=380,
+        height=500,
     )
 
 
@@ -241,14 +243,14 @@ def tabulate_shares(histogram: ContributionHistogram) -> dict[str, FloatArray]:
 GINI_SCALE = "0: all alike; 1: one user has everything."
 
 
-def describe_sizes(histogram: ContributionHistogram) -> str:
+def describe_sizes(histogram: ContributionHistogram, unit_noun: str = "user") -> str:
     """Write how many users and rows there are, and how many rows the median, mean and heaviest user have."""
     summary = histogram.summary()
     return (
-        f"**{wording.counted(histogram.num_users, 'user')}** {wording.agreeing(histogram.num_users, 'has', 'have')} "
+        f"**{wording.counted(histogram.num_users, unit_noun)}** {wording.agreeing(histogram.num_users, 'has', 'have')} "
         f"**{wording.counted(histogram.num_rows, 'row')}**. "
-        f"Median {wording.number(summary.median)}, mean {wording.number(summary.mean)}, most "
-        f"{wording.number(histogram.max_size)}."
+        f"The median user has {wording.number(summary.median)}, the mean is {wording.number(summary.mean)}, and the "
+        f"heaviest has {wording.number(histogram.max_size)}."
     )
 
 

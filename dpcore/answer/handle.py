@@ -52,7 +52,7 @@ class Dots:
             every bound; None for nothing.
         unit_sampling_draws: Draws of that with a standard deviation of 1, shape (`NUM_SETS`, `NUM_DOTS`); None where
             there are none.
-        dots_name: What a dot is.
+        dots_name: What a dot is, in the plural.
     """
 
     losses_without_noise: npt.ArrayLike | None
@@ -63,7 +63,7 @@ class Dots:
     unit: str = ""
     sampling_deviations: npt.ArrayLike | None = None
     unit_sampling_draws: FloatArray | None = None
-    dots_name: str = "release"
+    dots_name: str = "releases"
 
 
 @dataclass(frozen=True, eq=False)

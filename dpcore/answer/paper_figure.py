@@ -252,7 +252,7 @@ HEIGHT = 470
 def build_plot(figure: PaperFigure, figure_runs: FigureRuns) -> Plot:
     """Plot our results as lines with 95 % intervals, and the paper's dotted in the same colours, with its ±."""
     x_values = np.array(figure_runs.x_values)
-    columns, items = {"value": x_values}, list[Item]()
+    columns, items, has_paper_label = {"value": x_values}, list[Item](), False
     for line_index, line in enumerate(figure.lines):
         means, half_widths = figure_runs.summary.means[line_index], figure_runs.half_widths[line_index]
         paper_name, paper_symbol = f"{line.name}, paper", f"{line.symbol}-open"
@@ -272,6 +272,10 @@ def build_plot(figure: PaperFigure, figure_runs: FigureRuns) -> Plot:
             if figure.ignores_seed and column_name == line.key:  # Its interval is empty.
                 low_ends = high_ends = None
             curve = Curve(curve_name, x_values, y_values, line.style, low_ends, high_ends)
+            # Ours and the paper's often lie on each other: the one of each pair that has a label says enough.
+            if curve_name == paper_name:
+                curve = replace(curve, label="Dotted: the paper", is_unnamed=has_paper_label)
+                has_paper_label = True
             items.append(replace(curve, width=2.0, dash=dash, symbol=symbol))
     for stated_end in figure.stated_range or ():
         items.append(Level(f"Paper: {wording.number(stated_end)}", stated_end))

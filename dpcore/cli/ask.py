@@ -41,7 +41,9 @@ class NotWrittenError(Exception):
 
 
 def ask(command: str, call_name: str, arguments: list[str]) -> None:
-    """Ask a question, write its answer, its JSON or its program to standard output, and a report to its file, if named.
+    """Run the command of a question and write what it asks for: the answer, its JSON or its program, and a report.
+
+    Answer, JSON and program go to standard output, the report to the file that ``--report`` names.
 
     Args:
         command: Name of the command.
@@ -117,7 +119,7 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
 
 
 def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
-    """Build the parser of a question's command: data, an option for each setting of the call, and ways of writing."""
+    """Build the parser of a question's command: data, an option for each setting of the call, ways of writing."""
     call = getattr(dpcore, call_name)
     call_parameters, docstring = dict(inspect.signature(call).parameters), inspect.getdoc(call) or ""
     call_parameters.pop("charge", None)
@@ -158,7 +160,7 @@ def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
 
 
 def _add_draw(parser: argparse.ArgumentParser, call_name: str) -> None:
-    """Add the options of a private draw of the bound, with the words of `Reply.draw`."""
+    """Add the options of a private draw of the bound, described as in `Reply.draw`."""
     docstring = (inspect.getdoc(Reply.draw) or "").partition("\nReturns:")[0]
     descriptions = dict(re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)$", docstring, flags=re.MULTILINE))
     group_help = "The bound is drawn from the data with an ε of its own: it costs at every call."
@@ -174,7 +176,7 @@ def _add_draw(parser: argparse.ArgumentParser, call_name: str) -> None:
 
 
 def _check_draw(parser: argparse.ArgumentParser, options: dict[str, Any], report_path: Path | None) -> None:
-    """End the program with a message if options of a private draw come without its epsilon, or with ``--report``."""
+    """End the program with a message if options of a draw lack its epsilon, or come with ``--report``."""
     if not {"draw", "total_epsilon"} & options.keys():
         parser.error(f"{_write_flag(next(iter(options)))} goes with --draw or --total-epsilon")
     if report_path is not None:
@@ -182,7 +184,10 @@ def _check_draw(parser: argparse.ArgumentParser, options: dict[str, Any], report
 
 
 def _join_negative_numbers(arguments: list[str]) -> list[str]:
-    """Return the words with negative numbers joined to their options by ``=``: argparse takes -1e3 for an option."""
+    """Return the words with each negative number joined to its option by ``=``.
+
+    Otherwise argparse takes -1e3 for an option.
+    """
     words: list[str] = []
     for word in arguments:
         if re.match(r"-\.?\d", word) and words and words[-1].startswith("--") and "=" not in words[-1]:
@@ -193,7 +198,10 @@ def _join_negative_numbers(arguments: list[str]) -> list[str]:
 
 
 def _rename_former_options(call_name: str, arguments: list[str]) -> list[str]:
-    """Return the arguments with today's names of options; a line on standard error names each renamed one."""
+    """Return the arguments with today's names of options.
+
+    One line on standard error for each renamed option.
+    """
     if call_name not in questions.QUESTIONS:
         return arguments
     name_pairs = list_former_names(questions.parameters_of(call_name)).items()
@@ -208,7 +216,7 @@ def _rename_former_options(call_name: str, arguments: list[str]) -> list[str]:
 
 
 def _rename_former(call_name: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings under today's names and values; a line on standard error says which were renamed."""
+    """Return settings under today's names and values; one line on standard error for each renamed one."""
     if call_name not in questions.QUESTIONS:
         return settings
     with warnings.catch_warnings(record=True) as caught_warnings:
@@ -222,7 +230,10 @@ def _rename_former(call_name: str, settings: dict[str, Any]) -> dict[str, Any]:
 def _build_usage(
     command: str, data_usage: str, required_by_setting: dict[str, bool], types_by_setting: dict[str, Any]
 ) -> str:
-    """Write the usage in lines: options that are required or name columns (in brackets if optional), ways to write."""
+    """Write the usage text: options that are required or name columns, and ways of writing.
+
+    Optional ones stand in brackets.
+    """
     usage_words = [f"sweet-spot {command}", data_usage.replace(" ", "\0")]
     for key, is_required in required_by_setting.items():
         if is_required or key in ("user", "value", "group", "label"):
@@ -236,9 +247,9 @@ def _build_usage(
 
 
 def _parse_by_column(setting_name: str, words: list[str]) -> dict[str, list[Any]]:
-    """Return a list of entries by column name, parsed from words like ``column=entry,entry``.
+    """Parse words like ``column=entry,entry``; return the entries of each column by its name.
 
-    The entries of ``ranges`` are two numbers, others are texts; all malformed words are refused at once.
+    Those of ``ranges`` are two numbers, others are texts. All malformed words are refused at once.
     """
     entries_by_column = {}
     with Problems() as problems:
@@ -259,13 +270,13 @@ def _write_flag(setting_name: str) -> str:
 
 
 def _list_types(annotation: Any) -> tuple[Any, ...]:
-    """Return the types that an annotation allows, one or those of a union, without None."""
+    """Return the types that an annotation allows, without None."""
     types = typing.get_args(annotation) or (annotation,)
     return tuple(type_ for type_ in types if type_ is not type(None))
 
 
 def _choose_metavar(annotation: Any) -> str:
-    """Return the word that stands for an option's value in the help: by its annotation, COLUMN if that is None."""
+    """Return the word for an option's value in the help, such as NUMBER; COLUMN without an annotation."""
     types = _list_types(annotation)
     if annotation is None:
         return "COLUMN"
@@ -300,7 +311,10 @@ def _add_setting(
 
 
 def _parse_number(text: str) -> Any:
-    """Convert a text to an integer, else to a float; other text stays as it is, for the question to refuse."""
+    """Convert a text to an integer, else to a float, else return it as it is.
+
+    The question refuses what is no number.
+    """
     for number_type in (int, float):
         try:
             return number_type(text)

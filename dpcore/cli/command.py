@@ -32,7 +32,7 @@ COMMANDS = {questions.command_of(name): name for name in questions.QUESTIONS} | 
 
 
 def run() -> int:
-    """Run `main` as a process that ends with its answer; return the exit code.
+    """Run `main` with a garbage collector that seldom runs; return the exit code.
 
     The collector would look through all imports again and again, and once more at the end. The mean of a million rows
     took 2.0 seconds of processor time, 0.35 of them for that.
@@ -77,7 +77,10 @@ def _start_app(arguments: list[str]) -> int:
 
 
 def _ask(command: str, arguments: list[str]) -> int:
-    """Ask a question and print sentences on what fails; return the exit code: 0, 2 for wrong input, 1 for all else."""
+    """Run a question's command and write errors as sentences to standard error.
+
+    Return the exit code: 0, 2 for wrong input, 1 for anything else.
+    """
     from dpcore.cli import ask
 
     try:
@@ -103,7 +106,10 @@ def _ask(command: str, arguments: list[str]) -> int:
 
 
 def _print_help(arguments: list[str]) -> int:
-    """Print the help on all commands; argparse ends the program itself, with 2 for an unknown command."""
+    """Print the help on all commands, or the version.
+
+    argparse ends the program itself, with 2 for an unknown command.
+    """
     descriptions_by_command = {"count": "Count contributions on files of any size, or on an engine."}
     descriptions_by_command |= {command: _read_purpose(call_name) for command, call_name in COMMANDS.items()}
     indent_width = 2 + max(map(len, descriptions_by_command)) + 2
@@ -131,7 +137,7 @@ def _print_help(arguments: list[str]) -> int:
 
 
 def _read_purpose(call_name: str) -> str:
-    """Read the first line of a call's docstring from its file, as importing all answers takes seconds."""
+    """Read the first line of a call's docstring from its source file, as importing all answers takes seconds."""
     code_path, function_name = Path(dpcore.__file__).parent / "private_selection.py", call_name
     if call_name in questions.QUESTIONS:
         code_path = code_path.with_name(questions.QUESTIONS[call_name].package_name) / "answer" / "answer.py"

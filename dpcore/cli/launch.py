@@ -79,14 +79,20 @@ def choose_port(first_port: int = FIRST_PORT) -> int:
 
 
 def build_server_command(port: int, address: str = HOST) -> list[str]:
-    """Return the words of the command that starts the server; flags win over a person's own STREAMLIT_* settings."""
+    """Build the words of the command that starts the server.
+
+    Its flags override a person's own STREAMLIT_* settings.
+    """
     address_flags = ["--server.address", address, "--server.port", str(port)]
     server_flags = ["--server.headless", "true", "--server.scriptHealthCheckEnabled", "true"]
     return [sys.executable, "-m", "streamlit", "run", "app.py", *address_flags, *server_flags]
 
 
 def choose_token() -> str:
-    """Return the token of this start: that of the environment, or 192 random bits; empty for a public demo."""
+    """Return the access token of this start: the environment's, or 192 random bits.
+
+    It is empty for a public demo.
+    """
     # As `pages.shared.server.access.is_served` has it, whose package is not imported here.
     if os.environ.get("SWEETSPOT_SERVED", "").strip() not in {"", "0"}:
         return ""
@@ -94,7 +100,7 @@ def choose_token() -> str:
 
 
 def build_server_environment(token: str = "") -> dict[str, str]:
-    """Return this process's environment with what the server needs: the current folder, the token, one thread ...
+    """Build the environment of the server: this process's, with the current folder, the token and one thread.
 
     The token stands here, as everybody on this computer can read the arguments of a process.
 
@@ -107,7 +113,10 @@ def build_server_environment(token: str = "") -> dict[str, str]:
 
 
 def prepare_hosting() -> None:
-    """Make the start that of a public demo in a container; raise StartError for root, or without a public address."""
+    """Set the environment for a public demo in a container.
+
+    Raise StartError for root, or without a public address.
+    """
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         raise StartError("--hosted does not run as root: name another user in the container")
     if not os.environ.get("SWEETSPOT_ORIGINS", "").strip():
@@ -116,7 +125,7 @@ def prepare_hosting() -> None:
 
 
 def is_answering(url: str, timeout: float = 2.0, token: str = "") -> bool:
-    """Return True if a GET of the address succeeds, with the token as a cookie unless it is empty."""
+    """Return True if a GET of the address returns status 200; the token, unless empty, goes with it as a cookie."""
     url_request = urllib.request.Request(url, headers={"Cookie": f"sweetspot-start={token}"} if token else {})
     # ValueError covers the half-sent answers of a server that is going down.
     with contextlib.suppress(OSError, ValueError), _direct.open(url_request, timeout=timeout) as response:
@@ -125,7 +134,7 @@ def is_answering(url: str, timeout: float = 2.0, token: str = "") -> bool:
 
 
 class Output:
-    """The server's output: its last lines are kept, and shown as they come once `is_echoing` is set."""
+    """The server's output: its last 40 lines are kept, and each is also shown once `is_echoing` is set."""
 
     def __init__(self, stream: IO[str]) -> None:
         """Read the stream in the background until it ends."""
@@ -135,7 +144,7 @@ class Output:
         self._reader.start()
 
     def _read(self, stream: IO[str]) -> None:
-        """Keep each line of the stream, and show it if `is_echoing` is set."""
+        """Keep each line of the stream, and write it to standard error if `is_echoing` is set."""
         for line in stream:
             self._lines.append(line)
             if self.is_echoing:
@@ -149,11 +158,11 @@ class Output:
         self._reader.join()
 
     def says(self, text: str) -> bool:
-        """Return True if the text stands in one of the last 40 lines so far."""
+        """Return True if the text stands in one of the kept lines."""
         return any(text in line for line in tuple(self._lines))
 
     def read_last_lines(self) -> str:
-        """Return the last lines as one text, once the server has ended or fallen silent."""
+        """Wait up to a second for the end of the output; return the kept lines as one text."""
         self._reader.join(timeout=1.0)
         return "".join(self._lines).strip()
 
@@ -176,7 +185,7 @@ def wait_until_up(server: subprocess.Popen[str], url: str, output: Output | None
 
 
 def open_browser(link: str) -> Workspace | None:
-    """Open the link in the person's browser; without a window, or if SWEETSPOT_NO_BROWSER is set, do nothing.
+    """Open the link in the person's browser, unless there is no window or SWEETSPOT_NO_BROWSER is set.
 
     Returns:
         The folder whose file leads the browser to the link; None if no browser was opened.
@@ -198,7 +207,7 @@ def open_browser(link: str) -> Workspace | None:
 
 
 def stop(server: subprocess.Popen[str]) -> None:
-    """End the server, with force if it does not end by itself."""
+    """End the server; kill it if it does not end within `STOP_LIMIT` seconds."""
     if server.poll() is not None:
         return
     server.terminate()
@@ -227,7 +236,9 @@ def _start(port: int, token: str, address: str) -> tuple[subprocess.Popen[str], 
 
 
 def serve(token: str, fixed_port: int | None = None, address: str = HOST) -> int:
-    """Start the server, warm it, open the browser, and stay until the server ends; return 1, or raise StartError.
+    """Start the server, let the app run once, open the browser, and wait until the server ends; return 1.
+
+    Raise StartError if it does not come up.
 
     Args:
         token: What a browser must bring; empty for none.

@@ -28,7 +28,10 @@ LIBRARIES = tuple(_WRITERS_BY_PROGRAM)
 
 
 def write(choice: Choice | Several, library: Program) -> Code:
-    """Return the choice, or several releases from one budget, in one library's words; same input, same text."""
+    """Write the program of a release, or of several from one budget, for one library.
+
+    The same input gives the same text.
+    """
     write_one, write_several = _WRITERS_BY_PROGRAM[library]
     if isinstance(choice, Several):
         return write_several(choice)

@@ -143,7 +143,7 @@ class Rule:
     bound_range: tuple[float, float]
 
     def describe_bound(self, bound: float) -> str:
-        """Describe in a phrase how users are bounded, and the clip of single rows if there is one."""
+        """Describe in a phrase how users are bounded, and how gradients of single rows are, if they are."""
         clip_phrase = f", gradients of rows shortened to {self.clip!r}" if self.clip < 1.0 else ""
         return {
             "followed": "users' sums of gradients clipped at a bound that follows a private quantile of them",
@@ -332,7 +332,7 @@ class Choice:
         object.__setattr__(self, "quantiles", tuple(float(quantile) for quantile in self.quantiles))
 
     def _check_bound(self, problems: Problems) -> None:
-        """Check that exactly the fields of one bound are given, and that they are in their ranges."""
+        """Add problems unless exactly the fields of one bound are given, within their ranges."""
         given_names = {name for name in _BOUNDS if getattr(self, name) is not None}
         if given_names not in [set(names) for names in NEEDS[self.quantity]]:
             alternatives_text = " or ".join(" and ".join(names) for names in NEEDS[self.quantity])
@@ -358,7 +358,7 @@ class Choice:
             problems.add("the range that a user's total is clamped to is empty")
 
     def _check_delta(self, problems: Problems) -> None:
-        """Check that delta is in (0, 1), is given with Gaussian noise, and that the release allows that noise."""
+        """Add a problem if delta is out of (0, 1), missing with Gaussian noise, or the release has no such noise."""
         if self.delta is not None:
             problems.inside(0.0, 1.0, delta=self.delta)
         if self.noise is NoiseKind.GAUSSIAN and self.delta is None:
@@ -367,7 +367,7 @@ class Choice:
             problems.add(f"the noise on a {self.quantity.value} is Laplace noise")
 
     def _check_values(self, problems: Problems) -> None:
-        """Check the range of values if the release needs one, and the quantiles."""
+        """Add problems if the range of values is missing or empty where it is needed, or quantiles do not fit."""
         clamps_values = self.quantity in (Quantity.MEAN, *SPREADS, Quantity.GROUP_MEANS, Quantity.QUANTILE)
         if clamps_values or self.quantity is Quantity.COEFFICIENTS:
             problems.ascending(**{"the lower value bound": self.lower, "the upper one": self.upper})
@@ -378,7 +378,7 @@ class Choice:
 
     @property
     def grows(self) -> bool:
-        """Return True if smooth weights are not proportional to a user's rows below the threshold."""
+        """Return True for a mean with smooth weights that are not proportional to rows below the threshold."""
         is_plain = (self.weight_of_rows, self.weight_of_users) == (1.0, 0.0)
         return not is_plain and self.quantity is Quantity.MEAN and self.threshold is not None
 
@@ -402,34 +402,36 @@ class Choice:
 
     @property
     def number_columns(self) -> tuple[str, ...]:
-        """Return the columns that programs read as numbers."""
+        """Return the columns that programs read as numbers, each once."""
         if self.quantity in MODELS:
             number_ranges = () if self.training is None else self.training.number_ranges
             feature_columns = tuple(name for name, _ in number_ranges)
             return tuple(dict.fromkeys((self.value_column, *feature_columns, *dict(self.read_as.numbers))))
+        if self.read_as.yes and self.value_column == self.read_as.share_column:
+            return ()  # Its cells are compared with a text.
         value_columns = (self.value_column,) if self.quantity in OF_VALUES else ()
         dropped_column = self.read_as.dropped_column
         return tuple(dict.fromkeys((*value_columns, *([dropped_column] if dropped_column else []))))
 
     @property
     def is_in_libraries(self) -> bool:
-        """Return True if OpenDP's context or Polars has such a release; they have no quantiles of weighted rows."""
+        """Return True unless plain Python alone can express the release."""
         is_weighted_quantile = self.quantity is Quantity.QUANTILE and self.threshold is not None
         return not is_weighted_quantile and self.quantity not in PLAIN_PYTHON_ONLY
 
     @property
     def is_in_every_library(self) -> bool:
-        """Return True if PipelineDP, Tumult and BigQuery have such a release, too."""
+        """Return True if PipelineDP, Tumult and BigQuery can express the release, as well as OpenDP."""
         return self.is_in_libraries and self.max_norm is None and not self.clamps_users
 
     @property
     def has_public_counts(self) -> bool:
-        """Return True if the numbers of rows of users are taken as public."""
+        """Return True if everybody's number of rows is taken as public."""
         return self.neighbours is Neighbours.REPLACE_VALUES
 
     @property
     def epsilon_per_quantile(self) -> float:
-        """Return epsilon of one quantile: an even share, rounded so that their sum never exceeds epsilon."""
+        """Return the epsilon of each quantile: an even share, rounded down so that their sum is never above."""
         num_quantiles = max(len(self.quantiles), 1)
         quantile_epsilon = self.epsilon / num_quantiles
         while Fraction(quantile_epsilon) * num_quantiles > Fraction(self.epsilon):
@@ -486,5 +488,5 @@ class Code:
 
 
 def read_name_table() -> str:
-    """Return the table of parameter names in all libraries, in Markdown."""
+    """Return the Markdown table of the names that parameters have in all libraries."""
     return Path(__file__).with_name("names.md").read_text(encoding="utf-8").rstrip("\n")

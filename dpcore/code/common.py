@@ -24,7 +24,7 @@ from dpcore.common import programs
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, classify, format_rounded_up
 from dpcore.common.version import VERSION
-from dpcore.data.group_list import are_dates
+from dpcore.data.bin_edges import are_dates
 from dpcore.data.tables import SPACED, SPACED_PATTERN, FileKind
 
 WIDTH = 92
@@ -33,7 +33,7 @@ MAX_LINE = 2_000
 
 
 def make_printable(text: str, max_length: int = 200) -> str:
-    """Return the text on one line, with non-printable characters (line ends, controls) escaped, and then cut."""
+    """Return the text with characters that are not printable escaped, cut to ``max_length`` characters."""
     escaped_text = "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
         for character in text
@@ -42,20 +42,23 @@ def make_printable(text: str, max_length: int = 200) -> str:
 
 
 def write_comment(sentence: str, prefix: str) -> list[str]:
-    """Write a sentence as comment lines; ``prefix`` is ``#`` or ``--``."""
+    """Wrap a sentence into comment lines; ``prefix`` is ``#`` or ``--``."""
     text = make_printable(sentence, 4000)
     lines = textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
     return [f"{prefix} {line}" for line in lines]
 
 
 def quote_python_text(text: str) -> str:
-    """Return a Python string literal, in double quotes if that needs no escapes."""
+    """Return the text as a Python string literal, in double quotes unless that needs escapes."""
     literal = repr(text)
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal else literal
 
 
 def write_python_literal(name: str | Sequence[str] | Mapping[str, str | int]) -> str:
-    """Return a name as a Python string literal, several as a list, a mapping to texts or numbers as a dictionary."""
+    """Return a text, a list of texts, or a mapping to texts or numbers as a Python literal.
+
+    Long lists and mappings have a line for each entry.
+    """
     if isinstance(name, str):
         return quote_python_text(name)
     if isinstance(name, Mapping):
@@ -71,9 +74,9 @@ def write_python_literal(name: str | Sequence[str] | Mapping[str, str | int]) ->
 
 
 def quote_sql_name(name: str, mark: str = "`") -> str:
-    """Return a GoogleSQL quoted identifier, or with the mark " a text; a quoted path is project, dataset and table.
+    """Quote a name as a GoogleSQL identifier, or with the mark " a text as a string.
 
-    Escapes are those of string literals.
+    Escapes are those of string literals. A quoted path is project, dataset and table.
 
     Source: GoogleSQL lexical structure, "Quoted identifiers",
     https://cloud.google.com/bigquery/docs/reference/standard-sql/lexical (read 2026-11-21).
@@ -110,7 +113,7 @@ def write_head(
     comment_mark: str,
     subject_text: str = "",
 ) -> list[str]:
-    """Write the comment lines at the top: title, source of the bound, guarantee, and requirements.
+    """Write the comment lines at the top of a program: title, source of the bound, guarantee, requirements.
 
     Args:
         choice: The choice of the program.
@@ -128,6 +131,12 @@ def write_head(
     neighbours_sentence = relation_sentence if choice.quantity is not Quantity.MODEL else _LEARNER
     privacy_unit_text = " and ".join(make_printable(name, 60) for name in choice.privacy_unit)
     comment_lines += write_comment(f"Privacy unit: {privacy_unit_text}. {neighbours_sentence}", comment_mark)
+    if (periods := choice.read_as.periods) is not None:
+        shares = [share for share in (choice, choice.selection) if share is not None]
+        budgets = sum(share.epsilon for share in shares), sum(share.delta or 0.0 for share in shares)
+        is_gaussian = choice.noise is NoiseKind.GAUSSIAN and choice.selection is None
+        person_price = periods.price_person(*budgets, is_gaussian)
+        comment_lines += write_comment(periods.describe(person_price)[1], comment_mark)
     if requirements_text and choice.quantity is not Quantity.MODEL:
         comment_lines += write_comment("Run it once: every run spends epsilon again.", comment_mark)
     if requirements_text:
@@ -147,7 +156,7 @@ def write_head(
 
 
 def _list_file_sentences(choice: Choice) -> list[str]:
-    """Write the sentences on finding and reading the files."""
+    """List the sentences on where to find the files and how to read them."""
     file_layouts = choice.read_as.files
     names_text = " and ".join(make_printable(file_layout.name, 60) for file_layout in file_layouts[:2])
     names_text += f" and {len(file_layouts) - 2} more" if len(file_layouts) > 2 else ""
@@ -169,7 +178,7 @@ def _list_file_sentences(choice: Choice) -> list[str]:
 
 
 def write_notes(differences: Sequence[str], comment_mark: str) -> list[str]:
-    """Write the comment lines with the differences; none without any."""
+    """Write the comment lines on what differs from the page; none if there are no differences."""
     note_lines: list[str] = []
     for sentence in differences:
         first_line, *further_lines = write_comment(sentence, comment_mark)
@@ -179,7 +188,7 @@ def write_notes(differences: Sequence[str], comment_mark: str) -> list[str]:
 
 
 def describe_bound_source(choice: Choice) -> str:
-    """Describe the source of the bound, and of a privately selected range, with their cost and the sum of all costs."""
+    """Write sentences on where the bound and a drawn range come from, and what both cost with this release."""
     bound_facts = choice.disclosure if isinstance(choice.disclosure, ReleaseFacts) else None
     named_facts = (("bound", bound_facts), ("range", choice.range_facts))
     known_facts = [(name, facts) for name, facts in named_facts if facts is not None]
@@ -228,7 +237,7 @@ def assemble(
     subject_text: str = "",
     file_stem: str = "",
 ) -> Code:
-    """Assemble the program with its head and notes; without text if ``body_text`` is empty.
+    """Build a `Code` from a body, with head and notes; its text is empty if ``body_text`` is.
 
     ``subject_text`` is as in `write_head`; ``file_stem`` begins the name of the file.
     """
@@ -249,7 +258,7 @@ def assemble(
 
 
 def add_readers(requirements_text: str, choice: Choice) -> str:
-    """Return the text of requirements, with the packages added that pandas needs for the kinds of files."""
+    """Return the requirements with the packages added that reading the kinds of files needs."""
     file_kinds = {file_layout.kind for file_layout in choice.read_as.files}
     needed_by_package = {
         "pyarrow": FileKind.PARQUET in file_kinds or choice.quantity is Quantity.COEFFICIENTS,
@@ -262,9 +271,15 @@ def add_readers(requirements_text: str, choice: Choice) -> str:
 
 
 def list_reading_differences(choice: Choice) -> list[str]:
-    """Describe the differences in reading the data between the program and Sweet Spot."""
+    """List sentences on how the program reads the data differently from Sweet Spot."""
     differences = []
     table_layout = choice.read_as
+    if table_layout.yes:
+        blank_text = "stops the program" if choice.is_of_public_data else "counts as 0"
+        differences.append(
+            f"A cell that says {table_layout.yes}, in any case, counts as 1, and every other filled cell as 0. A blank "
+            f"{blank_text} if there is no rule for missing values."
+        )
     if table_layout.has_missing_rule and choice.quantity not in MODELS:
         rule_text = "leaves out its row"
         if not table_layout.dropped_column:
@@ -298,7 +313,10 @@ def list_reading_differences(choice: Choice) -> list[str]:
 
 
 def describe_public_counts(choice: Choice) -> str:
-    """Describe the guarantee if counts are public but the library's neighbours add or remove a user; else empty."""
+    """Write what is protected if numbers of rows are public but the library's neighbours differ in a user.
+
+    Empty if the numbers are not public.
+    """
     if not choice.has_public_counts:
         return ""
     if choice.quantity is Quantity.QUANTILE:
@@ -323,12 +341,12 @@ CLAMPED_MEAN = (
 
 
 def has_noisy_rows(choice: Choice) -> bool:
-    """Return True for a mean whose number of rows is private, so that its program divides by a noisy one."""
+    """Return True for a mean whose number of rows is private, so that the program divides by a noisy number."""
     return choice.quantity is Quantity.MEAN and not choice.has_public_counts
 
 
 def describe_clamped_mean(choice: Choice) -> str:
-    """Describe what becomes of a mean outside the range, and the division by a noisy number of rows; else empty."""
+    """Write what happens to a mean outside the range, and to a noisy number of rows below one; else empty."""
     if choice.quantity is not Quantity.MEAN:
         return ""
     limits_text = "that no users can have" if choice.clamps_users else "outside the range"
@@ -350,7 +368,7 @@ SPLIT_MEAN = (
 
 
 def describe_gaussian_noise(choice: Choice) -> str:
-    """Describe the difference to the exact Gaussian mechanism; empty without Gaussian noise."""
+    """Write how much more Gaussian noise is drawn than by the exact mechanism; empty without Gaussian noise."""
     if choice.noise is not NoiseKind.GAUSSIAN or choice.delta is None:
         return ""
     drawn_sigma = math.sqrt(0.5 / programs.convert_to_rho(choice.epsilon, choice.delta))
@@ -362,7 +380,7 @@ def describe_gaussian_noise(choice: Choice) -> str:
 
 
 def describe_replacement(choice: Choice) -> str:
-    """Describe the budget of a program that is to protect one user replaced; empty for other relations."""
+    """Write which epsilon protects one user replaced by another; empty for other neighbours."""
     if choice.neighbours is not Neighbours.REPLACE_USER:
         return ""
     delta_text = f", delta = {choice.delta!r}" if choice.noise is NoiseKind.GAUSSIAN else ""
@@ -375,7 +393,10 @@ def describe_replacement(choice: Choice) -> str:
 
 @functools.cache
 def _build_environment(folder: Path) -> jinja2.Environment:
-    """Build the environment of the templates in a folder: strict about missing values, numbers with all digits."""
+    """Build the Jinja environment of a folder's templates.
+
+    It refuses missing values and writes numbers with all digits.
+    """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         autoescape=False,  # Programs are not HTML; external names pass through the filters below.
@@ -401,7 +422,7 @@ def render(path: Path, **values: Any) -> str:
 
 
 def render_program(template_name: str, choice: Choice, **further_values: Any) -> str:
-    """Render the program without its head.
+    """Render the body of a program, without head and notes.
 
     Args:
         template_name: Name of the file without ``.jinja``.
@@ -469,8 +490,8 @@ NOWHERE = "{library} trains no models; plain Python does, in NumPy."
 NO_WEIGHTS = "{library} has no weights per row and coefficient; plain Python has them, with OpenDP's noise."
 
 
-def write(choice: Choice) -> Code:
-    """Write the program that trains a linear classifier in plain Python."""
+def write_classifier(choice: Choice) -> Code:
+    """Write the program that trains a linear classifier, in plain Python."""
     training = choice.training
     assert training is not None
     numbers_literal = ", ".join(

@@ -38,15 +38,15 @@ class CodeChoice:
 
     @cached_property
     def forms(self) -> Forms:
-        """Return at least one (name, choice), such as the cap, the smooth weights, or several releases of one budget.
+        """Return (name, choice) of each form, at least one, such as the cap, smooth weights, or several releases.
 
-        A program that is not a release, and so the same for every library, is a `Code`.
+        In place of a choice there may be a `Code`: a program that is no release, and the same for every library.
         """
         return self.source() if callable(self.source) else self.source
 
 
 def list_data_fields(dataset: Dataset) -> dict[str, Any]:
-    """Return the fields of a `Choice` that come from the data; unknown names are left out."""
+    """Return the fields of a `Choice` that come from the data, by name; unknown ones are left out."""
     choice_fields: dict[str, Any] = {"disclosure": dataset.provenance}
     if dataset.privacy_unit:
         choice_fields |= {"privacy_unit": dataset.privacy_unit, "has_known_columns": True}
@@ -74,13 +74,13 @@ def find_summed_column(dataset: Dataset) -> str:
 
 
 def mark_combined_groups(dataset: Dataset) -> dict[str, Any]:
-    """Return ``has_known_columns=False`` if several columns name a group, so that names are placeholders; else {}."""
+    """Return ``{"has_known_columns": False}`` if several columns name a group, else an empty dictionary."""
     group_facet = dataset.pairs or dataset.tasks
     return {"has_known_columns": False} if group_facet is not None and group_facet.further_columns else {}
 
 
 def name_file(dataset: Dataset) -> str:
-    """Return the path of the data's file: of a sample in its folder, else its name, or a placeholder."""
+    """Return the path of the data's file: a sample's in its folder, else the name of the data, else a placeholder."""
     sample_paths_by_title = {
         sample.title: f"sample_data/{sample.file_name}" for sample in samples.SAMPLES.values()
     }
@@ -90,7 +90,7 @@ def name_file(dataset: Dataset) -> str:
 def build_forms(
     epsilon: float, base_fields: Mapping[str, Any], forms: Iterable[Form], library: Program | None = None
 ) -> CodeChoice | None:
-    """Build the forms that are valid, or return None if none is."""
+    """Build the forms that are valid; None if none is."""
     named_choices = []
     for name, quantity, form_fields in forms:
         try:
@@ -101,10 +101,10 @@ def build_forms(
 
 
 def name_cap_form(max_rows: float) -> str:
-    """Return the name of the form of a bound on rows."""
+    """Return the name of the form with a bound on rows."""
     return f"Bound, {wording.counted(max_rows, 'row')}"
 
 
 def name_smooth_form(threshold: float) -> str:
-    """Return the name of the form of smooth weights."""
+    """Return the name of the form with smooth weights."""
     return f"Smooth weights, bound {wording.number(threshold)}"

@@ -28,7 +28,7 @@ _POSITIONAL = {
 
 
 def read_parameters(program_text: str, library: str) -> dict[str, dict[str, Any]]:
-    """Return the arguments of a program's calls by the library's own names, by the name of the call.
+    """Read the arguments of a program's calls; return them by call and by the library's own names.
 
     Args:
         program_text: Program for PipelineDP or Tumult.
@@ -61,7 +61,7 @@ def read_parameters(program_text: str, library: str) -> dict[str, dict[str, Any]
 
 
 def build_query(program_text: str, context: Any) -> Any:
-    """Return the query that an OpenDP program makes, on another context.
+    """Build the query of an OpenDP program on another context.
 
     Args:
         program_text: Program for OpenDP.
@@ -92,13 +92,16 @@ def build_query(program_text: str, context: Any) -> Any:
 
 
 def _walk_in_order(statement: ast.stmt) -> Iterator[ast.Call]:
-    """Yield the calls of a statement from left to right."""
+    """Yield the calls in a statement in the order in which they end."""
     calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
     yield from sorted(calls, key=lambda call: (call.end_lineno or 0, call.end_col_offset or 0))
 
 
 def _read_constants(tree: ast.Module) -> dict[str, Any]:
-    """Return the program's constants: the names in capitals that are set to numbers or texts."""
+    """Return by name the program's constants, set to numbers or texts.
+
+    Constants that are read from the data are left out.
+    """
     constants: dict[str, Any] = {}
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]).strip("()").isupper():
@@ -110,7 +113,10 @@ def _read_constants(tree: ast.Module) -> dict[str, Any]:
 
 
 def _evaluate(node: ast.expr, constants: dict[str, Any]) -> Any:
-    """Return the value of an argument: a number, a text or a list of them."""
+    """Return the value of an argument: a number, a text or a list of these.
+
+    Members of enumerations are texts, their names. What is computed from data is the text of its expression.
+    """
     if isinstance(node, ast.List | ast.Tuple):
         return [_evaluate(item, constants) for item in node.elts]
     if isinstance(node, ast.Attribute):

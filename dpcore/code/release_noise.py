@@ -34,12 +34,12 @@ class ReleaseNoise:
 
     @property
     def half_width_in_deviations(self) -> float:
-        """Return the half-width in deviations; with two noises in one number it is that or less."""
+        """Return the half-width divided by the standard deviation."""
         return self.half_width / self.deviation
 
 
 def compute_sensitivity(choice: Choice, noise_kind: NoiseKind) -> float:
-    """Compute how far one user moves what gets noise: in L1 for Laplace noise, in L2 for Gaussian noise."""
+    """Compute by how much one user changes what gets noise: in L1 for Laplace noise, in L2 for Gaussian."""
     if choice.max_norm is not None:
         return choice.max_norm
     max_groups = float(choice.max_groups or 1)
@@ -55,23 +55,23 @@ def compute_sensitivity(choice: Choice, noise_kind: NoiseKind) -> float:
 
 
 def has_whole_numbers(choice: Choice) -> bool:
-    """Return True if the release counts users or rows, not under a bound on a norm, so that its noise may be whole."""
+    """Return True if the release counts users or rows, without a bound on a norm: then its noise may be whole."""
     return choice.quantity in _COUNTS and choice.max_norm is None
 
 
 def count_aggregates(choice: Choice) -> int:
-    """Count the noisy numbers of a release, or of each of its groups: a mean may be of two."""
+    """Return the number of noisy numbers of a release, or of each group: 2 for a mean with private counts, else 1."""
     is_of_two_numbers = choice.quantity is Quantity.MEAN and not choice.has_public_counts
     return 2 if is_of_two_numbers or choice.quantity is Quantity.GROUP_MEANS else 1
 
 
 def protect_replaced_user(choice: Choice, library: Program) -> Choice:
-    """Return a per-group choice for replacing users with an add-or-remove epsilon of equal noise; others unchanged.
+    """Return a release per group, for replacing users, with an add-or-remove epsilon of as much noise.
 
-    A replacement moves a release per group further: twice in L1 and sqrt 2 times in L2, as two users without a common
-    group differ most. If amounts may have any sign, it is twice in L2 too. A library, which protects a user added or
-    removed, draws noise for that at a smaller epsilon, by its own relation of the two. Other choices are returned
-    unchanged.
+    Other choices are returned unchanged. A replacement moves a release per group further than a removal: twice in L1
+    and sqrt 2 times in L2, as two users without a common group differ most. If amounts may have any sign, it is twice
+    in L2 too. A library, which protects a user added or removed, draws noise for that at a smaller epsilon, by its
+    own relation of the two.
     """
     is_converted = choice.replacement_epsilon is not None
     if choice.neighbours is not Neighbours.REPLACE_USER or choice.quantity not in PER_GROUP or is_converted:
@@ -84,7 +84,7 @@ def protect_replaced_user(choice: Choice, library: Program) -> Choice:
         target_scale = factor * find_noise(library, choice.noise, epsilon, choice.delta).unit_scale
 
         def log_ratio(trial_epsilon: float) -> float:
-            """Return the log of the noise scale at an epsilon over the wanted scale."""
+            """Return the logarithm of (noise scale at an epsilon / wanted scale)."""
             trial_noise = find_noise(library, choice.noise, trial_epsilon, choice.delta)
             return math.log(trial_noise.unit_scale / target_scale)
 
@@ -94,14 +94,18 @@ def protect_replaced_user(choice: Choice, library: Program) -> Choice:
 
 
 def find_release_noise(
-    choice: Choice, program: Program, noise: DrawnNoise | None = None
+    choice: Choice, program: Program, noise: DrawnNoise | None = None, rows_noise: DrawnNoise | None = None
 ) -> ReleaseNoise | None:
-    """Find the noise of a release by its program; None for quantiles, models and weights, which report none.
+    """Find the noise on the numbers that a program releases.
+
+    None for quantiles, models and weights, whose programs report none.
 
     Args:
         choice: The release.
         program: The program.
         noise: Its noise at sensitivity 1, if it is not that of the choice's own budget.
+        rows_noise: The noise at sensitivity 1 of a count under the same bound, if a mean divides a sum around the
+            middle of its range by that.
     """
     if choice.quantity not in _WITH_NOISE:
         return None
@@ -111,6 +115,10 @@ def find_release_noise(
     count_options["num_aggregates"] = count_aggregates(choice)
     noise = noise or find_noise(program, choice.noise, choice.epsilon, choice.delta, **count_options)
     sensitivity = compute_sensitivity(choice, noise.kind)
+    if rows_noise is not None:
+        rows_deviation = math.sqrt(rows_noise.variance(float(choice.max_rows or 0)))
+        half_width = noise.interval_half_width(COVERAGE, sensitivity / 2.0)
+        return ReleaseNoise(math.sqrt(noise.variance(sensitivity / 2.0)), half_width, rows_deviation)
     if not splits_budget:
         half_width = noise.interval_half_width(COVERAGE, sensitivity)
         return ReleaseNoise(math.sqrt(noise.variance(sensitivity)), half_width)

@@ -13,21 +13,20 @@ release, with its share of epsilon.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpcore.code import common, with_bigquery, with_opendp, with_pipelinedp, with_python, with_tumult
-from dpcore.code.choice import OF_VALUES, PER_GROUP, SPREADS, Choice, Code, Quantity
-from dpcore.code.release_noise import (
-    COVERAGE,
-    ReleaseNoise,
-    compute_sensitivity,
-    count_aggregates,
-    find_release_noise,
-    has_whole_numbers,
+from dpcore.code import (
+    common,
+    release_noise,
+    with_bigquery,
+    with_opendp,
+    with_pipelinedp,
+    with_python,
+    with_tumult,
 )
+from dpcore.code.choice import OF_VALUES, PER_GROUP, SPREADS, Choice, Code, Quantity
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import NoiseKind
@@ -127,7 +126,7 @@ class Several:
         return tuple(dict.fromkeys(choice.value_column for choice in choices))
 
     def compute_total(self, program: Program) -> float:
-        """Compute what a program divides: epsilon, or rho with Gaussian noise, in 32 binary digits."""
+        """Compute the budget that a program divides: epsilon, or rho with Gaussian noise, in 32 binary digits."""
         noise_arguments = (program, self.noise, self.epsilon, self.delta)
         return find_total(*noise_arguments, has_quantile=self.has_quantile)
 
@@ -140,8 +139,8 @@ class Several:
             self.delta,
             release.num_parts / NUM_PARTS,
             has_quantile=self.has_quantile,
-            of_counts=has_whole_numbers(release.choice),
-            num_aggregates=count_aggregates(release.choice),
+            of_counts=release_noise.has_whole_numbers(release.choice),
+            num_aggregates=release_noise.count_aggregates(release.choice),
         )
 
     @property
@@ -156,7 +155,10 @@ class Several:
 
     @property
     def reading_choice(self) -> Choice:
-        """Return a choice made up to read all columns the releases need; its quantity and bounds are placeholders."""
+        """Return a made-up choice that reads all columns that the releases need.
+
+        Its quantity and bounds are dummies.
+        """
         first_choice = self.releases[0].choice
         choices = [release.choice for release in self.releases]
         group_choice = next((choice for choice in choices if choice.quantity in PER_GROUP), None)
@@ -200,7 +202,7 @@ class Several:
 
     @property
     def description(self) -> str:
-        """Return the releases as a phrase."""
+        """Return a phrase with the number of releases, the budget, and each release's name and bound."""
         delta_text = "" if self.delta is None else f" and delta = {self.delta!r}"
         releases_text = "; ".join(f"{release.name}, {release.choice.bound_text}" for release in self.releases)
         count_text = wording.counted(len(self.releases), "release")
@@ -214,26 +216,29 @@ def write_for_python(several: Several) -> Code:
 
 
 def write_for_opendp(several: Several) -> Code:
-    """Write the program for OpenDP's context, with bounds on rows in place of weights by user, which OpenDP lacks."""
+    """Write the program for OpenDP's context.
+
+    Weights by user, which OpenDP lacks, are replaced by bounds on rows.
+    """
     several, weight_sentences = _bound_rows_of_quantiles(several, "OpenDP")
     # Means draw outside the context, after its queries, whose shares come first.
     releases = sorted(several.releases, key=lambda release: release.choice.quantity in VECTORS)
     several = replace(several, releases=tuple(releases))
     sentences = [*_list_common_differences(several), *weight_sentences]
     if several.has_quantile:
-        sentences.append(
-            f"OpenDP picks a quantile from {with_opendp.CANDIDATES:,} values laid evenly over the range, the page from "
-            "the whole range."
+        law_text = (
+            "" if several.noise is NoiseKind.GAUSSIAN else " by permute-and-flip (McKenna and Sheldon 2020)"
         )
-        if several.noise is NoiseKind.LAPLACE:
-            sentences.append(with_opendp.PERMUTE_AND_FLIP)
+        sentences.append(
+            f"OpenDP picks a quantile{law_text} from {with_opendp.CANDIDATES:,} values laid evenly over the range."
+        )
     if several.quantities & set(VECTORS):
         sentences.append(with_opendp.VECTOR_OF_BOTH)
     return _write(several, Program.OPENDP, sentences)
 
 
 def write_for_pipelinedp(several: Several) -> Code:
-    """Write the program for PipelineDP, or the sentences why there is none."""
+    """Write the program for PipelineDP, or only the sentences on why there is none."""
     several, weight_sentences = _bound_rows_of_quantiles(_drop_shared_count(several), "PipelineDP")
     sentences = [*_list_common_differences(several, uses_rho=False), *weight_sentences]
     if several.has_quantile:
@@ -255,7 +260,7 @@ def write_for_pipelinedp(several: Several) -> Code:
 
 
 def write_for_tumult(several: Several) -> Code:
-    """Write the program for Tumult Analytics, with bounds on rows for weights by user, or the sentences why not."""
+    """Write the program for Tumult Analytics, or only the sentences on why there is none."""
     several, weight_sentences = _bound_rows_of_quantiles(_drop_shared_count(several), "Tumult")
     sentences = [*_list_common_differences(several), *weight_sentences]
     if several.quantities & {Quantity.SUM, Quantity.GROUP_SUMS}:
@@ -269,7 +274,7 @@ def write_for_tumult(several: Several) -> Code:
 
 
 def write_for_bigquery(several: Several) -> Code:
-    """Write a BigQuery query per release, each with its share of epsilon, or the sentences why there are none."""
+    """Write a BigQuery query for each release, or only the sentences on why there are none."""
     several, weight_sentences = _bound_rows_of_quantiles(_drop_shared_count(several), "BigQuery")
     choice, refusal_sentences = several.reading_choice, _refuse_releases(several, "BigQuery")
     sentences = [
@@ -323,12 +328,15 @@ def _drop_shared_count(several: Several) -> Several:
 
 
 def _has_row_weights(choice: Choice) -> bool:
-    """Return True if a release weighs rows by user: smooth weights without a clamp of users."""
+    """Return True if a release has smooth weights and does not clamp users."""
     return choice.threshold is not None and not choice.clamps_users
 
 
 def _bound_rows_of_quantiles(several: Several, library_name: str) -> tuple[Several, list[str]]:
-    """Return the releases with bounds on rows in place of weights by user; in a list a sentence if there were any."""
+    """Return (releases with bounds on rows in place of smooth weights, sentences on it).
+
+    There are no sentences if no release has such weights.
+    """
     weighted_names = [release.name for release in several.releases if _has_row_weights(release.choice)]
     if not weighted_names:
         return several, []
@@ -342,7 +350,7 @@ def _bound_rows_of_quantiles(several: Several, library_name: str) -> tuple[Sever
 
 
 def _replace_weights_by_rows(release: ReleaseShare) -> ReleaseShare:
-    """Return the release with a bound on rows in place of a threshold of smooth weights."""
+    """Return a release with a bound on rows in place of smooth weights; others are returned unchanged."""
     threshold = release.choice.threshold
     if threshold is None or not _has_row_weights(release.choice):
         return release
@@ -350,7 +358,7 @@ def _replace_weights_by_rows(release: ReleaseShare) -> ReleaseShare:
 
 
 def _refuse_releases(several: Several, library_name: str) -> list[str]:
-    """Return the sentences why a library has no program: users are clamped, or a variance is released; else none."""
+    """List the sentences on why a library has no program; none if it has one."""
     clamps_users = any(release.choice.clamps_users for release in several.releases)
     sentences = [common.CLAMPS_ROWS.format(library=library_name)] if clamps_users else []
     if several.quantities & set(SPREADS):
@@ -363,7 +371,10 @@ def _refuse_releases(several: Several, library_name: str) -> list[str]:
 
 
 def _list_common_differences(several: Several, uses_rho: bool = True) -> list[str]:
-    """Return the sentences for every library; ``uses_rho`` is True if Gaussian noise is accounted for by rho."""
+    """List the sentences for every library.
+
+    ``uses_rho`` is True if Gaussian noise is accounted for by rho.
+    """
     sentences = []
     if several.noise is NoiseKind.GAUSSIAN and uses_rho:
         sentences.append(
@@ -393,7 +404,7 @@ _LIBRARIES: dict[Program, tuple[str, Any, str]] = {
 def _write(
     several: Several, program: Program, sentences: Sequence[str], refusal_sentences: Sequence[str] = ()
 ) -> Code:
-    """Write the program, or only the sentences why there is none."""
+    """Build the program of several releases; without text, but with the sentences, if it is refused."""
     template_name, library_module, relation_sentence = _LIBRARIES[program]
     choice, body_text = several.reading_choice, ""
     uses_loss_accountant = program is Program.PIPELINEDP and several.noise is NoiseKind.GAUSSIAN
@@ -415,7 +426,9 @@ def _write(
             further=value_columns[1:],
             replacement_by_column=_find_replacements(several),
             decimals=decimal_marks,
-            marks=bool(decimal_marks if choice.is_of_public_data else choice.number_columns),
+            marks=bool(
+                decimal_marks if choice.is_of_public_data else choice.number_columns or value_columns[1:]
+            ),
         )
     requirements_text = (
         f"{library_module.NEEDS} dp-accounting" if uses_loss_accountant else library_module.NEEDS
@@ -434,17 +447,15 @@ def _write(
     )
 
 
-def _find_noise(several: Several, release: ReleaseShare, program: Program) -> ReleaseNoise | None:
+def _find_noise(
+    several: Several, release: ReleaseShare, program: Program
+) -> release_noise.ReleaseNoise | None:
     """Find the noise that the program of a release reports."""
-    noise = several.find_noise(release, program)
-    if not release.rows_from or program not in (Program.PYTHON, Program.OPENDP):
-        return find_release_noise(release.choice, program, noise)
-    (rows,) = (other for other in several.releases if other.name == release.rows_from)
-    rows_deviation = math.sqrt(several.find_noise(rows, program).variance(float(rows.choice.max_rows or 0)))
-    # The sum around the middle of the range moves by half of what a pair moves by.
-    sensitivity = compute_sensitivity(release.choice, several.noise) / 2.0
-    half_width = noise.interval_half_width(COVERAGE, sensitivity)
-    return ReleaseNoise(math.sqrt(noise.variance(sensitivity)), half_width, rows_deviation)
+    noise, rows_noise = several.find_noise(release, program), None
+    if release.rows_from and program in (Program.PYTHON, Program.OPENDP):
+        (rows,) = (other for other in several.releases if other.name == release.rows_from)
+        rows_noise = several.find_noise(rows, program)
+    return release_noise.find_release_noise(release.choice, program, noise, rows_noise)
 
 
 def _find_replacements(several: Several) -> dict[str, float]:
@@ -455,7 +466,7 @@ def _find_replacements(several: Several) -> dict[str, float]:
 
 
 def _list_template_values(several: Several, release: ReleaseShare, program: Program) -> dict[str, Any]:
-    """Return what a template is told of one release, by the name that it has there."""
+    """Return the values that the template uses for one release, by name."""
     choice = release.choice
     min_total, max_total = choice.min_total, choice.max_total
     value_columns = several.value_columns

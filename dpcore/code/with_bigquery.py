@@ -35,8 +35,8 @@ _SAMPLED = (
 )
 
 NO_BINS = (
-    "BigQuery's statements make no bins; plain Python does. Or add a column with the bin of each row, and list the "
-    "names of the bins."
+    "BigQuery's statements make no bins and no periods; plain Python does. Or add a column with the bin or the period "
+    "of each row, and list the names of the bins."
 )
 _FINDS_GROUPS = (
     "BigQuery finds the groups itself, privately; the page takes the list of groups as public. If the page has the "
@@ -45,8 +45,8 @@ _FINDS_GROUPS = (
 
 
 def makes_bins(choice: Choice) -> bool:
-    """Return True if groups are bins of numbers or dates."""
-    return bool(choice.edges) and choice.quantity in PER_GROUP
+    """Return True if groups are bins of numbers or dates, or the unit has a period of time."""
+    return (bool(choice.edges) and choice.quantity in PER_GROUP) or choice.read_as.periods is not None
 
 
 def is_of_one_column(choice: Choice) -> bool:
@@ -56,7 +56,7 @@ def is_of_one_column(choice: Choice) -> bool:
 
 
 def write(choice: Choice) -> Code:
-    """Write the statements, or the sentences why there are none."""
+    """Write the statements of a release, or only the sentences on why there are none."""
     refusals = with_selection.list_refusals(choice, Program.BIGQUERY)
     if choice.selection is not None and not refusals:
         # One budget for the query, which gives half of it to a hidden count of users.
@@ -71,7 +71,7 @@ def write(choice: Choice) -> Code:
 
 
 def list_differences(choice: Choice) -> list[str]:
-    """List the sentences on what differs from the page, or why there are no statements."""
+    """List sentences on what differs from the page, or on why there are no statements."""
     quantity, is_smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="BigQuery")]
@@ -120,7 +120,7 @@ def list_differences(choice: Choice) -> list[str]:
 
 
 def _describe_reading(choice: Choice) -> list[str]:
-    """Return the sentences on how the statements read rows and values."""
+    """List sentences on how the statements read rows and values."""
     notes = ["The statements were checked for their syntax and their options; nobody ran them in BigQuery."]
     if choice.read_as.missing_is_a_user:
         notes.append("Rows that name no user are left out here; in Sweet Spot they count as one user.")
@@ -137,7 +137,7 @@ def _describe_reading(choice: Choice) -> list[str]:
 
 
 def _describe_bounds(choice: Choice) -> list[str]:
-    """Return the sentences on how the statements bound what a user adds, by the released quantity."""
+    """List sentences on how the statements bound what a user adds."""
     quantity = choice.quantity
     if quantity is Quantity.MEAN and choice.threshold is not None:
         return [
@@ -173,6 +173,7 @@ def _describe_bounds(choice: Choice) -> list[str]:
 def write_statements(choice: Choice) -> str:
     """Write the statements of a release that BigQuery has."""
     unit_columns_sql = [quote_sql_name(name) for name in choice.privacy_unit]
+    yes = choice.read_as.yes if choice.value_column == choice.read_as.share_column else ""
     group_sql = quote_sql_name(choice.group_column)
     columns_sql = [*unit_columns_sql, group_sql] if choice.quantity in PER_GROUP else unit_columns_sql
     value_sql = quote_sql_name(choice.value_column)
@@ -194,6 +195,7 @@ def write_statements(choice: Choice) -> str:
         value=value_sql,
         largest=_LARGEST,
         dropped=bool(dropped_column),
+        yes=quote_sql_name(yes.lower(), '"') if yes else "",
         # Rows without a number are dropped by the column of the values, so there is one column of numbers.
         number_column=quote_sql_name(dropped_column) if dropped_column else value_sql if needs_values else "",
         unread=_choose_replacement(choice),
@@ -205,16 +207,16 @@ def write_statements(choice: Choice) -> str:
 
 
 def _choose_replacement(choice: Choice) -> float:
-    """Return the replacement of a value that is no number: that of the page, the lower end, or 0."""
+    """Return the number that replaces a value that is no number: the page's constant, the lower end, or 0."""
     if choice.read_as.missing_constant is not None:
         return choice.read_as.missing_constant
     return 0.0 if choice.lower is None or choice.max_total is not None else choice.lower
 
 
 def _list_mean_values(choice: Choice) -> dict[str, float | str]:
-    """Return the template's values of a mean: what is subtracted from values, and the limits of what is left.
+    """Return the template's values of a mean, by name: what is subtracted from values, and limits of the rest.
 
-    LOWER is subtracted if counts are public, else the middle, which halves the sensitivity.
+    The lower end is subtracted if counts are public; else the middle, which halves the sensitivity.
     """
     assert choice.lower is not None
     assert choice.upper is not None

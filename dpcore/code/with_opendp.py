@@ -28,11 +28,6 @@ RELATION = (
     "replace one user."
 )
 CANDIDATES = 1001
-PERMUTE_AND_FLIP = (
-    "OpenDP picks by permute-and-flip: it adds exponential noise to the scores (McKenna and Sheldon 2020). The page "
-    "states the error of the exponential mechanism. From the same scores and epsilon, permute-and-flip picks a poor "
-    "candidate no more often."
-)
 VECTOR_OF_BOTH = (
     "OpenDP's context would split the budget between sums and rows. Polars keeps the bound, and OpenDP's mechanism "
     "adds the noise to one vector of them: that no user adds more to it rests on this program."
@@ -40,7 +35,7 @@ VECTOR_OF_BOTH = (
 
 
 def write(choice: Choice) -> Code:
-    """Write the program, or the sentences why there is none."""
+    """Write the program of a release, or only the sentences on why there is none."""
     if choice.selection is not None:
         return with_selection.write(choice, Program.OPENDP, LIBRARY, SELECTION_NEEDS)
     body_text = _render_body(choice) if choice.is_in_libraries else ""
@@ -53,10 +48,11 @@ def write(choice: Choice) -> Code:
 
 
 def has_short_program(choice: Choice) -> bool:
-    """Return True if a short program reads the file by Polars alone: one plain text or Parquet file of public data.
+    """Return True if a short program reads the file by Polars alone.
 
-    Not for private data: a lone quotation mark in one user's cell ends Polars' reader with lines of other users in its
-    message. Besides, the need for more than a cast is itself private.
+    That is for one plain text or Parquet file of public data. Not for private data: a lone quotation mark in one
+    user's cell ends Polars' reader with lines of other users in its message. Besides, the need for more than a cast
+    is itself private.
     """
     table_layout, (file_layout, *other_layouts) = choice.read_as, choice.read_as.files
     is_utf8_text = file_layout.kind is FileKind.TEXT and file_layout.encoding in ("utf-8", "ascii")
@@ -65,7 +61,9 @@ def has_short_program(choice: Choice) -> bool:
     has_header_on_top = not (
         file_layout.skip or file_layout.packing or file_layout.names or file_layout.folder_cells
     )
-    has_missing_rule = table_layout.missing_is_a_user or table_layout.has_missing_rule
+    has_missing_rule = (
+        table_layout.missing_is_a_user or table_layout.has_missing_rule or bool(table_layout.yes)
+    )
     needs_marks = any(table_layout.decimal(name) for name in choice.number_columns)
     # Polars takes some names for patterns of names.
     column_names = (*choice.privacy_unit, choice.value_column, choice.group_column)
@@ -81,7 +79,7 @@ def has_short_program(choice: Choice) -> bool:
 
 
 def _list_differences(choice: Choice) -> list[str]:
-    """List the sentences on what differs from the page, or why there is no program."""
+    """List sentences on what differs from the page, or on why there is no program."""
     quantity, is_smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="OpenDP")]
@@ -127,7 +125,7 @@ _REFUSAL_BY_QUANTITY = {
 
 
 def _render_body(choice: Choice) -> str:
-    """Render the program without its head."""
+    """Render the program without head and notes."""
     release_noise = find_release_noise(choice, Program.OPENDP)
     template_values: dict[str, Any] = {"tidy": has_short_program(choice), "noise": release_noise}
     template_values |= {"candidates": CANDIDATES, "public_rows": common.PUBLIC_ROWS}

@@ -23,7 +23,7 @@ NEEDS = "Python 3.11 to 3.13, and pip install 'pipeline-dp>=0.3,<0.4' pandas"
 
 
 def write(choice: Choice) -> Code:
-    """Write the program, or the sentences why there is none."""
+    """Write the program of a release, or only the sentences on why there is none."""
     refusals = with_selection.list_refusals(choice, Program.PIPELINEDP)
     body_text = _render_body(choice) if choice.is_in_every_library and not refusals else ""
     needs_text = f"{NEEDS} dp-accounting" if composes_losses(choice) else NEEDS
@@ -33,13 +33,13 @@ def write(choice: Choice) -> Code:
 
 
 def composes_losses(choice: Choice) -> bool:
-    """Return True if an accountant composes the noise of sums and rows, with less of it than for half of the budget."""
+    """Return True if an accountant composes the noise of sums and rows, instead of half the budget for each."""
     is_ratio = choice.quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice)
     return is_ratio and choice.noise is NoiseKind.GAUSSIAN
 
 
 def _list_differences(choice: Choice) -> list[str]:
-    """List the sentences on what differs from the page, or why there is no program."""
+    """List sentences on what differs from the page, or on why there is no program."""
     quantity, is_smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="PipelineDP")]
@@ -102,7 +102,7 @@ def list_percents(choice: Choice) -> list[float]:
 
 
 def _render_body(choice: Choice) -> str:
-    """Render the program without its head."""
+    """Render the program without head and notes."""
     release_noise = find_release_noise(choice, Program.PIPELINEDP)
     template_values: dict[str, Any] = {"percents": list_percents(choice), "noise": release_noise}
     template_values["public_rows"] = common.PUBLIC_ROWS

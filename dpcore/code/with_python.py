@@ -24,9 +24,9 @@ CANDIDATES = 2000
 
 
 def write(choice: Choice) -> Code:
-    """Write the program; for a classifier the one that trains it in NumPy."""
+    """Write the program of a release in plain Python; for a classifier, the one that trains it."""
     if choice.quantity is Quantity.CLASSIFIER:
-        return common.write(choice)
+        return common.write_classifier(choice)
     if choice.selection is not None:
         return with_selection.write(choice, Program.PYTHON, LIBRARY, NEEDS)
     relation_sentence = REPLACE if choice.has_public_counts else common.ADD_OR_REMOVE

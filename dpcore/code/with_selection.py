@@ -27,7 +27,10 @@ _ONLY_PAIRS = (
 
 
 def list_refusals(choice: Choice, program: Program) -> list[str]:
-    """Return in a list the sentence why a library cannot select a choice's groups so; empty if it can, or need not."""
+    """List the sentence on why a library cannot select a choice's groups privately.
+
+    Empty if it can, or if no groups are selected.
+    """
     selection, program_name = choice.selection, program.value
     if selection is None:
         return []
@@ -62,7 +65,7 @@ def list_refusals(choice: Choice, program: Program) -> list[str]:
 
 
 def write(choice: Choice, program: Program, library_name: str, requirements_text: str) -> Code:
-    """Write the program for plain Python or OpenDP, or the sentence why there is none."""
+    """Write the program with a private selection of groups, for plain Python or OpenDP, or only why there is none."""
     selection, refusals = choice.selection, list_refusals(choice, program)
     assert selection is not None
     body_text, differences = "", [SELECTED, common.describe_replacement(choice)]

@@ -20,7 +20,7 @@ RELATION = f"{common.ADD_OR_REMOVE} That is what AddRowsWithID says."
 
 
 def write(choice: Choice) -> Code:
-    """Write the program, or the sentences why there is none."""
+    """Write the program of a release, or only the sentences on why there is none."""
     rho = convert_to_rho(choice.epsilon, choice.delta) if choice.noise is NoiseKind.GAUSSIAN else None
     release_noise = find_release_noise(choice, Program.TUMULT)
     template_values = {"rho": rho, "noise": release_noise, "public_rows": common.PUBLIC_ROWS}
@@ -33,7 +33,7 @@ def write(choice: Choice) -> Code:
 
 
 def _list_differences(choice: Choice) -> list[str]:
-    """List the sentences on what differs from the page, or why there is no program."""
+    """List sentences on what differs from the page, or on why there is no program."""
     quantity, is_smooth = choice.quantity, choice.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="Tumult")]

@@ -31,8 +31,10 @@ from dpcore.counting.frames import FRAME_FILE, write_parquet
 from dpcore.counting.reduce_files import FileReduction
 from dpcore.counting.relation import find_safe_path, refuse_changed, refuse_times, write_scan
 from dpcore.data import column_names, column_roles
+from dpcore.data.cell_numbers import MAX_NUMBER, NUMBER_TEXT, read_numbers
 from dpcore.data.column_roles import TOTALS_PREFIX, MissingRule, MissingUsers, Roles, TableKind, explain_roles
-from dpcore.data.tables import MAX_NUMBER, NUMBER_TEXT, FileKind, Table, TableLayout, read_numbers
+from dpcore.data.periods import build_periods
+from dpcore.data.tables import FileKind, Table, TableLayout
 from dpcore.dataset import MAX_PAIRS, Contribution, Dataset, Pairs, Totals
 
 MAX_EXACT_INTEGER = 2**53
@@ -155,6 +157,11 @@ def to_dataset(
     missing: MissingRule = None,
     sheet: str = "",
     separator: str = "",
+    yes: str | None = None,
+    date: str | None = None,
+    periods: str | None = None,
+    releases: int = 1,
+    person_epsilon: float | None = None,
     further_values: Sequence[str] = (),
 ) -> Dataset:
     """Convert data of any accepted kind to a `Dataset`, as *Data* does for an upload.
@@ -174,6 +181,11 @@ def to_dataset(
             public number replaces the value, None refuses the data.
         sheet: Sheet of workbooks; empty for the first.
         separator: Separator of fields of text files; empty to detect it.
+        yes: The cell of the values that counts as 1, while all other filled ones count as 0; None to read numbers.
+        date: The column of dates, for periods.
+        periods: Public periods such as ``2025-01-01 to 2026-01-01 by month``, each of which makes a user another unit.
+        releases: How often such a release is made, each of further periods.
+        person_epsilon: The largest epsilon for a whole person; None for no limit.
         further_values: Further columns of numbers that are released.
 
     Returns:
@@ -192,8 +204,11 @@ def to_dataset(
     with Problems() as problems:
         with problems.collecting():
             provenance = check_provenance(disclosure)
+        stated_periods = None
         with problems.collecting():
-            column_names.refuse_wrong_names(user=user, value=value, group=group)
+            stated_periods = build_periods(date, periods, releases, person_epsilon)
+        with problems.collecting():
+            column_names.refuse_wrong_names(user=user, value=value, group=group, date=date)
             user_columns, group_columns = column_names.list_columns(user), column_names.list_columns(group)
             source = None
             if files.is_table(data):
@@ -202,6 +217,7 @@ def to_dataset(
                     *group_columns,
                     *column_names.list_columns(value),
                     *further_values,
+                    *(column_names.list_columns(date) if user_columns else ()),
                 ]
                 parquet_bytes = write_parquet(data, named_columns, unmet_needs if user_columns else ())
                 source = files.open_files([MemoryFile(parquet_bytes)], [FRAME_FILE])
@@ -213,7 +229,8 @@ def to_dataset(
                 source = files.open_files(file_paths, sheet=sheet, separator=separator)
             if source is not None:
                 user_value_group = user_columns, value, group_columns
-                roles = _choose_roles(source, *user_value_group, contribution, unmet_needs, missing, problems)
+                options = {"missing": missing, "yes": yes, "periods": stated_periods}
+                roles = _choose_roles(source, *user_value_group, contribution, unmet_needs, problems, options)
                 if further_values and roles.kind is TableKind.EVENTS:
                     column_names.refuse_missing(problems, source.columns, further_values)
                     further_columns = (column for column in further_values if column != roles.value)
@@ -260,8 +277,8 @@ def _refuse_missing_facets(dataset: Dataset, needed_arguments: Sequence[str]) ->
 
 def _choose_roles(
     source: Source, user_columns: list[str], value_column: str | None, group_columns: list[str],
-    contribution: Contribution, unmet_needs: Sequence[str], missing: MissingRule,
-    earlier_problems: Problems,
+    contribution: Contribution, unmet_needs: Sequence[str], earlier_problems: Problems,
+    options: Mapping[str, Any],
 ) -> Roles:  # fmt: skip
     """Return the roles of the named columns, or the guessed roles if no user is named or the file is of pairs that fit.
 
@@ -282,7 +299,7 @@ def _choose_roles(
             column_names.add_missing_arguments(problems, unmet_needs)
     roles = guessed_roles
     if user_columns:
-        roles = Roles.of_events(user_columns, value_column, group_columns, contribution, missing=missing)
+        roles = Roles.of_events(user_columns, value_column, group_columns, contribution, **options)
     if guessed_roles.kind is TableKind.PAIRS:
         # Where no column is named the sums that stand beside the pairs are taken, as the app proposes.
         pair_roles = replace(guessed_roles, value=value_column or guessed_roles.value)
@@ -310,7 +327,7 @@ class CountResult:
         seconds = time.monotonic() - start_seconds
         if dataset is None:
             return cls(None, seconds, "Stopped; the data in use stay as they were.")
-        users_text = wording.counted(dataset.histogram.num_users, "user")
+        users_text = wording.counted(dataset.histogram.num_users, dataset.unit_noun)
         unit_noun = "row" if dataset.contribution is Contribution.ROWS else "contribution"
         rows_text = wording.counted(dataset.histogram.num_rows, unit_noun)
         summary_sentence = f"Counted {rows_text} of {users_text} in {wording.number(seconds)} seconds."
@@ -331,7 +348,7 @@ def count(
 
     Args:
         source: Result of `open_files`.
-        roles: Roles of the columns, guessed (`dpcore.data.column_roles.guess_roles` of ``source.head``) or chosen.
+        roles: Roles of the columns, guessed (`dpcore.data.guessed_roles.guess_roles` of ``source.head``) or chosen.
         provenance: Public, private, or the facts of a DP release, as the user states.
         memory_limit: Bytes that DuckDB may use; the rest goes to a temporary folder.
         counts_copies: True to look for exact copies of rows in large files, too, which takes another pass over all
@@ -350,7 +367,7 @@ def count(
     if isinstance(provenance, ReleaseFacts) and roles.kind is not TableKind.HISTOGRAM:
         raise refuse("a DP release has one row per size", remedy="Say so, or that the data are private")
     with Problems() as problems:
-        for column in (roles.value, roles.count, roles.size, roles.users):
+        for column in (None if roles.yes else roles.value, roles.count, roles.size, roles.users):
             refuse_times(problems, source.head.times, column)
     refuse_changed(source.relations, "since it was looked at")
     notes = [note for note in source.head.notes if source.is_complete or "was read as" not in note]
@@ -377,7 +394,7 @@ def count(
     if isinstance(provenance, ReleaseFacts) and file_reduction.has_repeated_sizes:
         remedy = f"Bring one release with each size once in column {column_names.shorten(roles.size or '')}"
         raise refuse("a size stands twice, so this is not one DP release", remedy=remedy)
-    table_layout = None
+    table_layout = None if roles.periods is None else column_roles.build_rule_layout(roles)
     if source.head.layouts:
         file_layouts = list(source.head.layouts)
         for index, encoding in file_reduction.encodings_by_index.items():
@@ -401,7 +418,7 @@ def count(
     # Each further column is counted as the first one was: every check and rule is the same.
     for column in roles.further_values if roles.kind is TableKind.EVENTS else ():
         further_roles = replace(
-            roles, value=column, task=None, further_task=(), further_values=(), is_share=False
+            roles, value=column, task=None, further_task=(), further_values=(), is_share=False, yes=""
         )
         further_dataset = count(
             source, further_roles, provenance, memory_limit=memory_limit, should_stop=should_stop
@@ -466,7 +483,7 @@ def build_counted_dataset(
     contribution = roles.contribution if roles.kind is TableKind.EVENTS else Contribution.ROWS
     release_facts = provenance if isinstance(provenance, ReleaseFacts) else None
     return Dataset(
-        name, f"{source_text} {explain_roles(roles)}", classify(provenance), privacy_unit=roles.privacy_unit,
+        name, f"{source_text} {explain_roles(roles)}", classify(provenance), privacy_unit=roles.unit_columns,
         contribution=contribution, notes=tuple(notes), release=release_facts, layout=layout, **vars(facets),
     )  # fmt: skip
 

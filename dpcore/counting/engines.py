@@ -28,6 +28,7 @@ from dpcore.counting import query
 from dpcore.counting.count import CountResult, build_counted_dataset, convert_to_events, count_queries
 from dpcore.counting.duck import PLACEHOLDERS, Columns, Steps, StoppedError, check_stop, note_placeholders
 from dpcore.counting.facets import fetch_binned_values, note_copies
+from dpcore.counting.public_rules import count_outside, note_outside
 from dpcore.counting.reduce import Reduction
 from dpcore.data import binned_values
 from dpcore.data.column_names import shorten
@@ -254,8 +255,9 @@ def count_table(
         raise refuse(message, remedy="Name --value, leave out --task and --count, or count twice")
     notes = [binned_values.BINNED_NOTE] if value_bins is not None else []
     steps = Steps(progress, count_queries(roles) + (value_bins is not None))
-    if roles.value is not None and not (value_type := table[roles.value].type()).is_numeric():
-        message = f"column {shorten(roles.value)} has the type {value_type}, not numbers"
+    value_type = None if roles.value is None or roles.yes else table[roles.value].type()
+    if value_type is not None and not value_type.is_numeric():
+        message = f"column {shorten(roles.value or '')} has the type {value_type}, not numbers"
         raise refuse(message, remedy="Convert it to numbers in a view, or choose another column")
     has_nan = bool(table.get_backend().has_operation(operations.IsNan))
     rows = query.select_events(table, roles, has_nan=has_nan)
@@ -279,6 +281,9 @@ def count_table(
         partial(fetch_binned_values, run_query, roles.value or "", value_bins) if value_bins else None
     )
     try:
+        if roles.periods is not None:
+            steps.num_steps += 1
+            note_outside(run_query(count_outside(table, roles.periods)), roles.periods, notes)
         facets = Reduction(
             rows, roles, tuple(table.columns), run_query, None, notes=notes, max_fetched_pairs=max_pairs or 0,
             fetch_values=fetch_values,
@@ -330,6 +335,9 @@ def write_recipe(
     command_words += ["--missing-users", "one"] if roles.missing_users is MissingUsers.ONE_USER else []
     if roles.missing_rule is not None:
         command_words += ["--missing", str(roles.missing_rule)]
+    command_words += ["--yes", roles.yes] if roles.yes else []
+    if roles.periods is not None:
+        command_words += ["--date", roles.periods.column, "--periods", roles.periods.span]
     if value_bins is not None:
         bin_words = [wording.digits(number) for number in vars(value_bins).values()]
         command_words += ["--values-to", "values.json", "--value-bins", *bin_words]
@@ -352,6 +360,10 @@ def _write_python(
         bins_code = f", value_bins=ValueBins{tuple(vars(value_bins).values())}"
     columns_code = f"{list(user_columns)}, {roles.value!r}, {list(roles.groups)}"
     missing_rule_code = "" if roles.missing_rule is None else f", missing={roles.missing_rule!r}"
+    missing_rule_code += f", yes={roles.yes!r}" if roles.yes else ""
+    if roles.periods is not None:
+        import_code += "\nfrom dpcore.data.periods import Periods"
+        missing_rule_code += f", periods=Periods({roles.periods.column!r}, {roles.periods.span!r})"
     return f"""from dpcore import counting
 from dpcore.common.privacy import Disclosure
 from dpcore.data.column_roles import MissingUsers, Roles{import_code}
@@ -377,6 +389,7 @@ def write_sql(engine: Engine, roles: Roles, table_name: str, value_bins: ValueBi
         return ""
     needed_columns = [*roles.privacy_unit, *roles.groups, *([roles.value] if roles.value is not None else [])]
     types_by_column = {column: "float64" if column == roles.value else "string" for column in needed_columns}
+    types_by_column |= {} if roles.periods is None else {roles.periods.column: "timestamp"}
     # A database table, so that `query` does not cache an expression with these names.
     rows = DatabaseTable(table_name, ibis.schema(types_by_column), None, Namespace()).to_expr()
     for has_nan in (True, False):

@@ -25,7 +25,8 @@ from dpcore.counting.text import TooManyCells, read_separator, read_table
 from dpcore.counting.workbooks import read_workbook
 from dpcore.data import binned_values, group_pairs
 from dpcore.data.column_names import refuse_many_columns, refuse_other_columns, shorten
-from dpcore.data.column_roles import Roles, guess_roles
+from dpcore.data.column_roles import Roles
+from dpcore.data.guessed_roles import guess_roles
 from dpcore.data.tables import FileKind, Table, join_tables, join_types
 from dpcore.dataset import Dataset
 

@@ -16,8 +16,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from dpcore.contributions import MAX_SIZE
+from dpcore.counting.public_rules import compare_yes, find_period
+from dpcore.data.cell_numbers import MAX_NUMBER
 from dpcore.data.column_roles import MissingUsers, Roles
-from dpcore.data.tables import MAX_NUMBER
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
@@ -96,12 +97,13 @@ def select_events(
     """Build the query for the user columns ``who_0`` ..., the group columns ``task``, ``task_1`` ... and ``value``.
 
     All of ``who_0`` ... are null if the row names no user; all of ``task`` ... are null if it names no task. Without a
-    user column every row is a separate user. Without a role of tasks or values, these columns are missing.
+    user column every row is a separate user. Without a role of tasks or values, these columns are missing. If there are
+    periods of time, the last of ``who_0`` ... is the row's period, and rows in none are left out.
 
     Args:
         table: The rows.
         roles: Roles of the columns.
-        value_expression: The value column as a number; None for the column itself, with one number for infinite values.
+        value_expression: The value column as a number; None for the column itself, by the rules of the roles.
         has_nan: True if the engine has NaN.
         strip: Function that strips a column of text.
         further_columns: Names of further columns to keep.
@@ -110,13 +112,19 @@ def select_events(
 
     stripped_users = [_null_blanks(table[column], has_nan, strip) for column in roles.privacy_unit]
     user_expressions = _blank_all_or_none(stripped_users) or [ibis.row_number()]
+    if roles.periods is not None:
+        # Only rows in a period count. Without a user they have null in all columns of the user.
+        table = table.mutate(period_=find_period(table[roles.periods.column], roles.periods))
+        table = table.filter(table["period_"].notnull())
+        user_expressions.append(user_expressions[0].isnull().ifelse(ibis.null("int64"), table["period_"]))
     columns_by_name: dict[str, Any] = {f"{USER_PREFIX}{i}": user for i, user in enumerate(user_expressions)}
     columns_by_name |= {column: table[column] for column in further_columns}
     stripped_groups = [_null_blanks(table[column], has_nan, strip) for column in roles.groups]
     for index, expression in enumerate(_blank_all_or_none(stripped_groups)):
         columns_by_name[f"{TASK}_{index}" if index else TASK] = expression
     if roles.value is not None and value_expression is None:
-        value_expression = replace_infinite(table[roles.value], has_nan)
+        values = table[roles.value]
+        value_expression = compare_yes(values, roles.yes) if roles.yes else replace_infinite(values, has_nan)
     columns_by_name |= {} if value_expression is None else {"value": value_expression}
     return table.select(**columns_by_name)
 

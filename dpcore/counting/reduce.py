@@ -27,9 +27,9 @@ from dpcore.counting.duck import (
 )
 from dpcore.counting.facets import Facets, RowPlaces, convert_to_floats, describe_first, list_task_names
 from dpcore.counting.rejects import MAX_PLACES
+from dpcore.data.cell_numbers import NUMBER_TEXT
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles, write_user_hint
-from dpcore.data.tables import NUMBER_TEXT
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table

@@ -15,11 +15,13 @@ from dpcore.counting import diagnose, query, relation
 from dpcore.counting.attempts import FileAttempts
 from dpcore.counting.duck import Duck, compile_sql, quote_literal, write_part_condition
 from dpcore.counting.facets import Facets, RowPlaces, describe_first, note_copies
+from dpcore.counting.public_rules import count_outside, note_outside, write_yes_sql
 from dpcore.counting.reduce import MAX_SIZES, Reduction
 from dpcore.counting.relation import ROW_COLUMN, Relation, clean_sql, is_padded_sql, make_comparable_sql
+from dpcore.data.cell_numbers import Marks, settle_marks
 from dpcore.data.column_names import HEADER_AGAIN_MESSAGE, REMOVE_HEADER_REMEDY, and_more, shorten
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
-from dpcore.data.tables import BLANKS, FileKind, Marks, settle_marks
+from dpcore.data.tables import BLANKS, FileKind
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
@@ -61,7 +63,10 @@ class FileReduction(FileAttempts):
             if column_name is None:
                 continue
             view_column = f"c{self.columns.index(column_name)}"
-            if self._types_by_column[view_column].is_string():
+            if self.roles.yes and not is_histogram:
+                sql_by_column[view_column] = write_yes_sql(view_column, self.roles.yes)
+                self.decimal_marks[column_name] = ""
+            elif self._types_by_column[view_column].is_string():
                 marks = self._settle_marks(duck, view_column, column_name)
                 sql_by_column[view_column] = marks.number_sql
                 self.decimal_marks[column_name] = marks.decimal_mark
@@ -174,6 +179,10 @@ class FileReduction(FileAttempts):
 
     def _reduce_events(self, duck: Duck, table: Table, roles: Roles) -> Facets:
         """Count a table of events: in one pass if only users matter and no cell needs cleaning, else after cleaning."""
+        if roles.periods is not None:
+            self._steps.num_steps += 1
+            outside_counts = duck.fetch_expression(count_outside(table, roles.periods))
+            note_outside(outside_counts, self.roles.periods or roles.periods, self.notes)
         needs_users_alone = self.roles.value is None and self.roles.task is None
         if needs_users_alone and self._num_passes == 1:
             facets = self._reduce_in_one_pass(duck, table, roles)

@@ -18,12 +18,14 @@ from dpcore.counting.facets import Facets
 from dpcore.counting.files import Source, add_folder_cells, name_file, open_files
 from dpcore.counting.formats import File, FileStart
 from dpcore.counting.heads import describe_parquet
+from dpcore.counting.public_rules import write_yes_sql
 from dpcore.counting.reduce_files import ANOTHER_COLUMN, NO_NUMBERS, FileReduction
 from dpcore.counting.relation import Relation, refuse_times, rename_roles
 from dpcore.counting.text import read_separator, read_table
+from dpcore.data.cell_numbers import MAX_NUMBER, read_cell_sql
 from dpcore.data.column_names import refuse_missing, shorten
 from dpcore.data.column_roles import Roles, TableKind, describe_values
-from dpcore.data.tables import BLANKS, MAX_NUMBER, SPACED, FileKind, Table, TableLayout, read_cell_sql
+from dpcore.data.tables import BLANKS, SPACED, FileKind, Table, TableLayout
 from dpcore.data.totals_per_user import LARGEST_CELL, UserAmounts
 from dpcore.dataset import LONGEST_TASK_NAME, Dataset
 
@@ -69,7 +71,7 @@ def read_user_amounts(
     with Problems() as problems:
         refuse_missing(problems, source.columns, named_columns)
     with Problems() as problems:
-        refuse_times(problems, source.head.times, roles.value)
+        refuse_times(problems, source.head.times, None if roles.yes else roles.value)
     preferred_roles = roles if keeps_rows else prefer_pair_roles(source.roles, roles)
     if preferred_roles.kind is TableKind.PAIRS:
         try:
@@ -160,7 +162,9 @@ class _AmountsReduction(FileReduction):
             return
         view_column = f"c{self.columns.index(value_column)}"
         column_type = self._types_by_column[view_column]
-        if column_type.is_string():
+        if self.roles.yes:
+            number_sql, self.decimal_marks[value_column] = write_yes_sql(view_column, self.roles.yes), ""
+        elif column_type.is_string():
             # The decimal mark of the column is for the program only; no number here depends on it.
             marks = self._settle_marks(duck, view_column, value_column)
             self.decimal_marks[value_column] = marks.decimal_mark

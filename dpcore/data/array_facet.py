@@ -16,7 +16,10 @@ _LATER_FIELDS = ("num_rows_each", "standard_deviations", "bins")
 
 
 class ArrayFacet(ByDigest):
-    """Base of dataclasses of arrays, which become int64 or float64 by their types, read-only, and equal by content."""
+    """Base of dataclasses of arrays: the arrays become int64 or float64 by their types and read-only.
+
+    Facets are equal if their contents are.
+    """
 
     def __post_init__(self) -> None:
         filled_fields = [f for f in fields(self) if getattr(self, f.name) is not None]  # type: ignore[arg-type]
@@ -36,11 +39,11 @@ class ArrayFacet(ByDigest):
             getattr(self, array_field.name).flags.writeable = False
 
     def _check(self, problems: Problems) -> None:
-        """Add a problem for every fault of the attributes; a facet without conditions adds none."""
+        """Add a problem for every fault of the attributes; subclasses replace it, and this one adds none."""
 
     @cached_property
     def digest(self) -> str:
-        """Return the SHA-256 of the content, hexadecimal. It comes from the data: as private as they are."""
+        """Return the SHA-256 of the content, hexadecimal; it is as private as the data."""
         hasher = hashlib.sha256(type(self).__name__.encode())
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)

@@ -22,8 +22,8 @@ from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.common.strict_json import Codec
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
+from dpcore.data.cell_numbers import MAX_NUMBER
 from dpcore.data.column_roles import Roles, TableKind, build_rule_layout
-from dpcore.data.tables import MAX_NUMBER
 from dpcore.data.value_bins import ValueBins
 from dpcore.dataset import MAX_VALUES, Dataset, Totals, Values
 
@@ -44,7 +44,7 @@ def build_values(
     column: str,
     bins: ValueBins,
 ) -> Values:
-    """Build the facet from one entry per user and bin, with new codes, which depend on the entries alone.
+    """Build the facet of values from one entry per user and bin, with new codes that depend on the entries alone.
 
     Args:
         user_codes: Different integers for different users, shape (num_entries,), in any order.
@@ -65,9 +65,11 @@ def build_values(
 
 
 def expand_rows(values: Values) -> Values:
-    """Return values with one entry per row; raise InvalidInput if binned values stand for too many rows.
+    """Return values with one entry per row.
 
-    The rows of an entry lie evenly around its mean within its bin, and scatter as they do as far as that allows.
+    Binned values are spread: the rows of an entry lie evenly around its mean within its bin, with its standard
+    deviation as far as the bin allows. Other values are returned as they are. Raise InvalidInput if there are more
+    than `MAX_VALUES` rows.
     """
     if values.num_rows_each is None or values.bins is None or values.standard_deviations is None:
         return values
@@ -88,13 +90,13 @@ def expand_rows(values: Values) -> Values:
 
 
 def list_assumptions(dataset: Dataset, is_quantile: bool = False) -> tuple[str, ...]:
-    """Return a sentence on how far a mean or a quantile of binned values is known; empty if values are not binned."""
+    """Return one sentence on the error of a mean or a quantile of binned values; none if values are not binned."""
     bins = None if dataset.values is None else dataset.values.bins
     return () if bins is None else (bins.describe_error(is_quantile),)
 
 
 def write_values(dataset: Dataset) -> str:
-    """Write the binned values of a dataset as a JSON file; raise InvalidInput if there are none."""
+    """Return the binned values of a dataset as the text of a JSON file; raise InvalidInput if there are none."""
     values = dataset.values
     if (
         values is None
@@ -118,7 +120,7 @@ def write_values(dataset: Dataset) -> str:
 
 
 def read_values(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
-    """Read the dataset of a file that an engine count wrote.
+    """Build a dataset from a JSON file of binned values, which an engine count wrote.
 
     Args:
         content: The file.

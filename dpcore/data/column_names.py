@@ -58,7 +58,7 @@ def escape_formulas_in_line(text: str) -> str:
 
 
 def and_more(num_further: int) -> str:
-    """Return the number of further entries as text in brackets; empty for none."""
+    """Return " (and 3 more)" for 3 further entries; an empty text for none."""
     return f" (and {num_further:,} more)" if num_further > 0 else ""
 
 
@@ -70,7 +70,10 @@ def refuse_many_columns(num_columns: int, location: str = "") -> None:
 
 
 def check_names(header_cells: list[str], line_number: int, problems: Problems, notes: list[str]) -> list[str]:
-    """Return a header's names, with made-up ones for unnamed columns; add problems and notes; line 0 means no line."""
+    """Check the names of a header and return them, with made-up names for unnamed columns.
+
+    Problems and notes are added to the lists. Line 0 means that the names stand in no line.
+    """
     names = [" ".join(name.split()) for name in header_cells]
     refuse_many_columns(len(names), f"line {line_number}")
     data_flags = [looks_like_data(name) for name in names if name]
@@ -103,9 +106,10 @@ def check_names(header_cells: list[str], line_number: int, problems: Problems, n
 
 
 def count_titles(frame: pd.DataFrame) -> int:
-    """Return the number of title rows, of one cell or none each, above the row that names the columns; 0 for none.
+    """Count the title rows above the row that names the columns; 0 if none is recognised.
 
-    The row of names has a name for every column, half of them with a header word, and none is repeated below it.
+    A title row has at most one filled cell. The row of names has a name for every column, half of them with a header
+    word, and none of them is repeated below it.
     """
     # Objects, as a NumPy array of texts reserves the longest length for every cell.
     for row_index, cells in enumerate(frame.head(MOST_TITLES + 1).to_numpy(object).tolist()):
@@ -124,7 +128,7 @@ def count_titles(frame: pd.DataFrame) -> int:
 
 
 def refuse_title(names_line: int, title_line: int) -> InvalidInput:
-    """Return the error of a title above the column names, with the lines of both."""
+    """Return the error that a title stands above the column names, with the lines of both."""
     message = f"a title stands above the names of the columns, which are in line {names_line:,}"
     return refuse(message, f"line {title_line}", "Remove the lines above them")
 
@@ -137,7 +141,10 @@ def check_header_row(
     problems: Problems,
     notes: list[str],
 ) -> None:
-    """Add problems or notes if a header of up to 20 names is a title, stands among the rows, or looks like a row."""
+    """Add a problem if the header is a title, is repeated among the rows, or looks like a row of data.
+
+    Add a note if only some of its names are repeated. Headers of more than 20 names are not checked.
+    """
     import pandas as pd
 
     if len(names) > 20:
@@ -168,7 +175,7 @@ def check_header_row(
 
 
 def _has_shape_of(name: str, cells: pd.Series) -> bool:
-    """Return True if a name with digits, such as u17, has the form of nearly all cells below it, such as u203."""
+    """Return True if a name with digits, such as u17, has the same form as 80 % of the cells below it, such as u203."""
     if not re.search(r"[0-9]", name) or name.startswith("column "):
         return False
     shape_mask = cells.str.replace(r"[0-9]+", "0", regex=True) == re.sub(r"[0-9]+", "0", name)
@@ -190,7 +197,7 @@ _HEADER_WORDS = split_words(
 
 
 def looks_like_data(cell: str) -> bool:
-    """Return True if a cell has the form of a number, a date, a mail address or a UUID."""
+    """Return True if a cell has the form of a number, a date, a mail address or a UUID, or says nan or inf."""
     return _DATA_PATTERN.fullmatch(cell) is not None
 
 
@@ -200,7 +207,7 @@ def is_header_word(cell: str) -> bool:
 
 
 def refuse_other_columns(columns_of_files: list[tuple[str, tuple[str, ...]]]) -> None:
-    """Raise InvalidInput if files have other columns than the first one, in any order."""
+    """Raise InvalidInput for every file whose columns differ from those of the first file, but for their order."""
     (first_file_name, first_columns), *other_files = columns_of_files
     with Problems() as problems:
         for file_name, other_columns in other_files:
@@ -228,14 +235,14 @@ MAX_LISTED = 20
 
 
 def list_columns(columns: Columns) -> list[str]:
-    """Return one column, or several, as a list; None gives an empty list."""
+    """Return one column name, or several, as a list; None gives an empty list."""
     if columns is None:
         return []
     return [columns] if isinstance(columns, str) else list(columns)
 
 
 def list_names(columns: Sequence[str]) -> str:
-    """Write the first 20 names of columns with commas, and how many more there are; "none" if there are none."""
+    """Write up to 20 column names with commas, and how many more there are; "none" if there are none."""
     return ", ".join(map(shorten, columns[:MAX_LISTED])) + and_more(len(columns) - MAX_LISTED) or "none"
 
 
@@ -243,7 +250,7 @@ def refuse_wrong_names(**arguments: object) -> None:
     """Raise InvalidInput unless each argument is None, a name, or (but for value and label) a list of names."""
     with Problems() as problems:
         for name, argument in arguments.items():
-            may_be_list = name not in ("value", "label") and not isinstance(argument, str)
+            may_be_list = name not in ("value", "label", "date") and not isinstance(argument, str)
             names = argument if may_be_list and isinstance(argument, Iterable) else [argument]
             if argument is not None and not all(isinstance(each_name, str) for each_name in names):
                 problems.add(f"{name} must be the name of a column; got {str(argument)[:40]!r}")
@@ -257,6 +264,6 @@ def refuse_missing(problems: Problems, columns: Sequence[str], named_columns: Se
 
 
 def add_missing_arguments(problems: Problems, missing_names: Sequence[str]) -> None:
-    """Add a problem for each argument (value, group) whose column a question needs and nobody named."""
+    """Add a problem for each argument, value or group, that a question needs and that was not given."""
     for name in missing_names:
         problems.add(f"this question needs the column of the {name}s: {name}=…")

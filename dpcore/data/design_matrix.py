@@ -22,9 +22,11 @@ from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.data.cell_numbers import MAX_NUMBER, NUMBER_TEXT, BoolArray, read_numbers
 from dpcore.data.column_names import and_more, shorten
-from dpcore.data.column_roles import guess_roles, refuse_wrong_columns
-from dpcore.data.tables import MAX_NUMBER, NUMBER_TEXT, BoolArray, Table, TableLayout, read_numbers
+from dpcore.data.column_roles import refuse_wrong_columns
+from dpcore.data.guessed_roles import guess_roles
+from dpcore.data.tables import Table, TableLayout
 from dpcore.dataset import MAX_TABLE_ENTRIES, Dataset, LabelledRows
 
 if TYPE_CHECKING:
@@ -53,7 +55,9 @@ class FeatureKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Feature:
-    """One column as a feature; of categories the most frequent level is left out, or the reference if there is one.
+    """A column as a feature, a number or one-hot.
+
+    Of categories one level has no column: the reference, or the most frequent one if none is stated.
 
     Attributes:
         column: Name of the column.
@@ -89,7 +93,7 @@ class Design:
 
 
 def read_levels(column: str, levels_text: str) -> Feature:
-    """Read a list of levels, one per line with the reference first, as a categorical feature.
+    """Build a categorical feature from a list of levels, one per line with the reference first.
 
     Raises:
         InvalidInput: Fewer than two levels, too many, or a repeated one.
@@ -109,7 +113,7 @@ def read_levels(column: str, levels_text: str) -> Feature:
 
 
 def list_levels(table: Table, column: str) -> tuple[str, ...]:
-    """Return the distinct cells of a column, the most frequent first; blank ones do not count."""
+    """Return the distinct filled cells of a column, the most frequent first, ties in alphabetical order."""
     cells = table.frame[column]
     level_counts = cells[(cells != "").to_numpy(bool)].value_counts(sort=False)
     level_names = [str(level) for level in level_counts.index]
@@ -117,14 +121,17 @@ def list_levels(table: Table, column: str) -> tuple[str, ...]:
 
 
 def is_numeric(table: Table, column: str) -> bool:
-    """Return True if a column has numbers with marks that are not ambiguous, and every other cell is missing."""
+    """Return True if a column holds numbers with unambiguous marks, and all other cells are missing."""
     column_numbers = read_numbers(table, column)
     is_read = column_numbers.marks.problem is None and not column_numbers.text_mask.any()
     return is_read and bool(np.isfinite(column_numbers.values).any())
 
 
 def guess_design(table: Table, allows_words: bool = False) -> Design:
-    """Guess a design: user and label by name, else the first column and the last of numbers; features from the others.
+    """Guess the label, the user column and the features.
+
+    The label and the user are found by name; else they are the last column of numbers and the first column. Features
+    are the useful ones of the others.
 
     Args:
         table: A table with at least one column.
@@ -150,7 +157,7 @@ def guess_features(
     features_by_column: Mapping[str, Feature] | None = None,
     keeps_all: bool = False,
 ) -> tuple[Feature, ...]:
-    """Guess how columns enter the model: as given, or as numbers if they are, else as categories; drop useless ones.
+    """Guess how columns enter the model: as in ``features_by_column``, as numbers, or else as categories.
 
     Args:
         table: The table.
@@ -180,14 +187,17 @@ class _Reading:
     decimal_marks: dict[str, str] = field(default_factory=dict)
 
     def describe_lines(self, bad_mask: BoolArray) -> str:
-        """Return the lines of the first three bad rows, and how many more there are, as text."""
+        """Return the lines of the first three bad rows as text, and how many more there are."""
         bad_rows = np.flatnonzero(bad_mask)
         lines_text = ", ".join(f"{self.table.line(int(row)):,}" for row in bad_rows[:3])
         further_text = f" and {bad_rows.size - 3:,} more" if bad_rows.size > 3 else ""
         return f"line{'s' if bad_rows.size > 1 else ''} {lines_text}{further_text}"
 
     def read_number_column(self, column: str, remedy: str) -> FloatArray:
-        """Read a column as numbers; blank cells, NA and the like are missing, other texts are problems."""
+        """Read a column as numbers, NaN for missing cells; note which are missing.
+
+        Blank cells, NA and the like are missing. Other texts, and numbers beyond the limit, are added as problems.
+        """
         column_numbers = read_numbers(self.table, column)
         marks = column_numbers.marks
         self.notes += [marks.note_text] if marks.note_text else []
@@ -209,13 +219,13 @@ class _Reading:
         return column_numbers.values
 
     def read_labels(self, design: Design) -> FloatArray:
-        """Read the label as numbers, or as 1 and 0 if the design names a class."""
+        """Read the label as numbers; if the design names a class, 1 for its cells and 0 for others."""
         if not design.positive:
             return self.read_number_column(design.label, "Correct these cells, or choose another label")
         return np.asarray(self.read_text_column(design.label) == design.positive, dtype=np.float64)
 
     def read_text_column(self, column: str) -> pd.Series:
-        """Return a column as text; blank cells are missing."""
+        """Return the cells of a column as text; note that blank ones are missing."""
         cells = self.table.frame[column]
         self.missing_mask_by_column[column] = (cells == "").to_numpy(bool)
         return cells
@@ -284,7 +294,7 @@ def build_dataset(
 
 
 def explain_design(design: Design) -> str:
-    """Describe the design in a sentence: label, features and user column."""
+    """Write the design as one sentence: label, features and user column."""
     phrases = ["an intercept"] if design.intercept else []
     for feature in design.features:
         is_category = feature.encoding is FeatureKind.CATEGORIES
@@ -295,7 +305,7 @@ def explain_design(design: Design) -> str:
 
 
 def _check_roles(table: Table, design: Design) -> None:
-    """Raise InvalidInput for columns that are missing or have two roles, and for a design without features."""
+    """Raise InvalidInput for columns that do not exist or have two roles, and for a design without features."""
     role_columns = [("the user", design.user), ("the label", design.label)]
     with Problems() as problems:
         role_columns += [("a feature", feature.column) for feature in design.features]
@@ -305,7 +315,10 @@ def _check_roles(table: Table, design: Design) -> None:
 
 
 def _find_complete_rows(reading: _Reading) -> IntArray:
-    """Return the indices of the rows without missing cells, and add a note on the others; raise if there are none."""
+    """Return the indices of the rows without missing cells, and add a note on the others.
+
+    Raise InvalidInput if no row is complete.
+    """
     masks_by_column = {name: mask for name, mask in reading.missing_mask_by_column.items() if mask.any()}
     left_out_mask = np.any([np.zeros(len(reading.table.frame), bool), *masks_by_column.values()], axis=0)
     complete_rows = np.flatnonzero(~left_out_mask)
@@ -322,7 +335,10 @@ def _find_complete_rows(reading: _Reading) -> IntArray:
 
 
 def _encode_one_hot(reading: _Reading, feature: Feature, kept_rows: IntArray) -> tuple[FloatArray, list[str]]:
-    """Return a column of 0 and 1 per level but the reference, in these rows, and names; one of zeros with problems."""
+    """Return (columns of 0 and 1, one for each level but the reference, in the kept rows; their names).
+
+    If there are problems, which are added, it is one column of zeros.
+    """
     import pandas as pd
 
     cells = reading.table.frame[feature.column].iloc[kept_rows]

@@ -6,14 +6,10 @@ Page, call, command and program read it alike, so that the program's groups are 
 from __future__ import annotations
 
 import bisect
-import itertools
 import json
-import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +17,16 @@ import numpy as np
 
 from dpcore.common.checks import refuse
 from dpcore.contributions import IntArray
+from dpcore.data.bin_edges import find_reader, name_bins, parse_edges
+from dpcore.data.tables import BLANKS
 from dpcore.dataset import LONGEST_TASK_NAME, Dataset
 
 MAX_CHARACTERS = 500_000
 """Longest list; one of 30,000 groups has about so many characters."""
-MAX_EDGE_CHARACTERS = 20_000
-MAX_BINS = 10_000
-BLANKS = " \t\n\r\v\f"
-"""Blanks around a cell, which are no part of a group's name."""
-DATE_FORMAT = "%Y-%m-%d"
-_NUM_MONTHS = {"month": 1, "year": 12}
-_NUM_DAYS = {"day": 1, "week": 7}
 
 
 def parse_groups(text: str | None) -> tuple[str, ...]:
-    """Parse the names of a public list, one a line, or a JSON list; empty for no list.
+    """Parse the names of a public list, one a line or as a JSON list; empty if there is no list.
 
     Raises:
         InvalidInput: A name is empty or stands there twice, or the list is too long.
@@ -62,7 +53,10 @@ def parse_groups(text: str | None) -> tuple[str, ...]:
 
 
 def write_groups(groups: Any) -> Any:
-    """Write a public list as the text of its field: of names, or of a file with one name a line; all else unchanged.
+    """Convert a public list to the text of its field.
+
+    A path is read as a file with one name a line, and other iterables become a JSON list. A text, and anything else,
+    is returned as it is.
 
     Raises:
         InvalidInput: The file cannot be read.
@@ -78,92 +72,10 @@ def write_groups(groups: Any) -> Any:
     return json.dumps([str(name) for name in groups], ensure_ascii=False)
 
 
-def parse_edges(text: str | None) -> tuple[str, ...]:
-    """Parse the edges of bins: numbers or dates separated by commas, or two ends with a step; empty for none.
-
-    A step is a number, or a day, week, month or year: ``0 to 100 by 10``, ``2025-01-01 to 2026-01-01 by month``.
-
-    Returns:
-        The edges as texts, ascending: numbers as Python writes them, dates as 2025-01-31.
-
-    Raises:
-        InvalidInput: They cannot be read, do not ascend, or are too few or too many.
-    """
-    if text is None or not text.strip():
-        return ()
-    words = text.replace(";", ",").replace(",", " ").split()
-    try:
-        if len(words) == 5 and (words[1].lower(), words[3].lower()) == ("to", "by"):
-            edges = _space_edges(words[0], words[2], words[4].lower())
-        else:
-            edges = [_write_edge(word) for word in words]
-    except (ValueError, InvalidOperation, OverflowError):
-        remedy = "Write 0, 10, 20 or 0 to 100 by 10 or 2025-01-01 to 2026-01-01 by month"
-        raise refuse(f"the edges of bins cannot be read; got {text[:60]!r}", remedy=remedy) from None
-    if not 2 <= len(edges) <= MAX_BINS + 1:
-        raise refuse(f"there can be 2 to {MAX_BINS + 1:,} edges of bins; got {len(edges):,}")
-    if len({are_dates([edge]) for edge in edges}) > 1:
-        raise refuse("the edges of bins are all numbers, or all dates")
-    if any(not key < next_key for key, next_key in itertools.pairwise(map(find_reader(edges), edges))):
-        raise refuse("the edges of bins must ascend, each once")
-    return tuple(edges)
-
-
-def _space_edges(first_word: str, last_word: str, step_word: str) -> list[str]:
-    """Write edges from one end to the other by a step; the last bin may reach beyond the end."""
-    edges: list[str] = []
-    if step_word in _NUM_DAYS or step_word in _NUM_MONTHS:
-        edge_date, end_date = (datetime.strptime(word, DATE_FORMAT) for word in (first_word, last_word))
-        start_date = edge_date
-        while (not edges or edge_date < end_date) and len(edges) <= MAX_BINS + 1:
-            edges.append(edge_date.strftime(DATE_FORMAT))
-            if step_word in _NUM_DAYS:
-                edge_date += timedelta(days=_NUM_DAYS[step_word])
-            else:
-                years, month_index = divmod(start_date.month - 1 + len(edges) * _NUM_MONTHS[step_word], 12)
-                # A month that begins on the 31st has no such day everywhere: ValueError, as for what cannot be read.
-                edge_date = start_date.replace(year=start_date.year + years, month=month_index + 1)
-        return [*edges, edge_date.strftime(DATE_FORMAT)]
-    edge_number, end_number, step_number = Decimal(first_word), Decimal(last_word), Decimal(step_word)
-    if not (step_number > 0 and edge_number.is_finite() and end_number.is_finite()):
-        raise ValueError(step_word)
-    start_number = edge_number
-    while (not edges or edge_number < end_number) and len(edges) <= MAX_BINS + 1:
-        edges.append(_write_edge(str(edge_number)))
-        edge_number = start_number + len(edges) * step_number
-    return [*edges, _write_edge(str(edge_number))]
-
-
-def _write_edge(word: str) -> str:
-    """Write an edge as Python writes the number, or as a date such as 2025-01-31; raise ValueError if it is neither."""
-    try:
-        number = float(word)
-    except ValueError:
-        return datetime.strptime(word, DATE_FORMAT).strftime(DATE_FORMAT)
-    if math.isnan(number):
-        raise ValueError(word)
-    return repr(number + 0.0).removesuffix(".0")
-
-
-def are_dates(edges: Sequence[str]) -> bool:
-    """Return True if edges are dates, not numbers."""
-    return edges[0].count("-") == 2 and "e" not in edges[0]
-
-
-def find_reader(edges: Sequence[str]) -> Callable[[str], Any]:
-    """Return the function that reads an edge, or a cell: its number, or its date without the time of day."""
-    if are_dates(edges):
-        return lambda cell: datetime.strptime(cell[:10].strip(), DATE_FORMAT)
-    return float
-
-
-def name_bins(edges: Sequence[str]) -> tuple[str, ...]:
-    """Return the name of each bin, which holds its left edge and not its right one."""
-    return tuple(f"[{left_edge}, {right_edge})" for left_edge, right_edge in itertools.pairwise(edges))
-
-
 def find_groups(groups_text: str | None, edges_text: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the groups of a public list, and the edges if they are bins; both empty without a list.
+    """Return (names of the groups, edges) of a public list.
+
+    The names are those of the list, without edges, or those of the bins. Both are empty without a list.
 
     Raises:
         InvalidInput: The list or the edges cannot be read, or both are given.
@@ -178,7 +90,7 @@ def find_groups(groups_text: str | None, edges_text: str | None) -> tuple[tuple[
 
 
 def code_cells(cells: Sequence[str], groups: Sequence[str], edges: Sequence[str] = ()) -> IntArray:
-    """Return of each cell the index of its group in the list, or of its bin; -1 for none.
+    """Return for each cell the index of its group in the list, or of its bin; -1 for none, shape (cells,).
 
     Args:
         cells: Names in the data, without blanks around them; as `Dataset.task_names`, cut to `LONGEST_TASK_NAME`.
@@ -200,7 +112,7 @@ def code_cells(cells: Sequence[str], groups: Sequence[str], edges: Sequence[str]
 
 
 def code_groups(dataset: Dataset, groups: Sequence[str], edges: Sequence[str] = ()) -> IntArray:
-    """Return of each group of a dataset's pairs its index in the list, or that of its bin; -1 for none.
+    """Return for each group of a dataset's pairs its index in the list, or that of its bin; -1 for none.
 
     Args:
         dataset: The dataset.

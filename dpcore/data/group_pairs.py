@@ -39,7 +39,7 @@ def build_pairs(
     values: FloatArray | None = None,
     value_column: str = "",
 ) -> Pairs | None:
-    """Build the pairs from one entry per row; rows without a group are left out and counted; None if all are.
+    """Build the facet of pairs from one entry per row; rows without a group are left out and counted.
 
     Args:
         user_codes: Integers of at least 0, shape (num_rows,). Never ids.
@@ -96,13 +96,16 @@ _CONTRIBUTIONS_BY_NAME = {contribution.value: contribution for contribution in C
 
 
 def has_schema(first_bytes: bytes, schema: str = SCHEMA) -> bool:
-    """Return True if the first bytes of a file state a schema, by default of pairs, of any version."""
+    """Return True if the beginning of a file states a schema, by default that of pairs, in any version."""
     stripped_bytes = first_bytes[:_HEAD_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
     return stripped_bytes.startswith(b"{") and f'"{schema.rpartition("/")[0]}/'.encode() in stripped_bytes
 
 
 def summarise_pairs(pairs: Pairs) -> PairSizes:
-    """Compute the distribution of given pairs, which must have rows."""
+    """Compute the distribution of pairs over sizes, without codes of users and groups.
+
+    The pairs must have rows.
+    """
     assert pairs.rows is not None
     distinct_users, user_indices = np.unique(pairs.user_codes, return_inverse=True)
     groups_per_pair = np.bincount(user_indices, minlength=distinct_users.size)[user_indices]
@@ -118,12 +121,12 @@ def summarise_pairs(pairs: Pairs) -> PairSizes:
 
 
 def fits_in_file(pair_sizes: PairSizes) -> bool:
-    """Return True if a distribution of pairs is small enough for a file."""
+    """Return True if a distribution of pairs has no more entries and groups than a file may have."""
     return pair_sizes.pairs.size <= MAX_ENTRIES and pair_sizes.task_rows.size <= MAX_GROUPS
 
 
 def write_distribution(dataset: Dataset) -> str:
-    """Write the distribution of a dataset's pairs as a JSON file.
+    """Return the distribution of a dataset's pairs as the text of a JSON file.
 
     Args:
         dataset: A dataset with pairs that have rows, or with their distribution.
@@ -155,7 +158,7 @@ def write_distribution(dataset: Dataset) -> str:
 
 
 def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
-    """Read the dataset of a file that `write_distribution` or an engine count wrote.
+    """Build a dataset from a file that `write_distribution` or an engine count wrote.
 
     Args:
         content: The file.
@@ -208,7 +211,7 @@ def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Data
 
 
 def _read_lists(node: JsonValue, names: tuple[str, ...]) -> dict[str, IntArray] | None:
-    """Read lists of integers of at least 1 under each name, all of one length; None with problems otherwise."""
+    """Read one list of integers of at least 1 by each name, all of one length; None, with problems, if that fails."""
     members = node.get_members(names)
     if members is None:
         return None
@@ -231,7 +234,7 @@ def _check_agreement(
     contribution: Contribution,
     document: JsonValue,
 ) -> None:
-    """Add problems to the document if the arrays of its three lists, by name, cannot describe the same data."""
+    """Add problems to the document if its three lists cannot describe the same data."""
     arrays_by_list = {"users": user_arrays, "pairs": pair_arrays, "groups": group_arrays}
     total_rows = {key: _compute_product(each["rows"], each[key]) for key, each in arrays_by_list.items()}
     num_users, num_groups = sum(user_arrays["users"].tolist()), sum(group_arrays["groups"].tolist())
@@ -273,5 +276,5 @@ def _check_agreement(
 
 
 def _compute_product(first_factors: IntArray, second_factors: IntArray) -> int:
-    """Compute the inner product as an integer of any size."""
+    """Compute the sum of products of two arrays as an exact integer."""
     return sum(a * b for a, b in zip(first_factors.tolist(), second_factors.tolist(), strict=True))

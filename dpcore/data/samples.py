@@ -69,15 +69,18 @@ class Generator(ABC):
             self._check_together(problems, wrong_fields)
 
     def _check_together(self, problems: Problems, wrong_fields: Sequence[str]) -> None:  # noqa: B027
-        """Add problems of several parameters together, unless one of them is wrong by itself."""
+        """Add problems of fields that do not fit together.
+
+        A subclass leaves out fields that are wrong by themselves.
+        """
 
     @abstractmethod
     def histogram(self) -> ContributionHistogram:
-        """Draw the histogram; the same one at every call."""
+        """Draw the histogram; the same one at every call, as the seed is a field."""
 
     @property
     def sentence(self) -> str:
-        """Return the distribution and its parameters in one sentence."""
+        """Return the name of the distribution and its parameters as one sentence."""
         named_fields = declared_fields(type(self)).items()
         phrases = [f"{field.label}: {wording.entered(getattr(self, name))}" for name, field in named_fields]
         return f"Generated: {self.title} ({', '.join(phrases)})."
@@ -115,7 +118,7 @@ class ZipfSizes(Generator):
     """The same seed gives the same distribution."""
 
     def histogram(self) -> ContributionHistogram:
-        """Draw the users of all sizes in one multinomial; cost depends on ``max_contributions`` only."""
+        """Draw the number of users of each size in one multinomial; cost depends on ``max_contributions`` only."""
         # Largest size first: numpy draws one binomial after the other with the probability that is left,
         # which stays accurate only while that is not a small difference of large numbers.
         sizes = np.arange(int(self.max_contributions), 0, -1)
@@ -202,7 +205,11 @@ class LogNormalSizes(Generator):
             problems.add(message, remedy="Lower log_mean, log_sigma or num_users")
 
     def _estimate_distinct_sizes(self) -> float:
-        """Compute the sum of 1 - exp(-n p(s)) over sizes s, as an integral over log s within 8 standard deviations."""
+        """Estimate the expected number of distinct sizes.
+
+        It is the sum of 1 - exp(-n p(s)) over sizes s, computed as an integral over log s within 8 standard
+        deviations.
+        """
         log_mean, log_sigma, num_users = float(self.log_mean), float(self.log_sigma), float(self.num_users)
         if log_sigma == 0.0:
             return 1.0
@@ -214,7 +221,7 @@ class LogNormalSizes(Generator):
         return float(np.trapezoid(seen_shares * sizes * log_sigma, z))
 
     def histogram(self) -> ContributionHistogram:
-        """Draw every user's size, grouped in chunks so that memory follows the distinct sizes."""
+        """Draw every user's size, a chunk of users at a time."""
         rng = np.random.default_rng(int(self.seed))
         size_arrays, count_arrays = [], []
         for first_user in range(0, int(self.num_users), _CHUNK_USERS):
@@ -267,7 +274,7 @@ class TwoGroups(Generator):
 
 
 def _count_numbers(integers: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the distinct numbers among integers of at least 0, and the count of each."""
+    """Return (the distinct numbers, ascending, the count of each) of integers of at least 0."""
     small_mask = integers < _MAX_COUNTED_NUMBER
     small_counts = np.bincount(integers[small_mask])
     small_numbers = np.flatnonzero(small_counts)
@@ -282,7 +289,7 @@ GENERATORS: Mapping[str, type[Generator]] = MappingProxyType(
 
 
 def generate_dataset(generator: Generator) -> Dataset:
-    """Draw from a generator, as a public dataset.
+    """Draw a public dataset from a generator.
 
     Args:
         generator: One of `GENERATORS`, with its parameters.
@@ -429,9 +436,10 @@ class RegressionRows:
 
 
 def build_sizes(num_users: int, num_rows: int, max_size: int) -> IntArray:
-    """Build the numbers of rows of users, descending from the largest to 1, with a given sum, shape (users,).
+    """Build the numbers of rows of users, descending from ``max_size`` to about 1, with the sum ``num_rows``.
 
-    Above 1 they fall as a power of the share of smaller users; the remainder of rounding goes to the first users.
+    Above 1 they fall as a power of the share of smaller users. What rounding leaves goes one row each to the users
+    after the first.
     """
     smaller_shares = np.linspace(1.0, 0.0, num_users)
     low_exponent, high_exponent = 0.0, 1000.0
@@ -449,7 +457,7 @@ def build_sizes(num_users: int, num_rows: int, max_size: int) -> IntArray:
 def simulate_drugs(
     seed: int, num_users: int = 502, num_rows: int = 3107, max_size: int = 63
 ) -> RegressionRows:
-    """Simulate reviews with the sizes of *drugs*: two rated properties, and a rating from 1 to 10 as the label.
+    """Simulate reviews as many as in *drugs*: two rated properties, and a rating from 1 to 10 as the label.
 
     A property has a column for each of its five levels except the first.
 
@@ -467,9 +475,10 @@ def simulate_drugs(
 
 
 def simulate_news(seed: int) -> RegressionRows:
-    """Simulate posts with the sizes of *news*: 3,452 rows of 297 users, the largest with 878; counts up to 71.
+    """Simulate posts as many as in *news*: 3,452 rows of 297 users, the largest with 878, labels up to 71.
 
-    The final count of a post has a heavy tail; the count at each full hour is a non-decreasing part of it.
+    The label is the final count of a post and has a heavy tail. The ten features are the counts at full hours, which
+    rise up to the label.
 
     Source of the sizes: Epasto et al. 2020, section 6.
     """

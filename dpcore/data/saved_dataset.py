@@ -54,7 +54,9 @@ class SavedDataset:
 
 
 def to_json(dataset: Dataset, remaining_bytes: int = ROOM) -> SavedDataset:
-    """Convert the dataset to JSON, smaller facets first, while there is room; others are left out, with a note.
+    """Convert a dataset to JSON, with as many facets as there is room for, the smaller ones first.
+
+    Facets without room are left out, with a note. Names of groups are always left out.
 
     Args:
         dataset: The data.
@@ -83,13 +85,13 @@ def to_json(dataset: Dataset, remaining_bytes: int = ROOM) -> SavedDataset:
 
 
 def _count_bytes(facet: Any) -> int:
-    """Return the number of bytes of the arrays of a facet that the dataset has, a dataclass and not None."""
+    """Return the number of bytes of the arrays of a facet."""
     field_values = [getattr(facet, field.name) for field in fields(facet)]
     return sum(value.nbytes for value in field_values if isinstance(value, np.ndarray))
 
 
 def _is_readable(facet: Any) -> bool:
-    """Return True if the codes and names of a facet are within the limits of reading them back from a file."""
+    """Return True if the codes and texts of a facet are within the limits of reading a file."""
     field_values = [getattr(facet, f.name) for f in fields(facet)]
     tuples_of_values = [value if isinstance(value, tuple) else (value,) for value in field_values]
     all_values = [value for values in tuples_of_values for value in values]
@@ -102,7 +104,7 @@ def _is_readable(facet: Any) -> bool:
 
 
 def _convert_dataset(dataset: Dataset) -> dict[str, Any]:
-    """Convert a dataset to a JSON object, with long texts cut."""
+    """Convert a dataset to a JSON object; long texts and lists are cut."""
     facets_by_name = {name: getattr(dataset, name) for name in _FACETS}
     members = {
         "name": dataset.name,
@@ -126,7 +128,7 @@ def _convert_dataset(dataset: Dataset) -> dict[str, Any]:
 
 
 def _read_mechanism(node: JsonValue) -> str | None:
-    """Read the name of a mechanism; None, with a problem, if it is none."""
+    """Read the name of a mechanism; None, with a problem, if it is not one."""
     mechanism_text = node.get_text(80)
     if mechanism_text is not None and not is_mechanism(mechanism_text):
         node.refuse("a mechanism is named in letters, digits, blanks and hyphens")
@@ -134,7 +136,10 @@ def _read_mechanism(node: JsonValue) -> str | None:
 
 
 def _read_integers(node: JsonValue, max_integer: int = MAX_SIZE) -> IntArray | None:
-    """Read an array of integers from 0 to the largest; None, with a problem, if it is no array."""
+    """Read an array of integers; None, with a problem, if it is not one.
+
+    An integer outside 0 .. ``max_integer`` is added as a problem, too.
+    """
     integers = node.get_array("int64")
     if integers is not None and integers.size and not 0 <= integers.min() <= integers.max() <= max_integer:
         node.refuse(f"these must be whole numbers from 0 to {max_integer:,}")
@@ -142,13 +147,13 @@ def _read_integers(node: JsonValue, max_integer: int = MAX_SIZE) -> IntArray | N
 
 
 def _read_codes(node: JsonValue) -> IntArray | None:
-    """Return an array of codes from 0 to below `MAX_VALUES`; None, with a problem, if the node holds none."""
+    """Read an array of codes below `MAX_VALUES`; None, with a problem, if it is not one."""
     # Arrays have an entry for every code up to the largest, so a huge code would take all memory.
     return _read_integers(node, MAX_VALUES - 1)
 
 
 def _read_feature(node: JsonValue) -> Feature | None:
-    """Read a feature: its column, kind, reference and levels; None, with a problem, if it is none."""
+    """Read a feature: its column, kind, reference and levels; None, with a problem, if it is not one."""
     entry_nodes = node.get_entries(3 + MAX_LEVELS) or []
     if len(entry_nodes) < 3:
         node.refuse("a feature is a column, its kind, a reference level and further levels")
@@ -187,14 +192,14 @@ FACT_READERS: Mapping[str, Reader] = CODEC.list_readers(ReleaseFacts)[0]
 
 
 def build_facts(node: JsonValue, members: Mapping[str, Any] | None) -> ReleaseFacts | None:
-    """Build the facts of a release from members that were read; None if there are problems, which are recorded."""
+    """Build the facts of a release from members that were read; None if there are problems, which are added."""
     if members is None:
         return None
     return node.build(ReleaseFacts, **{name: members[name] for name in FACT_READERS})
 
 
 def from_json(node: JsonValue) -> Dataset | None:
-    """Read the dataset that `to_json` wrote; None if there are problems, which are recorded.
+    """Build the dataset that `to_json` wrote; None if there are problems, which are added.
 
     Every facet is checked like one from an upload, and the dataset by the digest that it had when it was saved.
     """
@@ -224,7 +229,7 @@ def from_json(node: JsonValue) -> Dataset | None:
 
 
 def _read_histogram(node: JsonValue) -> ContributionHistogram | None:
-    """Read a histogram from its sizes and users; None, with problems, if it is none."""
+    """Read a histogram from its sizes and users; None, with problems, if it is not one."""
     members = node.get_members(["sizes", "users"])
     if members is None:
         return None
@@ -238,14 +243,14 @@ def _read_histogram(node: JsonValue) -> ContributionHistogram | None:
 
 
 def compute_seal(account: str, dataset_digest: str, design_json: Mapping[str, Any] | None) -> str:
-    """Compute the seal of account, data and design, a hexadecimal SHA-256, which detects an account of other data."""
+    """Compute the SHA-256 of account, data and design, hexadecimal; it differs if the account is of other data."""
     return hashlib.sha256(json.dumps([account, dataset_digest, design_json]).encode()).hexdigest()
 
 
 def table_to_json(
     dataset_json: Mapping[str, Any], account: str, design: Design | None, settings: Mapping[str, float]
 ) -> dict[str, Any]:
-    """Build the JSON object of a table that belongs to one page: data, account, design, settings, and their seal.
+    """Build the JSON object of a page's own table: data, account, design, settings, and their seal.
 
     Args:
         dataset_json: The data, from `dpcore.data.saved_dataset.to_json`.

@@ -25,7 +25,7 @@ SIGNED_REMEDY = "Clip every total to [L, U]; with L < 0 the noise must cover the
 
 
 def _read_numbers(entries: object, argument_name: str, problems: Problems) -> FloatArray:
-    """Read a one-dimensional array of finite numbers; with a problem, which is added, return no entries."""
+    """Convert entries to a one-dimensional array of finite numbers; if that fails, add a problem and return none."""
     try:
         numbers = np.asarray(entries, dtype=np.float64)
     except (TypeError, ValueError):
@@ -42,7 +42,7 @@ def _read_numbers(entries: object, argument_name: str, problems: Problems) -> Fl
 
 
 def _read_table(totals: object, user_numbers: object, problems: Problems) -> tuple[FloatArray, FloatArray]:
-    """Read totals and numbers of users as arrays, of equal length unless a problem is added."""
+    """Convert totals and numbers of users to arrays; add problems if they are invalid or differ in length."""
     value_array = _read_numbers(totals, "values", problems)
     user_counts = _read_numbers(user_numbers, "users", problems)
     if np.any((user_counts < 1) | (user_counts > MAX_USERS) | (user_counts != np.floor(user_counts))):
@@ -96,7 +96,7 @@ class Amounts(ByDigest):
 
     @classmethod
     def from_totals(cls, totals: Totals | npt.ArrayLike) -> Amounts:
-        """Group one total per user, in any order, or take the totals and numbers of users of a facet of bins.
+        """Build from one total per user, in any order, or from a facet of totals.
 
         Args:
             totals: The facet, or finite numbers of at least 0, shape (num_users,).
@@ -126,7 +126,7 @@ class Amounts(ByDigest):
 
     @cached_property
     def digest(self) -> str:
-        """Return the SHA-256 of the content, hexadecimal. It comes from the data, so it is as private as they are."""
+        """Return the SHA-256 of the content, hexadecimal; it is as private as the data."""
         hasher = hashlib.sha256(b"amounts/1")
         hasher.update(self.values.tobytes())
         hasher.update(self.users.tobytes())
@@ -150,17 +150,17 @@ class Amounts(ByDigest):
     # Suffix sums, entry j over values[j:]; the last entry is 0. float64, since totals are.
     @cached_property
     def _users_from(self) -> FloatArray:
-        """Return the number of users with at least each distinct total, and a last entry of 0, float64."""
+        """Return the number of users with at least each distinct total, then a 0, shape (k + 1,)."""
         return contributions.suffix_sums(self.users.astype(np.float64))
 
     @cached_property
     def _sum_from(self) -> FloatArray:
-        """Return the sum of the totals of users with at least each distinct total, and a last entry of 0, float64."""
+        """Return the sum of the totals of users with at least each distinct total, then a 0, shape (k + 1,)."""
         return contributions.suffix_sums(self.values * self.users)
 
     @cached_property
     def _excess_from(self) -> FloatArray:
-        """Return the sum over users of what they have above each distinct total, and a last entry of 0, float64."""
+        """Return the sum over users of what they have above each distinct total, then a 0, shape (k + 1,)."""
         return contributions.excess_sums(self.values, self._users_from)
 
     def users_above(self, bounds: npt.ArrayLike) -> FloatArray:
@@ -172,7 +172,7 @@ class Amounts(ByDigest):
         return self._sum_from[np.searchsorted(self.values, bounds, side="right")]
 
     def excess(self, bounds: npt.ArrayLike) -> FloatArray:
-        """Return the sum of (x - T)_+ over users, the amount that a bound cuts away.
+        """Return the sum of max(x - T, 0) over users: what a bound T on totals cuts off, shape of ``bounds``.
 
         Args:
             bounds: T >= 0 in the totals' unit, any shape.
@@ -192,7 +192,7 @@ class Amounts(ByDigest):
         return float(self.values[int(np.searchsorted(-self._users_from, -max(rank, 1.0), side="right")) - 1])
 
     def quantile(self, user_share: float) -> float:
-        """Return the smallest total such that at least this share (in [0, 1]) of the users have at most that much."""
+        """Return the smallest total that at least this share of the users, 0 to 1, do not exceed."""
         users_up_to = self._users_from[0] - self._users_from[1:]
         # 0.07 * 100 is 7.000000000000001 in float64: without the slack it would require 8 users.
         num_needed = user_share * self._users_from[0] * (1.0 - 1e-12)
@@ -205,7 +205,7 @@ LARGEST_CELL = 1e15
 
 @dataclass(frozen=True, eq=False)
 class UserAmounts:
-    """The input of a private selection; as private as the data.
+    """What a private selection reads of data; as private as they are.
 
     Attributes:
         histogram: Numbers of users by size; empty for data that name no user.
@@ -239,7 +239,10 @@ class UserAmounts:
 
     @property
     def dropped_counts(self) -> dict[str, int]:
-        """Return by name how many rows are dropped and cells or sums count as 0, and the number of groups; private."""
+        """Return by name the numbers of dropped rows, of cells and sums that count as 0, and of groups.
+
+        Counts that are not known are left out. They are private.
+        """
         counts_by_name = {
             "rows without a user": self.num_rows_without_user,
             "cells without a number": self.num_cells_without_number,
@@ -258,7 +261,10 @@ def has_totals(dataset: Dataset) -> bool:
 
 
 def _read_totals(dataset: Dataset) -> FloatArray | None:
-    """Return each user's total, of values clamped to `LARGEST_CELL`; None without values or with totals in bins."""
+    """Return each user's total, shape (num_users,); None without values and for totals in bins.
+
+    Values are clamped to `LARGEST_CELL`, unless the dataset has totals.
+    """
     if not has_totals(dataset):
         return None
     if dataset.totals is not None and dataset.totals.column:
@@ -269,7 +275,7 @@ def _read_totals(dataset: Dataset) -> FloatArray | None:
 
 
 def get_user_amounts(dataset: Dataset) -> UserAmounts:
-    """Return the amounts of the facets of a dataset that a private selection reads; pairs without rows have one row."""
+    """Collect from a dataset what a private selection reads; pairs without rows count as one row each."""
     user_amounts = UserAmounts(
         dataset.histogram, _read_totals(dataset), pair_sizes=dataset.pair_sizes, layout=dataset.layout,
         name=dataset.name,
@@ -283,13 +289,13 @@ def get_user_amounts(dataset: Dataset) -> UserAmounts:
 
 
 def get_role_columns(dataset: Dataset) -> dict[str, Any]:
-    """Return a dataset's columns: tuples for ``user`` and ``group``, empty for none; text or None for ``value``."""
+    """Return a dataset's columns by role: tuples for ``user`` and ``group``, a text or None for ``value``."""
     value_column = dataset.value_column or None
     if dataset.totals is not None and dataset.totals.column:
         value_column = dataset.totals.column
     group_facet = dataset.pairs or dataset.pair_sizes
     group_columns = () if group_facet is None else (group_facet.column, *group_facet.further_columns)
-    return {"user": dataset.privacy_unit, "value": value_column, "group": group_columns}
+    return {"user": dataset.user_columns, "value": value_column, "group": group_columns}
 
 
 def build_dummy_dataset(
@@ -299,9 +305,10 @@ def build_dummy_dataset(
     user_amounts: UserAmounts | None = None,
     task_names: tuple[str, ...] = (),
 ) -> Dataset:
-    """Build a made-up dataset of three users with these columns by role, and with name and layout of given amounts.
+    """Build a made-up dataset of three users with the given columns.
 
-    If there is a column of groups, all users are in one, whose name ``task_names`` may hold.
+    If there is a column of groups, all users are in one, whose name ``task_names`` may hold. Name and layout are
+    those of the given amounts.
     """
     value_column, group_columns, sizes = role_columns["value"], role_columns["group"], np.array([1, 2, 3])
     pairs, values, histogram = None, None, ContributionHistogram.from_counts(sizes)
@@ -317,7 +324,10 @@ def build_dummy_dataset(
         pair_fields |= {"rows": sizes, "further_columns": further_columns}
         pairs = Pairs(np.arange(3), np.zeros(3, dtype=np.int64), 1, group_column, **pair_fields)
     name, layout = ("", None) if user_amounts is None else (user_amounts.name, user_amounts.layout)
+    unit_columns = role_columns["user"]
+    if layout is not None and layout.periods is not None:
+        unit_columns = (*unit_columns, layout.periods.unit_column)
     return Dataset(
-        name or "data", "A made-up table.", disclosure, histogram, role_columns["user"], contribution, values,
+        name or "data", "A made-up table.", disclosure, histogram, unit_columns, contribution, values,
         totals_facet, pairs, layout=layout, task_names=task_names,
     )  # fmt: skip

@@ -64,7 +64,7 @@ VALUE_WORDS = frozenset(VALUES_IN_ORDER)
 
 
 def score_as_users(column: str) -> float:
-    """Return how much a column's name suggests users, above 0 to 3.3; 0 if it does not."""
+    """Return a score above 0, at most 3.3, if a column's name suggests users; 0 if it does not."""
     words = set(split_name(column))
     # screen_name is one word here, and user_name is two.
     words = words - {"screen"} | ({"screenname"} if {"screen", "name"} <= words else set())
@@ -104,7 +104,7 @@ def find_two_people(columns: Sequence[str]) -> tuple[str, str] | None:
 
 
 def find_other_person(columns: Sequence[str], user_column: str) -> str | None:
-    """Return the likeliest other column whose name has another word for people than the user's; None for none."""
+    """Return the likeliest other column whose name has a word for people that the user's lacks; None if none."""
     user_words = set(split_name(user_column)) & _USER_WORDS[0]
     for column in list_other_user_columns(columns, [user_column]) if user_words else ():
         other_words = set(split_name(column)) & _USER_WORDS[0]

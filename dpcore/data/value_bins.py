@@ -9,7 +9,7 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import FloatArray
-from dpcore.data.tables import MAX_NUMBER
+from dpcore.data.cell_numbers import MAX_NUMBER
 
 MAX_BINS = 10_000
 _SMALLEST_WIDTH = 1e-9
@@ -49,7 +49,7 @@ class ValueBins:
         return (self.upper - self.lower) / self.num_bins
 
     def find_room(self, values: FloatArray) -> FloatArray:
-        """Return the distance of each value to the nearer edge of its bin; 0 outside the bins."""
+        """Return the distance of each value to the nearer edge of its bin, shape of ``values``; 0 outside the bins."""
         positions = (values - self.lower) / self.width
         distances = np.minimum(positions - np.floor(positions), np.ceil(positions) - positions)
         return np.where((positions < 0.0) | (positions > self.num_bins), 0.0, distances * self.width)
@@ -61,7 +61,7 @@ class ValueBins:
         return f"{wording.counted(self.num_bins, 'bin')} of width {width_text} from {low_text} to {high_text}"
 
     def describe_error(self, is_quantile: bool = False) -> str:
-        """Describe what a mean or a quantile of binned values is off by, a sentence without its full stop."""
+        """Write what a mean, or a quantile, of binned values is off by: a sentence without its full stop."""
         # A user's values in a bin [a, b] have the mean m. If U lies in it, the mean of min(y, U) falls short of
         # min(m, U) by at most (U - a) (b - U) / (b - a), reached with all values at a and b. Values count as clamped if
         # m lies beyond U, and else as they are, which is off by less than 0.39 (b - a) in root mean square.
@@ -77,7 +77,7 @@ class ValueBins:
         return f"Values were counted in {self.text}. {error_text}"
 
     def refuse_range(self, lower: float, upper: float, min_mean: float, max_mean: float) -> None:
-        """Raise InvalidInput if a range reaches beyond the bins where there are values, of which only means are known.
+        """Raise InvalidInput if a range and values reach beyond the bins on one side.
 
         Args:
             lower: L of the range.

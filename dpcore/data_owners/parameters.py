@@ -55,13 +55,23 @@ class OwnersParameters(Parameters):
     )
     """The data owners who could train together."""
     records: int = of_data.number(
-        100, "Records, m", (1, MAX_RECORDS), name="the number of records per owner", width=100, **ENTRY_RULE
+        100,
+        "Records each, m",
+        (1, MAX_RECORDS),
+        name="the number of records per owner",
+        width=136,
+        **ENTRY_RULE,
     )
     """The records of every owner. For unequal owners, take those of the data in use, under *More settings*."""
     shared: int = public.number(
-        7_850, "Shared, ℓ", (0, MAX_PARAMETERS), name="the number of shared parameters", width=96, place=LINE
+        7_850,
+        "Shared parameters, ℓ",
+        (0, MAX_PARAMETERS),
+        name="the number of shared parameters",
+        width=166,
+        place=LINE,
     )
-    """The parameters of the part of the model that all owners share."""
+    """Of the part of the model that all owners share."""
     source: OwnersSource = public.choice(OwnersSource.ENTERED, "Owners")
     """Owners of equal size as entered, or each user of the data in use as one owner."""
     unit: Unit = public.choice(Unit.RECORD, "What is protected as one")

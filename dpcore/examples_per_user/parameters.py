@@ -53,7 +53,7 @@ class ExamplesParameters(Parameters):
     steps: int = public.number(
         100, "Steps T", (1, MAX_STEPS), name="the number of steps T", width=90, place=LINE
     )
-    sampling: Sampling = public.choice(Sampling.BOTH, "Drawn in a step", former_name="way")
+    sampling: Sampling = public.choice(Sampling.BOTH, "Sampled in a step", former_name="way")
     """Each example's gradient is clipped, or the mean of a user's gradients."""
     dimension: int = public.number(
         1000, "Parameters d", (1, MAX_DIMENSION), name="the number of parameters d"

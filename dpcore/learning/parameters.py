@@ -83,7 +83,7 @@ class LearningParameters(Parameters):
     """How the error grows with the largest share of a user. Quadratic: output perturbation."""
     # C = d^2 for d = 10: the error of output perturbation grows with the squared dimension of the model (Chaudhuri et
     # al. 2011, section 4; its other constants are at 1 here). C = 1 is the constant of a model of one number.
-    privacy_constant: float = public.number(100.0, "Noise factor C", (0.0, 1e12), width=146, place=LINE)
+    privacy_constant: float = public.number(100.0, "Noise factor C", (0.0, 1e12))
     """Multiplies the privacy term. In output perturbation it is the squared dimension of the model."""
     privacy_power: float | None = public.number(
         None, "Power of F", (1e-3, 10.0), initial=1.5, only_with=("privacy_form", (PrivacyForm.OWN,))

@@ -24,7 +24,7 @@ FIGURES: tuple[PaperFigure, ...] = tuple(figure for module in _MODULES for figur
 
 
 def find_figure(key: str) -> PaperFigure:
-    """Return the figure of the papers with this key.
+    """Return the figure of the papers with this key; raise KeyError if there is none.
 
     Raises:
         KeyError: There is none.
@@ -56,7 +56,10 @@ class Item:
 
     @property
     def first_place(self) -> tuple[str, str] | None:
-        """Return the titles of the first page and of its tab (empty: its first screen); None if it is on no page."""
+        """Return (title of the first page, title of its tab) where the item is; None if it is on no page.
+
+        The tab is empty for the first screen of the page.
+        """
         link_match = re.match(r"\*\*([^*]+)\*\*(?:, \*([^*]+)\*)?", self.places)
         return (link_match[1], link_match[2] or "") if link_match else None
 
@@ -85,7 +88,7 @@ class Paper:
 
 @functools.cache
 def load_content() -> dict[str, Any]:
-    """Read ``items.toml``: head and tail of ``docs/papers.md``, and the papers."""
+    """Parse ``items.toml``; return its tables: head and tail of ``docs/papers.md``, and the papers."""
     return tomllib.loads(resources.files("dpcore.papers").joinpath("items.toml").read_text(encoding="utf-8"))
 
 

@@ -28,6 +28,7 @@ from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import DrawnNoise, Program, find_noise
 from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.data import group_list
+from dpcore.data.bin_edges import MAX_EDGE_CHARACTERS
 from dpcore.per_group.pairs import MAX_GROUPS
 from dpcore.per_group.selection_rules import SelectionRule
 
@@ -163,13 +164,13 @@ class PerGroupParameters(Parameters):
     )
     """One name a line, from what you know, not from data. Rows of other groups are left out before anything is
     bounded. Empty: public data name their groups; for private data the program asks for the list. A list of more than
-    4,000 characters is in session files and not in links."""
+    4,000 characters is in session files and not in links. *More settings* takes their number in its place."""
     edges: str | None = of_data.text(
         None,
         "Or edges of bins",
         name="edges of bins",
         placeholder="0, 10, 20 or 2025-01-01 to 2026-01-01 by month",
-        max_length=group_list.MAX_EDGE_CHARACTERS,
+        max_length=MAX_EDGE_CHARACTERS,
         shared="edges",
         **LIST_OPTIONS,
     )

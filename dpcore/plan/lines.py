@@ -135,6 +135,7 @@ class Line:
 
 STATISTIC_BY_NAME = {statistic.value: statistic for statistic in LineStatistic} | {
     "median": LineStatistic.QUANTILE,
+    "share": LineStatistic.MEAN,
     "sum per group": LineStatistic.GROUP_SUMS,
 }
 _LINE = re.compile(

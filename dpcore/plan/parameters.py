@@ -152,9 +152,9 @@ class PlanParameters(Parameters):
     """Probability that ε does not hold: well below 1 / users."""
     # Public: every release names what is released, and nobody reads off data how exact it is wanted.
     lines: str = public.text(FIRST_LINES, "Statistics to release", max_length=MAX_CHARACTERS, place=LINE)
-    """``users``, ``rows``, ``sum``, ``mean``, ``variance``, ``standard deviation``, ``median``, ``quantile 0.9``,
-    ``users per group``, ``rows per group``, ``sums per group``; separated by semicolons. A target error may follow
-    (``within 5%``; ``within 12`` in its unit), and a ``weight 2``. ``mean of tax from 0 to 20`` is of another
+    """``users``, ``rows``, ``sum``, ``mean`` or ``share``, ``variance``, ``standard deviation``, ``median``, ``quantile
+    0.9``, ``users per group``, ``rows per group``, ``sums per group``; separated by semicolons. A target error may
+    follow (``within 5%``; ``within 12`` in its unit), and a ``weight 2``. ``mean of tax from 0 to 20`` is of another
     column."""
     lower: float | None = range_end(
         None, "Lowest, L", "lowest value L", width=102, shared="lower", is_required=True, place=LINE

@@ -32,8 +32,9 @@ from dpcore.dataset import Dataset
 from dpcore.plan import curves
 from dpcore.plan.least_sum import Split, find_least_sum
 from dpcore.plan.lines import Line, LineStatistic
+from dpcore.plan.mean_lines import MAX_CAPS
 from dpcore.plan.parameters import Budget, PlanParameters
-from dpcore.plan.table import MAX_CAPS, PlannedLine, find_whole_noise
+from dpcore.plan.table import PlannedLine, find_whole_noise
 
 
 def list_shared_splits(

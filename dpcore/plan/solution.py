@@ -24,7 +24,7 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.data import group_list
 from dpcore.dataset import Dataset
 from dpcore.mean import Clamp
-from dpcore.plan import table
+from dpcore.plan import mean_lines, table
 from dpcore.plan.curves import RankCurve, TotalCurve
 from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
 from dpcore.plan.lines import LineStatistic
@@ -167,8 +167,7 @@ def allocate_lines(
             useful_share = (budget.full_v / planned_line.curve.find_release_v(v)) ** (1.0 / budget.power)
             num_parts = max(1, min(num_parts, math.floor(useful_share * NUM_PARTS * (1.0 + 1e-12))))
             v = float(budget.divide(num_parts / NUM_PARTS))
-            bound = float(planned_line.curve.find_best(np.array([v])).bounds[0])
-            error = table.compute_rank_error(dataset, parameters, planned_line, v, bound)
+            bound, error = table.search_rank_bound(dataset, parameters, planned_line, v)
         elif planned_line.group_problem is not None:
             max_groups, max_amount, squared_error = table.search_pairs_at(planned_line, v)
             if max_groups and math.sqrt(squared_error) < error:
@@ -243,7 +242,7 @@ def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLi
         case LineStatistic.MEAN:
             quantity, bound_options = Quantity.MEAN, {"max_rows": int(line.bound)}
             if parameters.clamp is Clamp.USERS:
-                growth = mean.growth(table.build_mean_problem(dataset, parameters)[0], line.bound)
+                growth = mean.growth(mean_lines.build_mean_problem(dataset, parameters)[0], line.bound)
                 row_factor, effective_factor = growth.coefficients(line.bound)
                 bound_options = {
                     "threshold": line.bound,

@@ -33,6 +33,8 @@ from dpcore.quantile.rows import WeightKind
 
 ALL_CAPS = 200
 """Most caps that are all tried."""
+SEARCH_POINTS = 32
+"""Points of either grid of a search."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ class QuantileChoice:
 def best_bound(
     problem: QuantileProblem,
     weighting: WeightKind,
-    num_points: int = 24,
+    num_points: int = SEARCH_POINTS,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
     quantiles: Sequence[float] | None = None,

@@ -46,8 +46,9 @@ def choose_num_subsamples(num_cells: int, num_rows: int, limit: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Random orders of each user's rows; the values play no part in them.
+    """Random orders of each user's rows, all orders equally likely whatever the values.
 
+    The order in which the rows of a user came plays no part: a file of other order has the same figures.
     A cap of h keeps the first h rows of each order. So the rows under a smaller cap are among those under a larger one,
     and curves over h do not jump for want of common rows.
 
@@ -86,6 +87,14 @@ class Draws:
         """Return all random positions, shape (subsamples, n); only for few enough cells."""
         return self._sample_orders(0, self.num_orders)
 
+    @cached_property
+    def _places(self) -> IntArray:
+        """Return the place of each row, in value order, when every user's rows are sorted by value."""
+        user_indices = np.repeat(np.arange(self.rows_per_user.size), self.rows_per_user)
+        places = np.empty(self.value_order.size, dtype=np.int64)
+        places[np.argsort(user_indices[self.value_order], kind="stable")] = np.arange(places.size)
+        return places
+
     def _sample_orders(self, first: int, stop: int) -> npt.NDArray[np.int32]:
         """Draw the random position of each row within its user for the seeds from first to stop, shape (seeds, n)."""
         user_indices = np.repeat(np.arange(self.rows_per_user.size), self.rows_per_user)
@@ -97,7 +106,7 @@ class Draws:
             uniform_draws = np.random.default_rng(self.first_seed + k).random(user_indices.size)
             shuffled_rows = np.argsort(user_indices + uniform_draws * (1.0 - 1e-6))
             positions[shuffled_rows] = indices_in_user
-            sorted_positions[k - first] = positions[self.value_order]
+            sorted_positions[k - first] = positions[self._places]
         return sorted_positions
 
 

@@ -127,6 +127,8 @@ def build_sheet(
         else "a user with all their rows",
         "Bound chosen": source_text,
     }
+    if unit_text := card.unit_text or answer.unit_text:
+        facts_by_name["Unit of protection"] = f"{unit_text} (this release)"
     if not isinstance(form, Choice | Several):
         statistics = tuple((name, NOT_STATED, NOT_STATED) for name in _list_names(answer))
         return ReleaseSheet(title, statistics, facts_by_name, methods)

@@ -316,7 +316,7 @@ def write_table_cell(
 def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
     """Write the cell that counts ``data`` from the rows of the person's own files."""
     dataset = source.dataset
-    user_column, *further_user_columns = dataset.privacy_unit
+    user_column, *further_user_columns = dataset.user_columns
     pairs_or_tasks = dataset.pairs or dataset.tasks
     roles = Roles(
         TableKind.EVENTS,
@@ -337,6 +337,8 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
             missing_users=MissingUsers.ONE_USER if layout.missing_is_a_user else MissingUsers.LEAVE_OUT,
             drops_missing=dataset.drops_missing,
             missing_constant=layout.missing_constant,
+            yes=layout.yes,
+            periods=layout.periods,
             value=roles.value or layout.dropped_column or None,
         )
     if public_only and dataset.is_private:
@@ -417,7 +419,7 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
     """List the columns and options that data were read by, and public if they are, by argument of a call."""
     pairs_or_tasks = dataset.pairs or dataset.tasks
     columns_by_argument: dict[str, tuple[str, ...]] = {
-        "user": dataset.privacy_unit,
+        "user": dataset.user_columns,
         "value": (dataset.value_column,),
         "group": () if pairs_or_tasks is None else (pairs_or_tasks.column, *pairs_or_tasks.further_columns),
     }
@@ -432,6 +434,12 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
         data_settings["missing"] = DROP if dataset.drops_missing else dataset.layout.missing_constant
     if dataset.layout is not None:
         data_settings |= _list_reading_options(dataset.layout)
+        data_settings |= (
+            {"yes": dataset.layout.yes} if dataset.layout.yes and "value" in data_settings else {}
+        )
+    if (periods := dataset.periods) is not None:
+        data_settings |= {"date": periods.column, "periods": periods.span, "releases": periods.num_releases}
+        data_settings |= {"person_epsilon": periods.person_epsilon}
     return data_settings | ({"disclosure": "public"} if dataset.provenance is Disclosure.PUBLIC else {})
 
 

@@ -143,7 +143,7 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, provenance: Provenance)
         "Bound", bounds, error_shares, bound or best_choice.max_total or 1.0, "bound", is_integer=True,
         error_parts={BIAS: bias_shares, NOISE: noise_shares},
         user_bars=(sample_users(histogram.sizes, histogram.users, "rows"),),
-        dots=Dots(bias_shares, noise_shares, noise_draws, Spread.MEAN, dots_limit, "%", dots_name="count"),
+        dots=Dots(bias_shares, noise_shares, noise_draws, Spread.MEAN, dots_limit, "%", dots_name="counts"),
         best_bound=best_choice.max_total or None,
     )  # fmt: skip
     return Plot(

@@ -84,7 +84,10 @@ class TotalProblem:
 
     @cached_property
     def noise(self) -> DrawnNoise:
-        """Return the noise that the program draws; of real numbers for column totals, or without ``rounds_noise``."""
+        """Return the noise that the program draws.
+
+        For column totals, or if ``rounds_noise`` is False, it is noise of real numbers.
+        """
         of_counts = self.is_integer and self.rounds_noise
         return find_noise(self.program, self.mechanism, self.epsilon, self.delta, of_counts=of_counts)
 
@@ -114,11 +117,11 @@ class TotalErrors:
 
     @property
     def bias_plus_noise(self) -> FloatArray:
-        """Return the bias plus mean noise: the paper's bound on the absolute error (equation 5)."""
+        """Return bias plus mean noise, the paper's upper bound on the absolute error (equation 5)."""
         return np.asarray(self.bias + self.mean_noise)
 
     def measure_noise(self, measure: Measure) -> FloatArray:
-        """Return the noise as a measure counts it at each bound: root mean square for the RMSE, else mean magnitude."""
+        """Return the noise at each bound: its root mean square for the RMSE, else its mean magnitude."""
         if measure is not Measure.RMSE:
             return self.mean_noise
         return np.asarray(np.sqrt(np.maximum(self.rmse - self.bias, 0.0)) * np.sqrt(self.rmse + self.bias))
@@ -144,7 +147,7 @@ def compute_errors(problem: TotalProblem, bounds: npt.ArrayLike) -> TotalErrors:
 
 
 def build_errors(drawn_noise: DrawnNoise, bounds: npt.ArrayLike, bias: npt.ArrayLike) -> TotalErrors:
-    """Compute the errors of bounds from the size of their bias and the noise."""
+    """Build the errors of bounds T from the bias at each and the noise."""
     bound_array, bias_array = np.asarray(bounds, dtype=np.float64), np.asarray(bias, dtype=np.float64)
     return TotalErrors(
         bounds=bound_array,
@@ -156,7 +159,7 @@ def build_errors(drawn_noise: DrawnNoise, bounds: npt.ArrayLike, bias: npt.Array
 
 
 def measure_errors(problem: TotalProblem, bounds: npt.ArrayLike) -> FloatArray:
-    """Compute the error of each bound by the problem's own measure, of the shape of ``bounds``."""
+    """Compute the error of each bound by the problem's own measure, shape of ``bounds``."""
     t = np.asarray(bounds, dtype=np.float64)
     return problem.noise.measure_error(problem.measure, problem.amounts.excess(t), t)
 
@@ -184,18 +187,18 @@ class TotalChoice:
 
     @property
     def gain(self) -> float:
-        """Return the share of `error_of_nothing` that the release saves, by the problem's measure; 0 is useless."""
+        """Return 1 − error / `error_of_nothing`, by the problem's measure; 0 if the release is useless."""
         if self.error_of_nothing == 0.0:
             return 0.0
         return 1.0 - self.certificate.value / self.error_of_nothing
 
 
 def compute_critical_rank(problem: TotalProblem) -> int:
-    """Return the rank r >= 1 such that the bound of equation 5 is least at the r-th largest total.
+    """Compute the rank r >= 1 for which the bound of equation 5 is least at the r-th largest total.
 
-    It is ceil(1 / epsilon) for Laplace noise, and ceil(sigma_1 sqrt(2 / pi)) for Gaussian noise with sigma_1
-    its standard deviation at sensitivity 1. A figure within 1e-12 of a whole number is that number:
-    1 / (1 / 49) is 49.00000000000001 in float64.
+    It is ceil(1 / epsilon) for Laplace noise, and ceil(sigma_1 sqrt(2 / pi)) for Gaussian noise with sigma_1 its
+    standard deviation at sensitivity 1. A value within a relative 1e-12 of a whole number is that number: 1 / (1 /
+    49) is 49.00000000000001 in float64.
 
     Source: Amin et al. 2019, equation 6.
     """
@@ -226,7 +229,10 @@ def best_bound(problem: TotalProblem) -> TotalChoice:
 
 
 def find_optimal_bound(problem: TotalProblem) -> float:
-    """Find T of `best_bound` without its certificate: logarithmic in the number of distinct totals."""
+    """Find the T of `best_bound` without its certificate; 0 if nothing useful can be released.
+
+    Under noise of real numbers the cost is logarithmic in the number of distinct totals.
+    """
     if problem.amounts.total == 0.0:
         return 0.0
     if problem.noise.is_discrete:
@@ -244,7 +250,7 @@ def find_optimal_bound(problem: TotalProblem) -> float:
 
 
 def _list_candidates(problem: TotalProblem, best_real_bound: float) -> FloatArray:
-    """List the whole bounds that can be best under whole noise, given the best one under noise of real numbers.
+    """List the whole bounds that can be best under whole noise, from the best one under noise of real numbers.
 
     Whole noise errs less than noise of real numbers, by at most `programs.LARGEST_GAIN`; the error under the latter is
     convex. So no bound outside the interval in which it is within that of the best can be best.
@@ -267,11 +273,11 @@ def _list_candidates(problem: TotalProblem, best_real_bound: float) -> FloatArra
 
 
 def _minimise_exact(problem: TotalProblem) -> float:
-    """Find the minimiser of an exact measure: search for the piece, then a closed form within it.
+    """Find the T with the least error by an exact measure, under noise of real numbers.
 
-    Between two neighbouring totals nobody changes sides, so the bias is linear in T there, and the slope of the error
-    depends on T only through the ratio of bias to noise. No tolerance is needed: the piece is found by a
-    sign, not by a distance.
+    Between two neighbouring totals the bias is linear in T, and the slope of the error depends on T only through the
+    ratio of bias to noise. The sign of the slope tells between which totals the minimum is; there the root has a
+    closed form. No tolerance is needed.
     """
     amounts, unit_noise = problem.amounts, problem.unit_noise
     perspective = noise_error.make_perspective(problem.noise.kind, problem.measure)
@@ -298,7 +304,7 @@ def _minimise_exact(problem: TotalProblem) -> float:
 def _compute_slopes(
     problem: TotalProblem, bounds: npt.ArrayLike, bias: npt.ArrayLike, users: npt.ArrayLike
 ) -> FloatArray:
-    """Return the derivative of the error at T on the side where ``users`` users lie above; all of one shape."""
+    """Compute the derivative of the error at each T, on the side on which ``users`` users have more."""
     perspective = noise_error.make_perspective(problem.noise.kind, problem.measure)
     noise_scales = problem.unit_noise * np.asarray(bounds, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -308,12 +314,12 @@ def _compute_slopes(
 
 
 def certify(problem: TotalProblem, bound: float) -> Certificate:
-    """Return the error at T beside a lower bound for every T >= 0, by subgradients recomputed from the totals.
+    """Compute the error at T beside a lower bound for every T >= 0, by subgradients computed from the totals anew.
 
-    With g the slope to the left of T, every smaller bound has an error of at least J(T) - max(g, 0) T. With g the slope
-    to its right, every larger one up to max x has at least J(T) + min(g, 0) (max x - T). Beyond max x only noise grows.
-    Where the error falls toward one side, a second point on that side (the next whole number where only whole bounds
-    are allowed) does the same for all that lies beyond it.
+    With g the slope to the left of T, every smaller bound has an error of at least J(T) - max(g, 0) T. With g the
+    slope to its right, every larger one up to max x has at least J(T) + min(g, 0) (max x - T). Beyond max x only
+    noise grows. Where the error falls toward one side, a second point on that side (the next whole number where only
+    whole bounds are allowed) does the same for all that lies beyond it.
     """
     if problem.noise.is_discrete:
         return _certify_whole(problem, bound)
@@ -330,9 +336,10 @@ def certify(problem: TotalProblem, bound: float) -> Certificate:
 
 
 def _certify_whole(problem: TotalProblem, bound: float) -> Certificate:
-    """Return the error under whole noise beside a lower bound: the least of all candidates, each recomputed.
+    """Compute the error under whole noise beside a lower bound.
 
-    Where they are many, it is the lower bound under noise of real numbers less `programs.LARGEST_GAIN`.
+    The lower bound is the least error of all bounds that can be best. If there are more than `PROBES`, it is the
+    lower bound under noise of real numbers less `programs.LARGEST_GAIN`.
     """
     real_problem, error = replace(problem, rounds_noise=False), _recompute(problem, bound)[0]
     real_certificate = certify(real_problem, bound)
@@ -351,7 +358,7 @@ def _certify_whole(problem: TotalProblem, bound: float) -> Certificate:
 
 
 def _recompute(problem: TotalProblem, bound: float) -> tuple[float, float, float]:
-    """Return the error at T and its slopes to the left and right, by sums over the totals instead of prefix sums."""
+    """Return (the error at T, its slope to the left, its slope to the right), by sums over all totals."""
     totals, user_counts = problem.amounts.values, problem.amounts.users
     bias = float(np.sum(np.maximum(totals - bound, 0.0) * user_counts))
     error = float(problem.noise.measure_error(problem.measure, bias, bound))
@@ -362,7 +369,10 @@ def _recompute(problem: TotalProblem, bound: float) -> tuple[float, float, float
 
 
 def _bound_one_side(problem: TotalProblem, bound: float, error: float, slope: float, end: float) -> float:
-    """Return a lower bound on the error of every bound between T and ``end``, from error and slope at T there."""
+    """Return a lower bound on the error of every bound between T and ``end``.
+
+    ``error`` and ``slope`` are those at T, the slope on that side.
+    """
     # A convex error lies above each of its tangents. The one at T alone would be a poor bound far away from it, so a
     # second tangent, taken where the error no longer falls, covers everything beyond that point.
     direction = math.copysign(1.0, end - bound)
@@ -380,7 +390,10 @@ def _bound_one_side(problem: TotalProblem, bound: float, error: float, slope: fl
 
 
 def _find_second_point(problem: TotalProblem, bound: float, direction: float, end: float) -> float:
-    """Return a point toward ``end`` from which the error no longer falls, at the smallest tested distance from T."""
+    """Find a point between T and ``end`` from which on the error no longer falls toward ``end``.
+
+    It is the first such point among doubling distances from T, or ``end`` itself.
+    """
     # Near T rounding of the slope decides, so the distance doubles until the slope has clearly turned. Whole bounds
     # near 2^53 are whole steps apart that float64 can hardly tell from each other, so that one step may be too few.
     for exponent in range(53):
@@ -395,7 +408,7 @@ def _find_second_point(problem: TotalProblem, bound: float, direction: float, en
 
 
 def _describe_stop(problem: TotalProblem, max_total: float) -> str:
-    """Write the sentence on how the search ended, and whether a release is useful."""
+    """Write how the search ended, as one sentence, which says if a release is of no or little use."""
     if problem.amounts.total == 0.0:
         return "All totals are 0."
     rank = compute_critical_rank(problem)
@@ -413,7 +426,7 @@ def _describe_stop(problem: TotalProblem, max_total: float) -> str:
 
 
 def compute_error_interval(problem: TotalProblem, bound: float, coverage: float = 0.95) -> Interval:
-    """Return the interval, symmetric about -bias, that holds release - sum with probability ``coverage``.
+    """Return the interval around -bias that holds release - sum with probability ``coverage``.
 
     Returns:
         (low, high), in the totals' unit.
@@ -427,12 +440,12 @@ def compute_error_interval(problem: TotalProblem, bound: float, coverage: float 
 
 
 def find_short_bound(problem: TotalProblem, best_bound: float) -> float:
-    """Round the best bound to few digits, because the exact value is often equal to one user's total.
+    """Round the best bound to few digits, because the exact value often equals one user's total.
 
-    The shortest decimal just below or above the best bound whose error is at most `SHORT_COST` more than the
-    least; of both, the one that errs less. Four digits always do: every measure J is nondecreasing and
-    homogeneous in bias and noise, so J(T (1 + r)) <= (1 + r) J(T), and rounding up to four digits moves T by
-    r < 0.1 %.
+    The result is the shortest decimal just below or above the best bound whose error is at most `SHORT_COST` more
+    than the least; of both, the one with the smaller error. Four digits always suffice: every measure J is
+    nondecreasing and homogeneous in bias and noise, so J(T (1 + r)) <= (1 + r) J(T), and rounding up to four digits
+    moves T by r < 0.1 %.
 
     Args:
         problem: The question; where only whole bounds count, nothing is rounded.
@@ -444,7 +457,7 @@ def find_short_bound(problem: TotalProblem, best_bound: float) -> float:
 
 
 def round_to_few_digits(best_bound: float, compute_errors: Callable[[FloatArray], FloatArray]) -> float:
-    """Return the shortest decimal beside a best bound that errs at most `SHORT_COST` more; else the bound itself.
+    """Round a bound to the fewest digits, up to four, with an error at most `SHORT_COST` more; else return it as it is.
 
     Args:
         best_bound: The best bound, at least 0.
@@ -466,7 +479,7 @@ def round_to_few_digits(best_bound: float, compute_errors: Callable[[FloatArray]
 
 
 def find_near_optimal_bounds(problem: TotalProblem, excess: float = 0.05) -> Interval:
-    """Return the bounds T with an error of at most (1 + ``excess``) times the best; an interval, by convexity.
+    """Find the interval of bounds with an error of at most (1 + ``excess``) times the least.
 
     Whole bounds end at the largest total: beyond it a cap on rows cuts nothing.
     """

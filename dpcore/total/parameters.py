@@ -69,7 +69,7 @@ LABEL_BY_MEASURE = {Measure.ABSOLUTE: "Expected", Measure.RMSE: "RMSE", Measure.
 
 
 def _declare_range_end(label: str) -> Any:
-    """Declare the field of an end of the range of totals."""
+    """Declare the field of one end of the range of totals."""
     name = label[:1].lower() + label[1:]
     return of_values.number(None, label, name=name, placeholder="proposed", width=150, place=LINE)
 
@@ -120,7 +120,7 @@ class TotalParameters(Parameters):
     """A public limit for choosing the bound with DP."""
 
     def _check_together(self, problems: Problems) -> None:
-        """Check the user's own bound, and that L and U are entered together and in order."""
+        """Add a problem if the own bound is out of range, or if L and U are not both given and in order."""
         if self.own_bound is not None:
             bound_by_name = {"your own bound": self.own_bound}
             if self.summed is Summed.ROWS:
@@ -136,7 +136,7 @@ class TotalParameters(Parameters):
                 problems.add(f"lower must not lie above upper; got {low_text} and {high_text}")
 
     def build_problem(self, amounts: Amounts) -> TotalProblem:
-        """Build the problem on given totals; a bound on rows is whole."""
+        """Build the problem on given totals; if rows are counted, only whole bounds are allowed."""
         noise_arguments = self.epsilon, self.mechanism, self.delta
         is_integer = self.summed is Summed.ROWS
         return TotalProblem(amounts, *noise_arguments, self.objective, is_integer, self.program)
@@ -160,9 +160,9 @@ class UserTotals:
 
 
 def compute_user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
-    """Return the total of every user: their rows, or the sum of their values; or why there is none.
+    """Compute the total of every user: their number of rows, or the sum of their values.
 
-    Negative values are fine as long as no user's total is negative: only totals are bounded.
+    If they cannot be added up, the result says why. Negative values are allowed: only totals are bounded.
     """
     if summed is Summed.ROWS:
         return UserTotals(Amounts.from_histogram(dataset.histogram))

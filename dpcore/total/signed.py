@@ -72,18 +72,17 @@ class SignedProblem:
         return cls(x, TotalProblem(amounts, epsilon, mechanism, delta, Measure.BOUND, program=program))
 
     def clip(self, low: float, high: float) -> ClippedSum:
-        """Compute the error of clipping every total to [L, U], in the totals' unit."""
+        """Compute the error of clipping every total to [L, U]."""
         x = self.totals
         bias = float(np.sum(np.clip(x, low, high) - x))
         errors = self._build_errors(max(abs(low), abs(high)), abs(bias))
         return ClippedSum(float(low), float(high), bias, errors, int(np.sum(x < low)), int(np.sum(x > high)))
 
     def propose_bound(self) -> float:
-        """Propose T for a range [-T, T]: the one that minimises sum_i (|x_i| - T)_+ plus the mean noise.
+        """Propose T for a range [-T, T]: the one with the least sum_i max(|x_i| - T, 0) plus mean noise.
 
-        The rank rule of `dpcore.total` on |x_i|. The amounts that are cut at the two ends may cancel, so the error
-        itself can be smaller; this bound does not count on it. It comes in few digits (`dpcore.total.short_bound`),
-        because the exact value equals one user's total.
+        What is cut at the two ends may cancel, so the error itself can be smaller; this bound does not count on it. T
+        is rounded to few digits (`find_short_bound`), because the exact value equals one user's total.
         """
         best_bound = nonnegative.find_optimal_bound(self.size_problem)
         return nonnegative.find_short_bound(self.size_problem, best_bound)
@@ -98,7 +97,7 @@ class SignedProblem:
         return self._build_errors(bounds, np.abs(self.compute_shortfall(bounds)))
 
     def compute_shortfall(self, bounds: npt.ArrayLike) -> FloatArray:
-        """Return the sum less the sum of totals clipped to [-T, T]; below 0 where the clipped sum is larger."""
+        """Compute the sum less the sum of totals clipped to [-T, T], shape of ``bounds``; it may be negative."""
         t = np.asarray(bounds, dtype=np.float64)
         # The sum lacks what is cut above T, and has too much by what is raised to -T.
         positive_amounts = Amounts.from_totals(np.maximum(self.totals, 0.0))

@@ -52,7 +52,7 @@ class Strategy:
 
     @property
     def name(self) -> str:
-        """Return the name in a legend: ``best bound``, ``median``, or ``99 % quantile``."""
+        """Return the name in sentences and legends: ``best bound``, ``median``, or ``99 % quantile``."""
         if self.share is None:
             return "best bound"
         return "median" if self.share == 0.5 else f"{wording.entered(100.0 * self.share)} % quantile"
@@ -110,7 +110,7 @@ class StrategyPoints:
 def _choose_bounds(
     problem: TotalProblem, epsilons: FloatArray, strategies: Sequence[Strategy]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return T of every strategy (rows) at every epsilon (columns), and the noise scale there."""
+    """Return (T, noise scale) of every strategy at every epsilon, each of shape (strategies, epsilons)."""
     epsilon_problems = [replace(problem, epsilon=float(epsilon)) for epsilon in epsilons]
     bounds = np.empty((len(strategies), epsilons.size))
     for strategy_index, strategy in enumerate(strategies):
@@ -124,7 +124,7 @@ def _choose_bounds(
 def compute_strategy_curves(
     problem: TotalProblem, epsilons: npt.ArrayLike, strategies: Sequence[Strategy] = PAPER_STRATEGIES
 ) -> StrategyCurves:
-    """Compute the exact relative error of each strategy against epsilon.
+    """Compute the exact expected relative error of each strategy at each epsilon.
 
     Args:
         problem: The question, with a sum above 0; its epsilon is replaced by each of ``epsilons``.
@@ -187,25 +187,26 @@ EPSILONS = tuple(float(x) for x in np.geomspace(1e-6, 1.0, 13))
 
 @functools.lru_cache(maxsize=8)
 def _draw_ratings(seed: int) -> Amounts:
-    """Draw the numbers of ratings of simulated users, like those of MovieLens 20M."""
+    """Draw the numbers of ratings of simulated users, log-normal with the median and mean of MovieLens 20M."""
     return Amounts.from_histogram(LogNormalSizes(math.log(MEDIAN_ROWS), SPREAD, USERS, seed).histogram())
 
 
 def compute_relative_errors(amounts: Amounts, epsilon: float) -> dict[str, float]:
-    """Compute the expected relative error of the number of ratings under the exact optimum and the paper's bounds.
+    """Compute the expected relative error of the number of ratings, by the key of each way to choose T.
 
-    The paper's quantile, ``rule``, has the least bias plus mean noise: as many users lie above it as 1/ε.
+    The ways are the paper's strategies and its quantile, ``rule``, which has the least bias plus mean noise: about
+    1/ε users lie above it.
 
     Source: Amin et al. 2019, section 3.
     """
     problem = TotalProblem(amounts, epsilon)
     strategy_curves = compute_strategy_curves(problem, [epsilon])
-    errors_by_key = {
+    error_by_key = {
         strategy.key: float(error)
         for strategy, error in zip(PAPER_STRATEGIES, strategy_curves.relative_errors[:, 0], strict=True)
     }
     rule_curves = compute_strategy_curves(replace(problem, measure=Measure.BOUND), [epsilon], (BEST,))
-    return errors_by_key | {"rule": float(rule_curves.relative_errors.item())}
+    return error_by_key | {"rule": float(rule_curves.relative_errors.item())}
 
 
 LINE_NAMES = "Exact optimum", "Median", "95 % quantile"

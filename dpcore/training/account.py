@@ -32,7 +32,7 @@ from dpcore.training.rows import ClassifierRows
 class Method(Option):
     """The rule that keeps a user within the bound h, and the mechanism that trains with it."""
 
-    FOLLOWED = "followed clipped sum", "Clipped sum, bound follows"
+    FOLLOWED = "followed clipped sum", "Clipped sum, adaptive bound"
     SMOOTH = "smooth weights", "Smooth weights"
     CAP = "cap", "Cap, random rows"
     CLIPPED_SUM = "clipped sum", "Clipped sum"

@@ -13,10 +13,11 @@ from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.counting.text import read_table
 from dpcore.data import design_matrix
+from dpcore.data.cell_numbers import read_numbers
 from dpcore.data.column_names import shorten
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.data.samples import FOLDER
-from dpcore.data.tables import Table, read_numbers
+from dpcore.data.tables import Table
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.training.rows import Scaling, list_numeric_columns, make_scaling
 

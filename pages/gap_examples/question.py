@@ -11,8 +11,8 @@ QUESTION = Question(
     icon=":material/trophy:",
     url_path="gap",
     group="The trade-off, live",
-    lead="A bound drops rows of heavy users, weights keep them: **how much more variance has the bounded "
-    "mean?**",
+    lead="A bound drops rows of heavy users; weights keep them. **How much more variance does the bounded mean "
+    "have?**",
     result_noun="Weights",
     sentence="How much better than the best bound can smooth weights be, on my data and on any?",
     answers_from=(Facet.ROWS,),
@@ -22,8 +22,8 @@ QUESTION = Question(
         "Smooth weights, v(h), and bounded rows, v′(h)": "v(h) and v′(h)",
         "bound": "h",
         "variance": "Var(β̃)",
-        "v(h) smooth weights (claim 1)": "v(h)",
-        "v′(h) bounded rows (claim 2)": "v′(h)",
+        "Smooth weights, v(h) (claim 1)": "v(h)",
+        "Bounded rows, v′(h) (claim 2)": "v′(h)",
         "Best bound": "arg min v′(h)",
         "Best weights": "h*",
         "4 min v (theorem 3)": "4 v(h*)",

@@ -82,7 +82,7 @@ def _write_reason(page_setting: ReleaseSetting, mean_setting: ReleaseSetting) ->
         share_texts = (wording.number(s.user_share, 2) for s in (mean_setting, page_setting))
         if page_setting.user_share and mean_setting.user_share and not mean_setting.targets_table_mean:
             return "it is about a population's mean, this page about this table's"
-        return "its share ρ of the variance between users is {}, here it is {}".format(*share_texts)
+        return "it assumes that a user's rows are alike (ρ = {}), this page has ρ = {}".format(*share_texts)
     if "variance_share" in differing_names:
         variance_texts = (wording.number(s.variance_share or 0.0) for s in (mean_setting, page_setting))
         return "its σ² is {} of (U − L)², here it is {}".format(*variance_texts)

@@ -40,17 +40,19 @@ def draw_body(slots: layout.PageSlots) -> None:
 def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
     """Show how near our results are, a button to the page for one's own data, and one that computes the figure anew."""
     with st.container(key="papers_card"):
-        st.markdown(f"## {figure.item_name}, {figure.paper_name}")
+        figure_name = f"{figure.paper_name}, {figure.item_name[:1].lower()}{figure.item_name[1:]}"
         difference = figure.compute_largest_difference(runs)
         if difference is not None and figure.stated_range is None:
-            number_label, difference_text = "Largest difference, ours to theirs", wording.percent(difference)
-            cards.draw_number(number_label, difference_text, "", f"{difference:.3g}", "papers")
+            difference_text = wording.percent(difference)
+            st.markdown(f"## Our numbers differ from the paper's by at most {difference_text}.")
+            cards.draw_number(figure_name, difference_text, "", f"{difference:.3g}", "papers")
             st.markdown(f"{figure.difference_note.partition('. ')[0]}.")
         else:
+            st.markdown(f"## {figure_name}")
             st.markdown(describe_difference(figure, runs))
         page = catalogue.find_page(figure.page_title)
         st.button(
-            f"The same on {page.title}",
+            f"Open {page.title}",
             key="papers_go",
             icon=page.icon,
             type=fields.main_button(),

@@ -17,10 +17,7 @@ from pages.shared.render import question_page
 from pages.shared.screen import layout
 from pages.shared.session import session
 
-ASK_GROUPS = (
-    "**Which groups do you release?** Paste their names, from what you know, not from these data; or enter their "
-    "number under *More settings*. Until then the answer is for the groups in the data."
-)
+ASK_GROUPS = "**Which groups do you release?** Paste their names from what you know: a list from these data would leak."
 
 
 def list_statistics(dataset: Dataset) -> list[Statistic]:
@@ -66,9 +63,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
     def draw_fields(*names: str) -> None:
         """Draw the fields of these names, but for unused ones."""
         for name in names:
-            if name == "groups" and name not in unused_fields:
-                group_list.draw(QUESTION)
-            elif name not in unused_fields:
+            if name not in unused_fields:
                 fields.draw(QUESTION, name, options=options.get(name, ()))
 
     with slots.line:
@@ -77,7 +72,9 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
         draw_fields(*(name for name in ("objective", "floor", "selection") if name not in line_fields))
         with fields.row():
             draw_fields("selection_share", "selection_delta", "min_users")
-        other_names = "groups", "edges", "num_groups", "mechanism", "delta", "program", "neighbours"
+        if "groups" not in unused_fields:
+            group_list.draw(QUESTION, has_field="groups" not in line_fields)
+        other_names = "edges", "num_groups", "mechanism", "delta", "program", "neighbours"
         draw_fields(*(name for name in other_names if name not in line_fields))
     with slots.notes:
         if asks_groups and not has_list and state[make_key("num_groups")] is None:

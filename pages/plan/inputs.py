@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 
 import streamlit as st
@@ -20,15 +21,25 @@ from pages.shared.render import question_page
 from pages.shared.screen import layout
 
 
-def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
+def read_inputs(slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | None:
     """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
     state, make_key = st.session_state, QUESTION.key
+
+    def needs_range() -> bool:
+        """Return True if a line needs the range of the values, and names none of its own."""
+        parsed_lines = plan_lines.parse_lines(state[make_key("lines")], Problems())
+        return any(line.statistic.needs_range and line.lower is None for line in parsed_lines)
+
+    def ask_range(unused_names: Collection[str]) -> bool:
+        """Ask for L and U if a line needs them and return True if they are missing."""
+        end_name_by_key = {make_key("lower"): "L", make_key("upper"): "U"}
+        return needs_range() and question_page.ask_for_range(dataset, end_name_by_key)
 
     def is_hidden(name: str) -> bool:
         """Return True for fields that no line needs: the range, and settings of a mean."""
         parsed_lines = plan_lines.parse_lines(state[make_key("lines")], Problems())
         if name in RANGE_FIELDS:
-            return not any(line.statistic.needs_range and line.lower is None for line in parsed_lines)
+            return not needs_range()
         if name in ("groups", "edges"):
             return not any(line.statistic.is_per_group for line in parsed_lines)
         if name not in MEAN_FIELDS:
@@ -42,6 +53,7 @@ def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
         QUESTION,
         slots,
         is_hidden=is_hidden,
+        ask_first=ask_range,
         widgets={
             "lines": lambda: None,
             "groups": partial(group_list.draw, QUESTION),

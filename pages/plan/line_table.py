@@ -27,11 +27,11 @@ _mount_table = st.components.v2.component(
 )
 _KEY = "plan_table"
 EMPTY = (
-    "### The plan is empty\n\nAdd every statistic that you will release. The plan then gives each one its share of ε, "
+    "## The plan is empty\n\nAdd every statistic that you will release. The plan then gives each one its share of ε, "
     "its bound and its error."
 )
-EXAMPLE = "users", "rows"
-"""Lines that need no more than rows per user."""
+EXAMPLE = "users", "rows", "mean", "median"
+"""Lines of the example, as far as the data have them."""
 SPREADS = LineStatistic.VARIANCE.value, LineStatistic.DEVIATION.value
 """Lines of which a plan has one for each column."""
 LABELS = {"users": "number of users", "rows": "number of rows"}
@@ -51,9 +51,11 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
             st.markdown(missed_text)
     else:
         st.markdown(EMPTY)
-        if set(EXAMPLE) <= set(list_offered(dataset)):
-            label = "Start with an example: how many users, how many rows"
-            fields.button(label, "plan_example", "play_arrow", add_lines, EXAMPLE, is_main=True)
+        *first_lines, last_line = [line for line in EXAMPLE if line in list_offered(dataset)] or [""]
+        if first_lines:
+            label = f"Start with an example: {', '.join(first_lines)} and {last_line}"
+            example_lines = [*first_lines, last_line]
+            fields.button(label, "plan_example", "play_arrow", add_lines, example_lines, is_main=True)
     line_texts = list_missing_lines(lines_text, list_offered(dataset))
     if any(line.label in SPREADS for line in plan_lines.parse_lines(lines_text, Problems())):
         line_texts = [line_text for line_text in line_texts if line_text not in SPREADS]

@@ -17,6 +17,7 @@ from dpcore.plan.parameters import PlanParameters
 from dpcore.report import script
 from pages.plan import inputs, line_table
 from pages.plan.question import QUESTION
+from pages.shared.base import catalogue
 from pages.shared.card import cards
 from pages.shared.render.question_page import Page
 from pages.shared.screen import layout
@@ -28,7 +29,7 @@ class PlanPage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | None:
         """Draw what the lines need, and return the parameters; if refused, draw the bare table and return None."""
-        parameters = inputs.read_inputs(slots)
+        parameters = inputs.read_inputs(slots, dataset)
         if parameters is None:
             self.draw_refused(slots, dataset, None)
         return parameters
@@ -50,6 +51,14 @@ class PlanPage(Page):
         """Draw the table, and return the plot of errors, which stands in a tab."""
         line_table.draw(session.dataset(), answer.solution)
         return answer.plots["plan-errors"]()
+
+    def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
+        """Draw a link to other data, of which a plan can be published, if the data are private."""
+        if session.dataset().is_private:
+            label = "Plan on public or older data, or on a DP histogram"
+            slots.answer.page_link(
+                catalogue.find_page("Data").path, label=label, icon=":material/table_chart:"
+            )
 
     def draw_behind(self, answer: Answer) -> None:
         """Draw what stands behind the plan, with its first two numbers; those of its lines are in the table."""

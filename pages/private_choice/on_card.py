@@ -89,7 +89,7 @@ class BoundSelection:
             return ""
         problem, num_rows = self.request.problem, self.request.public_rows
         if isinstance(problem, PrivatePairProblem):
-            return f"{words.describe_pair_cost(problem)} {words.PAIR_AIM_TEXT}"
+            return words.describe_pair_cost(problem)
         assert not isinstance(problem, RangeProblem)
         forecasts_text = words.describe_forecasts(_forecast(problem, num_rows), num_rows)
         return f"{self.aim_sentence} {forecasts_text}".strip()
@@ -354,7 +354,9 @@ def offer_range(dataset: Dataset) -> None:
     """Show the button that leads to the form of a range, if the data are private and have values."""
     if dataset.values is not None and dataset.release is None and dataset.is_private:
         help, ask = "Draws L and U with an ε of its own.", page_run.request_dialog
-        fields.button("Choose with DP…", "private_range_ask", "casino", ask, _show_range_dialog, help=help)
+        fields.button(
+            "Choose the range with DP…", "private_range_ask", "casino", ask, _show_range_dialog, help=help
+        )
 
 
 @page_run.build_dialog("A value range, chosen with DP", "casino")

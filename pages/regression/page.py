@@ -38,7 +38,7 @@ from pages.shared.screen import layout
 
 WARN_CLIPPED = 0.05
 """Share of clipped labels above which the page warns."""
-TARGETS = {ErrorTarget.COEFFICIENTS: "Coefficients", ErrorTarget.PREDICTIONS: "Predictions"}
+TARGETS = {ErrorTarget.PREDICTIONS: "Predictions", ErrorTarget.COEFFICIENTS: "Coefficients"}
 
 
 def show_release(answer: Answer) -> None:
@@ -161,7 +161,7 @@ class RegressionPage(Page):
         """Draw the inputs, and warn of many clipped labels; return the parameters, or None if they are refused."""
         propose_range(dataset)
         build_key = QUESTION.key
-        st.session_state.setdefault(build_key("error"), ErrorTarget.COEFFICIENTS)
+        st.session_state.setdefault(build_key("error"), ErrorTarget.PREDICTIONS)
         parameters: RegressionParameters | None = question_page.read_inputs(
             QUESTION,
             slots,

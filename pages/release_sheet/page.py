@@ -29,7 +29,7 @@ def draw_body(slots: layout.PageSlots) -> None:
     if not sheets_by_name:
         with slots.notes:
             st.markdown(
-                "### Nothing to state yet\n\nFirst choose the bound of your number on one of these pages. The sheet "
+                "## Nothing to state yet\n\nFirst choose the bound of your number on one of these pages. The sheet "
                 "then states ε, bound, error and method."
             )
             for question in catalogue.PAGES:

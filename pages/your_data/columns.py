@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.common import wording
-from dpcore.common.checks import InvalidInput
+from dpcore.common.checks import InputProblem, InvalidInput
 from dpcore.common.privacy import Disclosure, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_roles import (
@@ -21,9 +21,10 @@ from dpcore.data.column_roles import (
     TableKind,
     describe_two_people,
     explain_roles,
-    says_yes_and_no,
     write_user_hint,
 )
+from dpcore.data.guessed_roles import says_yes_and_no
+from dpcore.data.periods import Periods, build_periods
 from dpcore.data.user_names import find_other_person
 from dpcore.dataset import Contribution
 from pages.shared.data import uploads
@@ -93,7 +94,12 @@ RULE_HELP = (
 def choose_rule() -> None:
     """Draw the choice of what happens to values that are missing or no number, and of the number that replaces them."""
     state = st.session_state
-    state.setdefault(build_key("rule"), Rule.REFUSE)
+    is_private = state.get(build_key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
+    # Of private data the default holds for every file, so that no blank has to be seen before the rule is chosen.
+    default_rule = Rule.DROP if is_private else Rule.REFUSE
+    if state.get(build_key("rule")) is state.get(build_key("rule_default")):
+        state[build_key("rule")] = default_rule
+    state[build_key("rule_default")] = default_rule
     state.setdefault(build_key("constant"), 0.0)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         texts_by_rule = {rule: rule.value for rule in Rule}
@@ -102,12 +108,17 @@ def choose_rule() -> None:
             fields.number("The public number", build_key("constant"))
     if state[build_key("rule")] is Rule.REPLACE and state.get(build_key("constant")) is None:
         st.caption("Enter the number; until then the file is refused if a value is missing.")
-    is_private = state.get(build_key("public")) is Disclosure.PRIVATE
     if state.get(build_key("saw_missing")) and is_private and state[build_key("rule")] is not Rule.REFUSE:
         st.caption(
             "You choose this rule after the app found a blank. So the choice depends on private data, and ε does not "
             "cover it. Next time, choose the rule before you open the file."
         )
+
+
+YES_HELP = "The text of a cell, such as Y. It counts as 1 and every other as 0, so that the mean is a share."
+PERIODS_HELP = (
+    "Less noise, less protection: a whole person pays for all periods. Of no use with rows in most of them."
+)
 
 
 class People(enum.Enum):
@@ -129,6 +140,11 @@ def propose(roles: Roles) -> None:
     state[build_key("kind")], state[build_key("contribution")] = roles.kind, roles.contribution
     state[build_key("missing")], state[build_key("people")] = roles.missing_users, People.ONE
     state[build_key("share")] = roles.is_share
+    state[build_key("yes")], periods = roles.yes, roles.periods
+    state[build_key("date")] = NO_COLUMN if periods is None else periods.column
+    state[build_key("span")] = "" if periods is None else periods.span
+    state[build_key("releases")] = 1 if periods is None else periods.num_releases
+    state[build_key("person_epsilon")] = None if periods is None else periods.person_epsilon
     # Of a known file; else the rule from before the upload stays.
     if roles.drops_missing or roles.missing_constant is not None:
         state[build_key("rule")] = Rule.DROP if roles.drops_missing else Rule.REPLACE
@@ -170,6 +186,7 @@ def choose_roles(source: counting.Source) -> Roles:
         with st.expander("More about users, groups and rows"):
             _show_event_choices(source)
         if st.session_state[_role_key("value")] != NO_COLUMN:
+            st.text_input("Count as yes", key=build_key("yes"), help=YES_HELP, persist_state="session")
             if _may_be_share(source):
                 label = "The value says yes or no (1 or 0): its mean is a share, from 0 to 1 in any such file"
                 st.checkbox(label, key=build_key("share"), persist_state="session")
@@ -275,12 +292,51 @@ def _show_event_choices(source: counting.Source) -> None:
         taken_columns |= set(state.get(build_key("further_task"), ()))
         label, help_text = "Further columns of values", "Budget plan releases them from the same ε."
         _show_further_columns("further_values", source.columns, taken_columns, label, help_text)
+    _show_periods([column for column in source.columns if column not in used_columns])
     state.setdefault(build_key("contribution"), Contribution.ROWS)
     fields.pick("What is a contribution?", CONTRIBUTION, build_key("contribution"))
     fields.radio("Rows without a user", MISSING_USERS, build_key("missing"), is_horizontal=True)
     if not source.is_complete and len(source.columns) > 2:
         label, help_text = "Also find duplicate rows", "This takes another pass over the file."
         st.checkbox(label, key=build_key("copies"), persist_state="session", help=help_text)
+
+
+def _show_periods(columns: Sequence[str]) -> None:
+    """Draw the choice of a column of dates, and of the periods that make a user several units."""
+    state, date_key = st.session_state, build_key("date")
+    column_texts = {NO_COLUMN: "(none: a user is the unit)"} | {column: column for column in columns}
+    if state.get(date_key) not in column_texts:
+        state[date_key] = NO_COLUMN
+    fields.pick("Dates, for a unit of user and period", column_texts, date_key, PERIODS_HELP)
+    if state[date_key] == NO_COLUMN:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        key, example = build_key("span"), "2025-01-01 to 2026-01-01 by month"
+        st.text_input("Public periods", key=key, placeholder=example, persist_state="session")
+        fields.number("Releases, one every period", build_key("releases"), is_integer=True)
+        fields.number("Largest ε for a person", build_key("person_epsilon"))
+    periods, problems = read_periods()
+    if problems:
+        fields.show_problems(problems)
+    elif periods is not None and not periods.is_filter:
+        st.caption("At ε = 1: " + "".join(periods.describe(periods.price_person(1.0, 0.0))[1:]))
+
+
+def read_periods() -> tuple[Periods | None, tuple[InputProblem, ...]]:
+    """Return the periods that the widgets hold, None without a column of dates or with problems, and these problems."""
+    state = st.session_state
+    if (column := state.get(build_key("date"), NO_COLUMN)) == NO_COLUMN:
+        return None, ()
+    numbers = (state.get(build_key(name)) for name in ("releases", "person_epsilon"))
+    try:
+        return build_periods(column, state.get(build_key("span")), *numbers), ()
+    except InvalidInput as error:
+        return None, tuple(error.problems)
+
+
+def has_wrong_periods(roles: Roles) -> bool:
+    """Return True if a column of dates was chosen for rows of events, and the periods are wrong."""
+    return roles.kind is TableKind.EVENTS and bool(read_periods()[1])
 
 
 def _show_further_columns(
@@ -307,8 +363,10 @@ def _read_roles(table_kind: TableKind, source: counting.Source) -> Roles:
         members["contribution"] = state.get(build_key("contribution"), Contribution.ROWS)
         rule = Rule.REFUSE if members["value"] is None else state.get(build_key("rule"), Rule.REFUSE)
         members["drops_missing"] = rule is Rule.DROP
-        if members["value"] is not None and _may_be_share(source):
-            members["is_share"] = bool(state.get(build_key("share")))
+        if members["value"] is not None:
+            members["yes"] = (state.get(build_key("yes")) or "").strip()
+            members["is_share"] = _may_be_share(source) and bool(state.get(build_key("share")))
+        members["periods"], _ = read_periods()
         if rule is Rule.REPLACE:
             members["missing_constant"] = state.get(build_key("constant"))
     missing_users = state.get(build_key("missing"), MissingUsers.LEAVE_OUT)

@@ -45,9 +45,7 @@ def draw_body(slots: layout.PageSlots) -> None:
         slots.notes.caption(f"In use until then: {plain(dataset.name)}.")
         return
     with slots.figure:
-        main_plot = axes.plot_classes(dataset)
-        st.markdown(f"**{main_plot.title}**")
-        figures.draw(main_plot)
+        figures.draw(axes.plot_classes(dataset))
     with slots.answer:
         show_offers(dataset)
     with slots.bottom:
@@ -58,15 +56,15 @@ def show_offers(dataset: Dataset) -> None:
     """Show the data in use, and which pages answer from which column."""
     with st.container(key="in_use"):
         st.header(f"In use: {plain(dataset.name)}")
-        st.markdown(axes.describe_sizes(dataset.histogram))
+        st.markdown(axes.describe_sizes(dataset.histogram, dataset.unit_noun))
         cards.label(dataset.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):
-        st.markdown("**These data can answer**")
+        st.markdown("**Next: open a page that these data can answer**")
         for column, pages in contents.list_offers(dataset):
             with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
                 st.markdown(f"{plain(column)} →", width="content")
                 for page in pages:
-                    st.page_link(page.path, label=page.title)
+                    st.page_link(page.path, label=page.title, icon=page.icon)
     cards.offer_histogram(dataset)
 
 

@@ -36,8 +36,8 @@ WORDS = """(height) => {
 }"""
 
 
-# Texts of figures that lie under one of Plotly's buttons; values, notes, choices and badges that are cut; buttons too
-# low to press.
+# Texts of figures that lie under one of Plotly's buttons; values, notes, choices and badges that are cut; targets of
+# less than 24 pixels.
 UNREADABLE = """() => {
     const found = [], main = document.querySelector("[data-testid='stMain']");
     const box = e => e.getBoundingClientRect();
@@ -62,8 +62,11 @@ UNREADABLE = """() => {
         while (around !== main && getComputedStyle(around).overflowX === 'visible') around = around.parentElement;
         if (box(button).right > box(around).right + 2) found.push(`beyond: ${button.innerText}`);
     }
-    for (const button of main.querySelectorAll('button'))
-        if (button.innerText && box(button).height && box(button).height < 20) found.push(`low: ${button.innerText}`);
+    for (const target of main.querySelectorAll("button, a[href], summary, [role='tab'], label:has(input)")) {
+        const side = Math.min(box(target).width, box(target).height);
+        if (side && side < 23.9 && target.checkVisibility({ opacityProperty: true }))
+            found.push(`small: ${target.innerText || target.ariaLabel}`);
+    }
     return found;
 }"""
 

@@ -76,9 +76,9 @@ class Way:
         settle(self.page)
 
     def enter(self, label: str, text: str) -> None:
-        field = self.page.get_by_label(label, exact=True).and_(self.page.locator("input"))
+        field = self.page.get_by_label(label, exact=True).and_(self.page.locator("input, textarea"))
         field.fill(text)
-        field.press("Enter")
+        field.blur()
         self.actions += 1
         settle(self.page)
 
@@ -105,10 +105,7 @@ def test_from_an_unknown_file_to_code_that_runs(page: Page, app_url: str, tmp_pa
             ways = page.locator(".st-key-navigation")
         press(page.locator(".st-key-navigation").get_by_role("link", name="Data"))
     for number, text in enumerate(programs):
-        # The public list of groups is the person's own to write, which the program asks for.
-        groups = [f"p{group}" for group in range(8)]
-        listed = text.replace("GROUPS: list[str] = []", f"GROUPS: list[str] = {groups}")
-        (tmp_path / f"program{number}.py").write_text(listed, encoding="utf-8")
+        (tmp_path / f"program{number}.py").write_text(text, encoding="utf-8")
     everything = "".join(f"import program{number}\n" for number in range(len(programs)))
     done = subprocess.run(
         [sys.executable, "-c", everything], cwd=tmp_path, capture_output=True, text=True, timeout=300
@@ -142,7 +139,7 @@ def path_of(link: Locator, kind: Kind, private: bool, common: int) -> str:
         for label, text in zip(kind.ends, ("0", "100"), strict=False):
             way.enter(label, text)
         if kind.groups:
-            way.enter("Groups on the list", "8")
+            way.enter("Public list of groups", "\n".join(f"p{group}" for group in range(8)))
     draw = page.get_by_role("button", name="Choose with DP…")
     expect(draw).to_have_count(int(private))
     if private:

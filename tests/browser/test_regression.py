@@ -18,7 +18,7 @@ def place(page: Page) -> tuple[float, float]:
 def test_another_question_takes_nothing_away_and_moves_nothing(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/regression")
     card = page.locator(".st-key-regression_card")
-    expect(card).to_contain_text("Weight the rows, do not bound them")
+    expect(card).to_contain_text("Weight the rows. Do not drop any")
     expect(page.get_by_text("Proved best")).to_be_visible()
     settle(page)
 

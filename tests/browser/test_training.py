@@ -25,4 +25,4 @@ def test_the_first_curve_is_refined(page: Page, app_url: str) -> None:
         """() => document.querySelector('.st-key-training_methods_loss .js-plotly-plot')._fullData
             .filter(t => t.mode === 'text').map(t => t.name)"""
     )
-    assert sorted(names) == [f"{name} (label)" for name in ("Guessing", "No privacy", "The answer")]
+    assert sorted(names) == [f"{name} (label)" for name in ("Guessing", "No privacy", "Recommended")]

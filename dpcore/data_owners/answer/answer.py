@@ -57,15 +57,15 @@ def write_headline(solution: OwnersSolution) -> str:
     if solution.cap_choice is not None:
         records_phrase = wording.counted(solution.cap_choice.cap, "record")
         if solution.regime is Regime.ALONE:
-            return f"Work alone; if owners share, keep at most {records_phrase} of each."
+            return f"Train alone; if owners join, keep at most {records_phrase} of each."
         return f"Join, and keep at most {records_phrase} of each owner."
     if solution.regime is Regime.ALONE:
         if solution.owners_needed_joint is None:
-            return "Work alone: sharing never pays, however many join."
-        return f"Work alone: for {owners_phrase} sharing does not pay."
+            return "Train alone: joining never pays, however many join."
+        return f"Train alone: joining does not pay for {owners_phrase}."
     if solution.regime is Regime.JOINT_ONLY:
         return "Join, and keep the personal part with its owner: full privacy would lose."
-    return f"Join: sharing pays for {owners_phrase}."
+    return f"Join: {owners_phrase} do better together."
 
 
 def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
@@ -75,11 +75,13 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
         for num_owners in (solution.owners_needed_joint, solution.owners_needed_full)
     )
     numbers = [
-        Number("Owners needed", joint_count, "for joint privacy", "", solution.owners_needed_joint, "owners"),
         Number(
-            "Bound on excess loss",
+            "Owners needed", joint_count, "so that joining pays", "", solution.owners_needed_joint, "owners"
+        ),
+        Number(
+            "Excess loss, at most",
             wording.number(solution.bound_joint),
-            f"jointly ({wording.number(solution.bound_alone)} alone)",
+            f"together, {wording.number(solution.bound_alone)} alone",
             "How much the models' average loss may exceed the least possible one. It gives the order, not the size.",
             solution.bound_joint,
         ),
@@ -249,7 +251,7 @@ def build_answer(
         >>> import dpcore as ss
         >>> answer = ss.owners(epsilon=1, owners=64, records=100)
         >>> print(answer.headline, answer.bound)
-        Join: sharing pays for 64 owners. 37
+        Join: 64 owners do better together. 37
 
     Source: Huang et al. 2023, theorem 3.1 and appendix A.
     """

@@ -67,14 +67,14 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
     )
     has_equal_gains = np.array_equal(joint_gains, full_gains, equal_nan=True)
     regime_styles = (
-        ("Work alone", Style.CUSTOMARY),
+        ("Train alone", Style.CUSTOMARY),
         ("Join: joint privacy only", Style.CAP),
         ("Join" if has_equal_gains else "Join: full privacy pays, too", Style.SAMPLING),
     )
     joint_border_label = "Joining begins to pay" if has_equal_gains else "Joint privacy begins to pay"
     area_items: list[Item] = [
         Regions(x, y, regime_map.regimes, regime_styles, ("bound alone : joint", np.exp(joint_gains))),
-        Hatching("The bound says nothing", x, y, regime_map.vacuous_mask),
+        Hatching("No guarantee here", x, y, regime_map.vacuous_mask),
         Hatching("Not covered: ε > 10 or δ ≥ 1/n", x, y, regime_map.uncovered_mask, "."),
         Border(joint_border_label, x, y, joint_gains, Style.CAP),
     ]

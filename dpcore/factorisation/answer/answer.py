@@ -49,7 +49,7 @@ def build_answer(
         >>> import dpcore as ss
         >>> few = {"num_users": 100, "num_items": 20, "ratings_per_user": 5, "rank": 2, "dimension": 2, "repeats": 2}
         >>> ss.rating_weights(epsilon=0.01, **few).headline
-        'At ε = 0.01 it is not clear whether factorising beats item means with own offsets.'
+        'At ε = 0.01 it is not clear whether a factorisation predicts better than item means.'
 
     Source: Krichene et al. 2023, section 5.
     """

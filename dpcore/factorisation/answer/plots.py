@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Plot, Style
+from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Style
 from dpcore.answer.plot import Toggle, linear_axis, names_axis, share_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme
+from dpcore.factorisation.answer import solution as solving
 from dpcore.factorisation.answer import words
 from dpcore.factorisation.answer.solution import FactorisationSolution
 from dpcore.factorisation.ratings import BUCKETS, assign_buckets
@@ -144,7 +145,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         columns |= {f"{measure_name}_{column_name}": means, f"half_interval_{column_name}": half_widths}
         if model_kind.is_private:
             lows, highs = _compute_interval_ends(means, half_widths)
-            label = f"Factorisation, {model_kind.value}" if model_kind is FACTORISATION else ""
+            label = wording.capital(words.SHORT_NAMES.get(model_kind, ""))
             items.append(
                 Curve(
                     model_kind.value, epsilons, means, low_ends=lows, high_ends=highs, label=label, **options
@@ -154,10 +155,23 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
             items.append(Curve(model_kind.value, axis_limits, [float(means[0])] * 2, **options))
     if page_epsilon is not None and epsilon_axis.contains(page_epsilon):
         items.append(Level("Your ε", page_epsilon, is_vertical=True, dash="longdash"))
+        verdict = solving.judge(result, page_epsilon)
+        if verdict is not None and verdict.is_clear:
+            best_kind = FACTORISATION if verdict.is_worth_it else result.study.baseline
+            best_score = verdict.find_measure(best_kind)[0]
+            items.append(
+                Mark(
+                    "Better at your ε",
+                    verdict.epsilon,
+                    best_score,
+                    LINE_BY_MODEL[best_kind]["style"],
+                    label="Better",
+                )
+            )
     shown_kinds = (result.study.baseline, FACTORISATION, ModelKind.NO_PRIVACY)
     hidden_names = tuple(kind.value for kind in result.study.model_kinds if kind not in shown_kinds)
     plot_key, title_start, axis_name, number_format = {
-        "rmse": ("factorisation-errors", "Test error", "test error (RMSE)", ".4f"),
+        "rmse": ("factorisation-errors", "Test error", "test error (RMSE; lower is better)", ".4f"),
         "recall": ("factorisation-recall", f"Recall at {RECALL_SIZE}", f"recall at {RECALL_SIZE}", ".3f"),
     }[measure_name]
     return Plot(

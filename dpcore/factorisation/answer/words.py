@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpcore.answer.answer import Number, RelativeError
+from dpcore.answer.answer import NOT_USEFUL_ABOVE, Number, RelativeError
 from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, list_data_fields
@@ -33,10 +33,11 @@ ASSUMPTIONS = (
     "The noise is simulated in floating point, without protection against attacks on its low bits",
 )
 BASELINE_BY_MEASURE = {
-    "rmse": ("item means with own offsets", "release item means"),
+    "rmse": ("item means", "release item means"),
     "recall": ("the most popular items", "recommend the most popular items"),
 }
 """By measure: the rival, and what to do if it wins."""
+SHORT_NAMES = {FACTORISATION: "factorisation", RatingStudy.baseline: "item means"}
 FEW_SEEDS = f"Train at least {MIN_SEEDS} seeds for a clear answer."
 NEAR_OPTIMAL_SHARE = 0.01
 """Relative excess of a near-optimal error."""
@@ -57,10 +58,10 @@ def write_verdict(verdict: Verdict) -> str:
     baseline_phrase, alternative_phrase = BASELINE_BY_MEASURE[verdict.result.study.main_measure]
     opening_phrase = f"At ε = {wording.entered(verdict.epsilon)}"
     if verdict.is_worth_it:
-        return f"{opening_phrase}, factorise with adaptive weights: it beats {baseline_phrase}."
+        return f"{opening_phrase}, release a factorisation: it predicts better than {baseline_phrase}."
     if verdict.is_worse:
-        return f"{opening_phrase}, {alternative_phrase}: they beat a private factorisation."
-    return f"{opening_phrase} it is not clear whether factorising beats {baseline_phrase}."
+        return f"{opening_phrase}, {alternative_phrase}: they predict better than a factorisation."
+    return f"{opening_phrase} it is not clear whether a factorisation predicts better than {baseline_phrase}."
 
 
 def write_comparison(result: StudyResult, epsilon: float) -> str:
@@ -127,9 +128,13 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     if verdict is None:
         return noise_numbers
     recommended_kind = FACTORISATION if verdict.is_worth_it else RatingStudy.baseline
+    rating_range, best_error = (
+        solution.parameters.rating_range,
+        float(verdict.result.summarise(ModelKind.NO_PRIVACY).means[0, 0]),
+    )
     reference_numbers = [
-        Number(name, f"{score:.4f}", f"({kind.value})", value=score)
-        for name, kind in (("Item means", RatingStudy.baseline), ("Factorisation", FACTORISATION))
+        Number(wording.capital(name), f"{score:.4f}", f"(without privacy {best_error:.3f})", value=score)
+        for kind, name in reversed(SHORT_NAMES.items())
         if kind is FACTORISATION or verdict.is_worth_it
         for score in (verdict.find_measure(kind)[0],)
     ]
@@ -146,7 +151,12 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         "most rated": float(differences[-1]),
     }
     return (
-        Number(f"Test error (RMSE), {recommended_kind.value}", f"{error:.4f}", value=error),
+        Number(
+            f"Test error (RMSE) of {SHORT_NAMES[recommended_kind]}",
+            f"{error:.4f}",
+            f"on ratings of {wording.entered(rating_range.lowest)} to {wording.entered(rating_range.highest)}",
+            value=error,
+        ),
         *reference_numbers,
         interval_number,
         *(
@@ -163,17 +173,31 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
 
 
 def measure_relative_error(verdict: Verdict | None) -> RelativeError | None:
-    """Return how much of the gain over the overall mean, without privacy, is lost; None without a verdict."""
+    """Return the share of the possible gain that privacy costs the better model; None before all models are trained.
+
+    Possible is what a factorisation without privacy gains over one mean for all items.
+    """
     if verdict is None:
         return None
-    error = verdict.find_measure(FACTORISATION if verdict.is_worth_it else RatingStudy.baseline)[0]
     mean_error, error_without_privacy = (
         float(verdict.result.summarise(kind).means[0, 0])
         for kind in (ModelKind.GLOBAL_MEAN, ModelKind.NO_PRIVACY)
     )
     gain = mean_error - error_without_privacy
-    share = max(error - error_without_privacy, 0.0) / gain if gain > 0.0 else math.inf
-    return RelativeError(share, "the gain over the overall mean", error_phrase="privacy costs")
+
+    def compute_cost_share(trained: Verdict) -> float:
+        """Return the share that privacy costs at one trained epsilon; infinite if nothing can be gained."""
+        error = trained.find_measure(FACTORISATION if trained.is_worth_it else RatingStudy.baseline)[0]
+        return max(error - error_without_privacy, 0.0) / gain if gain > 0.0 else math.inf
+
+    model_name = SHORT_NAMES[FACTORISATION if verdict.is_worth_it else RatingStudy.baseline]
+    share, remark = compute_cost_share(verdict), ""
+    larger_verdicts = [v for v in solving.list_verdicts(verdict.result) if v.epsilon > verdict.epsilon]
+    helping_verdict = next((v for v in larger_verdicts if compute_cost_share(v) <= NOT_USEFUL_ABOVE), None)
+    if share > NOT_USEFUL_ABOVE and helping_verdict is not None:
+        cost_text = wording.percent(compute_cost_share(helping_verdict))
+        remark = f"At ε = {wording.entered(helping_verdict.epsilon)} it costs {cost_text}."
+    return RelativeError(share, "the possible gain", remark, f"privacy costs {model_name}")
 
 
 def build_facts(solution: FactorisationSolution) -> dict[str, str]:
@@ -199,7 +223,8 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     return {
         "A factorisation clearly beats item means with own offsets": f"{winning_phrase}, of "
         f"{', '.join(wording.entered(v.epsilon) for v in trained_verdicts)}.",
-        "Own offsets": "how far users rate above item means, computed locally, not released.",
+        "Item means": "with each user's own offset, computed on their device and not released.",
+        "Possible gain": "that of a factorisation without privacy over one mean for all items.",
         "Near-optimal": f"{', '.join(near_optimal_names)}: within 1{wording.PERCENT} of the smallest error.",
         "Intervals": f"Student's at 95{wording.PERCENT}; all models of a seed share its split and noise.",
     }

@@ -136,7 +136,7 @@ def list_parts(cap_or_parts: LearningCap | ErrorParts) -> dict[str, float]:
     return {name: float(getattr(cap_or_parts, field_name)) for field_name, name in NAME_BY_FIELD.items()}
 
 
-TRIVIAL_BOUND = Level("Above 1 it promises nothing", 1.0, label="Above 1: no promise")
+TRIVIAL_BOUND = Level("Above 1 it promises nothing", 1.0, label="No guarantee above 1")
 """Above it a bound on losses in [0, 1] says nothing."""
 KEY_BY_PART = {BIAS: "bias_twice", SAMPLING: "finite_sample", NOISE: "privacy_noise"}
 CURVE_BY_TERM = {
@@ -159,7 +159,15 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
         Curve("Excess risk", caps, columns["bound"], Style.TOTAL),
         *(Curve(name, caps, part_column, STYLE_BY_PART[name]) for name, part_column in part_columns.items()),
         *(
-            Curve(name, caps, columns[f"twice_{term.value}"], Style.BIAS, dash=dash, width=1.5)
+            Curve(
+                name,
+                caps,
+                columns[f"twice_{term.value}"],
+                Style.BIAS,
+                dash=dash,
+                width=1.5,
+                label=f"Bias ({name[:1].lower()}{name[1:]})",
+            )
             for term, (name, dash) in CURVE_BY_TERM.items()
         ),
         TRIVIAL_BOUND,
@@ -265,7 +273,14 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     fraction, bound_help = best_choice.fraction, HELP_BY_KEY["bound"]
     return (
         Number("Best bound", wording.counted(cap, "row"), "per user", HELP_BY_KEY[key], cap, ROWS_UNIT, key),
-        Number("Excess risk, at most", wording.number(total), share_note, bound_help, total, key="bound"),
+        Number(
+            "Excess risk, at most",
+            wording.number(total),
+            share_note,
+            bound_help,
+            total,
+            key="bound",
+        ),
         Number("τ₀", wording.number(fraction), "of all rows", value=fraction, key="tau_0"),
         *part_numbers,
     )
@@ -355,7 +370,7 @@ def describe_near_optimal(solution: LearningSolution) -> str:
     """Write the range of caps whose excess risk stays near the least."""
     others_text = "the next bounds" if solution.near_optimal[1] < solution.problem.histogram.max_size else ""
     return standard.write_range(
-        *solution.near_optimal, "row", objective="the least excess risk", worse_choices_phrase=others_text
+        *solution.near_optimal, "row", objective="the best", worse_choices_phrase=others_text
     )
 
 

@@ -195,7 +195,7 @@ def build_answer(
     return add_choice(
         answer,
         dataset,
-        "mean",
+        dataset.share_phrase or "mean",
         describe_errors,
         number_keys=("max_contributions", "threshold", "deviation_limit", "rows_error"),
         question_entries=_describe_release(mean_solution, parameters.clamp),

@@ -346,7 +346,7 @@ def measure_relative_error(
     """
     may_read = dataset.values is not None and (parameters.reads_values or not dataset.is_private)
     if may_read and solution.clamped_values is not None and (abs_mean := abs(solution.clamped_values.mean)):
-        return RelativeError(error / abs_mean, "the mean")
+        return RelativeError(error / abs_mean, "the share" if dataset.has_shares else "the mean")
     return RelativeError(error / (solution.problem.value_bound / 2.0), "half the range")
 
 
@@ -372,7 +372,9 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     error_name = "error, as root mean square," if solution.is_about_table else "standard error"
     budget_arguments = parameters.epsilon, solution.neighbours, parameters.delta or 0.0
     return Methods(
-        guarantee_text=write_guarantee("The mean was released", *budget_arguments),
+        guarantee_text=write_guarantee(
+            f"The {dataset.share_phrase or 'mean'} was released", *budget_arguments
+        ),
         procedure=f"At most {rows_text} per user, drawn at random, {was_or_were} kept. {release_sentence} The "
         f"expected {error_name} of the released mean is {at_most_text}{error_text} in the unit of the values, noise "
         f"included{approximation_phrase}.",

@@ -162,12 +162,15 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
     comparison, task_sizes = solution.comparison, solution.comparison.problem.graph.task_sizes
     sizes, weights = average_by_size(task_sizes, comparison.allocation.mean_weights)
     _, uniform_weights = average_by_size(task_sizes, comparison.uniform_allocation.mean_weights)
+    is_advised = comparison.rule.exponent == comparison.recommendation[0]
+    weights_name = f"{name_weights(comparison)}{' (recommended)' if is_advised else ''}"
     # A line from the smallest to the largest task of each fifth, with a gap after it.
     fifth_sizes = [size for b in comparison.buckets for size in (b.smallest_size, *[b.largest_size] * 2)]
     fifth_ratios = [ratio for b in comparison.buckets for ratio in (b.ratio, b.ratio, math.nan)]
     fifths_curve = Curve("Fifths of the tasks", fifth_sizes, fifth_ratios, WEIGHTS_STYLE, symbol="circle")
-    ratio_axis = replace(_build_ratio_axis(comparison), title="Error, 1 = uniform")
+    ratio_axis = replace(_build_ratio_axis(comparison), title="Error (1 = uniform)")
     error_items = (fifths_curve, Curve("Uniform", sizes[[0, -1]], [1.0, 1.0], UNIFORM_STYLE, is_unnamed=True))
+    weight_limits = fit_limits(np.array(comparison.exponent_curve.weight_limits))
     error_plot = Plot(
         "many-tasks-fifths", "", "", SIZE_AXIS, ratio_axis, error_items, comparison.tasks.disclosure
     )
@@ -176,10 +179,10 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
         "Weight and error bound against the size of the task",
         f"The larger μ, the more small tasks weigh. {describe_tail_and_head(comparison)}.",
         SIZE_AXIS,
-        Axis("weight ω", "1 = √β", fit_limits(np.array(comparison.exponent_curve.weight_limits))),
+        Axis("weight ω", "1 = √β", weight_limits, title="Weight of a task, ω (1 = √β)"),
         (
             Curve(UNIFORM_WEIGHTS, sizes, uniform_weights, UNIFORM_STYLE),
-            Points(name_weights(comparison), sizes, weights, WEIGHTS_STYLE, opacity=0.8, size=6),
+            Points(weights_name, sizes, weights, WEIGHTS_STYLE, opacity=0.8, size=6),
         ),
         comparison.tasks.disclosure,
         {"users_of_task": sizes, "weight_over_root_beta": weights, "uniform_over_root_beta": uniform_weights},

@@ -103,7 +103,13 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
             unit="of uniform weights'",
             clipboard_text=format_change(ratio),
         ),
-        Number("Exponent μ", wording.entered(advised_exponent), value=advised_exponent, key="exponent"),
+        Number(
+            "Weight exponent μ",
+            wording.entered(advised_exponent),
+            "(at 0 all weigh the same)",
+            value=advised_exponent,
+            key="exponent",
+        ),
         Number("Budget used", wording.percent(mean_use), "of β, average user", "", mean_use, "share of β"),
         Number("Users clipped", clipped_text, "scaled down to β", "", clipped_share, "share of users"),
         Number(
@@ -129,7 +135,7 @@ def write_headline(solution: MultitaskSolution) -> str:
         return "Give all tasks the same weight."
     weight_texts = {0.5: "1/√n", 1.0: "1/n"}
     weight_text = weight_texts.get(advised_exponent, f"n to the power −{wording.entered(advised_exponent)}")
-    return f"Weight each task of n users by {weight_text}."
+    return f"Weight a task of n users by {weight_text}: small tasks weigh more."
 
 
 def write_detail(solution: MultitaskSolution) -> str:

@@ -322,7 +322,7 @@ def _build_dots(solution: PairSolution, errors: FloatArray, errors_by_part: Mapp
         errors_by_part.get(SAMPLING, errors),
         draw_normal(noise_kind),
         # Of an error whose parts are not known the size alone is drawn, and the line above the dots says so.
-        dots_name="group" if errors_by_part else "error of this size",
+        dots_name="groups" if errors_by_part else "errors of this size",
     )
 
 
@@ -338,7 +338,7 @@ def _sample_users(solution: PairSolution, is_amount_first: bool) -> tuple[UserBa
     if positive_mask.any():
         counted_amounts = amounts[positive_mask], pair_counts[positive_mask]
         all_bars.append(
-            sample_users(*counted_amounts, "rows", "user in a group", is_cut_by_second=not is_amount_first)
+            sample_users(*counted_amounts, "rows", "user–group pair", is_cut_by_second=not is_amount_first)
         )
     uneven_bars = tuple(bars for bars in all_bars if bars.contributions[0] > bars.contributions[-1])
     return uneven_bars or (all_bars[0],)

@@ -277,7 +277,7 @@ def measure_relative_error(solution: PerGroupSolution) -> RelativeError:
     )
     if not median_share <= NOT_USEFUL_ABOVE:
         remark += " Use fewer groups or a larger ε."
-    return RelativeError(median_share, "the group's size, for the median group", remark)
+    return RelativeError(median_share, "the median group's size", remark)
 
 
 def _compare_means(solution: PerGroupSolution) -> str:

@@ -209,7 +209,13 @@ def build_answer(
         sections=SECTIONS,
     )
     certificate = proofs[0][1] if proofs else None
-    return add_choice(answer, dataset, "several numbers", lambda: _list_details(solution, certificate))
+    return add_choice(
+        answer,
+        dataset,
+        "several numbers",
+        lambda: _list_details(solution, certificate),
+        epsilon=solution.budget.epsilon,
+    )
 
 
 def _list_details(solution: PlanSolution, certificate: Certificate | None) -> dict[str, object]:

@@ -114,6 +114,7 @@ def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
         Number(
             "ε for all targets",
             format_rounded_up(sufficient_epsilon, 4) if is_reachable else "none is enough",
+            "" if solution.parameters.objective is Objective.REACH else "if shares aim at the targets",
             value=sufficient_epsilon if is_reachable else None,
             unit="ε",
             key="enough",

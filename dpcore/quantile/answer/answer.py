@@ -41,7 +41,7 @@ from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound
 from dpcore.quantile.answer import plots, words
 from dpcore.quantile.answer import solution as core
-from dpcore.quantile.answer.solution import SEARCH_POINTS, BaseChange, Choices, QuantileSolution
+from dpcore.quantile.answer.solution import BaseChange, Choices, QuantileSolution
 from dpcore.quantile.mechanism import QuantileProblem, list_assumptions
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.quantile.programs import WEIGHTED_PROGRAMS
@@ -89,7 +89,10 @@ def choose_first_bounds(few_problem: QuantileProblem, quantiles: tuple[float, ..
     num_rows = few_problem.values.values.size
     num_points, num_caps = (
         min(max(FIRST_CELLS // (2 * num_rows * cost_factor), 3), max_count)
-        for cost_factor, max_count in ((1, SEARCH_POINTS), (few_problem.rows.draws.num_orders, FIRST_CAPS))
+        for cost_factor, max_count in (
+            (1, optimal_bound.SEARCH_POINTS),
+            (few_problem.rows.draws.num_orders, FIRST_CAPS),
+        )
     )
     find_bound = partial(optimal_bound.best_bound, few_problem, quantiles=quantiles)
     cap_choice = find_bound(WeightKind.CAP, num_caps, max_tried_caps=0)

@@ -21,11 +21,10 @@ from dpcore.dataset import Dataset, Values
 from dpcore.quantile import QuantileOutput, QuantileProblem, WeightKind, optimal_bound, standard_error
 from dpcore.quantile.base_distribution import Base
 from dpcore.quantile.mechanism import compute_outputs
-from dpcore.quantile.optimal_bound import QuantileChoice
+from dpcore.quantile.optimal_bound import SEARCH_POINTS, QuantileChoice
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.programs import BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS, divide_epsilon
 
-SEARCH_POINTS = 32
 MAX_DRAWS = 1_000_000
 _BLOCK_CELLS = 4_000_000
 GOOD_ENOUGH = 1.05

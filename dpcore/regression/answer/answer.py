@@ -36,32 +36,34 @@ NEIGHBOURS_CLAUSE = (
 
 
 def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
-    """Build the numbers of the answer: errors of best weights, best cap and no cap, noise scale, prediction error."""
+    """List the errors in predicting labels, the noise scale, and the coefficients' errors, with each method."""
     methods_by_key, noise_scale = solution.methods_by_key, solution.best_estimate.laplace_noise.scale
     best_weights_method, no_cap_method = methods_by_key["ours"], methods_by_key["no bound"]
     cap_method = methods_by_key.get("best bound")
     prediction_error = best_weights_method.error(ErrorTarget.PREDICTIONS)
+    compared_errors = [
+        f"{m.name.lower()} {wording.number(m.error(ErrorTarget.PREDICTIONS), 3)}"
+        for m in (cap_method, no_cap_method)
+        if m is not None
+    ]
     noise_help = "b = B × (largest weight of a user) / ε, for each coefficient."
     number_rows = [
-        ("Standard error, total", best_weights_method.error(), "", ERROR_HELP),
+        ("Standard error, all coefficients", best_weights_method.error(), "", ERROR_HELP),
         ("Laplace noise, scale b", noise_scale, f"({_write_noise_share(best_weights_method)})", noise_help),
         ("No bound, standard error", no_cap_method.error(), _write_noise_share(no_cap_method), ERROR_HELP),
     ]
     if cap_method is not None:
         number_rows.insert(2, ("Best bound, standard error", cap_method.error(), cap_method.note, ERROR_HELP))
     prediction_number = Number(
-        f"Error in predicting {wording.plain(solution.unit, 20)}",
-        wording.number(prediction_error),
-        f"labels spread by {wording.number(float(np.std(solution.labels)))}",
+        f"Error in predicting {wording.plain(solution.unit, 20)} (RMSE)",
+        wording.number(prediction_error, 3),
+        f"(guessing the mean: {wording.number(float(np.std(solution.labels)), 3)})",
         "Root mean squared error of the released model on these rows.",
         prediction_error,
         key="error_in_predicting",
     )
     numbers = [Number(name, wording.number(x), note, help_, x) for name, x, note, help_ in number_rows]
-    comparison_number = Number(
-        "Other errors", _compare_methods(solution), help=f"Over the least. {ERROR_HELP}"
-    )
-    return (numbers[0], comparison_number, *numbers[1:], prediction_number)
+    return (prediction_number, Number("Other ways", ", ".join(compared_errors)), *numbers)
 
 
 def _compare_methods(solution: RegressionSolution) -> str:
@@ -86,13 +88,21 @@ def _measure_relative_error(solution: RegressionSolution) -> RelativeError:
         solution.methods_by_key["ours"].error(ErrorTarget.PREDICTIONS),
     )
     share = error / spread if spread > 0.0 else math.inf
-    return RelativeError(share, "the labels' spread", error_phrase="the error in predictions is")
+    cap_curve, remark = solution.cap_curve, ""
+    # The best weights are the best for coefficients only.
+    if cap_curve is not None:
+        best_index = cap_curve.find_best(ErrorTarget.PREDICTIONS)
+        if math.sqrt(cap_curve.prediction_errors[best_index]) < error:
+            rows_text = wording.counted(int(cap_curve.caps[best_index]), "row")
+            remark = f"**A bound of {rows_text} per user predicts better here.** {FIT}"
+    # As long that it takes two lines on a card whatever the share is, so that nothing jumps.
+    return RelativeError(share, "that of guessing the mean", remark, "the error in predictions is")
 
 
 def write_detail(solution: RegressionSolution) -> str:
     """Write what the best weights gain, and the sentences that qualify the headline."""
-    best_weights_method, cap_curve = solution.methods_by_key["ours"], solution.cap_curve
-    sentences = [f"Errors over that of the best weights: {_compare_methods(solution)}."]
+    best_weights_method = solution.methods_by_key["ours"]
+    sentences = [f"Errors of coefficients over that of the best weights: {_compare_methods(solution)}."]
     if solution.stage is Stage.EARLIER:
         sentences.insert(0, "**This is the answer for the previous settings.**")
     elif solution.stage is Stage.FINAL and not solution.best_estimate.certificate.proves(PROVED_GAP):
@@ -106,11 +116,6 @@ def write_detail(solution: RegressionSolution) -> str:
             "**Too little budget**: the model predicts these labels worse than their mean would. Raise ε, bring more "
             "users, or drop features."
         )
-    # The best weights are the best for coefficients only.
-    if cap_curve is not None:
-        best_prediction_index = cap_curve.find_best(ErrorTarget.PREDICTIONS)
-        if math.sqrt(cap_curve.prediction_errors[best_prediction_index]) < prediction_error:
-            sentences.append(f"**In predictions a bound does better here.** {FIT}")
     if solution.problem.residual_variance == 0.0:
         sentences.append("σ² is 0, so only privacy noise counts.")
     return " ".join(sentences)
@@ -337,7 +342,7 @@ def build_answer(
     error_builders = {plots.ERROR_KEYS[t]: functools.partial(plots.plot_errors, solution, t) for t in targets}
     cap_builders = {plots.CAP_KEYS[t]: functools.partial(plots.plot_caps, solution, t) for t in ErrorTarget}
     answer = Answer(
-        headline="Weight the rows, do not bound them.",
+        headline="Weight the rows. Do not drop any.",
         detail=write_detail(solution),
         numbers=list_numbers(solution),
         assumptions=ASSUMPTIONS,

@@ -60,7 +60,10 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
                 ("Privacy noise", "privacy_noise", stacked_errors[1], Style.PRIVACY, "circle"),
             )
         ]
-    limits = fit_limits(method_errors, stacked_errors)
+    label_spread = float(np.std(solution.labels))
+    compared_errors = method_errors if is_coefficients else np.append(method_errors, label_spread)
+    limits = fit_limits(compared_errors, stacked_errors)
+    references = [] if is_coefficients else [Level("Guessing the mean", label_spread, dash="dash")]
     best_weights_mask = np.array([method is best_weights_method for method in shown_methods])
     bars = []
     for group_name, group_mask, style, opacity in (
@@ -87,7 +90,7 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         f"Errors: {errors_phrase}.",
         names_axis("method"),
         build_error_axis(solution.unit, target, limits),
-        (*bars, *points),
+        (*bars, *points, *references),
         solution.dataset.provenance,
         {
             "method": [method.name for method in shown_methods],

@@ -92,7 +92,7 @@ class RegressionSolution:
     cap_draws: CapDraws
     methods_by_key: Mapping[str, Method]
     stage: Stage = Stage.FINAL
-    target: ErrorTarget = ErrorTarget.COEFFICIENTS
+    target: ErrorTarget = ErrorTarget.PREDICTIONS
 
     @property
     def labels(self) -> FloatArray:

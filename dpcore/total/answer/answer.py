@@ -36,19 +36,22 @@ from dpcore.total.strategies import FIGURES, PAPER_STRATEGIES, Strategy, simulat
 
 
 def solve_beside_page(dataset: Dataset, parameters: TotalParameters) -> section.Solver:
-    """Find the best bound or range; what every user adds does not depend on epsilon, and is computed once."""
+    """Find the best bound or range, with what every user adds cached apart: it does not depend on epsilon.
+
+    A generator for `Solver`, which yields what is to be cached.
+    """
     user_totals = yield section.Cached(compute_user_totals, (dataset, parameters.summed))
     solution = yield section.Cached(solve, (dataset, parameters.about_data, user_totals))
     return section.SearchResult(solution)
 
 
 def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show how many users there are, and to how much their rows or totals add up."""
+    """Yield one note: how many users there are, and what their rows or totals add up to."""
     yield section.Note(words.describe_totals(answer.solution.user_totals, dataset))
 
 
 def show_measures(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the error by every measure, and which noise has the smaller one."""
+    """Yield the tab with the error by every measure, and which noise has the smaller error."""
     solution = answer.solution
     measure_texts = (
         words.write_measures_table(solution),
@@ -60,7 +63,10 @@ def show_measures(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_strategies(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show four ways to choose T (figure 1 of the paper): on these data, simulated on request, and at its setting."""
+    """Yield the tab on four ways to choose T, figure 1 of the paper: on these data and at its setting.
+
+    Simulated errors are added on request.
+    """
     yield "A fixed quantile is near the best bound only around one ε (Amin et al. 2019, figure 1)."
     # The paper's noise, of real numbers.
     parameters = answer.parameters
@@ -107,7 +113,9 @@ SECTIONS: section.Sections = {
 def build_answer(
     dataset: Dataset, parameters: TotalParameters, solution: TotalSolution | SignedSolution | None = None
 ) -> Answer:
-    """Find the best bound on what one user adds to a sum or a count; where totals have both signs, a range.
+    """Find the best bound on what one user adds to a sum or a count.
+
+    If some totals are negative it is a range.
 
     Args:
         dataset: How many rows users have; where a column is added up, its total per user.
@@ -167,7 +175,7 @@ def build_answer(
 
 
 def _build_nonnegative(dataset: Dataset, parameters: TotalParameters, solution: TotalSolution) -> Answer:
-    """Build the answer for totals of at least 0, without the code, setting and files that `build_answer` adds."""
+    """Build the answer for totals of at least 0; `build_answer` adds code, setting and files."""
     values_by_part = {
         BIAS: float(solution.bound_errors.bias),
         NOISE: float(solution.bound_errors.measure_noise(parameters.objective)),
@@ -201,7 +209,7 @@ def _build_nonnegative(dataset: Dataset, parameters: TotalParameters, solution: 
 
 
 def _build_signed(dataset: Dataset, parameters: TotalParameters, solution: SignedSolution) -> Answer:
-    """Build the answer for totals of both signs, without the code, setting and files that `build_answer` adds."""
+    """Build the answer for totals of both signs; `build_answer` adds code, setting and files."""
     abs_sum = abs(float(solution.problem.totals.sum()))
     return Answer(
         headline=words.write_signed_headline(solution),
@@ -218,7 +226,7 @@ def _build_signed(dataset: Dataset, parameters: TotalParameters, solution: Signe
 
 
 def _list_errors(unit_noise: float, errors: TotalErrors, bias: float) -> dict[str, object]:
-    """List bias, noise and errors at one bound for the file of the choice."""
+    """Return the JSON entries of bias, noise and errors at one bound, by key."""
     return {
         "noise_scale": unit_noise * float(errors.bounds),
         "bias": bias,
@@ -229,7 +237,7 @@ def _list_errors(unit_noise: float, errors: TotalErrors, bias: float) -> dict[st
 
 
 def _list_bound_details(solution: TotalSolution) -> dict[str, object]:
-    """List the numbers of the file, which are about the exact bound; card and code have the rounded one."""
+    """Return the JSON entries of the exact best bound, by key; the card and the code have the rounded one."""
     problem, choice = solution.problem, solution.choice
     bound_entries: dict[str, object] = {"max_total": choice.max_total, "max_total_rounded": solution.bound}
     if problem.is_integer:
@@ -252,7 +260,7 @@ def build_refused_answer(dataset: Dataset, parameters: TotalParameters) -> Answe
 
 
 def build_setting(dataset: Dataset, parameters: TotalParameters) -> ReleaseSetting:
-    """Build the setting of the release, by which other answers know it: a sum of a column, or a count."""
+    """Build the setting of the release, a sum of a column or a count, by which other answers know it."""
     value_column = find_summed_column(dataset)
     if parameters.summed is Summed.VALUES and not value_column:
         facet = dataset.totals if dataset.totals is not None and dataset.totals.column else dataset.values
@@ -270,7 +278,7 @@ def build_setting(dataset: Dataset, parameters: TotalParameters) -> ReleaseSetti
 
 
 def _list_range_details(solution: SignedSolution) -> dict[str, object]:
-    """List the numbers of the file for a range of totals of both signs."""
+    """Return the JSON entries of a range for totals of both signs, by key."""
     clipped_sum = solution.clipped_sum
     return {
         "lower": clipped_sum.low,

@@ -39,7 +39,7 @@ MAX_ERRORS = 5.0
 
 
 def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | None) -> Plot:
-    """Plot the error against T by the chosen measure, with its two parts: the main figure."""
+    """Plot the main figure: the error against T by the chosen measure, with bias and noise."""
     choice, problem, unit = solution.choice, solution.problem, solution.unit
     columns, measure = _list_columns(solution.errors), solution.measure
     error_curve = _build_curve(columns, measure, CHOSEN_WIDTH)
@@ -72,7 +72,7 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
 
 
 def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
-    """Plot the error against T by each measure, each with its own best T, as far as the curves go."""
+    """Plot the error against T by each measure, each with a mark at its own best T."""
     items, columns = list[Item](), _list_columns(solution.errors)
     # The chosen one last, so that it lies on top.
     for measure in sorted(Measure, key=lambda measure: measure is solution.measure):
@@ -90,7 +90,7 @@ def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
 
 
 def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Plot:
-    """Plot the error against T when totals of both signs are clipped to [-T, T]: the main figure."""
+    """Plot the main figure for totals of both signs: the error against T if totals are clipped to [-T, T]."""
     columns, clipped_sum = _list_columns(solution.errors), solution.clipped_sum
     own_bound = parameters.own_bound
     error_curve = _build_curve(columns, solution.measure, CHOSEN_WIDTH)
@@ -122,7 +122,7 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
 
 
 def _list_columns(errors: TotalErrors) -> dict[str, FloatArray]:
-    """Return the columns of the file behind a plot, arrays by name: the bounds, and bias, noise and errors at each."""
+    """Build the columns of a plot's file by name: bounds, and bias, noise and errors at each."""
     return {
         "bound": errors.bounds,
         "bias": errors.bias,
@@ -135,18 +135,21 @@ def _list_columns(errors: TotalErrors) -> dict[str, FloatArray]:
 
 
 def _select_parts(columns: dict[str, FloatArray], measure: Measure) -> dict[str, FloatArray]:
-    """Return bias and noise over the bound by part name: for the RMSE the root mean square noise, else its mean."""
+    """Return bias and noise over the bound, by part name.
+
+    The noise is its root mean square for the RMSE, else its mean magnitude.
+    """
     return {BIAS: columns["bias"], NOISE: columns["rms_noise" if measure is Measure.RMSE else "mean_noise"]}
 
 
 def _build_curve(columns: dict[str, FloatArray], measure: Measure, width: float, **options: Any) -> Curve:
-    """Build the curve of the error over the bound by a measure, in the name and style of that measure."""
+    """Build the curve of the error by a measure over the bound, with the name and style of that measure."""
     name, column, style_options = CURVE_BY_MEASURE[measure]
     return Curve(name, columns["bound"], columns[column], width=width, **style_options, **options)
 
 
 def _build_parts(columns: dict[str, FloatArray], measure: Measure, bias_name: str = BIAS) -> list[Curve]:
-    """Build the curves of both parts of the error; ``bias_name`` is the name of the first one."""
+    """Build the curves of bias and noise over the bound; ``bias_name`` names the first."""
     return [
         Curve(bias_name if name == BIAS else name, columns["bound"], part_errors, STYLE_BY_PART[name])
         for name, part_errors in _select_parts(columns, measure).items()
@@ -162,7 +165,7 @@ def _build_handle(
     dots_unit: str = "",
     **options: Any,
 ) -> Handle:
-    """Build the handle of the bound: whose totals it cuts, and what releases it gives."""
+    """Build the handle by which the bound is moved, with the totals that it cuts and simulated releases."""
     spread_kind = Spread.ROOT_MEAN_SQUARE if measure is Measure.RMSE else Spread.MEAN
     unit_draws, dots_limit = draw_unit_noise(noise_kind), MAX_ERRORS * best_error
     return Handle(
@@ -185,7 +188,7 @@ def _build_plot(
     columns: dict[str, FloatArray],
     **options: Any,
 ) -> Plot:
-    """Build a plot of errors over the bound, with the axes of the solution."""
+    """Build a plot with the axes of the solution: errors over the bound."""
     unit, (x_limits, y_limits) = solution.unit, solution.limits
     bound_name = "bound on either side" if isinstance(solution, SignedSolution) else "bound"
     return Plot(
@@ -202,13 +205,16 @@ def _build_plot(
 
 
 def choose_epsilons(amounts: Amounts, points_per_decade: int) -> FloatArray:
-    """Choose log-spaced epsilons, from where hardly anything can be released, by the number of users, to 10."""
+    """Choose log-spaced epsilons up to 10, from one at which hardly anything can be released.
+
+    That one is about 0.5 over the number of users, between 1e-6 and 1e-3.
+    """
     min_epsilon = min(max(10.0 ** math.floor(math.log10(0.5 / amounts.num_users)), 1e-6), 1e-3)
     return np.geomspace(min_epsilon, 10.0, 1 + points_per_decade * round(math.log10(10.0 / min_epsilon)))
 
 
 def compute_curves(problem: TotalProblem, own_share: float) -> strategies.StrategyCurves:
-    """Compute the exact relative errors of the paper's strategies and of the person's own quantile over epsilon."""
+    """Compute the exact relative errors over epsilon of the paper's strategies and the person's own quantile."""
     epsilons = choose_epsilons(problem.amounts, points_per_decade=16)
     compared_strategies = (*strategies.PAPER_STRATEGIES, strategies.Strategy(own_share))
     return strategies.compute_strategy_curves(problem, epsilons, compared_strategies)
@@ -259,14 +265,14 @@ def plot_strategies(
 
 
 def _name_strategy(curves: strategies.StrategyCurves, index: int) -> str:
-    """Name a strategy; a quantile has one bound for every epsilon, which is named too."""
+    """Return a strategy's name for the legend; a quantile's with its bound, which is the same at every epsilon."""
     strategy = curves.strategies[index]
     name = strategy.name.capitalize()
     return name if strategy.share is None else f"{name} (bound {wording.number(curves.bounds[index, 0])})"
 
 
 def tabulate_points(points: strategies.StrategyPoints) -> dict[str, FloatArray]:
-    """Return the simulated errors and their standard errors as arrays by column name, beside the epsilons."""
+    """Build columns by name: epsilons, and the simulated error and its standard error of each strategy."""
     columns = {"epsilon": points.epsilons}
     for index, strategy in enumerate(points.strategies):
         columns[f"{strategy.column}_simulated_error"] = points.relative_errors[index]
@@ -275,13 +281,13 @@ def tabulate_points(points: strategies.StrategyPoints) -> dict[str, FloatArray]:
 
 
 def write_near_best(curves: strategies.StrategyCurves) -> list[str]:
-    """Write between which epsilons each fixed quantile has at most 1.1 times the best bound's error."""
+    """Write for each fixed quantile the epsilons at which its error is at most 1.1 times the best bound's."""
     sentences = []
     for index in range(1, len(curves.strategies)):
         near_best_epsilons = curves.epsilons[curves.relative_errors[index] <= 1.1 * curves.relative_errors[0]]
         epsilon_text = "no ε"
         if near_best_epsilons.size:
-            low_text, high_text = (wording.number(near_best_epsilons[index], 2) for index in (0, -1))
+            low_text, high_text = (wording.number(epsilon, 2) for epsilon in near_best_epsilons[[0, -1]])
             epsilon_text = f"ε from {low_text} to {high_text}"
         sentences.append(f"{_name_strategy(curves, index)}: for {epsilon_text}.")
     return sentences

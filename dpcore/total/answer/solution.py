@@ -43,7 +43,7 @@ class Unit:
 
     @property
     def axis_unit(self) -> str:
-        """Return the unit, as the title of an axis names it."""
+        """Return the unit of an amount, for the title of an axis."""
         return "unit of the column" if self.column_name else "rows"
 
     @property
@@ -53,7 +53,7 @@ class Unit:
 
     @property
     def result_name(self) -> str:
-        """Return the name of the quantity that is released."""
+        """Return the name of the released quantity: "sum" of a column, or "count" of rows."""
         return "sum" if self.column_name else "count"
 
     def format_amount(self, amount: float, num_digits: int = 3) -> str:
@@ -106,12 +106,12 @@ class TotalSolution(_CurveSolution):
         return self.problem.measure
 
     def compute_error(self, bound: float) -> float:
-        """Return the error at a bound, by the problem's measure."""
+        """Compute the error at a bound by the problem's measure, in the totals' unit."""
         return float(total.measure_errors(self.problem, bound))
 
     @property
     def limits(self) -> tuple[Limits, Limits]:
-        """Return (from, to) of the bound's axis and of the error's axis; they depend on the data alone.
+        """Return (limits of the bound's axis, limits of the error's axis); they depend on the data alone.
 
         The error goes from below what the best bound costs at epsilon = 10 to above what publishing 0 costs.
         """
@@ -122,11 +122,11 @@ class TotalSolution(_CurveSolution):
 
     @cached_property
     def bounds_by_measure(self) -> dict[Measure, float]:
-        """Return the best bound by each measure, in few digits as ``bound`` is."""
+        """Return the best bound by each measure, rounded as ``bound`` is."""
         return {measure: _find_short_bound(replace(self.problem, measure=measure)) for measure in Measure}
 
     def find_best_by_noise(self, noise_kind: NoiseKind) -> TotalChoice:
-        """Return the best bound under a noise; Gaussian noise is taken at `delta`."""
+        """Find the best bound under a kind of noise; Gaussian noise has this solution's `delta`."""
         delta = self.delta if noise_kind is NoiseKind.GAUSSIAN else None
         return total.best_bound(replace(self.problem, mechanism=noise_kind, delta=delta))
 
@@ -137,7 +137,7 @@ class TotalSolution(_CurveSolution):
 
 
 def _find_short_bound(problem: TotalProblem) -> float:
-    """Return the best bound, in few digits unless only whole bounds are allowed."""
+    """Find the best bound, rounded to few digits unless only whole bounds are allowed."""
     return total.find_short_bound(problem, total.find_optimal_bound(problem))
 
 
@@ -158,7 +158,10 @@ class SignedSolution(_CurveSolution):
     measure: Measure
 
     def compute_own_error(self, parameters: TotalParameters) -> float | None:
-        """Return the error of clipping to [-T, T] at the person's own bound T, by ``measure``; None without one."""
+        """Compute the error of clipping to [-T, T] at the person's own bound T, by ``measure``.
+
+        None without an own bound.
+        """
         if not parameters.own_bound:
             return None
         return float(self.problem.compute_symmetric_errors(parameters.own_bound).measure_error(self.measure))
@@ -170,13 +173,13 @@ class SignedSolution(_CurveSolution):
 
     @property
     def limits(self) -> tuple[Limits, Limits]:
-        """Return (from, to) of the bound's axis and of the error's axis; they depend on the data alone."""
+        """Return (limits of the bound's axis, limits of the error's axis); they depend on the data alone."""
         amounts = self.problem.size_problem.amounts
         return (float(self.bounds[0]), amounts.largest), (amounts.total / 1e3, amounts.total * 1.5)
 
 
 def explain_refusal(user_totals: UserTotals) -> str:
-    """Return the sentence why these totals have no answer; empty if they have one."""
+    """Return a sentence on why these totals have no answer; empty if they have one."""
     if user_totals.amounts is None:
         return user_totals.refusal_sentence if user_totals.signed_totals is None else ""
     return "All totals are 0." if user_totals.amounts.total == 0.0 else ""
@@ -185,7 +188,7 @@ def explain_refusal(user_totals: UserTotals) -> str:
 def solve(
     dataset: Dataset, parameters: TotalParameters, user_totals: UserTotals | None = None
 ) -> TotalSolution | SignedSolution:
-    """Find the best bound, or a range for totals of both signs, and compute the curves around it.
+    """Find the best bound, or a range for totals of both signs, and compute the errors over bounds.
 
     Args:
         dataset: The data.
@@ -219,7 +222,7 @@ def solve(
 
 
 def _solve_signed(user_totals: UserTotals, parameters: TotalParameters) -> SignedSolution:
-    """Compute the errors of the range that was entered, or of one proposed from the data."""
+    """Compute the errors of the entered range, or of one that is proposed from the data."""
     assert user_totals.signed_totals is not None
     noise_arguments = parameters.epsilon, parameters.mechanism, parameters.delta
     problem = SignedProblem.from_totals(user_totals.signed_totals, *noise_arguments, parameters.program)
@@ -245,7 +248,10 @@ NOT_COMPARED = list_fields_beside_data(TotalParameters)
 
 
 def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundComparison | str:
-    """Build the comparison of the best bound and its error over epsilon, or return the sentence why there is none."""
+    """Build the comparison of the best bound and its error over epsilon.
+
+    Return a sentence on why there is none if totals are negative, all 0 or missing.
+    """
     user_totals = compute_user_totals(dataset, parameters.summed)
     if user_totals.amounts is None:
         return "The comparison over ε needs totals ≥ 0."
@@ -254,7 +260,7 @@ def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundCompa
     problem, unit = parameters.build_problem(user_totals.amounts), Unit(user_totals.column_name)
 
     def solve_at(epsilon: float) -> tuple[float, float]:
-        """Return the best bound and its error at another epsilon."""
+        """Return (best bound, its error) at another epsilon."""
         epsilon_problem = replace(problem, epsilon=epsilon)
         bound = _find_short_bound(epsilon_problem)
         return bound, float(total.measure_errors(epsilon_problem, bound))
@@ -271,18 +277,14 @@ def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundCompa
 
 
 def find_bound_limits(amounts: Amounts) -> Limits:
-    """Return (from, to) of the bound's axis: from the smallest positive total to the largest.
-
-    If all totals are large it begins at a hundredth of the largest, or at 1. With few users, or at a small epsilon, the
-    best bound lies below them all.
-    """
+    """Return the limits of the bound's axis: from the smallest positive total to the largest."""
     smallest_total = float(amounts.values[np.searchsorted(amounts.values, 0.0, side="right")])
     low_bound = max(min(smallest_total, max(amounts.largest / 100.0, 1.0)), amounts.largest / WIDEST)
     return low_bound, max(amounts.largest, 2.0 * smallest_total)
 
 
 def choose_plot_bounds(amounts: Amounts) -> FloatArray:
-    """Return the bounds to plot: log-spaced to twice the largest total, and up to 60 distinct totals."""
+    """Return the bounds to plot, ascending: log-spaced up to twice the largest total, and distinct totals if few."""
     low_bound, high_bound = find_bound_limits(amounts)
     extra_bounds = [high_bound, *(amounts.values if amounts.values.size <= 60 else ())]
     return log_spaced(low_bound, 2.0 * high_bound, CURVE_POINTS, extra_points=extra_bounds)

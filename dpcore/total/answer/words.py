@@ -35,7 +35,7 @@ LARGEST_RATIO_BY_NOISE = {NoiseKind.LAPLACE: 1.466, NoiseKind.GAUSSIAN: 1.543}
 
 
 def write_headline(solution: TotalSolution) -> str:
-    """Say at which bound to keep rows or clamp totals, or that nothing useful can be released."""
+    """Write one sentence: at which bound to keep rows or clamp totals, or that nothing useful can be released."""
     unit = solution.unit
     if solution.choice.max_total == 0.0:
         epsilon_text = wording.entered(solution.problem.epsilon)
@@ -47,11 +47,11 @@ def write_headline(solution: TotalSolution) -> str:
 
 
 def list_numbers(solution: TotalSolution) -> tuple[Number, ...]:
-    """Return the bound, its error and the two parts of the error."""
+    """Build the numbers of the answer: the bound, its error, bias and noise."""
     unit, measure, bound = solution.unit, solution.measure, solution.bound
 
     def build_number(label: str, value: float, help_text: str, key: str) -> Number:
-        """Build the number of an error or of a part of it, with its share of the sum."""
+        """Build the number of an error or of a part of it, with its ratio to the error of publishing 0."""
         error_share = value / solution.choice.error_of_nothing
         share_text = f"({wording.percent(error_share)} of the {unit.result_name})"
         return Number(label, unit.format_amount(value), share_text, help_text, value, unit.axis_unit, key)
@@ -71,7 +71,7 @@ def list_numbers(solution: TotalSolution) -> tuple[Number, ...]:
 
 
 def describe_near_optimal(solution: TotalSolution) -> str:
-    """Say from which bound to which one the error stays near the best."""
+    """Write the range of bounds whose error stays near the best."""
     if not solution.unit.column_name:
         return standard.write_range(*solution.near_optimal_bounds, "row")
     # In few digits, as an end may equal one user's total.
@@ -80,7 +80,7 @@ def describe_near_optimal(solution: TotalSolution) -> str:
 
 
 def write_detail(solution: TotalSolution, dataset: Dataset) -> str:
-    """Say how the headline must be qualified, most important first; empty where it need not be."""
+    """Write the sentences that qualify the headline, most important first; empty if there are none."""
     choice, sentences = solution.choice, []
     if choice.gain < OF_LITTLE_USE and choice.max_total > 0.0:
         sentences.append(
@@ -97,7 +97,7 @@ def write_detail(solution: TotalSolution, dataset: Dataset) -> str:
 
 
 def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, str]:
-    """Explain the choice in sentences, each under its heading; with a bound of the person's own, compare that."""
+    """Build the facts beside the answer: texts by heading, one of them on the person's own bound if there is one."""
     choice, unit, problem, bound = solution.choice, solution.unit, solution.problem, solution.bound
     amounts, facts = problem.amounts, dict[str, str]()
     if bound != choice.max_total:
@@ -134,7 +134,7 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
 
 
 def write_measures_table(solution: TotalSolution) -> str:
-    """Return the three measures side by side, as a Markdown table."""
+    """Write a Markdown table: each measure's error at this bound, and its own best bound."""
     table_lines = ["| error | at this bound | best bound |", "|---|---|---|"]
     for measure, measure_name in NAME_BY_MEASURE.items():
         measure_title = measure_name.capitalize()
@@ -146,7 +146,7 @@ def write_measures_table(solution: TotalSolution) -> str:
 
 
 def describe_bound(solution: TotalSolution) -> str:
-    """Compare the paper's upper bound on the error (bias plus mean noise) with the expected error."""
+    """Write one sentence: how many times the expected error the paper's upper bound is."""
     bound_errors = solution.bound_errors
     ratio_text = wording.number(float(bound_errors.bias_plus_noise / bound_errors.absolute_errors))
     noise_kind = solution.problem.noise.kind
@@ -157,7 +157,7 @@ def describe_bound(solution: TotalSolution) -> str:
 
 
 def compare_noises(solution: TotalSolution) -> str:
-    """Write a sentence with both best errors: Laplace noise, and Gaussian noise at the usual δ if none is set."""
+    """Write one sentence with the best error under Laplace and under Gaussian noise."""
     laplace_text, gaussian_text = (
         solution.unit.format_amount(solution.find_best_by_noise(noise_kind).certificate.value)
         for noise_kind in (NoiseKind.LAPLACE, NoiseKind.GAUSSIAN)
@@ -169,7 +169,7 @@ def compare_noises(solution: TotalSolution) -> str:
 
 
 def describe_totals(user_totals: UserTotals, dataset: Dataset) -> str:
-    """Say how many users there are, and to how much their rows or totals add up."""
+    """Write one sentence: how many users there are, and what their rows or totals add up to."""
     users_text = wording.counted(dataset.histogram.num_users, "user")
     if user_totals.amounts is None or not user_totals.column_name:
         return f"{users_text} with {wording.counted(dataset.histogram.num_rows, 'row')}."
@@ -181,7 +181,7 @@ MEASURES = NAME_BY_MEASURE | {Measure.BOUND: "sum of the bias and the mean size 
 
 
 def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalParameters) -> Methods:
-    """State the best bound on what a user adds, and its error."""
+    """Write the methods text: the best bound on what a user adds, the noise, and the error."""
     # By what was entered, and not by the view's column: that there is one is part of the question.
     result_name, public_phrase = "sum", "The total of each user was limited"
     bounding_phrase = f"{public_phrase} to {wording.number(solution.bound, 6)}"
@@ -207,7 +207,7 @@ def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalPa
 
 
 def _write_guarantee(parameters: TotalParameters, quantity_name: str) -> str:
-    """Write the sentence on the guarantee of the released sum or count."""
+    """Write the sentence on the privacy guarantee of the released sum or count."""
     release_phrase, delta = f"The {quantity_name} was released", parameters.delta or 0.0
     return write_guarantee(release_phrase, parameters.epsilon, Neighbours.ADD_OR_REMOVE_USER, delta)
 
@@ -215,7 +215,7 @@ def _write_guarantee(parameters: TotalParameters, quantity_name: str) -> str:
 def write_forms(
     solution: TotalSolution | SignedSolution, dataset: Dataset, parameters: TotalParameters
 ) -> forms.CodeChoice | None:
-    """Write programs for the best bound, or for the range of totals of both signs; None where no library has it."""
+    """Build the programs for the best bound, or for the range of totals of both signs; None if no library has them."""
     base_options = forms.list_data_fields(dataset) | {
         "noise": parameters.mechanism,
         "delta": parameters.delta,
@@ -239,18 +239,18 @@ def write_forms(
 
 
 def _format_range(solution: SignedSolution, num_digits: int = 4) -> str:
-    """Format the range as text, ``[L, U]``, each end with ``num_digits`` digits."""
+    """Format the range as ``[L, U]``, each end with ``num_digits`` digits."""
     ends = solution.clipped_sum.low, solution.clipped_sum.high
     return "[{}, {}]".format(*(wording.number(end, num_digits) for end in ends))
 
 
 def write_signed_headline(solution: SignedSolution) -> str:
-    """Say to which range to clip each user's total."""
+    """Write one sentence: to which range to clip each user's total."""
     return f"Clip each user's total of {wording.plain(solution.user_totals.column_name)} to {_format_range(solution)}."
 
 
 def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
-    """Return the range, its error and the parts of the error."""
+    """Build the numbers of the answer: the range, its error, the largest change by one user, bias and noise."""
     clipped_sum, axis_unit = solution.clipped_sum, solution.unit.axis_unit
     noise_label = "RMS noise" if solution.measure is Measure.RMSE else "Mean noise"
     abs_sum = abs(float(solution.problem.totals.sum()))
@@ -273,7 +273,7 @@ def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
 
 
 def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> dict[str, str]:
-    """Explain the range in sentences, each under its heading."""
+    """Build the facts beside a range: texts by heading."""
     clipped_sum, facts = solution.clipped_sum, dict[str, str]()
     num_below, num_above = clipped_sum.num_users_below, clipped_sum.num_users_above
     num_cut = num_below + num_above
@@ -296,7 +296,7 @@ def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> 
 
 
 def write_signed_detail(solution: SignedSolution, dataset: Dataset) -> str:
-    """Say why there are two ends, and what a range that depends on private data gives away."""
+    """Write why both ends need a bound, and a warning if the range was read off private data."""
     totals = solution.problem.totals
     num_negative = int(np.sum(totals < 0.0))
     sentence = (
@@ -308,7 +308,7 @@ def write_signed_detail(solution: SignedSolution, dataset: Dataset) -> str:
 
 
 def write_signed_methods(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Methods:
-    """State the range for totals of both signs, and its error."""
+    """Write the methods text for totals of both signs: the range, the noise, and the error."""
     range_text, public_text, is_entered = _format_range(solution, 6), "an interval", solution.is_entered
     rule_sentence = "The interval is symmetric about 0 and minimises privacy noise plus all cuts."
     if is_entered:

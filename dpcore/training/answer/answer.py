@@ -39,7 +39,7 @@ SLOPE_BY_LOSS = {
 
 
 FORM_BY_METHOD = {
-    Method.FOLLOWED: ("followed", "Clipped sums, bound follows"),
+    Method.FOLLOWED: ("followed", "Clipped sums, adaptive bound"),
     Method.CLIPPED_SUM: ("sums", "Clipped sums, h = {}"),
     Method.CAP: ("cap", "Cap, h = {}"),
     Method.SMOOTH: ("weights", "Smooth weights, h = {}"),
@@ -325,6 +325,7 @@ def build_answer(
         make_methods=lambda: words.write_methods(solution),
         files={"training_runs.csv": lambda: write_runs(solution.table, solution.data.provenance)},
         sections=SECTIONS,
+        bound=solution.answer_cell.reach if words.has_fixed_bound(solution) else None,
         error=solution.average(Measure.LOSS),
         relative_error=words.measure_relative_error(solution),
     )

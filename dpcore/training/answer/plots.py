@@ -67,7 +67,7 @@ def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: Score
     axis_labels = np.array([*map(_label_method, listed_methods, reaches_by_method)])
     items: list[Item] = []
     for legend, mask, style, symbol in (
-        ("The answer", answer_mask, Style.CAP, "diamond"),
+        ("Recommended", answer_mask, Style.CAP, "diamond"),
         ("Other methods, at their best bounds", ~answer_mask, Style.ENTERED, ""),
     ):
         x, y, half_widths = axis_labels[mask], visible_means[mask], half_widths_by_method[mask]
@@ -91,7 +91,7 @@ def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: Score
         f"{TITLE_BY_MEASURE[measure]} on users held out: {means_phrase}; {wording.number(ref_scores.without_privacy)} "
         f"without privacy, {wording.number(ref_scores.guessing)} guessing.",
         names_axis("method", "Method, at its best bound h (rows per user)"),
-        _make_axis(measure, limits, f"{TITLE_BY_MEASURE[measure]}, users held out"),
+        _make_axis(measure, limits, f"{TITLE_BY_MEASURE[measure]} on users held out"),
         items,
         solution.data.provenance,
         {
@@ -192,7 +192,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
             )
             items.append(curve)
     for curve_name, score, style in (
-        ("Bound follows, no noise", ref_scores.without_noise, Style.CUSTOMARY),
+        ("Adaptive bound, no noise", ref_scores.without_noise, Style.CUSTOMARY),
         ("No noise, no clipping", ref_scores.without_noise_and_clipping, Style.ENTERED),
     ):
         items.append(build_horizontal_curve(curve_name, score, style, dash="dot", width=1.5))
@@ -216,7 +216,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
         f"{TITLE_BY_MEASURE[measure]} on users held out is {wording.number(adaptive_mean)} with an adaptive bound, "
         f"{wording.number(ref_scores.without_privacy)} without privacy and {wording.number(guessing_score)} guessing.",
         bound_axis,
-        _make_axis(measure, limits, f"{TITLE_BY_MEASURE[measure]}, users held out"),
+        _make_axis(measure, limits, f"{TITLE_BY_MEASURE[measure]} on users held out"),
         items,
         solution.data.provenance,
         columns,

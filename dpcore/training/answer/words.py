@@ -22,35 +22,31 @@ WEAK_EPSILON, WEAK_DELTA = 20.0, 0.01
 
 def describe_cell(cell: Cell) -> str:
     """Describe a cell: ``smooth weights of at most one row per user``, ``a cap: at most 3 rows per user``."""
-    rows_phrase = "one row" if cell.bound == 1.0 else wording.counted(cell.bound, "row")
+    rows_phrase = "one row" if cell.bound == 1.0 else f"{wording.entered(cell.bound)} rows"
     clipping_phrase = f" with gradients shortened to {wording.number(cell.clip)}" if cell.clip < 1.0 else ""
     return {
         Method.FOLLOWED: "each user's gradient sum clipped to a bound that adapts",
         Method.CAP: f"a cap: at most {rows_phrase} per user, drawn at random{clipping_phrase}",
-        Method.CLIPPED_SUM: f"each user's gradient sum clipped to that of {rows_phrase}",
+        Method.CLIPPED_SUM: f"each user's gradient sum clipped to the size of {rows_phrase}",
         Method.OUTPUT: f"output perturbation, smooth weights of at most {rows_phrase} per user",
         Method.SMOOTH: f"smooth weights of at most {rows_phrase} per user{clipping_phrase}",
     }[cell.method]
 
 
 def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
-    """Build the numbers of the answer: bound if it is fixed and useful, loss, references, intervals and accuracy."""
+    """Build the card's numbers: loss, references, 95 % intervals, accuracy, and the bound if a fixed one is best."""
     cell, interval_text = solution.answer_cell, format_uncertainty(solution)
     mean_loss, mean_accuracy = solution.average(Measure.LOSS), solution.average(Measure.ACCURACY)
     loss_without_privacy, guessing_loss, *_ = solution.average_references()
     reference_accuracies = solution.average_references(Measure.ACCURACY)
-    # If no method is useful, no bound is an answer; an adaptive bound has no number. Then the loss is the large number,
-    has_bound = not solution.is_useless and cell.method is not Method.FOLLOWED
     loss_help = "Mean over rows. The 95 % intervals are for the noise, and for other users held out."
     private_text, guessing_text = wording.number(loss_without_privacy), wording.number(guessing_loss)
-    reference_text = f"(no privacy {private_text}, guessing {guessing_text})" if has_bound else ""
     numbers = [
         Number(
-            "Loss" if has_bound else "Loss, users held out",
+            "Loss on users held out",
             wording.number(mean_loss),
-            reference_text,
-            loss_help,
-            mean_loss,
+            help=loss_help,
+            value=mean_loss,
             key="loss_users_held_out",
         ),
         Number("Without privacy", private_text, f"(guessing {guessing_text})", value=loss_without_privacy),
@@ -64,11 +60,16 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
             mean_accuracy,
         ),
     ]
-    if has_bound:
+    if has_fixed_bound(solution):
         unit, bound_help = "rows per user", "The most by which one user moves the sum of gradients."
         note = wording.agreeing(cell.reach, "row per user", unit)
-        numbers.insert(0, Number("Bound h", wording.number(cell.reach), note, bound_help, cell.reach, unit))
+        numbers.append(Number("Bound h", wording.number(cell.reach), note, bound_help, cell.reach, unit))
     return tuple(numbers)
+
+
+def has_fixed_bound(solution: TrainingSolution) -> bool:
+    """Return True if the answer is a fixed bound; False if no method is useful, or if the bound adapts."""
+    return not solution.is_useless and solution.answer_cell.method is not Method.FOLLOWED
 
 
 def measure_relative_error(solution: TrainingSolution) -> RelativeError:
@@ -101,8 +102,7 @@ def write_headline(solution: TrainingSolution) -> str:
         return "Do not train with this budget: guessing does better."
     if solution.is_unclear:
         return "Not clear whether training beats guessing with this budget."
-    train_text = "Train" if solution.table.is_finished else "Best so far: train"
-    return f"{train_text} with {describe_cell(solution.answer_cell)}."
+    return f"Train with {describe_cell(solution.answer_cell)}."
 
 
 def describe_near_optimal(solution: TrainingSolution) -> str:

@@ -115,14 +115,15 @@ def draw_answer(card: Answer, key: str, is_final: bool = True, badge_text: str =
             card = selection_module.with_range((bound_selection and bound_selection.card) or card)
     if run is not None and run.shown_card is None:
         run.shown_card = card
-    if bound_selection is not None and bound_selection.is_open(f"{key}_draw"):
+    is_choosing = bound_selection is not None and bound_selection.is_open(f"{key}_draw")
+    if is_choosing:
         # The open choice stands where its button stood, with all of it in sight.
         card = replace(card, detail="", near_optimal="", numbers=(), alternative=None)
     # As high as the column of the figure, so that what stands below it stays in place while a slider moves.
     with st.container(key=key, height="stretch"):
         _draw_words(card, key, is_final, badge_text)
         relative = card.relative_error
-        if relative is not None and relative.remark:
+        if relative is not None and relative.remark and not is_choosing:
             st.markdown(relative.remark)
         # What would make a useless release useful comes before the way to it.
         is_useful = relative is None or relative.verdict is not Verdict.NOT_USEFUL
@@ -187,16 +188,21 @@ def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None
         draw_number(label_text, number.text, number.note, copied_text, key, error_texts, split, is_final)
     run = page_run.CURRENT_RUN.get()
     badge = write_badge(card.disclosure, badge_text, "" if run is None else run.question.result_noun)
-    text, relative = badge, card.relative_error
-    if not is_final:
-        text = f"{_write_chip('Preliminary', 'gray', ':material/hourglass_top:')} {badge}"
-    elif relative is not None:
+    relative, help_text = card.relative_error, f"{wording.capital(card.disclosure.label)}."
+    chip = "" if is_final else _write_chip("Preliminary", "gray", ":material/hourglass_top:")
+    if relative is None:
+        text = f"{chip} {badge}".lstrip()
+    else:
         verdict_text = f"{wording.capital(relative.verdict.value)} ({VERDICT_LIMITS[relative.verdict]})"
-        chip = _write_chip(verdict_text, *VERDICT_BADGES[relative.verdict])
-        # The error above may be another one, or say something else of itself.
+        # As high before the final answer as after it, so that nothing jumps when that arrives.
+        chip = chip or _write_chip(verdict_text, *VERDICT_BADGES[relative.verdict])
         reason = wording.capital(f"{relative.error_phrase} {relative.text}.")
-        text = f"{chip} {badge}" if relative.text in error_text else f"{chip} :small[{reason}]\n\n{badge}"
-    st.markdown(text, help=f"{wording.capital(card.disclosure.label)}.")
+        # The error above may be another one, or say something else of itself.
+        is_clear = relative.text in error_text or relative.remark
+        text = f"{chip} {badge}" if is_clear else f"{chip} :small[{reason}]\n\n{badge}"
+        help_text = f"{reason} {help_text}"
+    text += f" {_write_chip(card.unit_text, 'gray', ':material/calendar_month:')}" if card.unit_text else ""
+    st.markdown(text, help=help_text)
 
 
 def get_private_selection(card: Answer) -> Any | None:

@@ -21,12 +21,13 @@ ENTRIES = FieldOrigin.DATA.each(*(f"{PREFIX}{name}" for name in ("file_", "round
 """Names of the session entries of the upload, under its question."""
 
 
-def draw(question: Question) -> None:
+def draw(question: Question, has_field: bool = True) -> None:
     """Draw the field of the groups, one a line, and the upload that fills it; no upload on a public demo.
 
-    The question has a field ``groups``, and `ENTRIES`.
+    The question has a field ``groups``, and `ENTRIES`. Without ``has_field`` the field stands elsewhere.
     """
-    fields.draw(question, "groups")
+    if has_field:
+        fields.draw(question, "groups")
     if access.is_served():
         return
     uploader = Uploader(question, PREFIX)

@@ -20,8 +20,8 @@ from dpcore.common.parameters import FieldOrigin
 from dpcore.common.privacy import Disclosure
 from dpcore.common.wording import plain
 from dpcore.data import design_matrix, tables
-from dpcore.data.column_roles import guess_roles
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
+from dpcore.data.guessed_roles import guess_roles
 from dpcore.dataset import Dataset
 from pages.shared.base import keys
 from pages.shared.base.question import Question

@@ -15,6 +15,7 @@ const MAX_EARLY_TEXTS = 20;
 const STYLE = `
 .sweetspot-figure { position: relative; width: 100%; background: var(--st-background-color); }
 .sweetspot-figure .modebar-btn:focus-visible { outline: 2px solid var(--st-primary-color) !important; }
+.sweetspot-figure .modebar-btn { height: 24px !important; }
 .sweetspot-figure .modebar-btn svg:has(text) { width: 1.2em; }
 .sweetspot-figure .modebar-btn text { font: bold 10px sans-serif; fill: var(--st-text-color); }
 @media (prefers-reduced-motion: no-preference) {

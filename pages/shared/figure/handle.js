@@ -26,6 +26,9 @@ const HANDLE_STYLE = `
 }
 .sweetspot-seen .line { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; line-height: 1.5rem; }
 .sweetspot-seen .panels.three .line:first-child { white-space: normal; line-height: 1rem; height: 2.5rem; flex: none; }
+@media (max-width: 1160px) {
+  .sweetspot-seen .panels .line:first-child { white-space: normal; line-height: 1rem; height: 2.5rem; flex: none; }
+}
 .sweetspot-seen svg { display: block; width: 100%; flex: 1 1 0; min-height: 0; overflow: visible; }
 .sweetspot-seen .part::before { content: ""; display: inline-block; width: 0.6em; height: 0.6em; margin-right: 0.3em; background: var(--part); }
 .sweetspot-seen button { font: inherit; height: 1.5rem; color: var(--st-link-color); background: none; border: 0; padding: 0; cursor: pointer; }
@@ -301,7 +304,7 @@ class Handle {
         this.draw();
       });
       const count = dots.unit_noise_draws[0].length;
-      line.append(`Each dot is a simulated ${dots.dots_name} `, othersButton);
+      line.append(`Dots: ${count} simulated ${dots.dots_name} `, othersButton);
       if (dots.is_private) {
         const note = document.createElement("div");
         note.className = "line";

@@ -53,7 +53,7 @@ def _write(shown_name: str) -> str:
     if shown_name:
         return f"**Data:** {wording.plain(shown_name)}  \n:small[:gray[Not used here: {name}]]"
     num_users, num_rows = dataset.histogram.num_users, dataset.histogram.num_rows
-    size_text = f"{wording.counted(num_users, 'user')}, {wording.counted(num_rows, 'row')}"
+    size_text = f"{wording.counted(num_users, dataset.unit_noun)}, {wording.counted(num_rows, 'row')}"
     badge_text = f"{dataset.disclosure.value} data"
     if dataset.release is not None:
         badge_text = f"{dataset.disclosure.value}, ε = {format_rounded_up(dataset.release.epsilon)}"

@@ -4,7 +4,8 @@ Streamlit has no option for the styles, which leave more of the window for figur
 Streamlit leaves 80 pixels free on either side of a wide page, a fifth of what a window of 1280 has beside the sidebar,
 and 96 above it. Here it is half of that, and the page begins right below its header. The sidebar's links take 34
 pixels each, which would push the last pages out of a window 800 high. Here they take 26, and are themselves 24 high,
-as WCAG 2.2 asks. Names of pages start where the headings above them start, so that the longest fits.
+as WCAG 2.2 asks; so are small buttons, which have 16 in Streamlit. Names of pages start where the headings above them
+start, so that the longest fits.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ STYLE = """<style>
 @media screen and (max-width: 640px) {
   .st-key-answer_beside_figure > * > [data-testid="stHorizontalBlock"] > :first-child { order: 1; }
 }
+.stTooltipIcon button { box-sizing: content-box; padding: 0.25rem; margin: -0.25rem; }
+.stCheckbox label, [data-testid="stNumberInputClearButton"] { min-height: 1.5rem; }
+[data-testid="stTabsScrollRight"], [data-testid="stTabsScrollLeft"] { min-width: 1.5rem; }
 .st-key-navigation [data-testid="stPageLink-NavLink"] { margin-inline: -0.5rem; width: calc(100% + 1rem); }
 .st-key-navigation [data-testid="stElementContainer"] { margin-block: 1px; }
 .st-key-navigation [data-testid="stVerticalBlock"] { gap: 0; }

@@ -195,7 +195,9 @@ def test_counts_are_private_where_values_decide_which_rows_count() -> None:
     ):
         assert getattr(call(frame, missing=2.5, **columns).parameters, name) is public
         assert getattr(call(frame, missing="drop", **columns).parameters, name) is not public
-        with pytest.raises(InvalidInput, match=r"numbers of rows cannot be public.*replace missing values"):
+        with pytest.raises(
+            InvalidInput, match=r"numbers of rows cannot be public.*refuse missing values or replace"
+        ):
             call(frame, missing="drop", **{name: public}, **columns)
 
 

@@ -17,8 +17,9 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import build_dataset, read_table
 from dpcore.counting import formats as text_bytes
-from dpcore.data.column_roles import Roles, TableKind, explain_roles, guess_roles
-from dpcore.data.tables import read_numbers
+from dpcore.data.cell_numbers import read_numbers
+from dpcore.data.column_roles import Roles, TableKind, explain_roles
+from dpcore.data.guessed_roles import guess_roles
 from dpcore.dataset import Contribution
 from tests.dpcore.counting.counts import histogram_of
 

@@ -25,14 +25,25 @@ TABLE = [
 FILES = ("rows", "histogram", "totals", "values", "pairs", "distribution")
 SETTINGS: dict[str, dict[str, Any]] = {
     "mean_bound": {"lower": 0, "upper": 100},
+    "variance_bound": {"lower": 0, "upper": 100},
     "quantile_bound": {"lower": 0, "upper": 100, "quantiles": [0.5]},
     "plan_bounds": {"lower": 0, "upper": 100},
 }
 LINES = {
-    "yes": ["users", "rows", "sum", "mean", "median", "users per group", "rows per group", "sums per group"],
+    "yes": [
+        "users",
+        "rows",
+        "sum",
+        "mean",
+        "variance",
+        "median",
+        "users per group",
+        "rows per group",
+        "sums per group",
+    ],
     "users, rows": ["users", "rows"],
-    "all but groups": ["users", "rows", "sum", "mean", "median"],
-    "all but means and quantiles": [
+    "all but groups": ["users", "rows", "sum", "mean", "variance", "median"],
+    "all but means, variances and quantiles": [
         "users",
         "rows",
         "sum",
@@ -90,5 +101,5 @@ def test_a_file_answers_what_the_table_says(row: list[str], paths: dict[str, str
 
 
 def test_the_table_has_its_rows() -> None:
-    assert len(TABLE) == 8
+    assert len(TABLE) == 9
     assert all(len(row) == 1 + len(FILES) for row in TABLE)

@@ -11,7 +11,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.counting import build_dataset, read_table
 from dpcore.data import samples
-from dpcore.data.column_roles import guess_roles
+from dpcore.data.guessed_roles import guess_roles
 
 ROOT = Path(__file__).resolve().parents[3]
 

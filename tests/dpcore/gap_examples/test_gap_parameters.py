@@ -9,7 +9,7 @@ from dpcore import counting
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
-from dpcore.data.column_roles import guess_roles
+from dpcore.data.guessed_roles import guess_roles
 from dpcore.gap_examples import two_groups as gap_examples_files
 from dpcore.gap_examples.compare import compare, compute_noise_ratio
 from dpcore.gap_examples.parameters import GapParameters

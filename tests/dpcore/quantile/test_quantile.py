@@ -248,20 +248,21 @@ def test_without_a_bound_all_rows_weigh_the_same():
     assert above_all.log_tilts == pytest.approx(smooth.log_tilts)
 
 
-def test_a_cap_keeps_rows_without_looking_at_values():
+def test_a_cap_keeps_every_row_as_often_whatever_its_value_and_place():
     users = [list(range(10 * u, 10 * u + 8)) for u in range(40)]
     kept_rows = []
-    for flip in (1.0, -1.0):
-        problem = problem_of([[flip * v for v in u] for u in users], subsamples=1)
-        ranks = [quantile.output(problem, WeightKind.CAP, h).weighted_ranks for h in (2, 5)]
-        steps = [np.flatnonzero(np.diff(r) > 0) for r in ranks]
+    for shuffled_users in (users, [[u[place] for place in (3, 7, 0, 5, 1, 6, 2, 4)] for u in users]):
+        problem = problem_of(shuffled_users, subsamples=1)
+        outputs = [quantile.output(problem, WeightKind.CAP, h) for h in (2, 5)]
+        steps = [np.flatnonzero(np.diff(output.weighted_ranks) > 0) for output in outputs]
         assert [s.size for s in steps] == [80, 200]
         assert set(steps[0]) <= set(steps[1])  # Nested.
-        left_ends = quantile.output(problem, WeightKind.CAP, 2).edges[1:-1][steps[0]]
-        kept_rows.append({abs(v) for v in left_ends})
+        kept_rows.append(outputs[0].edges[1:-1][steps[0]].tolist())
     assert kept_rows[0] == kept_rows[1]
-    # At random, not always the first rows (which a file may have sorted by value).
-    assert {v % 10 for v in kept_rows[0]} >= {0.0, 3.0, 6.0}
+    positions = problem_of(users, subsamples=400).rows.draws.find_positions(0, 400)
+    # Two of eight, of 16,000: 4,000 and a standard deviation of 55. The values ascend by user, then by row.
+    num_kept = (positions < 2).sum(axis=0).reshape(40, 8).sum(axis=0)
+    assert num_kept == pytest.approx(4000, abs=5 * 55)
 
 
 def subsample_by_subsample(problem, users, h):

@@ -70,27 +70,29 @@ def test_the_card_says_the_issue_s_sentence_and_36_owners_do_not_suffice() -> No
     sentence = "By these bounds (constants 1), 37 owners of 100 records each must join before sharing pays."
     assert sentence in told.detail
     assert (told.numbers[0].text, told.numbers[0].text_to_copy) == ("37", "37")
-    assert told.headline == "Join: sharing pays for 64 owners."
+    assert told.headline == "Join: 64 owners do better together."
     assert told.disclosure is Disclosure.PUBLIC
     for owners, regime in ((36, Regime.ALONE), (37, Regime.FULL_TOO)):
         solution = solve_owners(owners=owners)
         assert solution.regime is regime
         assert (solution.bound_joint < solution.bound_alone) == (owners == 37)
-    assert answer.write_headline(solve_owners(owners=36)) == "Work alone: for 36 owners sharing does not pay."
+    assert (
+        answer.write_headline(solve_owners(owners=36)) == "Train alone: joining does not pay for 36 owners."
+    )
 
 
 def test_every_regime_has_its_headline() -> None:
     solution = solve_owners(**PERSONAL, owners=1000)
     assert (solution.regime, answer.write_headline(solution)) == (
         Regime.FULL_TOO,
-        "Join: sharing pays for 1,000 owners.",
+        "Join: 1,000 owners do better together.",
     )
     middle_solution = solve_owners(**PERSONAL, owners=1000, epsilon=0.3)
     assert middle_solution.epsilon_joint < 0.3 < middle_solution.epsilon_full
     assert middle_solution.regime is Regime.JOINT_ONLY
     assert "full privacy would lose" in answer.write_headline(middle_solution)
     never = solve_owners(shared_diameter=0.0, personal_diameter=1.0, personal=5)
-    assert answer.write_headline(never) == "Work alone: sharing never pays, however many join."
+    assert answer.write_headline(never) == "Train alone: joining never pays, however many join."
     single = answer.write_headline(solve_owners(owners=1))
     assert single == "One owner has nobody to join."
     assert build_answer(LINES, never.parameters, never).numbers[0].text == "none suffice"
@@ -173,7 +175,7 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
     whole = plots.plot_regime_map(found)
     drawn = plotly_figures.draw(whole)
     names = [trace.name for trace in drawn.data]
-    assert names[1:3] == ["The bound says nothing", "Not covered: ε > 10 or δ ≥ 1/n"]
+    assert names[1:3] == ["No guarantee here", "Not covered: ε > 10 or δ ≥ 1/n"]
     assert {"Joint privacy begins to pay", "Full privacy begins to pay"} <= set(names)
     (you,) = [trace for trace in drawn.data if trace.name == "You"]
     assert (you.x[0], you.y[0]) == (64.0, 1.0)
@@ -348,7 +350,7 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     assert "37 owners of 100 records each" in shown_texts(app)
     assert "owners_map" in figure_keys(app)
     check(app.number_input(key="data_owners.owners").set_value(20.0).run())
-    assert "## Work alone: for 20 owners sharing does not pay." in raw_texts(app)
+    assert "## Train alone: joining does not pay for 20 owners." in raw_texts(app)
     for tab in ("Bounds", "Unequal owners", "Downloads", "How this is computed"):
         open_tab(app, "data_owners", tab)
     app.session_state["data_owners.tabs"] = "Accuracy"

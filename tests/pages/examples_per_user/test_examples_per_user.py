@@ -59,7 +59,7 @@ def test_the_page_shows_what_the_core_finds_and_the_exact_noise_when_it_comes(an
     assert wording.number(round_up(best.multiplier), 4) in text
     assert "at most" not in text
     names = [entry.get("name") for entry in chart(app, "examples_error")["data"]]
-    assert {"Draw examples", "Draw users", "Best bound"} <= set(names)
+    assert {"Sample examples", "Sample users", "Best bound"} <= set(names)
     for tab, figure in (("Noise", "examples_noise"), ("Examples kept", "examples_kept")):
         app.session_state["examples_per_user.tabs"] = tab
         assert chart(check(app.run()), figure)["data"]

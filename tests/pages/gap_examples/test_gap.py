@@ -84,14 +84,17 @@ def assert_data_answer(app: AppTest, problem: mean.MeanProblem) -> None:
     )
     assert bound_variance / smallest_variance == pytest.approx(both.ratio)
     assert metrics_of(app)[0].value == wording.percent(both.ratio - 1.0, 3)
-    assert metrics_of(app)[1].value == f"{math.sqrt(both.ratio):.4f}"
+    assert metrics_of(app)[1].value == f"{wording.percent(math.sqrt(both.ratio) - 1.0, 3)} more"
 
 
 def assert_claims_drawn(figure: dict[str, Any], problem: mean.MeanProblem) -> None:
     """Compare both curves with lemma 2, on the weight of every single row, and with claim 2 as it is printed."""
     rows = np.repeat(problem.histogram.sizes, problem.histogram.users)
     sigma_squared, noise = problem.value_variance, problem.value_bound / problem.epsilon
-    for name, is_smooth in (("v(h) smooth weights (claim 1)", True), ("v′(h) bounded rows (claim 2)", False)):
+    for name, is_smooth in (
+        ("Smooth weights, v(h) (claim 1)", True),
+        ("Bounded rows, v′(h) (claim 2)", False),
+    ):
         bounds, variances = trace(figure, name)
         for h, variance in list(zip(bounds, variances, strict=True))[::20]:
             n_h = np.minimum(rows, h).sum()

@@ -136,7 +136,9 @@ def assert_answer(answer: Answer, problem: TaskProblem, rule: WeightRule) -> Non
     assert read_trace(drawn, f"Uniform sampling, k = {k:,}")[1] == pytest.approx(
         [b.bound_sum / b.reference_bound_sum for b in multitask_weights.slice_by_size(sampled, uniform)]
     )
-    weights = dict(zip(*read_trace(answer.plots["many-tasks-weights"](), name), strict=True))
+    is_advised = rule.exponent == answer.solution.comparison.recommendation[0]
+    weights_name = f"{name} (recommended)" if is_advised else name
+    weights = dict(zip(*read_trace(answer.plots["many-tasks-weights"](), weights_name), strict=True))
     for size in np.unique(problem.graph.task_sizes):
         mean = chosen.mean_weights[problem.graph.task_sizes == size].mean() / np.sqrt(problem.budget)
         assert weights[float(size)] == pytest.approx(mean)
@@ -184,7 +186,7 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
         assert one.numbers[0].text == f"−{wording.percent(1.0 - ratio)}"
         assert one.error == pytest.approx(ratio)
         weight = {0.5: "1/√n", 1.0: "1/n"}.get(expected, f"n to the power −{wording.entered(expected)}")
-        assert one.headline == f"Weight each task of n users by {weight}."
+        assert one.headline == f"Weight a task of n users by {weight}: small tasks weigh more."
     # Two stretches that are good enough: only the one around the best counts.
     curve = replace(
         solution.comparison.exponent_curve,

@@ -114,6 +114,12 @@ def enter_variance(app: AppTest, variance: float) -> None:
     wait_for_work(check(app.number_input(key="regression.residual_variance").set_value(variance).run()))
 
 
+def show_coefficients(app: AppTest) -> AppTest:
+    """Have the figures show the error of coefficients, with its parts."""
+    app.session_state["regression.error"] = ErrorTarget.COEFFICIENTS
+    return check(app.run())
+
+
 def read_metrics(app: AppTest) -> list[str]:
     """The numbers behind the answer."""
     if "regression.tabs" in app.session_state and app.session_state["regression.tabs"] != "Behind the answer":
@@ -132,7 +138,7 @@ def assert_answer(app: AppTest, problem, labels) -> None:
     our_solution = working_set.solve(problem)
     caps = estimate_caps(problem, labels)
     none = sample_limiting.estimate_on_all_rows(problem)
-    figure = chart(app, "regression_errors")
+    figure = chart(show_coefficients(app), "regression_errors")
     assert read_heights(figure, "Best weights") == [pytest.approx(math.sqrt(our_solution.variance), rel=1e-6)]
     best, unbounded, one_row, averages = read_heights(figure, "Other ways")
     assert best == pytest.approx(math.sqrt(caps.variances[caps.best_index]))
@@ -145,14 +151,17 @@ def assert_answer(app: AppTest, problem, labels) -> None:
     assert noise[0] ** 2 == pytest.approx(our_solution.privacy_variance, rel=1e-6)
     assert sampling[2] ** 2 == pytest.approx(none.sampling_variance)
     error = compute_prediction_error(problem, our_solution, labels)
-    best_ratio, unbounded_ratio = (height / math.sqrt(our_solution.variance) for height in (best, unbounded))
+    unbounded_error = compute_prediction_error(problem, none, labels)
+    bounded_text, unbounded_text = (
+        wording.number(math.sqrt(x), 3) for x in (caps.prediction_errors[caps.best_index], unbounded_error)
+    )
     assert read_metrics(app) == [
+        wording.number(math.sqrt(error), 3),
+        f"best bound {bounded_text}, no bound {unbounded_text}",
         wording.number(math.sqrt(our_solution.variance)),
-        f"best bound {wording.number(best_ratio, 3)}×, no bound {wording.number(unbounded_ratio, 3)}×",
         wording.number(our_solution.laplace_noise.scale),
         wording.number(math.sqrt(float(caps.variances[caps.best_index]))),
         wording.number(math.sqrt(none.variance)),
-        wording.number(math.sqrt(error)),
     ]
 
 
@@ -173,9 +182,8 @@ def test_bounds_clip_labels_and_say_so():
     assert "are clipped" in errors(app)
 
 
-def test_predictions_are_drawn_where_they_are_asked_for():
+def test_predictions_are_drawn_first():
     app = open_small()
-    check(app.segmented_control(key="regression.error").set_value(ErrorTarget.PREDICTIONS).run())
     problem, labels = make_problem()
     caps = estimate_caps(problem, labels)
     error = compute_prediction_error(problem, working_set.solve(problem), labels)
@@ -444,7 +452,7 @@ def test_intervals_are_those_that_the_core_proves_to_cover():
 
 
 def test_the_curve_against_epsilon_is_that_of_the_core(answered_page):
-    app = open_tab(answered_page, "Against ε")
+    app = show_coefficients(open_tab(answered_page, "Against ε"))
     problem, labels = make_problem()
     draws = sample_limiting.try_caps(problem, labels)
     sweep = study.sweep_epsilon(problem, draws, labels)
@@ -511,7 +519,7 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
         hold_searches(patched, tells_first=True)
         app = open_app(TITLE, **LINK)
         assert "First answer, being refined" in app.get("progress")[0].proto.text
-        (drawn,) = read_heights(chart(app, "regression_errors"), "Best weights")
+        (drawn,) = read_heights(chart(show_coefficients(app), "regression_errors"), "Best weights")
         assert best < drawn <= best / math.sqrt(1.0 - working_set.FIRST_GAP)
         open_tab_once(app, "Release")
         assert app.button(key="regression_draw").disabled
@@ -528,11 +536,11 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
 
 def test_the_answer_before_stays_until_there_is_a_new_one(monkeypatch: pytest.MonkeyPatch):
     app = open_small()
-    before = chart(app, "regression_errors")["data"]
+    before = chart(app, "regression_errors_predictions")["data"]
     with monkeypatch.context() as patched:
         hold_searches(patched, tells_first=False)
         check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
-        assert chart(app, "regression_errors")["data"] == before
+        assert chart(app, "regression_errors_predictions")["data"] == before
         assert "Computing the answer for the new settings" in app.get("progress")[0].proto.text
         assert app.session_state[keys.PIN_OFFERED]().epsilon == make_problem()[0].epsilon != 2.0
         app.button(key="regression.solve_stop").click().run()

@@ -168,7 +168,7 @@ def test_a_page_without_tabs_lists_its_pins_below() -> None:
 def test_a_pin_whose_large_number_is_the_error_says_the_choice() -> None:
     app = pin_answer(open_app("Multi-task weights"), "multitask")
     (pin,) = app.session_state[keys.PINS]
-    assert pin.bound == ("", "Weight each task of n users by 1/√n.")
+    assert pin.bound == ("", "Weight a task of n users by 1/√n: small tasks weigh more.")
     assert pin.error[0] == "Total error bound"
 
 

@@ -145,9 +145,11 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(full_solut
     assert read_curve(figure, "No privacy")[1] == pytest.approx([floor] * 2)
     assert read_curve(figure, "Guessing")[1] == pytest.approx([guess] * 2)
     (followed,) = full_solution.table.find_cell_indices(Method.FOLLOWED)
-    assert read_curve(figure, "Clipped sum, bound follows")[1] == pytest.approx([summary.means[followed]] * 2)
+    assert read_curve(figure, "Clipped sum, adaptive bound")[1] == pytest.approx(
+        [summary.means[followed]] * 2
+    )
     *_, quiet, unclipped = full_solution.average_references(measure, over)
-    assert read_curve(figure, "Bound follows, no noise")[1] == pytest.approx([quiet] * 2)
+    assert read_curve(figure, "Adaptive bound, no noise")[1] == pytest.approx([quiet] * 2)
     assert read_curve(figure, "No noise, no clipping")[1] == pytest.approx([unclipped] * 2)
     # W by hand: the heaviest user's weight over everybody's; below one row a bound shortens gradients instead.
     sizes = full_solution.table.experiment.train.sizes
@@ -193,7 +195,7 @@ def test_the_card_says_what_the_runs_found(full_solution):
         wording.number(half_widths[first.best_cell.cell_index], 2)
         for half_widths in (losses.half_widths, losses.users_half_widths)
     )
-    assert numbers["Loss, users held out"][0] == wording.number(losses.means[first.best_cell.cell_index])
+    assert numbers["Loss on users held out"][0] == wording.number(losses.means[first.best_cell.cell_index])
     assert numbers["95 % intervals"][0] == f"± {noise} noise, ± {users} users"
     assert numbers["Without privacy"][0] == wording.number(floor)
     assert numbers["Guessing"][0] == wording.number(guess)
@@ -206,7 +208,7 @@ def test_the_card_says_what_the_runs_found(full_solution):
     assert other.headline == "Train with smooth weights of at most one row per user."
     numbers = {number.label: number.text for number in other.numbers}
     assert numbers["Bound h"] == wording.number(1.0)
-    assert words.describe_cell(Cell(Method.SMOOTH, 2.5)) == "smooth weights of at most 2.50 rows per user"
+    assert words.describe_cell(Cell(Method.SMOOTH, 2.5)) == "smooth weights of at most 2.5 rows per user"
     private = replace(with_loss(full_solution, AVERAGES, floor - 0.2), data=TrainingData(
         replace(MADE.dataset, disclosure=Disclosure.PRIVATE), "an account", scaling=MADE.scaling
     ))  # fmt: skip
@@ -231,7 +233,7 @@ def test_a_budget_that_is_too_small_is_said_so(full_solution):
         answer = answer_for(solution)
         assert answer.headline == headline
         if solution.is_useless:
-            assert answer.numbers[0].label == "Loss, users held out"  # no bound is recommended
+            assert answer.numbers[0].label == "Loss on users held out"  # no bound is recommended
             assert not answer.near_optimal
             assert "Every curve lies beyond" in str(
                 plotly_figures.draw(plots.plot_bounds(solution, Measure.LOSS, ScoreUnit.ROWS)).layout
@@ -248,7 +250,7 @@ def test_other_losses_paces_and_relations_are_drawn(full_solution):
         names = {
             t.name for t in plotly_figures.draw(plots.plot_bounds(other, Measure.LOSS, ScoreUnit.ROWS)).data
         }
-        assert {"Smooth weights", "Cap, random rows", "Clipped sum", "Clipped sum, bound follows"} <= names
+        assert {"Smooth weights", "Cap, random rows", "Clipped sum", "Clipped sum, adaptive bound"} <= names
         # The squared loss has no bounded slope.
         assert ("Output perturbation" in names) is (changes.get("loss") is not LossKind.SQUARED)
         assert answer_for(other).code is not None
@@ -268,7 +270,7 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so(full_solution):
     first = build_solution(parameters, seen[0])
     assert (first.table.runs_done.min(), first.table.runs_done.max()) == (0, 10)
     figure = plotly_figures.draw(plots.plot_bounds(first, Measure.LOSS, ScoreUnit.ROWS))
-    assert np.isfinite(read_curve(figure, "Clipped sum, bound follows")[1].astype(float)).all()
+    assert np.isfinite(read_curve(figure, "Clipped sum, adaptive bound")[1].astype(float)).all()
     # Curves of methods without a run are there, and empty: the figure is updated in place, curve by curve.
     assert not np.isfinite(read_curve(figure, "Smooth weights")[1].astype(float)).any()
     whole_figure = plotly_figures.draw(plots.plot_bounds(full_solution, Measure.LOSS, ScoreUnit.ROWS))
@@ -304,7 +306,7 @@ def assert_methods(figure, full_solution: TrainingSolution, means: np.ndarray) -
         for plot_trace in figure["data"]
         if plot_trace.get("y") != [None]
     }
-    assert list(drawn["The answer"]) == [pytest.approx(means[full_solution.best_cell.cell_index], rel=1e-9)]
+    assert list(drawn["Recommended"]) == [pytest.approx(means[full_solution.best_cell.cell_index], rel=1e-9)]
     best = full_solution.cells[full_solution.best_cell.cell_index].method
     first = sorted(full_solution.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
     order = [method for method in first if method is not best]

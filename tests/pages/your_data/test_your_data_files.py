@@ -597,6 +597,14 @@ def set_rule(app, rule):
 def test_missing_values_are_left_out_or_replaced_next_to_the_message():
     app = upload(open_app("Data"), BLANKS)
     check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
+    for disclosure, rule in (
+        (Disclosure.PUBLIC, columns.Rule.REFUSE),
+        (Disclosure.PRIVATE, columns.Rule.DROP),
+    ):
+        check(app.radio(key="your_data.upload_public").set_value(disclosure).run())
+        app.run()
+        assert app.selectbox(key="your_data.upload_rule").value is rule
+    set_rule(app, columns.Rule.REFUSE)
     use(app)
     assert "replaced by a public number or their rows left out" in errors(app)
     assert "after the app found a blank" not in shown_texts(app)

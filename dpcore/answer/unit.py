@@ -1,0 +1,64 @@
+"""The unit of privacy of an answer, where it is a user in a period of time, and the price for the whole person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from dpcore.answer.methods import Methods
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import ReleaseFacts
+from dpcore.dataset import Dataset
+
+SHARE_TEXT = (
+    "a mean is here the {phrase}, and an error of 0.01 is one percentage point. A share says little if it lies "
+    "nearer to 0 or 1 than its error."
+)
+
+
+def state_unit(
+    answer: Any,
+    dataset: Dataset | None,
+    epsilon: float | None = None,
+    selections: Sequence[ReleaseFacts] = (),
+) -> Any:
+    """Return an `Answer` with its unit, the person's price and what a share is: badge, facts, assumptions, methods.
+
+    Args:
+        answer: The answer; without an epsilon among its parameters it gets no unit.
+        dataset: Its data, whose periods make the unit; None for none.
+        epsilon: Of the release, if it is not that of the parameters.
+        selections: What the private selections of its bound and range guarantee; they add to the release.
+    """
+    if dataset is not None and dataset.share_phrase:
+        share_text = SHARE_TEXT.format(phrase=dataset.share_phrase)
+        answer = replace(answer, facts={**answer.facts, "Share": share_text})
+    parameters, make_methods = answer.parameters, answer.make_methods
+    if dataset is None or (periods := dataset.periods) is None or not hasattr(parameters, "epsilon"):
+        return answer
+    deltas = [getattr(parameters, name, None) or 0.0 for name in ("delta", "selection_delta")]
+    deltas += [facts.delta for facts in selections]
+    is_gaussian = getattr(parameters, "mechanism", None) is NoiseKind.GAUSSIAN
+    total_epsilon = (epsilon or parameters.epsilon) + sum(facts.epsilon for facts in selections)
+    is_gaussian &= not (deltas[1] or selections)
+    badge_text, guarantee_text, advice_text = periods.describe(
+        periods.price_person(total_epsilon, sum(deltas), is_gaussian)
+    )
+
+    def state_in_methods() -> Methods | None:
+        """Return the methods with the rows that count, the unit and the person's guarantee behind the guarantee."""
+        methods: Methods | None = None if make_methods is None else make_methods()
+        if methods is None:
+            return None
+        sentences = methods.guarantee_text, guarantee_text, f"{periods.rows_sentence}."
+        return replace(methods, guarantee_text=" ".join(filter(None, sentences)))
+
+    person_facts = {"Whole person": guarantee_text + advice_text} if guarantee_text else {}
+    return replace(
+        answer,
+        unit_text=badge_text,
+        facts=person_facts | dict(answer.facts),
+        assumptions=(*answer.assumptions, periods.rows_sentence),
+        make_methods=state_in_methods,
+    )

@@ -1,0 +1,87 @@
+"""Public rules for cells: the period of a date, and the text that says yes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpcore.common import wording
+from dpcore.common.checks import refuse
+from dpcore.data.column_names import shorten
+from dpcore.data.periods import DATE_PATTERN, Periods
+from dpcore.data.tables import BLANKS
+
+if TYPE_CHECKING:
+    from ibis.expr.types import Table, Value
+
+
+def find_period(dates: Any, periods: Periods) -> Value:
+    """Return the public period of each cell of a column of dates as an integer; null for a cell in none.
+
+    A date counts as it is written, or as the engine states its year, month and day.
+    """
+    import ibis
+
+    if dates.type().is_temporal():
+        day = dates.year() * 10_000 + dates.month() * 100 + dates.day()
+    else:
+        text = dates.cast("string").strip()
+        digits = text.replace("-", "").replace("/", "").replace(".", "").substr(0, 8)
+        day = text.re_search(DATE_PATTERN).ifelse(digits, "0").cast("int64")
+    edge_days = [int(edge.replace("-", "")) for edge in periods.edges]
+    divisor, first_day = {"day": (1, 0), "month": (100, 1), "year": (10_000, 101)}.get(periods.noun, (1, -1))
+    if all(edge_day % divisor == first_day for edge_day in edge_days):
+        period: Any = day // divisor
+    else:  # The expression of the day stands in the SQL twice for every period.
+        period = day.bucket(edge_days, closed="left", close_extreme=False)
+    return ((day >= edge_days[0]) & (day < edge_days[-1])).ifelse(period.cast("int64"), ibis.null("int64"))
+
+
+def count_outside(table: Table, periods: Periods) -> Table:
+    """Build the query that counts the rows in none of the periods (``outside``) and all rows (``rows``), in one row."""
+    is_outside = find_period(table[periods.column], periods).isnull()
+    return table.aggregate(
+        outside=is_outside.ifelse(1, 0).sum().cast("int64"), rows=table.count().cast("int64")
+    )
+
+
+def note_outside(counts: Mapping[str, Any], periods: Periods, notes: list[str]) -> None:
+    """Add a note on the rows in none of the periods; raise InvalidInput if all are.
+
+    Args:
+        counts: Result of `count_outside`.
+        periods: The periods.
+        notes: List to which the note is added.
+    """
+    num_outside, num_rows = (int(np.nan_to_num(counts[name])[0]) for name in ("outside", "rows"))
+    if num_rows and num_outside == num_rows:
+        remedy = "Check the span. A date begins with year, month and day, such as 2025-01-31 or 20250131"
+        raise refuse(f"no row has a date {periods.span_text}", f"column {shorten(periods.column)}", remedy)
+    if num_outside:
+        rows_text = wording.counted(num_outside, "row has", "rows have")
+        notes.append(
+            f"{rows_text} no date in {shorten(periods.column)} {periods.span_text}, and were left out."
+        )
+
+
+def write_yes_sql(cell_sql: str, yes: str) -> str:
+    """Return the SQL of a cell as 1 if it is the text ``yes`` in any case, 0 for any other, and null if it is empty.
+
+    Args:
+        cell_sql: SQL of the cell, of any type; 1.0 is 1.
+        yes: The text.
+    """
+    text_sql = f"lower(regexp_replace(trim({cell_sql}::VARCHAR, '{BLANKS}'), '^([0-9]+)\\.0$', '\\1'))"
+    yes_sql = "'" + yes.lower().replace("'", "''") + "'"
+    return f"CASE WHEN {text_sql} <> '' THEN ({text_sql} = {yes_sql})::DOUBLE END"
+
+
+def compare_yes(cells: Any, yes: str) -> Value:
+    """Return an engine's cells as 1 where they are the text ``yes`` in any case, 0 for others, and null if empty."""
+    import ibis
+
+    text = cells.cast("string").strip().nullif("").lower()
+    number: Value = (text == yes.lower()).ifelse(1.0, 0.0)
+    return text.isnull().ifelse(ibis.null("float64"), number)
