@@ -23,7 +23,9 @@ def state_unit(
     epsilon: float | None = None,
     selections: Sequence[ReleaseFacts] = (),
 ) -> Any:
-    """Return an `Answer` with its unit, the person's price and what a share is: badge, facts, assumptions, methods.
+    """Return the answer with the unit of privacy and the guarantee for a whole person stated, and what a share is.
+
+    They stand in its badge, facts, assumptions and methods.
 
     Args:
         answer: The answer; without an epsilon among its parameters it gets no unit.
@@ -51,7 +53,7 @@ def state_unit(
         rows_sentences.append(periods.rows_sentence)
 
     def state_in_methods() -> Methods | None:
-        """Return the methods with the person's guarantee, and the rows that count, behind the guarantee."""
+        """Build the methods text with the person's guarantee and the rows that count; None without one."""
         methods: Methods | None = None if make_methods is None else make_methods()
         if methods is None:
             return None
