@@ -27,7 +27,9 @@ import pytest
 
 import dpcore as ss
 from dpcore.cli import command
+from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
+from tests.pages import driving
 
 # Ibis 12.0 still calls what DuckDB 2.0 renames.
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
@@ -161,6 +163,23 @@ def test_one_file_has_one_number_and_the_documents_say_why_they_differ() -> None
         assert all(number in said and number in texts[name] for number in numbers)
     assert "17 rows" in texts["../README.md"]
     assert all("8 rows" in texts[name] for name in ("start.md", "python.md"))
+
+
+@pytest.mark.parametrize(
+    ("is_public", "bound", "error"), [(True, "8 rows", "0.965"), (False, "17 rows", "2.26")]
+)
+def test_the_steps_of_readme_and_tutorial_lead_to_their_numbers(
+    is_public: bool, bound: str, error: str
+) -> None:
+    app = driving.upload(driving.open_app("Data"), driving.SHOP_EVENTS, "shop_events.csv")
+    (asked,) = [radio for radio in app.radio if "Are these data public?" in radio.label]
+    assert asked.value is Disclosure.PRIVATE
+    if is_public:
+        asked.set_value(Disclosure.PUBLIC).run()
+    driving.enter_range(driving.go(driving.use(app), "Mean"), 0, 100)
+    shown = driving.shown_texts(app)
+    assert f"Keep at most {bound} per user." in shown
+    assert f"Error {error}" in shown
 
 
 def test_what_the_readme_says_of_the_retailer_follows_from_the_law_of_the_noise() -> None:

@@ -31,7 +31,10 @@ DIGITS_OF_RATE, DIGITS_OF_DIVISOR = 3, 4
 
 
 def list_bounds(histogram: ContributionHistogram) -> tuple[int, ...]:
-    """List the G to compare, ascending: at most the heaviest user's size, above which only the noise would grow."""
+    """List the values of G to compare, ascending, up to the heaviest user's number of examples.
+
+    They are powers of two, some between, and that number, above which only the noise would grow.
+    """
     max_size = histogram.max_size
     powers = [2**exponent for exponent in range(max_size.bit_length())]
     bounds_between = [3 * 2**exponent for exponent in range(6) if 3 * 2**exponent <= DENSE_UNTIL]
@@ -74,12 +77,12 @@ class Candidate:
 
     @property
     def error(self) -> float:
-        """Return the estimate of the whole training's error."""
+        """Return the estimated error of the whole training, in norms of an example's gradient."""
         return math.hypot(self.noise_error, self.drawing_error, self.data_error)
 
     @property
     def user_move(self) -> int:
-        """Return by how many clip norms a user may move a step's sum: G if examples are drawn, 1 if users are."""
+        """Return by how many clip norms a user may change a step's sum: G if examples are drawn, else 1."""
         return 1 if self.sampling is Sampling.USERS else self.bound
 
 
@@ -90,7 +93,9 @@ def evaluate_candidate(
     bound: int,
     multiplier: float | None = None,
 ) -> Candidate | None:
-    """Evaluate one bound with one way of sampling; None if B is more than the examples that the bound keeps.
+    """Compute rate, noise and estimated errors of one bound with one way of sampling.
+
+    None if B is more than the number of examples that the bound keeps.
 
     The estimate is that of a mean of d numbers over T steps. A gradient of squared norm 1 has a part r that all
     of a user's examples share, and a part 1 − r of its own. With m_u examples kept of user u, N users and M of
@@ -153,7 +158,7 @@ def evaluate_candidate(
 def replace_similarity(
     histogram: ContributionHistogram, parameters: ExamplesParameters, candidate: Candidate, similarity: float
 ) -> Candidate:
-    """Evaluate the same candidate at another similarity ``r``; its noise multiplier does not depend on that."""
+    """Return the candidate as it is at another similarity r, with the same noise multiplier."""
     parameters = replace(parameters, gradient_similarity=similarity)
     candidate_fields = candidate.sampling, candidate.bound, candidate.multiplier
     changed_candidate = evaluate_candidate(histogram, parameters, *candidate_fields)
@@ -176,7 +181,10 @@ class Comparison:
     best_candidate: Candidate
 
     def find_near_optimal(self, excess: float = 0.05) -> tuple[int, int]:
-        """Find the smallest and largest G around the best one, in its way, whose error is at most ``excess`` more."""
+        """Return the ends of the interval of G around the best whose error is at most ``excess`` more.
+
+        All are of the best candidate's way of sampling.
+        """
         candidates = self.candidates_by_sampling[self.best_candidate.sampling]
         best_index = [candidate.bound for candidate in candidates].index(self.best_candidate.bound)
         is_near = [candidate.error <= (1.0 + excess) * self.best_candidate.error for candidate in candidates]
@@ -220,7 +228,7 @@ def compare_candidates(histogram: ContributionHistogram, parameters: ExamplesPar
 
 
 def collect_values(candidates: Sequence[Candidate], attribute_name: str) -> FloatArray:
-    """Collect one attribute of the candidates as numbers, shape (candidates,)."""
+    """Return one attribute of the candidates as floats, shape (candidates,)."""
     return np.array([float(getattr(candidate, attribute_name)) for candidate in candidates])
 
 
@@ -254,7 +262,7 @@ class Training:
 
 
 def write_program(program_name: str, training: Training, label: str) -> Code:
-    """Write one of `FORM_BY_TITLE` with the constants of a training.
+    """Write one of the programs of `FORM_BY_TITLE` with the constants of a training.
 
     Args:
         program_name: A key of `FORM_BY_TITLE`.
@@ -286,7 +294,7 @@ def write_program(program_name: str, training: Training, label: str) -> Code:
 
 
 def write_owners_program(bound: int) -> Code:
-    """Write a program that keeps at most k records of each of their owners, for a table of the person's own.
+    """Write the program that keeps at most k records of each owner, for a table of the person's own.
 
     Args:
         bound: k, records per user.

@@ -40,7 +40,7 @@ CHUNK_SIZE = 128
 
 
 def compute_log_weights(num_examples: int, rate: float) -> FloatArray:
-    """Compute the log probabilities that k = 0 … G of a user's examples are in a step, shape (G + 1,).
+    """Compute the log probability that k of a user's G examples are drawn in a step, for k = 0 … G, shape (G + 1,).
 
     Args:
         num_examples: G, at least 1.
@@ -54,7 +54,7 @@ def compute_log_weights(num_examples: int, rate: float) -> FloatArray:
 
 
 class DensityRatio:
-    """The ratio w of the mixture's density over that of the normal at 0.
+    """The ratio w of two densities: of the mixture of normals at k = 0 … G, and of the normal at 0.
 
     Args:
         log_weights: Log probabilities of k = 0 … G; see `compute_log_weights`.
@@ -73,11 +73,14 @@ class DensityRatio:
 
     @property
     def step_length(self) -> float:
-        """Return the distance of the rule's points; a unit is a whole multiple of it, so that pieces of a line join."""
+        """Return the distance of the points of integration; 1 is a whole multiple of it."""
         return 1.0 / math.ceil(POINTS_PER_NORMAL / min(1.0, self.sigma))
 
     def evaluate_ratio(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute (w − 1, log w) at ascending points, in standard deviations; w − 1 keeps its digits if it is small."""
+        """Compute (w − 1, log w) at ascending points, in standard deviations.
+
+        w − 1 keeps its digits if it is small.
+        """
         starts = range(0, points.size, CHUNK_SIZE)
         chunks = (self._evaluate_chunk(points[start : start + CHUNK_SIZE]) for start in starts)
         ratios_less_1, log_ratios = zip(*chunks, strict=True)
@@ -102,7 +105,7 @@ class DensityRatio:
             return np.expm1(log_ratios), log_ratios
 
     def _find_window(self, first_point: float, last_point: float) -> tuple[int, int]:
-        """Find the first k whose term counts anywhere between two points, and the end of these k: log-concave terms."""
+        """Return (the first k whose term counts anywhere between two points, one above the last such k)."""
         ranks, first_peak = range(self._k.size), self._find_largest_term(first_point)
         last_peak = self._find_largest_term(last_point)
         first_limit = self._evaluate_term(first_peak, first_point) - NEGLIGIBLE
@@ -113,15 +116,15 @@ class DensityRatio:
         )
 
     def _find_largest_term(self, point: float) -> int:
-        """Find the k of the largest term at a point; terms rise up to that k."""
+        """Return the k whose term is largest at a point; terms rise up to that k."""
         return int(np.searchsorted(self._decreases, point / self.sigma))
 
     def _evaluate_term(self, k: int, point: float) -> float:
-        """Evaluate the log of term k at a point."""
+        """Compute the logarithm of term k at a point."""
         return float(self._terms_at_0[k]) + k * (point / self.sigma)
 
     def bound_divergence(self, orders: FloatArray) -> FloatArray:
-        """Bound D_α(P ‖ Q) from below by the integral of single terms; shape of ``orders``."""
+        """Compute a lower bound on D_α(P ‖ Q) from single terms; shape of ``orders``."""
         tried_ranks = np.unique(np.geomspace(1.0, self._k.size, 60).astype(np.int64)) - 1
         squares = 0.5 * (self._k[tried_ranks] / self.sigma) ** 2
         # w is at least any one of its terms, and E_Q of term k to the power α is p_k^α exp(α (α − 1) (k/σ)²/2).
@@ -129,7 +132,7 @@ class DensityRatio:
         return np.asarray(np.maximum(log_bounds.max(axis=1), 0.0) / (orders - 1.0))
 
     def find_upper_ends(self, order: float) -> tuple[float, float]:
-        """Find the two ends, in standard deviations, between which the integral of w^α has its mass.
+        """Find the two ends between which nearly all of the integral of w^α lies, in standard deviations.
 
         w^α is at most (G + 1)^α times the largest power of a single term, and that of term k with the normal's
         density is a normal around αk/σ.
@@ -141,7 +144,7 @@ class DensityRatio:
         return order * relevant_ranks[0] / self.sigma - reach, order * relevant_ranks[-1] / self.sigma + reach
 
     def find_lower_end(self, order: float) -> float:
-        """Find the point above which the integral of w^(1 − α) has its mass, a concave exponent; it ends below 10."""
+        """Find the point above which nearly all of the integral of w^(1 − α) lies; it ends below 10."""
         is_finite = np.isfinite(self._terms_at_0)
         term_weights = np.exp(self._terms_at_0[is_finite] - self._terms_at_0[is_finite].max())
         slope = float(term_weights @ self._k[is_finite]) / float(term_weights.sum()) / self.sigma
@@ -149,7 +152,10 @@ class DensityRatio:
 
 
 def compute_divergences(density_ratio: DensityRatio, orders: FloatArray) -> FloatArray:
-    """Compute the larger of D_α(P ‖ Q) and D_α(Q ‖ P) of a step at each order, P the mixture and Q the normal at 0."""
+    """Compute the larger of D_α(P ‖ Q) and D_α(Q ‖ P) of one step at each order, shape of ``orders``.
+
+    P is the mixture and Q the normal at 0.
+    """
     lower_ends, upper_ends = zip(*map(density_ratio.find_upper_ends, orders.tolist()), strict=True)
     log_moments = _integrate_powers(density_ratio, min(lower_ends), max(upper_ends), orders)
     lower_end = density_ratio.find_lower_end(float(orders.max()))
@@ -158,10 +164,10 @@ def compute_divergences(density_ratio: DensityRatio, orders: FloatArray) -> Floa
 
 
 def compute_replaced_divergences(density_ratio: DensityRatio, orders: FloatArray) -> FloatArray:
-    """Compute D_α of one step where a user's contents are replaced: the mixture at k against that at −k.
+    """Compute D_α of one step at each order if a user's contents are replaced: the mixture at k against that at −k.
 
-    No user is added or removed: k records of the user are there either way, and their gradients turn around.
-    The pair is its own mirror image, so that both directions are one. Its density ratio is w(z)/w(−z).
+    No user is added or removed: k records of the user are there either way, and their gradients turn around. The pair
+    is its own mirror image, so that both directions are one. Its density ratio is w(z)/w(−z).
     """
     upper_end = max(density_ratio.find_upper_ends(float(order))[1] for order in orders)
     half_width = upper_end - density_ratio.find_lower_end(float(orders.max()))
@@ -185,7 +191,7 @@ def compute_replaced_divergences(density_ratio: DensityRatio, orders: FloatArray
 
 
 def _integrate_powers(ratio: DensityRatio, low_end: float, high_end: float, powers: FloatArray) -> FloatArray:
-    """Compute log E_Q[w^a] for each power a, by integration between two ends, shape of ``powers``."""
+    """Compute log E_Q[w^a] by integration between two ends, for each power a, shape of ``powers``."""
     points = _choose_points(ratio, low_end, high_end, powers)
     ratios_less_1, log_ratios = ratio.evaluate_ratio(points)
     rule_logs = -0.5 * points**2 + math.log(ratio.step_length / math.sqrt(2.0 * math.pi))
@@ -233,10 +239,10 @@ def _sum_powers(
 
 
 def _choose_points(ratio: DensityRatio, low_end: float, high_end: float, powers: FloatArray) -> FloatArray:
-    """Choose the points of the rule: all but those around which no integrand has any mass.
+    """Choose the points of integration: all between the ends, except where no integrand counts.
 
-    The exponent a log w − z²/2 bends upwards at most as much as log w lets it, and downwards at most as a normal's. So
-    half a standard deviation from its largest value, it is lower by at most 1/8.
+    The exponent a log w − z²/2 bends upwards at most as much as log w lets it, and downwards at most as a normal's.
+    So half a standard deviation from its largest value, it is lower by at most 1/8.
     """
     step_length = ratio.step_length
     coarse_points = np.arange(math.floor(low_end) - 1.0, math.ceil(high_end) + 2.0, 1.0)
@@ -266,7 +272,9 @@ def compute_epsilon(
     epsilon_limit: float = math.inf,
     is_replaced: bool = False,
 ) -> float:
-    """Bound ε of so many steps from above; if it exceeds ``epsilon_limit``, return some number above that.
+    """Compute an upper bound on the ε of so many steps.
+
+    If it exceeds ``epsilon_limit``, the result is some number above that.
 
     Args:
         log_weights: Log probabilities of k = 0 … G.
@@ -282,7 +290,7 @@ def compute_epsilon(
     density_ratio = DensityRatio(log_weights, sigma)
 
     def convert_to_epsilon(divergences: FloatArray, orders: FloatArray) -> FloatArray:
-        """Convert the Rényi divergences of one step to ε of all steps at delta, by order."""
+        """Convert the Rényi divergences of one step to the ε of all steps, shape of ``orders``."""
         log_terms = np.log1p(-1.0 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1.0)
         return np.asarray(num_steps * divergences + log_terms)
 
@@ -305,7 +313,9 @@ MOVED_TAIL = 1e-15
 def bound_multiplier(
     num_examples: int, rate: float, epsilon: float, delta: float, num_steps: int, is_replaced: bool = False
 ) -> float:
-    """Bound the sufficient noise by Rényi accounting: quick, and up to about 12 % more than `find_multiplier`.
+    """Compute a noise multiplier that suffices, quickly, by Rényi accounting.
+
+    It is up to about 12 % above that of `find_multiplier`.
 
     Args:
         num_examples: G, by how many clip norms a user may move a step, each by a draw of its own.
@@ -342,18 +352,14 @@ def bound_multiplier(
 
 
 def choose_grid(epsilon: float, num_steps: int) -> float:
-    """Choose the distance of the points to which privacy losses are rounded up, at a cost of at most 0.1 % of ε.
-
-    The cost is near T times half the square of the distance, as measured: 0.07 at 4e-3 and 5,000 steps. A grid
-    of 1e-2 makes 0.33 of ε = 0.13 after 755 steps; one below 1e-4 would take minutes.
-    """
+    """Choose the grid to which privacy losses are rounded up, so that the ε grows by about 0.1 %."""
     return float(f"{min(4e-3, epsilon / 20.0, max(math.sqrt(1e-3 * epsilon / num_steps), 1e-4)):.2g}")
 
 
 def truncate_mixture(num_examples: int, rate: float) -> tuple[list[float], list[float]]:
-    """Return the k, and their probabilities, for the accounting by privacy losses; the binomial's tail is moved to G.
+    """Return (numbers k of drawn examples, their probabilities), with the tail of the binomial moved to G.
 
-    k = 0 … K in order, and G behind them where a tail was moved; probabilities sum to 1.
+    The numbers are 0 … K in order, and G behind them if a tail was moved. Probabilities sum to 1.
     """
     move_probabilities = np.exp(compute_log_weights(num_examples, rate))
     last_rank = max(int(np.flatnonzero(np.cumsum(move_probabilities[::-1])[::-1] > MOVED_TAIL)[-1]), 1)
@@ -370,7 +376,7 @@ def truncate_mixture(num_examples: int, rate: float) -> tuple[list[float], list[
 def bound_epsilon(
     sigma: float, num_examples: int, rate: float, num_steps: int, delta: float, grid_step: float
 ) -> float:
-    """Bound ε of T steps: privacy losses of both directions, rounded upwards to a grid and composed.
+    """Compute an upper bound on the ε of T steps, by privacy losses rounded up to a grid and composed.
 
     Source: Choquette-Choo et al. 2023 for the pair, Doroshenko et al. 2022 for the grid, by dp-accounting.
     """
@@ -385,7 +391,7 @@ MAX_TERMS = 400
 
 
 def is_too_slow(num_examples: int, rate: float) -> bool:
-    """Return True if accounting by privacy losses would take minutes, so that only the quick bound is known."""
+    """Return True if accounting by privacy losses would take minutes."""
     return rate < 1.0 and num_examples > 1 and len(truncate_mixture(num_examples, rate)[0]) > MAX_TERMS
 
 
@@ -401,7 +407,7 @@ def find_multiplier(
     num_steps: int,
     should_stop: ShouldStop = never,
 ) -> float | None:
-    """Find the least noise multiplier by privacy losses, at most 0.1 % too large; None if it was stopped.
+    """Find the least noise multiplier by privacy losses, at most 0.1 % too large; None if the search was stopped.
 
     Args:
         num_examples: As of `bound_multiplier`, as are all others.
@@ -423,7 +429,7 @@ def find_multiplier(
     grid_step = choose_grid(epsilon, num_steps)
 
     def compute_epsilon(sigma: float) -> float:
-        """Bound ε of all steps at a noise multiplier; raise `_StoppedError` if asked to end."""
+        """Compute an upper bound on the ε of all steps; raise `_StoppedError` if the search is to end."""
         if should_stop():
             raise _StoppedError
         return bound_epsilon(sigma, num_examples, rate, num_steps, delta, grid_step)

@@ -41,7 +41,7 @@ class Ownership:
 
     @classmethod
     def from_pairs(cls, records: npt.ArrayLike, users: npt.ArrayLike) -> Ownership:
-        """Build the pairs from names or codes; a pair that occurs several times counts once.
+        """Build from the record and the owner in each line, names or codes; repeated lines count once.
 
         Args:
             records: Shape (lines,).
@@ -120,7 +120,7 @@ class RecordSelection:
 
 
 def select_most(ownership: Ownership, bound: int) -> RecordSelection:
-    """Select as many records as the better of two orders finds, and bound how many there can be.
+    """Select records, at most k of each owner, in two orders; return the larger selection with an upper bound on any.
 
     Args:
         ownership: Who owns what.
@@ -145,10 +145,11 @@ def select_most(ownership: Ownership, bound: int) -> RecordSelection:
 
 
 def bound_selection(ownership: Ownership, bound: int, prices: IntArray) -> int:
-    """Bound the size of any selection, by any prices y ≥ 0: k Σ y + Σ over records of (1 − Σ y of its owners)₊.
+    """Compute an upper bound on the size of any selection, from any prices y ≥ 0 of users.
 
-    Every kept record pays for its owners' places out of its worth of 1: with at most k places sold per user,
-    places cost at most k Σ y. The sums are integers until the end, then rounded down.
+    It is k Σ y plus the sum over records of max(1 − Σ y of its owners, 0). Every kept record pays for its owners'
+    places out of its worth of 1; at most k places are sold per user, so places cost at most k Σ y. The sums are
+    integers until the end, then rounded down.
 
     Args:
         ownership: Who owns what.
@@ -167,7 +168,10 @@ def bound_selection(ownership: Ownership, bound: int, prices: IntArray) -> int:
 
 
 def _solve_relaxation(ownership: Ownership, bound: int) -> tuple[FloatArray, IntArray]:
-    """Solve the linear program: return shares of records and users' prices in integers; zeros if it was not solved."""
+    """Solve the linear program; return (share of each record that is kept, prices of users in integers).
+
+    All are 0 if it was not solved.
+    """
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix
 
@@ -185,7 +189,7 @@ def _solve_relaxation(ownership: Ownership, bound: int) -> tuple[FloatArray, Int
 
 
 def _select_in_order(ownership: Ownership, bound: int, record_order: IntArray) -> BoolArray:
-    """Return a mask of the records that are kept if each, in this order, is taken where all its owners have room."""
+    """Take each record in this order if all its owners have room; return a mask of the taken records."""
     starts = np.searchsorted(ownership.record_codes, np.arange(ownership.num_records + 1)).tolist()
     user_codes, free_places = ownership.user_codes.tolist(), [bound] * ownership.num_users
     is_kept = np.zeros(ownership.num_records, np.bool_)
@@ -199,7 +203,7 @@ def _select_in_order(ownership: Ownership, bound: int, record_order: IntArray) -
 
 
 def generate_ownership(num_records: int = 20_000, num_users: int = 3_000, seed: int = 0) -> Ownership:
-    """Generate records of simulated users: one to five owners each, users of uneven activity."""
+    """Generate records with one to five owners each, some users being far more active than others."""
     rng = np.random.default_rng(seed)
     owner_counts = rng.choice([1, 2, 3, 4, 5], size=num_records, p=[0.4, 0.25, 0.15, 0.12, 0.08])
     user_weights = 1.0 / (np.arange(num_users) + 10.0)

@@ -27,7 +27,7 @@ PAPER_BOUND = 4.0
 
 
 def build_problem_of_noise_ratio(histogram: ContributionHistogram, noise_ratio: float) -> MeanProblem:
-    """Build a mean problem with a given noise ratio: values in [0, 2] of variance 1, which two-point values attain.
+    """Build a mean problem with a given noise ratio, for values in [0, 2] of variance 1.
 
     Args:
         histogram: Rows per user.
@@ -42,7 +42,7 @@ def build_problem_of_noise_ratio(histogram: ContributionHistogram, noise_ratio: 
 
 
 def compute_noise_ratio(problem: MeanProblem) -> float:
-    """Return rho = 2 (B / epsilon)^2 / sigma^2 in rows; infinite without sampling error."""
+    """Compute rho = 2 (B / epsilon)^2 / sigma^2, in rows; infinite without sampling error."""
     return 1.0 / problem.trade_off if problem.trade_off > 0.0 else math.inf
 
 
@@ -116,7 +116,7 @@ class FourfoldProof:
 
 
 def carry_out_fourfold_proof(comparison: Comparison) -> FourfoldProof:
-    """Carry out the proof of theorem 3 on a problem: construct the cap h' of the proof, and compute what it costs."""
+    """Construct the cap h' of the proof of theorem 3 on this problem, and compute what it costs."""
     problem, h = comparison.problem, comparison.smooth_choice.threshold
     histogram = problem.histogram
     rows_below, users_above, _ = (float(piece_sum) for piece_sum in histogram.pieces(h))
@@ -148,7 +148,7 @@ def carry_out_fourfold_proof(comparison: Comparison) -> FourfoldProof:
 
 
 def _divide(numerator: float, denominator: float) -> float:
-    """Return the quotient; 1 if the denominator is 0, as then both are 0 (no sampling error on either side)."""
+    """Return the quotient; 1 if the denominator is 0, where both are."""
     return numerator / denominator if denominator > 0.0 else 1.0
 
 
@@ -201,17 +201,17 @@ def compute_variance_ratios(
 
 
 def _sum_later_groups(x: FloatArray) -> FloatArray:
-    """Sum over the groups after each group along the last axis; the last sum is 0."""
+    """Return for each group the sum over the groups after it, along the last axis; same shape."""
     later_sums = np.cumsum(x[..., ::-1], axis=-1)[..., ::-1]
     return np.concatenate((later_sums[..., 1:], np.zeros_like(later_sums[..., :1])), axis=-1)
 
 
 def _maximise_inverse_variance(s: FloatArray, u: FloatArray, rho: FloatArray) -> FloatArray:
-    """Return 1 / min v = max over h of sum_l f_h(s_l) - rho h^2, f_h(s) = s up to h, 2 h - h^2 / s above.
+    """Compute 1 / min v, the maximum over h of sum_l f_h(s_l) - rho h^2, shape (...).
 
-    Derived in docs/gap.md. The function is concave in h; between two sizes it is S + 2 q h - (I + rho) h^2, so
-    each piece has its best h in closed form. The piece below the smallest size is included: there every user
-    weighs the same.
+    f_h(s) is s up to h, and 2 h - h^2 / s above. Derived in docs/gap.md. The function is concave in h; between two
+    sizes it is S + 2 q h - (I + rho) h^2, so each piece has its best h in closed form. The piece below the smallest
+    size is included: there every user weighs the same.
     """
     zeros = np.zeros_like(s[..., :1])
     rows_below = np.concatenate((zeros, np.cumsum(s * u, axis=-1)), axis=-1)
@@ -224,9 +224,10 @@ def _maximise_inverse_variance(s: FloatArray, u: FloatArray, rho: FloatArray) ->
 
 
 def _minimise_capped_variance(s: FloatArray, u: FloatArray, rho: FloatArray, is_integer: bool) -> FloatArray:
-    """Return the minimum of 1 / n + rho h^2 / n^2 with n = S + q h over h in [s_1, s_k], whole or real.
+    """Compute the minimum over caps h of 1 / n + rho h^2 / n^2 with n = S + q h, shape (...).
 
-    Each piece between two sizes has one minimum, at q S / (2 S rho - q^2), or falls throughout.
+    Caps lie in [s_1, s_k], whole or real. Each piece between two sizes has one minimum, at q S / (2 S rho - q^2), or
+    falls throughout.
     """
     rows_below, users_above = np.cumsum(s * u, axis=-1), _sum_later_groups(u)
     curvatures = 2.0 * rows_below * rho - users_above**2

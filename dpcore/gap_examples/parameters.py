@@ -56,7 +56,7 @@ class GapParameters(Parameters):
     regression_g: int = public.number(5, "g of the instance", stops=REGRESSION_G, place=TAB)
 
     def _check_together(self, problems: Problems) -> None:
-        """Add the problems that *Mean* has with an entered variance of values in [0, 1]."""
+        """Add the problems that the page *Mean* has with an entered variance of values in [0, 1]."""
         if self.value_variance is not None:
             with problems.collecting():
                 self.mean_parameters()
@@ -67,6 +67,6 @@ class GapParameters(Parameters):
         return MeanParameters(self.epsilon, variance_source=variance_source, value_variance=variance)
 
     def build_two_group_problem(self) -> MeanProblem:
-        """Build the finite instance of the step on two groups, at the noise rho = q m / s."""
+        """Build the finite instance of two groups, with the noise ratio rho = q m / s."""
         heavy_users, heavy_size = NUM_USERS - self.light_users, self.light_size * self.heavy_size
         return build_two_group_problem(self.light_users, heavy_users, heavy_size, self.light_size)

@@ -46,7 +46,10 @@ class SampleLimiting:
 
     @property
     def mean_variance(self) -> float:
-        """Return the expected squared error given a sample that determines the coefficients; infinite if none does."""
+        """Return the expected variance given a sample that determines the coefficients.
+
+        It is infinite if none does.
+        """
         if not (defined_probability := float(self.probabilities.sum())):
             return math.inf
         return float(self.probabilities @ self.variances) / defined_probability
@@ -107,7 +110,7 @@ def build_example_1(g: int) -> Example:
 
 
 def build_example_3(g: int) -> Example:
-    """Build example 3: as example 1, with all features of length 1, sigma = 1 and 2 d (B / epsilon)^2 = g.
+    """Build example 3: rows of length 1, with sigma = 1 and 2 d (B / epsilon)^2 = g.
 
     Args:
         g: Whole, 2 to 1,000; the paper asks for at least 8, from where its bounds (6 / g and g / 9) are
@@ -128,10 +131,11 @@ def build_example_3(g: int) -> Example:
 
 
 def compute_variances_of_example_1(g: int) -> tuple[IntArray, FloatArray]:
-    """Return thresholds 1 .. g and the variance of sample limiting at each for example 1, where all samples agree.
+    """Compute sample limiting's variance for example 1; return (thresholds 1 .. g, variances).
 
-    With h rows kept, the first coordinate has squared norm g^2 + h g^2 and user 1 weighs g / (g^2 + h g^2); the
-    second has h + g^2 rows and user g^2 + 2 weighs h / (h + g^2). There is no sampling error.
+    All samples have the same variance. With h rows kept, the first coordinate has squared norm g^2 + h g^2 and user 1
+    weighs g / (g^2 + h g^2); the second has h + g^2 rows and user g^2 + 2 weighs h / (h + g^2). There is no sampling
+    error.
 
     Source: Epasto et al. 2020, claim 8, before its last two inequalities.
     """
@@ -141,10 +145,10 @@ def compute_variances_of_example_1(g: int) -> tuple[IntArray, FloatArray]:
 
 
 def compute_limiting_of_example_3(g: int, threshold: int) -> SampleLimiting:
-    """Compute the probability and the variance of each distinct sample of sample limiting for example 3, exactly.
+    """Compute the probability and the variance of each distinct sample for example 3.
 
-    The number O of sampled (1, 0) rows of users 2 .. is binomial. The first coordinate then has h + O rows and
-    the second g h - O, each row weighing one over its coordinate's rows.
+    The number O of sampled (1, 0) rows of users 2 .. is binomial. The first coordinate then has h + O rows and the
+    second g h - O, each row weighing one over its coordinate's rows.
 
     Args:
         g: Whole, 2 to 1,000.
@@ -217,7 +221,10 @@ class RegressionStep:
 
 
 def solve_regression_step(example_number: int, g: int, solves_best: bool = True) -> RegressionStep:
-    """Compute example 1 or 3 and sample limiting on it; solve for the best C if it is wanted and small enough."""
+    """Compute example 1 or 3 and sample limiting on it.
+
+    The best C is also searched for, unless the example is too large or it is not wanted.
+    """
     if example_number == 1:
         example = build_example_1(g)
         limited_variances = compute_variances_of_example_1(g)[1]
@@ -238,7 +245,10 @@ def solve_regression_step(example_number: int, g: int, solves_best: bool = True)
 
 
 def compute_growth(example_number: int) -> dict[str, FloatArray]:
-    """Return the ratio of sample limiting to the paper's C, to the best C, and as guaranteed, over g, as columns."""
+    """Compute columns over g, by name: the ratio to the paper's C, to the best C, and as guaranteed.
+
+    Ratios are of the variance of sample limiting to that of C.
+    """
     gap_steps = [solve_regression_step(example_number, g, solves_best=False) for g in REGRESSION_G]
     return {
         "g": np.array(REGRESSION_G, dtype=np.float64),

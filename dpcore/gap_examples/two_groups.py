@@ -72,7 +72,7 @@ class Theorem2Variances:
 
 
 def build_theorem_2_problem(g: int) -> MeanProblem:
-    """Build example 2 of the paper at g: g users with one row, g users with g rows, and the noise ratio g.
+    """Build example 2 of the paper: g users with one row, g users with g rows, and the noise ratio g.
 
     Args:
         g: Whole, 1 to 1e9.
@@ -87,7 +87,7 @@ def build_theorem_2_problem(g: int) -> MeanProblem:
 
 
 def compute_theorem_2(g: int) -> Theorem2Variances:
-    """Compute the variances of example 2 at g, with threshold 1 and with cap 1, as fractions."""
+    """Compute the exact variances of example 2, with threshold 1 and with cap 1."""
     require.whole(1, 10**9, g=g)
     return Theorem2Variances(Fraction(2 * g + 1, 4 * g**2), Fraction(3, 4 * g))
 
@@ -99,7 +99,7 @@ def build_two_group_problem(
     light_size: int = 1,
     noise_ratio: float | None = None,
 ) -> MeanProblem:
-    """Build a finite instance with two groups of users, each with equally many rows.
+    """Build an instance with two groups of users, all users of a group with equally many rows.
 
     Args:
         num_light_users: Users in the first group, at least 1.
@@ -140,7 +140,7 @@ class RatioLimit:
 
 
 def _require_share(light_share: npt.ArrayLike) -> FloatArray:
-    """Return light_share as an array, or raise `InvalidInput` if an entry is not between 0 and 1."""
+    """Return the shares as a float array; raise InvalidInput unless all are in [0, 1]."""
     p = np.asarray(light_share, dtype=np.float64)
     if not np.all((p >= 0.0) & (p <= 1.0)):
         raise refuse("light_share must lie between 0 and 1")
@@ -150,7 +150,7 @@ def _require_share(light_share: npt.ArrayLike) -> FloatArray:
 def compute_integer_cap_limit(
     light_share: npt.ArrayLike, noise_per_user: npt.ArrayLike | None = None
 ) -> RatioLimit:
-    """Compute ratio and best cap in the limit of many rows of heavy users, with whole caps.
+    """Compute ratio and best whole cap if the heavy users' rows go to infinity.
 
     Args:
         light_share: p, the share of users with one row, in [0, 1], any shape.
@@ -191,7 +191,9 @@ def compute_integer_cap_limit(
 
 
 def compute_real_cap_limit(light_share: npt.ArrayLike) -> RatioLimit:
-    """Compute ratio and best cap in the limit of many rows, with real caps, at 2 (B / epsilon)^2 = sigma^2 q m / s.
+    """Compute ratio and best real cap if the heavy users' rows go to infinity.
+
+    The noise is 2 (B / epsilon)^2 = sigma^2 q m / s.
 
     Args:
         light_share: p in [0, 1], any shape.
@@ -224,7 +226,7 @@ class WorstNoise:
 
 
 def find_worst_noise(light_share: npt.ArrayLike) -> WorstNoise:
-    """Find the largest `compute_integer_cap_limit` over all noise, for each share of light users.
+    """Find the noise with the largest ratio for each share of light users, if heavy users have unlimited rows.
 
     With eta = q / t and w = p / q, cap k is best for eta between the ties eta_{k-1} and eta_k, where eta_k = w
     (k / (w + k) + (k + 1) / (w + k + 1)). Between two ties the ratio is convex in eta where eta >= 1 and
@@ -273,21 +275,21 @@ class Supremum:
     threshold: float
 
     def build_problem(self) -> MeanProblem:
-        """Build an integer instance close to the supremum, at the noise at which caps 2 and 3 tie for its users.
+        """Build an integer instance whose ratio, 1.564928, is close to the supremum.
 
-        26 users have one row and 31 have 1e6 rows, a good fraction near p / q; the ratio is 1.564928.
+        26 users have one row and 31 have 1e6 rows, a good fraction near p / q. At its noise caps 2 and 3 tie.
         """
         return build_two_group_problem(26, 31, 10**6, noise_ratio=31 / _compute_tie_threshold(26 / 31))
 
 
 def _compute_tie_threshold(w: float) -> float:
-    """Return the threshold q / t of the weights at which caps 2 and 3 have one variance; w = p / q of the module."""
+    """Compute the threshold q / t of the weights at which caps 2 and 3 have one variance, from w = p / q."""
     return w * (2.0 / (w + 2.0) + 3.0 / (w + 3.0))
 
 
 @functools.cache
 def compute_supremum() -> Supremum:
-    """Compute the supremum over all instances with whole caps: an algebraic number.
+    """Compute the least upper bound on the ratio over all instances with whole caps.
 
     Where caps k and k + 1 tie, the ratio depends on w = p / q alone; for k = 2 it is
 
@@ -328,9 +330,10 @@ class Domination:
 
 
 def find_dominating_groups(comparison: Comparison) -> Domination:
-    """Find a limit of two groups whose ratio is at least that of this instance, by a line between n_h and psi(h).
+    """Find a limit of two groups whose ratio is at least that of this instance.
 
-    The two extreme slopes and the one halfway are tried, each of which is a proof; the smallest ratio is returned.
+    It comes from a line between n_h and psi(h). The two extreme slopes and the one halfway are tried, each of which
+    is a proof; the one with the smallest ratio is returned.
 
     Raises:
         InvalidInput: The problem has no sampling error (its ratio is 1 and there is nothing to prove).
@@ -357,7 +360,7 @@ def find_dominating_groups(comparison: Comparison) -> Domination:
 
 
 def _compute_psi_increment(best_variance: float, rho: float, h: float) -> float:
-    """Return psi(h + 1) - psi(h), psi as in the module, without the difference of two large numbers."""
+    """Compute psi(h + 1) - psi(h), psi as in the module, without the difference of two large numbers."""
     c = 4.0 * best_variance * rho
     root_sum = math.sqrt(1.0 + c * h**2) + math.sqrt(1.0 + c * (h + 1.0) ** 2)
     return c * (2.0 * h + 1.0) / (2.0 * best_variance * root_sum)
@@ -367,7 +370,7 @@ INSTANCE_SCHEMA = "sweetspot/gap-instance/1"
 
 
 def write_instance_csv(problem: mean.MeanProblem, disclosure: Provenance) -> str:
-    """Write an instance as a histogram, which the page *Data* opens, with its noise ratio in every line.
+    """Return an instance as the text of a CSV file, which the page *Data* opens: a histogram with the noise ratio.
 
     Columns: ``size`` (rows per user), ``users``, ``noise_ratio`` (rho = 2 (B / epsilon)^2 / sigma^2, in rows),
     ``label``.
@@ -383,10 +386,10 @@ def write_instance_csv(problem: mean.MeanProblem, disclosure: Provenance) -> str
 
 
 def write_instance_json(comparison: Comparison, disclosure: Provenance) -> str:
-    """Write an instance with both its optima and their proofs as JSON, indented, with a schema version.
+    """Return an instance with both its optima and their proofs as the text of a JSON file.
 
-    ``epsilon_for_unit_values`` is the epsilon that gives the noise ratio for values in [0, 1] of worst-case
-    variance 1/4.
+    ``epsilon_for_unit_values`` is the epsilon that gives the noise ratio for values in [0, 1] of worst-case variance
+    1/4.
 
     Args:
         comparison: The instance and its optima.

@@ -89,14 +89,17 @@ def divide_budget(total: float, share: float, neighbours: Neighbours, ledger: Le
 
 
 def _refuse_total(total: float, spent: float) -> InvalidInput:
-    """Build the refusal of a total of which too little is left."""
+    """Build the error that too little is left of a total epsilon."""
     total_text, spent_text = format_rounded_up(total), format_rounded_up(spent)
     refusal_text = f"too little is left of ε = {total_text} in all: ε = {spent_text} was spent"
     return refuse(refusal_text, remedy="Enter a larger ε")
 
 
 def _list_short_decimals(target: Decimal) -> Iterator[Decimal]:
-    """Yield decimals of two digits from 100 down to 80 % of the target, then of three and four; nothing for 0."""
+    """Yield decimals from 100 down to 80 % of the target: those of two digits, then of three and of four.
+
+    Nothing is yielded for a target of 0 or less.
+    """
     if target > 0:
         for num_digits in (2, 3, 4):
             digit_unit = Decimal(1).scaleb(target.adjusted() - num_digits + 1)
@@ -105,16 +108,19 @@ def _list_short_decimals(target: Decimal) -> Iterator[Decimal]:
 
 
 def find_release_epsilon(total_epsilon: float, ledger: Ledger, neighbours: Neighbours) -> float:
-    """Compute what is left of a total epsilon for a release that adds or removes one user, rounded down; 0 if nothing.
+    """Compute what is left of a total epsilon for a release, rounded down; 0 if nothing is.
 
-    ``neighbours`` is the relation of the selection whose result the release uses, which the ledger has.
+    The release is for neighbours that add or remove one user. ``neighbours`` is the relation of the selection whose
+    result it uses, which the ledger has.
     """
     release_uses = count_release_uses(ledger, neighbours)
     return round_down(find_remainder(total_epsilon, ledger, release_uses) / release_uses)
 
 
 def require_release_epsilon(total_epsilon: float, ledger: Ledger) -> float:
-    """Compute what is left of a total epsilon for a release that adds or removes one user.
+    """Compute what is left of a total epsilon for a release; raise InvalidInput if it is too little.
+
+    The release is for neighbours that add or remove one user.
 
     Raises:
         InvalidInput: Too little is left.
@@ -127,12 +133,15 @@ def require_release_epsilon(total_epsilon: float, ledger: Ledger) -> float:
 
 
 def count_release_uses(ledger: Ledger, neighbours: Neighbours) -> int:
-    """Return how often a release for add-or-remove neighbours counts: 1 if all others have these too, else 2."""
+    """Return how often the epsilon of a release for add-or-remove neighbours counts.
+
+    Once if all releases of the ledger have these neighbours too, else twice.
+    """
     return 1 if {neighbours, *(facts.neighbours for facts in ledger.releases)} == {_ADDED} else 2
 
 
 def find_remainder(total_epsilon: float, ledger: Ledger, release_uses: int) -> Fraction:
-    """Compute exactly what the ledger leaves of a total epsilon; below 0 if it has spent more."""
+    """Compute exactly what the ledger leaves of a total epsilon; it may be negative."""
     remainder = Fraction(total_epsilon)
     for facts in ledger.releases:
         remainder -= (release_uses if facts.neighbours is _ADDED else 1) * Fraction(facts.epsilon)
@@ -140,7 +149,7 @@ def find_remainder(total_epsilon: float, ledger: Ledger, release_uses: int) -> F
 
 
 def round_down(exact_number: Fraction) -> float:
-    """Round down to a decimal of six significant digits whose float64 is at most this number; 0 for numbers below 0."""
+    """Round down to a decimal of six significant digits whose float is at most the number; 0 for negative numbers."""
     if exact_number <= 0:
         return 0.0
     decimal_number = Decimal(exact_number.numerator) / Decimal(exact_number.denominator)

@@ -73,7 +73,10 @@ class Prior:
             problems.between(*FACTOR_RANGE, factor=self.factor)
 
     def log_weights(self, candidates: FloatArray) -> FloatArray:
-        """Compute the log weight of each candidate, up to a constant: log density plus log share of the log axis."""
+        """Compute the log weight of each candidate, up to a constant.
+
+        It is the log density plus the log of the candidate's width on the log axis.
+        """
         log_candidates = np.log(candidates)
         log_widths = np.gradient(log_candidates) if log_candidates.size > 1 else np.ones(1)
         standardised_logs = (log_candidates - math.log(self.guess)) / math.log(self.factor)
@@ -106,12 +109,12 @@ class SmallFirst:
             problems.between(1e-6, 4.0, power=self.power)
 
     def log_weights(self, candidates: FloatArray) -> FloatArray:
-        """Compute the log weight of each candidate, up to a constant: the smaller, the larger."""
+        """Compute the log weight of each candidate T, up to a constant: -power log T."""
         return np.asarray(-self.power * np.log(candidates))
 
 
 def build_grid(largest: int, is_integer: bool) -> FloatArray:
-    """Build the public grid of candidates: all whole numbers, or eighths, up to a limit, then geometric to ``largest``.
+    """Build the public grid of candidates: every whole number, or eighth, up to a limit, then geometric to ``largest``.
 
     Args:
         largest: Public maximum of rows per user, from 1 to 1e12; from what the quantity is, not from the data.
@@ -174,7 +177,7 @@ class ChoiceProblem:
 
     @cached_property
     def candidates(self) -> FloatArray:
-        """Return the public grid of candidates, in rows (or units) per user."""
+        """Return the public grid of candidates in rows, or units, per user, ascending."""
         return build_grid(int(self.largest), self.condition.is_integer)
 
     @cached_property
@@ -187,24 +190,24 @@ class ChoiceProblem:
 
     @property
     def sensitivity(self) -> int:
-        """Return D, the most steps by which one user can move a distance."""
+        """Return by how many steps one user can change a distance, at most."""
         return self.condition.sensitivity(self.neighbours)
 
     @cached_property
     def log_prior(self) -> FloatArray:
-        """Return the log prior weight of each candidate, the largest 0."""
+        """Return the log prior weight of each candidate, shape (c,), with largest entry 0."""
         if self.prior is None:
             return np.zeros(self.candidates.size)
         log_weights = self.prior.log_weights(self.candidates)
         return np.asarray(log_weights - log_weights.max())
 
     def distances(self, histogram: ContributionHistogram) -> IntArray:
-        """Compute d_j of each candidate, in steps of 1 / `scores.RESOLUTION` user, from private data."""
+        """Compute the distance of each candidate, shape (c,), in steps of 1 / `scores.RESOLUTION` user; private."""
         check_users(histogram)
         return np.asarray(compute_distances(self, histogram, np.array([self.epsilon]))[0, 0])
 
     def scores(self, histogram: ContributionHistogram) -> list[int]:
-        """Compute the scores without noise: -d_j plus the prior in steps; the prior is public and moves nothing."""
+        """Compute the scores without noise, private: minus distances plus log prior, in steps."""
         return add_prior(self.distances(histogram), self.log_prior, self.sensitivity, self.epsilon)
 
 
@@ -214,9 +217,9 @@ def compute_distances(
     epsilons: npt.NDArray[np.float64],
     scales: Sequence[float] = (1.0,),
 ) -> IntArray:
-    """Compute the distances at budgets of shape (e,), with every user so many times there, shape (n, e or 1, c).
+    """Compute the distances at several budgets, with every user several times there, shape (n, e or 1, c).
 
-    There is a line for each budget only if the target depends on it, for a sum.
+    There is one line for each budget only if the target depends on it, as for a sum.
     """
     condition, candidates = problem.condition, problem.candidates
     if not isinstance(condition, RankedSum):
@@ -229,7 +232,7 @@ def compute_distances(
 def compute_probabilities(
     problem: ChoiceProblem, histogram: ContributionHistogram, epsilons: npt.ArrayLike | None = None
 ) -> FloatArray:
-    """Compute the probability of every candidate in closed form, from private data.
+    """Compute the probability that each candidate is drawn; as private as the data.
 
     Args:
         problem: The question.
@@ -248,19 +251,19 @@ def compute_probabilities(
 def compute_logits(
     problem: ChoiceProblem, distances: npt.NDArray[np.generic], epsilons: npt.NDArray[np.float64]
 ) -> FloatArray:
-    """Compute the log probabilities up to a constant; a last axis of candidates is added to ``epsilons``."""
+    """Compute the log probabilities of candidates, up to a constant; shape of ``epsilons`` with a last axis added."""
     slopes = epsilons[..., None] / (2.0 * problem.sensitivity)
     return np.asarray(problem.log_prior - slopes * distances.astype(np.float64))
 
 
 def log_softmax(log_weights: FloatArray) -> FloatArray:
-    """Compute the normalised log probabilities over the last axis, without overflow."""
+    """Compute normalised log probabilities from log weights over the last axis, without overflow."""
     shifted_weights = log_weights - log_weights.max(axis=-1, keepdims=True)
     return np.asarray(shifted_weights - np.log(np.exp(shifted_weights).sum(axis=-1, keepdims=True)))
 
 
 def softmax(log_weights: FloatArray) -> FloatArray:
-    """Compute the normalised probabilities over the last axis from log weights, without overflow."""
+    """Compute normalised probabilities from log weights over the last axis, without overflow."""
     return np.asarray(np.exp(log_softmax(log_weights)))
 
 
@@ -284,7 +287,7 @@ class PrivateChoice:
 def choose(
     problem: ChoiceProblem, histogram: ContributionHistogram, charge: Charge | None = None, column: str = ""
 ) -> PrivateChoice:
-    """Draw the number: a DP release, fresh at every call.
+    """Draw the number by the exponential mechanism: a DP release, fresh at every call.
 
     Args:
         problem: The question.
@@ -297,7 +300,7 @@ def choose(
     """
 
     def build_facts(epsilon: float) -> ReleaseFacts:
-        """Return the guarantee of a draw at this epsilon."""
+        """Build the guarantee of a draw at this epsilon."""
         return ReleaseFacts(epsilon, 0.0, problem.neighbours, MECHANISM)
 
     charge_epsilon = None if charge is None else lambda epsilon, _: charge(build_facts(epsilon))
@@ -308,7 +311,7 @@ def choose(
 
 
 def format_choice(choice: PrivateChoice) -> str:
-    """Format the chosen number for a person: by its unit, or with separators and up to three decimals."""
+    """Format the drawn number with thousands separators, and up to three decimals if it is of rows."""
     if choice.problem.unit != 1.0:
         return f"{choice.value:,.12g}"
     return f"{choice.value:,.0f}" if choice.value == int(choice.value) else f"{choice.value:,.3f}".rstrip("0")
@@ -343,7 +346,10 @@ class ChoiceRegret:
 def compute_regrets(
     condition: Condition, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0
 ) -> FloatArray:
-    """Compute the regret of every bound, shape (c,), at ``scale`` times the users; for a quantile the rank error."""
+    """Compute the regret of every bound, error / least error - 1, shape (c,), with ``scale`` times the users.
+
+    For a quantile of rows per user it is the rank error.
+    """
     errors = condition.errors(histogram, bounds, scale)
     if isinstance(condition, SizeQuantile):
         return errors
@@ -358,7 +364,7 @@ def summarise_regret(
     epsilons: npt.ArrayLike | None = None,
     scales: npt.ArrayLike = 1.0,
 ) -> ChoiceRegret:
-    """Compute mean, median and 95th percentile of the regret, for all pairs of budget and number of users.
+    """Compute mean, median and 95th percentile of the regret of a draw, for each budget and number of users.
 
     Args:
         problem: The question.
@@ -393,7 +399,7 @@ def summarise_regret(
 def forecast(
     problem: ChoiceProblem, num_rows: int | None = None, user_counts: Sequence[int] = FORECAST_USER_COUNTS
 ) -> FloatArray:
-    """Compute the mean regret of a selection on public samples, the largest of them, for each number of users.
+    """Compute the mean regret of a draw on public samples, the largest over samples, for each number of users.
 
     It reads public samples alone, so that it says nothing of private data.
 

@@ -42,13 +42,13 @@ class ChoiceCost:
 
 
 def compute_direct_cost(problem: ChoiceProblem, histogram: ContributionHistogram) -> ChoiceCost:
-    """Compute the exact median and 95th percentile of the regret of the direct choice."""
+    """Compute the median and 95th percentile of the regret of the direct choice, exactly."""
     regret = choice.summarise_regret(problem, histogram)
     return ChoiceCost(float(regret.median_regrets[0, 0]), float(regret.percentile_95_regrets[0, 0]))
 
 
 def regret_over_epsilon(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
-    """Compute the exact regret over budgets of the choice, whatever the budget of ``parameters`` is."""
+    """Compute the regret of the direct choice over 61 budgets of the choice, exactly."""
     return choice.summarise_regret(parameters.choice, histogram, log_spaced(*EPSILONS, 61))
 
 
@@ -60,7 +60,7 @@ def simulate_bounds(
     seed: int = 0,
     post_process: Callable[[IntArray, NoiseShape, IntArray], IntArray] = private_histogram.fit_users,
 ) -> FloatArray:
-    """Simulate DP histograms, and return the bounds chosen on them, ascending; NaN at the end for those without users.
+    """Simulate DP histograms; return the bounds chosen on them, ascending, NaN for those without users.
 
     Args:
         histogram: Rows per user, private.
@@ -90,7 +90,7 @@ def simulate_bounds(
 def simulate_noise(
     noise_kind: CopyNoise, scale: float, shape: tuple[int, ...], generator: np.random.Generator
 ) -> IntArray:
-    """Draw integer noise of a shape by NumPy, for simulation only.
+    """Draw an array of integer noise with NumPy, for simulations only.
 
     Discrete Laplace is the difference of two geometric numbers. Discrete Gaussian is drawn by inverting its
     distribution within 12 sigma (beyond lie 1e-32); above sigma = 10,000 a rounded normal number stands in.
@@ -111,7 +111,10 @@ def simulate_noise(
 def simulate_cost(
     parameters: PrivateParameters, histogram: ContributionHistogram, num_runs: int = RUNS
 ) -> ChoiceCost:
-    """Simulate the median and 95th percentile of the regret of choosing on a DP histogram, infinite for empty ones."""
+    """Simulate the median and 95th percentile of the regret of choosing on a DP histogram.
+
+    A copy without users has an infinite regret.
+    """
     condition = parameters.condition
     bounds = simulate_bounds(histogram, condition.best_bound, parameters.copy, num_runs)
     finite_bounds = bounds[np.isfinite(bounds)]
@@ -121,7 +124,7 @@ def simulate_cost(
 
 
 def find_rank_value(ascending_values: FloatArray, share: float) -> float:
-    """Return the smallest entry that at least this share of them do not exceed; NaN if there are none."""
+    """Return the smallest entry that at least this share of the entries do not exceed; NaN if there are none."""
     if not ascending_values.size:
         return math.nan
     # Less a little, as a product may be rounded above its whole number.
@@ -153,7 +156,7 @@ class PrivateSolution:
 
 
 def solve(dataset: Dataset, parameters: PrivateParameters) -> PrivateSolution:
-    """Compute what either way of choosing costs; a total epsilon is divided first.
+    """Compute what the direct choice and a choice on a DP histogram cost; a total epsilon is divided first.
 
     Raises:
         InvalidInput: The data have more users than the mechanisms can hold.

@@ -79,7 +79,7 @@ class Relation(Option):
 
 
 def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
-    """Return the assumed share of variance between users, by its field; it is the same for all data."""
+    """Return the default of ``user_share`` by its name; it is the same for all data."""
     return {"user_share": ASSUMED_SHARE}
 
 
@@ -201,7 +201,7 @@ class PrivateParameters(Parameters):
     """The probability that ε does not hold. Well below 1 / (number of users)."""
 
     def _check_together(self, problems: Problems) -> None:
-        """Add problems of several parameters together: a guess without its factor, or a mean without variance."""
+        """Add problems of fields that do not go together: a guess without its factor, a mean without variance."""
         problems.inside(0.0, 1.0, **{"the quantile of rows per user": self.quantile})
         if (self.guess is None) != (self.guess_factor is None):
             problems.add("a guess goes with a factor that says how good it is")
@@ -212,7 +212,9 @@ class PrivateParameters(Parameters):
                 CapMean(self.trade_off)
 
     def divide(self, ledger: Ledger | None = None) -> PrivateParameters:
-        """Return the parameters with separate epsilons of choice and release; unchanged if there is no total.
+        """Return the parameters with the total epsilon divided between choice and release.
+
+        Unchanged if epsilon is no total.
 
         Args:
             ledger: What was released from the data before; it takes from the total.
@@ -227,7 +229,7 @@ class PrivateParameters(Parameters):
         return replace(divided_parameters, selection_epsilon=epsilon_shares.selection_epsilon)
 
     def find_shares(self, ledger: Ledger | None = None) -> EpsilonShares | None:
-        """Divide the total epsilon after these releases; None if no total was entered."""
+        """Divide the total epsilon after these releases; None if epsilon is no total."""
         if not self.is_total_epsilon:
             return None
         selection_share, neighbours = find_share(self.purpose), self.relation.neighbours
@@ -235,7 +237,7 @@ class PrivateParameters(Parameters):
 
     @property
     def trade_off(self) -> float:
-        """Return A, sigma^2 over the variance of the program's noise, at the mean where the error is worst.
+        """Return A = sigma^2 / (variance of the program's noise), for the mean with the largest error.
 
         With Laplace noise whose budget is not split it is sigma^2 / (2 (B / epsilon)^2).
         """
@@ -248,7 +250,10 @@ class PrivateParameters(Parameters):
 
     @property
     def price(self) -> float:
-        """Return the mean noise of a sum per unit of its bound, in users: as many users lie above the best bound."""
+        """Return the mean magnitude of a sum's noise per unit of its bound.
+
+        It is a number of users: so many lie above the best bound.
+        """
         drawn_noise = find_noise(self.program, self.release_noise, self.epsilon, self.release_delta)
         return float(drawn_noise.mean_magnitude(1.0))
 
@@ -266,7 +271,7 @@ class PrivateParameters(Parameters):
 
     @property
     def setting(self) -> ReleaseSetting | None:
-        """Build the release that the number is for; None for a quantile of rows per user, which bounds nothing."""
+        """Return the setting of the release that the number is for; None for a quantile of rows per user."""
         neighbours, rho = self.relation.neighbours, self.user_share
         if self.purpose is BoundPurpose.QUANTILE:
             return None

@@ -80,19 +80,21 @@ class PublicBins:
 
     @cached_property
     def representative(self) -> IntArray:
-        """Return the size that stands for a bin's users after release, shape (k,): its geometric middle, rounded.
+        """Return the size that stands for the users of each bin: its geometric middle, rounded, shape (k,).
 
-        It must not depend on the data. The geometric middle sqrt(lower upper) is the exact mean of sizes in a
-        bin where users fall off as size^(-3/2), between log-uniform (size^-1) and Zipf (size^-2), as
-        contribution counts do; the arithmetic middle is right for a flat histogram and overstates rows.
-        Measured without noise at growth 1.3 on the Online Retail samples: rows 0.0 to 0.5 % too many, with the
-        arithmetic middle 0.5 to 1.3 % (`benchmarks/private.py`).
+        It must not depend on the data. The geometric middle sqrt(lower upper) is the exact mean of sizes in a bin
+        where users fall off as size^(-3/2), between log-uniform (size^-1) and Zipf (size^-2), as contribution counts
+        do; the arithmetic middle is right for a flat histogram and overstates rows. Measured without noise at growth
+        1.3 on the Online Retail samples: rows 0.0 to 0.5 % too many, with the arithmetic middle 0.5 to 1.3 %
+        (`benchmarks/private.py`).
         """
         midpoints = np.rint(np.sqrt(self.lower.astype(np.float64) * self.upper.astype(np.float64)))
         return read_only(midpoints.astype(np.int64))
 
     def count_users(self, histogram: ContributionHistogram) -> IntArray:
-        """Count the users in each bin, shape (k,), larger sizes in the last one; as private as the histogram.
+        """Count the users in each bin, shape (k,); those above ``largest`` in the last one.
+
+        Private.
 
         Raises:
             InvalidInput: More users in all than 64 bits count.
@@ -107,7 +109,7 @@ class PublicBins:
 
     @property
     def sentence(self) -> str:
-        """Describe the bins in words."""
+        """Return a phrase that describes the bins."""
         num_bins, largest_text = self.lower.size, wording.counted(int(self.largest), "row")
         num_wider = num_bins - int(self.exact_up_to)
         grow_verb = wording.agreeing(num_wider, "grows", "grow")
@@ -140,7 +142,7 @@ law: a / (a - 1)). An exponent of 1 overstated rows when measured."""
 
 
 def fit_users(noisy_counts: npt.ArrayLike, noise_shape: NoiseShape, smallest_sizes: IntArray) -> IntArray:
-    """Fit whole, non-negative users per bin, from light to heavy, to released counts.
+    """Fit whole numbers of users of at least 0 to noisy counts per bin.
 
     The nearest falling tail counts, and a power law beyond the last that stands out from the noise. Measured beside
     four others on Online Retail's lines / invoices / customers per product, default bins, 400 simulated copies
@@ -184,14 +186,14 @@ def fit_users(noisy_counts: npt.ArrayLike, noise_shape: NoiseShape, smallest_siz
 
 
 def count_from_tails(tails: FloatArray) -> IntArray:
-    """Convert tail counts to whole users per bin, at least 0 if the tails fall."""
+    """Convert tail counts to whole numbers of users per bin; at least 0 if the tails fall."""
     # Rounding the tails, not the counts: half users do not add up over a hundred bins.
     rounded_tails = np.rint(np.maximum(tails, 0.0)).astype(np.int64)
     return np.asarray(rounded_tails - np.append(rounded_tails[1:], 0))
 
 
 def compute_phantom_limits(num_bins: int, noise_shape: NoiseShape) -> FloatArray:
-    """Compute, per tail count, the limit that noise alone exceeds with a chance of `PHANTOM_CHANCE` at most.
+    """Compute for each tail count a limit that noise alone exceeds with probability at most `PHANTOM_CHANCE`.
 
     The last of ``num_bins`` tail counts has the noise of one bin, the first that of all: shape (bins,).
 
@@ -204,12 +206,12 @@ def compute_phantom_limits(num_bins: int, noise_shape: NoiseShape) -> FloatArray
 
 
 def sum_tails(counts: FloatArray) -> FloatArray:
-    """Sum the users in each bin and all later ones."""
+    """Sum the counts of each bin and all later ones, same shape."""
     return np.asarray(np.cumsum(counts[::-1])[::-1])
 
 
 def fit_falling_tails(tails: FloatArray) -> FloatArray:
-    """Fit the non-increasing sequence nearest to noisy tail counts, in least squares with weights 1 / variance.
+    """Fit the nearest non-increasing sequence to noisy tail counts, in least squares with weights 1 / variance.
 
     The last of k tail counts has the noise of one bin, the first that of k: weights 1, ..., 1 / k.
 
@@ -223,7 +225,10 @@ def fit_falling_tails(tails: FloatArray) -> FloatArray:
 
 
 def _extend_by_power_law(tails: FloatArray, lower: FloatArray, last_bin: int) -> FloatArray:
-    """Compute tail counts beyond ``last_bin``, falling as a power (1.5 to 5) of size that fits the tail before."""
+    """Compute the tail counts beyond ``last_bin`` by the power law through the last believed tail counts.
+
+    Its exponent is limited to `EXPONENTS`.
+    """
     high_bin_indices = np.flatnonzero(tails[: last_bin + 1] >= FIT_RATIO * tails[last_bin])
     start_bin = int(high_bin_indices[-1]) if high_bin_indices.size else 0
     exponent = EXPONENTS[0]
@@ -290,12 +295,12 @@ class PrivateCopyParameters:
 
     @property
     def sensitivity(self) -> int:
-        """Return the most that one user moves the counts: in L1, and equally in squared L2."""
+        """Return by how much one user changes the counts, in L1 and, equally, in squared L2."""
         return 2 if self.neighbours is Neighbours.REPLACE_USER else 1
 
     @property
     def scale(self) -> float:
-        """Return b of discrete Laplace noise or sigma of discrete Gaussian noise, in users; nothing is drawn."""
+        """Return the scale of the noise in users: b of discrete Laplace, sigma of discrete Gaussian noise."""
         if self.delta is None:
             return mechanisms.find_laplace_scale(self.sensitivity, self.epsilon_choice)
         return mechanisms.find_gaussian_scale(self.sensitivity, self.epsilon_choice, self.delta)
@@ -307,7 +312,7 @@ class PrivateCopyParameters:
 
 
 def compute_noise_shape(noise_kind: CopyNoise, scale: float) -> NoiseShape:
-    """Compute the variance and tails of integer noise of this scale.
+    """Compute the variance and the tail scale of integer noise of this scale.
 
     Source: Canonne, Kamath, Steinke 2020: discrete Laplace has variance 1 / (2 sinh(1 / (2b))^2); discrete
         Gaussian at most sigma^2 (corollary 9).
@@ -341,7 +346,7 @@ class PrivateCopy:
 
     @property
     def sentence(self) -> str:
-        """Describe how the copy was made, or why nothing is left of it."""
+        """Return one sentence on how the copy was made, or on why nothing is left of it."""
         if self.histogram is None:
             return f"{NOTHING_LEFT_MESSAGE}."
         return (
@@ -350,7 +355,7 @@ class PrivateCopy:
         )
 
     def to_dataset(self, name: str, contribution: Contribution = Contribution.ROWS) -> Dataset:
-        """Convert the copy to a dataset with a histogram only, labelled as a DP release.
+        """Convert the copy to a dataset that has only a histogram and is labelled as a DP release.
 
         Args:
             name: Public: what the person calls the data (a file's name), not something computed from them.
@@ -374,7 +379,7 @@ class PrivateCopy:
 def release_histogram(
     histogram: ContributionHistogram, parameters: PrivateCopyParameters, charge: Charge | None = None
 ) -> PrivateCopy:
-    """Release a DP histogram. A fresh draw at every call, and every call costs its epsilon.
+    """Draw a DP histogram; every call draws again and spends its epsilon again.
 
     Args:
         histogram: Rows per user, private.
@@ -389,7 +394,7 @@ def release_histogram(
     """
 
     def build_facts(epsilon: float, delta: float) -> ReleaseFacts:
-        """Return the guarantee of a copy with this epsilon and delta."""
+        """Build the guarantee of a copy with this epsilon and delta."""
         return ReleaseFacts(epsilon, delta, parameters.neighbours, parameters.noise.value)
 
     bins, counts = parameters.bins, parameters.bins.count_users(histogram)
@@ -409,7 +414,7 @@ def release_histogram(
 def add_noise(
     counts: IntArray, parameters: PrivateCopyParameters, charge: mechanisms.Charge | None = None
 ) -> mechanisms.IntegerRelease:
-    """Release the counts with noise, by OpenDP."""
+    """Release the counts with discrete Laplace or Gaussian noise, drawn by OpenDP."""
     epsilon, delta, sensitivity = parameters.epsilon_choice, parameters.delta, parameters.sensitivity
     if delta is None:
         return mechanisms.release_discrete_laplace(counts, sensitivity, epsilon, charge)
@@ -417,7 +422,7 @@ def add_noise(
 
 
 def build_histogram(fitted_users: IntArray, bins: PublicBins) -> ContributionHistogram | None:
-    """Build a histogram over representative sizes from the users per bin; None if there are none."""
+    """Build a histogram with the users of each bin at its representative size; None if there are no users."""
     bin_mask = fitted_users > 0
     if not np.any(bin_mask):
         return None

@@ -143,12 +143,12 @@ class RangeProblem:
 
     @property
     def anchor(self) -> float | None:
-        """Return the value that candidates are distances from: the known L or centre; None if the centre is drawn."""
+        """Return the known L or centre, from which candidates are counted; None if the centre is drawn, too."""
         return self.centre if self.lower is None else self.lower
 
     @property
     def num_ends(self) -> int:
-        """Return the number of draws of ends: 2 if L and U are drawn apart, 1 for U alone or one half-width."""
+        """Return the number of draws of ends: 2 for L and U, 1 for U alone or one half-width."""
         return 2 if self.centre is not None else 1
 
     @property
@@ -167,7 +167,7 @@ class RangeProblem:
 
     @property
     def centre_sensitivity(self) -> int:
-        """Return the most steps by which one user can move a score of the centre."""
+        """Return by how many steps one user can change a score of the centre, at most."""
         return RESOLUTION // 2 if self.neighbours is Neighbours.ADD_OR_REMOVE_USER else RESOLUTION
 
     @property
@@ -177,12 +177,12 @@ class RangeProblem:
 
     @property
     def signal_ratio(self) -> float | None:
-        """Return how far the data speak against small candidates, over what the weights need; None without a guess.
+        """Return by how much the data outweigh the prior that favours small candidates; None without a guess of users.
 
-        Next to the centre a candidate lacks (epsilon / 2) (users beyond - tau), and the weights favour it by
-        p ln(w / unit) over the best w. Beyond count all users above a known L, and a quarter of them on either side
-        of a typical value, as values are skewed; the best w is taken to lie at two thirds of the grid on its log axis.
-        So from 1 on the data are heard at p = 1.5.
+        Next to the centre a candidate lacks (epsilon / 2) (users beyond - tau), and the weights favour it by p ln(w /
+        unit) over the best w. Beyond count all users above a known L, and a quarter of them on either side of a
+        typical value, as values are skewed; the best w is taken to lie at two thirds of the grid on its log axis. So
+        from 1 on the data decide at p = 1.5.
         """
         if self.users is None:
             return None
@@ -191,23 +191,23 @@ class RangeProblem:
 
     @property
     def _beyond(self) -> float:
-        """Return the share of the users who are taken to lie beyond an end."""
+        """Return the assumed share of users who have values beyond an end."""
         return 0.25 if self.num_ends == 2 else 1.0
 
     @property
     def users_needed(self) -> float:
-        """Return about how many users it takes for a draw to be of use."""
+        """Return the approximate number of users from which a draw is of use."""
         return (self.target + 2.0 * math.log(self.largest / self.unit) / self.epsilon_of_end) / self._beyond
 
     @property
     def power(self) -> float:
-        """Return p of the weights w^-p: the more users there are to outvote them, the larger; least without a guess."""
+        """Return p of the weights w^-p: larger for more users, who outweigh it; the least without a guess of users."""
         least_power, largest_power = POWER_RANGE
         return min(max(least_power + 0.5 * ((self.signal_ratio or 1.0) - 1.0), least_power), largest_power)
 
     @cached_property
     def grid(self) -> FloatArray:
-        """Return the public distances from the centre, ascending, in four digits, in the values' unit, shape (c,)."""
+        """Return the public distances from the centre, ascending, of four digits, in the values' unit, shape (c,)."""
         num_steps = math.ceil(math.log(self.largest / self.unit) / math.log(GROWTH))
         widths = np.geomspace(self.unit, self.largest, num_steps + 1)
         inner_widths = [float(f"{width:.3e}") for width in widths[1:-1]]
@@ -220,24 +220,24 @@ class RangeProblem:
 
     @cached_property
     def centre_log_prior(self) -> FloatArray:
-        """Return the log weights of the candidates for the centre, shape (c,), the larger the nearer to 0; public."""
+        """Return the public log weight of each candidate for the centre, larger near 0, shape (c,)."""
         has_few_users = self.signal_ratio is not None and self.signal_ratio < 1.0
         return np.asarray(-CENTRE_POWERS[has_few_users] * np.log(np.maximum(np.abs(self.centres), self.unit)))
 
     def list_widths(self, anchor: float) -> FloatArray:
-        """Return the distances of the grid that can be told from 0 on both sides of the anchor, ascending; public."""
+        """Return the distances of the grid that float64 can add to and subtract from the anchor, ascending."""
         return self.grid[(anchor + self.grid > anchor) & (anchor - self.grid < anchor)]
 
     def compute_log_prior(self, anchor: float) -> FloatArray:
-        """Return the log weights of the distances that are left beside an anchor."""
+        """Compute the log weight of each distance that is possible at an anchor."""
         return np.asarray(-self.power * np.log(self.list_widths(anchor) / self.largest))
 
     def list_ends(self, anchor: float) -> FloatArray:
-        """Return the candidates for U beside an anchor, ascending."""
+        """Return the candidates for U at an anchor, ascending."""
         return np.asarray(anchor + self.list_widths(anchor))
 
     def may_draw(self, lower: float, upper: float) -> bool:
-        """Return True if a draw can give this range: both ends are candidates, of one centre if that is drawn."""
+        """Return True if a draw can return this range."""
         if self.anchor is None:
             grid, centres = self.grid, self.centres.tolist()
             return any(lower in centre - grid and upper in centre + grid for centre in centres)
@@ -245,19 +245,19 @@ class RangeProblem:
         return lower_fits and upper in self.list_ends(self.anchor)
 
     def compute_logits(self, tail_sums: tuple[IntArray, IntArray], anchor: float) -> FloatArray:
-        """Compute the log chances of an end up to a constant, shape (c,); ``tail_sums`` from `sum_tails`."""
+        """Compute the log probability of each candidate for an end, up to a constant, shape (c,)."""
         distances = interval_distance(*tail_sums, to_steps(Fraction(self.target)))
         slope = self.epsilon_of_end / (2.0 * RESOLUTION)
         return np.asarray(self.compute_log_prior(anchor) - slope * distances)
 
     def compute_scores(self, tail_sums: tuple[IntArray, IntArray], anchor: float) -> list[int]:
-        """Compute the score of each candidate of an end in steps: minus distance plus weight, from `sum_tails`."""
+        """Compute the score of each candidate for an end, in steps: minus distance plus log weight."""
         distances = interval_distance(*tail_sums, to_steps(Fraction(self.target)))
         return add_prior(distances, self.compute_log_prior(anchor), RESOLUTION, self.epsilon_of_end)
 
 
 def sum_tails(values: Values | None, ends: FloatArray, cap: int = 1) -> tuple[IntArray, IntArray]:
-    """Compute in steps how much rows above, and rows at or above, each end weigh: Q(U), Q(U-); from private data.
+    """Compute how much weight rows have above each end, and at or above it: Q(U), Q(U-), in steps; private.
 
     Args:
         values: Values of every row, sorted by user; None for data without anybody in them.
@@ -284,13 +284,16 @@ def sum_tails(values: Values | None, ends: FloatArray, cap: int = 1) -> tuple[In
 
 
 def _sum_above(num_ends_below: IntArray, added_steps: IntArray, num_candidates: int) -> IntArray:
-    """Sum the steps of the rows that lie above each end, by how many ends lie below a row; exact below 2^53."""
+    """Sum the steps of the rows above each end, shape (num_candidates,).
+
+    ``num_ends_below`` says of each row how many ends lie below it. Sums are exact below 2^53.
+    """
     sums = np.bincount(num_ends_below, weights=added_steps.astype(np.float64), minlength=num_candidates + 1)
     return np.asarray(np.cumsum(sums[::-1])[::-1][1:].astype(np.int64))
 
 
 def scale_deviations(values: Values, centre: float, max_contributions: int) -> Values:
-    """Replace the rows of each user by one: the centre plus min(h, s) / h times their mean's distance from it.
+    """Replace each user's rows by one: the centre plus min(h, s) / h times their mean's deviation from it.
 
     Args:
         values: Values of every row, sorted by user.
@@ -305,14 +308,14 @@ def scale_deviations(values: Values, centre: float, max_contributions: int) -> V
 
 
 def mirror(values: Values | None) -> Values | None:
-    """Return the values with their signs changed, so that L is found as U; None for None."""
+    """Return the values with their signs changed, so that L is found as a U; None for None."""
     return None if values is None else replace(values, values=-values.values)
 
 
 def list_tails(
     problem: RangeProblem, values: Values | None, anchor: float
 ) -> tuple[tuple[IntArray, IntArray], ...]:
-    """Compute the `sum_tails` of the draws beside an anchor: (of U,), (of L, of U), or (of the half-width,)."""
+    """Compute `sum_tails` of each draw at an anchor: (of U,), (of L, of U), or (of the half-width,)."""
     cap = int(problem.max_contributions)
     if problem.clamps_users:
         values, cap = None if values is None else scale_deviations(values, anchor, cap), 1
@@ -326,14 +329,15 @@ def list_tails(
 
 
 def score_ends(problem: RangeProblem, values: Values | None, anchor: float) -> tuple[list[int], ...]:
-    """Compute the scores of the draws beside an anchor: (of U,), (of L, of U), or (of the half-width,)."""
+    """Compute the scores of each draw at an anchor: (of U,), (of L, of U), or (of the half-width,)."""
     return tuple(problem.compute_scores(tails, anchor) for tails in list_tails(problem, values, anchor))
 
 
 def score_centres(problem: RangeProblem, values: Values | None) -> list[int]:
-    """Compute the scores of centres: minus the distance of 0 from (share above) - 1/2, plus weights, in steps.
+    """Compute the score of each candidate for the centre, in steps.
 
-    A user moves it by at most half a user where they are added or removed, by a whole one where they are replaced.
+    It is minus the distance of 0 from (share above) - 1/2, plus log weights. A user who is added or removed moves it
+    by at most half a user, one who is replaced by a whole one.
     """
     half_users_in_steps = 0 if values is None else int(np.unique(values.user_codes).size) * (RESOLUTION // 2)
     distances = interval_distance(*sum_tails(values, problem.centres), half_users_in_steps)

@@ -92,7 +92,7 @@ class SelectionRequest:
 
     @classmethod
     def from_parameters(cls, parameters: PrivateParameters, ledger: Ledger | None = None) -> SelectionRequest:
-        """Build the request of the direct choice; what the ledger leaves of a total epsilon is divided first."""
+        """Build the request of the direct choice; a total epsilon, less what the ledger has spent, is divided first."""
         total_epsilon, spent_epsilon = None, 0.0
         if (epsilon_shares := parameters.find_shares(ledger)) is not None:
             total_epsilon, spent_epsilon = parameters.epsilon, epsilon_shares.spent_epsilon
@@ -112,12 +112,12 @@ class SelectionRequest:
 
     @property
     def release_facts(self) -> ReleaseFacts:
-        """Return the guarantee of the release, for neighbours that add or remove one user in every library."""
+        """Return the guarantee of the release, for neighbours that add or remove one user."""
         neighbours = Neighbours.ADD_OR_REMOVE_USER
         return ReleaseFacts(self.release_epsilon, self.release_delta or 0.0, neighbours, "release")
 
     def describe_budget(self) -> str:
-        """Say how the budgets of selection and release go together, without a full stop."""
+        """Write how the budgets of draw and release add up, without a full stop."""
         if self.total_epsilon is None:
             return "ε of the draw and ε of the release add up"
         epsilons = self.total_epsilon, self.problem.epsilon, self.release_epsilon
@@ -138,7 +138,7 @@ def _build_request(
     unit_size: float = 1.0,
     num_rows: int | None = None,
 ) -> SelectionRequest:
-    """Build the request for a bound on another page, for neighbours that add or remove one user."""
+    """Build the request for a bound of another page, for neighbours that add or remove one user."""
     # Users come or go, as in all releases that ask for such a bound.
     problem = ChoiceProblem(condition, epsilon, int(largest), prior=SmallFirst(), unit=unit_size)
     return SelectionRequest(number, problem, setting.epsilon, setting.delta, setting, num_rows)
@@ -150,7 +150,7 @@ def request_quantile_bound(
     epsilon_choice: float,
     largest: int = DEFAULT_LARGEST,
 ) -> SelectionRequest | None:
-    """Build the request for a quantile's bound, by what is best from counts; None for public counts, which need none.
+    """Build the request for a quantile's bound that is best by counts; None if counts are public.
 
     Raises:
         InvalidInput: A parameter is out of its range, or one row per user is best whatever the data.
@@ -204,7 +204,7 @@ def request_learner_bound(
 def request_total_bound(
     setting: ReleaseSetting, largest_total: float, epsilon_choice: float, margin: float = 0.0
 ) -> SelectionRequest:
-    """Build the request for the bound on a total, in units that are a power of ten.
+    """Build the request for a bound on a user's total, counted in units that are a power of ten.
 
     Args:
         setting: Of the release; its noise decides the price of a bound.
@@ -228,9 +228,12 @@ def request_total_bound(
 
 
 def count_units(totals: FloatArray, unit_size: float, largest: int) -> ContributionHistogram:
-    """Convert totals to a histogram of units, each rounded up: at least 1, at most one more than ``largest``.
+    """Convert totals to a histogram of units, rounded up and clipped to 1 ..
 
-    0.3 is three units of 0.1, whatever float64 says of it. Totals of 0 or less cost nothing to any bound, nor does 1.
+    ``largest`` + 1.
+
+    0.3 is three units of 0.1, whatever float64 says of it. A total of 0 or less counts as 1, which costs no bound
+    anything.
     """
     if not totals.size:
         return ContributionHistogram.nobody()

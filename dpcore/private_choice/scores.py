@@ -71,12 +71,12 @@ MAX_DISTANCE = 2**61
 
 
 def to_steps(num_users: float | Fraction) -> int:
-    """Convert a public number of users to whole steps, rounded; cut off far beyond any number of users."""
+    """Convert a public number of users to whole steps, rounded, at most `MAX_DISTANCE`."""
     return min(round(Fraction(num_users) * RESOLUTION), MAX_DISTANCE)
 
 
 def check_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
-    """Raise InvalidInput for more users (taken ``scale`` times) than steps can add up.
+    """Raise InvalidInput if there are more users, taken ``scale`` times, than steps can add up.
 
     Raises:
         InvalidInput: More than `MAX_TOTAL_USERS` users.
@@ -86,7 +86,7 @@ def check_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
 
 
 def count_tails(histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
-    """Count the users with sizes of at least, and above, each candidate: #{s >= t} and #{s > t}, shape (2, c)."""
+    """Count the users with at least, and with more than, each candidate number of rows, shape (2, c)."""
     users_from_size = np.append(np.cumsum(histogram.users[::-1])[::-1], 0)
     # The number of smaller sizes, and of sizes up to the candidate.
     size_positions = [np.searchsorted(histogram.sizes, candidates, side=side) for side in ("left", "right")]
@@ -94,19 +94,22 @@ def count_tails(histogram: ContributionHistogram, candidates: FloatArray) -> Int
 
 
 def scale_sums(sums: IntArray, multiples: Sequence[float]) -> IntArray:
-    """Return the sums with every user so many times there, per multiple along a new first axis; in whole steps."""
+    """Return the sums with every user so many times there, rounded, with a new first axis of multiples."""
     return np.stack([sums if k == 1.0 else np.rint(sums * k).astype(np.int64) for k in multiples])
 
 
 def interval_distance(
     lower_ends: IntArray, upper_ends: IntArray, target_steps: IntArray | float
 ) -> npt.NDArray[Any]:
-    """Compute the distance of a target from [lower, upper]; 0 inside. It moves by no more than these ends do."""
+    """Compute the distance of a target from the interval [lower, upper], 0 inside.
+
+    It changes by no more than these ends do.
+    """
     return np.asarray(np.maximum(np.maximum(lower_ends - target_steps, target_steps - upper_ends), 0))
 
 
 def add_prior(distances: IntArray, log_prior: FloatArray, sensitivity: int, epsilon: float) -> list[int]:
-    """Compute the scores that noise is added to, in steps: minus the distances, plus the public log weights."""
+    """Compute the scores that noise is added to, in steps: minus the distances plus the public log weights."""
     # So many steps of score are worth a factor of e in probability. Both cuts keep scores within 64 bits: the first
     # changes public weights alone, and under the second no score moves by more than before.
     steps_per_unit = 2.0 * sensitivity / epsilon
@@ -115,38 +118,41 @@ def add_prior(distances: IntArray, log_prior: FloatArray, sensitivity: int, epsi
 
 
 class SumsOverUsers(ABC):
-    """A condition on sums over users, which a candidate meets where they reach a public target."""
+    """A condition that a candidate meets if a sum over users reaches a public target there."""
 
     def sensitivity(self, neighbours: Neighbours) -> int:
-        """Return the steps by which one user can move a distance: each adds between 0 and 1 under either relation."""
+        """Return by how many steps one user can change a distance: each adds between 0 and 1 user."""
         return RESOLUTION
 
     def compute_sums(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
-        """Compute the sums in steps, shape (2, c): with users at the candidate, #{s >= T}, and without, #{s > T}.
+        """Compute the sum at each candidate, in steps: with the users at the candidate, and without, shape (2, c).
 
-        Those that jump nowhere have shape (1, c).
+        The shape is (1, c) if the sum jumps nowhere.
         """
         return count_tails(histogram, candidates) * RESOLUTION
 
     @abstractmethod
     def targets(self, candidates: FloatArray) -> IntArray:
-        """Compute the sum that makes each candidate the best, in steps, shape (c,) or (); without the data."""
+        """Compute the sum at which each candidate is best, in steps, shape (c,) or (); it does not depend on data."""
 
     def distances_from_targets(self, sums: IntArray, candidates: FloatArray) -> IntArray:
-        """Compute the distances of the targets from [without, with], given `sums` of shape (..., 2, c)."""
+        """Compute the distance of each target from [sum without, sum with], given `compute_sums`, shape (..., c)."""
         # Where the sum jumps nowhere, the one row there is stands for both.
         return interval_distance(sums[..., -1, :], sums[..., 0, :], self.targets(candidates))
 
     def distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, multiples: Sequence[float] = (1.0,)
     ) -> IntArray:
-        """Compute the distances of the targets from the sums, with every user so many times there, shape (n, c)."""
+        """Compute the distance of each target from the sums, with every user so many times there, shape (n, c)."""
         scaled_sums = scale_sums(self.compute_sums(histogram, candidates), multiples)
         return self.distances_from_targets(scaled_sums, candidates)
 
 
 def on_curve(a: npt.ArrayLike, k: float) -> FloatArray:
-    """Compute q*, so many users above a cap that it is best, from k a = q* (a + q*); it is concave and rises in a."""
+    """Compute q*, the number of users above a cap at which it is best, from k a = q* (a + q*).
+
+    It is concave in a and rises.
+    """
     a = np.asarray(a, dtype=np.float64)
     root = np.sqrt(a) * np.sqrt(a + 4.0 * k)
     return np.asarray(2.0 * k * np.divide(a, a + root, out=np.zeros_like(a), where=a > 0.0))
@@ -186,8 +192,8 @@ def distance_if_too_high(
 def distance_if_too_low(a: float, q: float, k: float) -> float:
     """Compute the steps until q <= q*(a), by removing users above the cap or adding users at it.
 
-    a' >= a costs (a' - a) + (q - q*(a')), convex, least where q* has slope 1: at a' = k (sqrt(4.5) - 2), where
-    q* = (k - a') / 3. Adding alone is enough at a' = q^2 / (k - q).
+    a' >= a costs (a' - a) + (q - q*(a')), convex, least where q* has slope 1: at a' = k (sqrt(4.5) - 2), where q* =
+    (k - a') / 3. Adding alone is enough at a' = q^2 / (k - q).
     """
     excess = q - float(on_curve(a, k))
     turning_a = k * (math.sqrt(4.5) - 2.0)
@@ -262,11 +268,11 @@ class SmoothMean(MeanCondition, SumsOverUsers):
         return np.array([to_steps(Fraction(float(h)) / Fraction(self.trade_off)) for h in candidates])
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Compute the standard error of each threshold with every user ``scale`` times there, up to a factor."""
+        """Compute the standard error of each threshold, up to a factor, with every user ``scale`` times there."""
         return np.sqrt(weights.smooth_losses(histogram, bounds).total(self.trade_off * scale))
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """Find the threshold of least error, in the clear."""
+        """Find the threshold of least error, without privacy."""
         return weights.best_smooth(histogram, self.trade_off * scale).bound
 
 
@@ -281,7 +287,7 @@ class CapMean(MeanCondition):
     is_integer = True
 
     def sensitivity(self, neighbours: Neighbours) -> int:
-        """Return the steps by which one user can move a distance: 1 user, 2 if replaced; rounding on top."""
+        """Return by how many steps one user can change a distance: 1 user, 2 if replaced, and some rounding."""
         return (2 if neighbours is Neighbours.REPLACE_USER else 1) * RESOLUTION + CAP_ROUNDING
 
     def distances(
@@ -310,11 +316,11 @@ class CapMean(MeanCondition):
         return np.rint(np.minimum(distances, MAX_DISTANCE)).astype(np.int64)
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Compute the standard error of each cap with every user ``scale`` times there, up to a factor."""
+        """Compute the standard error of each cap, up to a common factor, with every user ``scale`` times there."""
         return np.sqrt(weights.capped_losses(histogram, bounds).total(self.trade_off * scale))
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """Find the whole cap of least error, in the clear."""
+        """Find the whole cap of least error, without privacy."""
         return weights.best_cap(histogram, self.trade_off * scale).bound
 
 
@@ -342,7 +348,7 @@ class RankedSum(SumsOverUsers):
             problems.between(0.0, 1e12, margin=self.margin)
 
     def with_draw_margin(self, epsilon: float) -> RankedSum:
-        """Return the condition with the further margin that a draw at ``epsilon`` takes.
+        """Return the condition with the margin that a draw at ``epsilon`` adds.
 
         That is `DRAW_MARGIN` / epsilon users, or as many again. With p = 3/2 of `choice.SmallFirst` it
         lowers the mean error of a count on the samples and four larger tables by 0, 2, 4 and 8 % at an epsilon of 0.1,
@@ -361,7 +367,7 @@ class RankedSum(SumsOverUsers):
         return np.asarray(Amounts.from_histogram(histogram).excess(bounds) + self.price / scale * bounds)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """Find the T >= 0 of least error, in the clear; 0 where there are fewer users than it takes."""
+        """Find the T >= 0 of least error, without privacy; 0 if there are too few users."""
         row_amounts = Amounts.from_histogram(histogram)
         price = self.price / scale
         nearest_rank = math.floor(price + 0.5)  # As in `dpcore.total.critical_rank`.
@@ -390,19 +396,19 @@ class RisingPrice(SumsOverUsers):
             problems.between(-0.999, 9.0, power=self.power)
 
     def targets(self, candidates: FloatArray) -> IntArray:
-        """Compute the number of users above each candidate at its optimum, in steps, shape (c,); without the data."""
+        """Compute the number of users above each candidate if it is best, in steps, shape (c,)."""
         with np.errstate(over="ignore"):
             targets: FloatArray = np.minimum(self.scale * candidates**self.power, MAX_DISTANCE / RESOLUTION)
         return np.array([to_steps(float(num_users_above)) for num_users_above in targets], dtype=np.int64)
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Compute the rows cut plus privacy term of each cap over ``scale``, in rows; N stays as it is."""
+        """Compute rows cut plus privacy term of each cap, over ``scale``, in rows; N stays as it is."""
         rows_cut = Amounts.from_histogram(histogram).excess(bounds)
         privacy_power = self.power + 1.0
         return np.asarray(rows_cut + self.scale / scale * bounds**privacy_power / privacy_power)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """Find the whole T of least error, in the clear: the slope changes its sign once."""
+        """Find the whole T of least error, without privacy: the slope changes its sign once."""
 
         def is_at_least_best(cap: int) -> bool:
             """Return True if the next cap is no better."""
@@ -434,13 +440,16 @@ class SizeQuantile(SumsOverUsers):
         return round(Fraction(self.share) * RESOLUTION)
 
     def sensitivity(self, neighbours: Neighbours) -> int:
-        """Return the steps by which one user can move a distance: max(q, 1 - q) users, 1 user if one is replaced."""
+        """Return by how many steps one user can change a distance: max(q, 1 - q) users, 1 user if one is replaced."""
         if neighbours is Neighbours.REPLACE_USER:
             return RESOLUTION
         return max(self._share_in_steps, RESOLUTION - self._share_in_steps)
 
     def compute_sums(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
-        """Compute q #{s >= t} - (1 - q) #{s < t}, and the same with > and <=, in steps, shape (2, c)."""
+        """Compute q #{s >= t} - (1 - q) #{s < t}, and the same with > and <=, in steps, shape (2, c).
+
+        t is a candidate.
+        """
         # q above - (1 - q) (m - above) = above - (1 - q) m.
         expected_above = (RESOLUTION - self._share_in_steps) * histogram.num_users
         return super().compute_sums(histogram, candidates) - expected_above
@@ -450,11 +459,14 @@ class SizeQuantile(SumsOverUsers):
         return np.asarray(0)
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Compute the rank error of each bound: by what share of the users it misses the quantile; at any ``scale``."""
+        """Compute the rank error of each bound, the share of users by which it misses the quantile.
+
+        ``scale`` is ignored.
+        """
         return np.asarray(self.distances(histogram, bounds)[0] / float(RESOLUTION) / histogram.num_users)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """Find the quantile itself, in the clear."""
+        """Find the quantile itself, without privacy."""
         return float(histogram.quantile(self.share * (1.0 - 1e-12)))
 
 

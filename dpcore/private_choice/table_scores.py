@@ -75,10 +75,10 @@ class TableCondition(MeanCondition, SumsOverUsers):
 
     @abstractmethod
     def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
-        """Compute g(s) of the module, what a user of s rows adds before scaling, for sizes between h and `REACH` h."""
+        """Compute g(s) of the module, what a user of s rows adds at candidate h, for sizes from h to `REACH` h."""
 
     def compute_sums(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
-        """Compute sum_l g(s_l) / D_h in steps, shape (1, c); the shares of users are rounded down."""
+        """Compute sum_l g(s_l) / D_h at each candidate, in steps, shape (1, c); users' shares are rounded down."""
         sizes, users = histogram.sizes, histogram.users
         sums = np.zeros((1, candidates.size), dtype=np.int64)
         for j, h in enumerate(candidates.tolist()):
@@ -105,7 +105,7 @@ class TableCondition(MeanCondition, SumsOverUsers):
         return np.array([to_steps(target) for target in target_fractions])
 
     def _model(self, histogram: ContributionHistogram, scale: float = 1.0) -> CountsOnly:
-        """Build the model of the error with every user ``scale`` times there."""
+        """Build the model of the error, with every user ``scale`` times there."""
         # With every user so many times there, the variance of the noise falls by the square, the other by the number.
         return CountsOnly(histogram, 1.0, self.trade_off * scale, self.user_share)
 
@@ -122,15 +122,15 @@ class TableCap(TableCondition):
     is_integer = True
 
     def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
-        """Compute g(s) of a cap, for sizes between h and `REACH` h."""
+        """Compute g(s) of a cap at candidate h, for sizes from h to `REACH` h."""
         return self.user_share * (sizes - h) + (1.0 - self.user_share) / 2.0
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Compute the root mean squared error of each cap if every user occurs ``scale`` times, up to a factor."""
+        """Compute the root mean squared error of each cap, up to a factor, with every user ``scale`` times there."""
         return np.sqrt(self._model(histogram, scale).capped(bounds).variance)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """Find the whole cap of least error, in the clear."""
+        """Find the whole cap of least error, without privacy."""
         return self._model(histogram, scale).cap_curve.minimise(is_integer=True).bound
 
 
@@ -146,19 +146,22 @@ class TableSmooth(TableCondition):
     is_integer = False
 
     def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
-        """Compute g(s) of smooth weights, for sizes between h and `REACH` h."""
+        """Compute g(s) of smooth weights at candidate h, for sizes from h to `REACH` h."""
         return (sizes - h) * (self.user_share + (1.0 - self.user_share) / sizes)
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Compute the root mean squared error of thresholds if every user occurs ``scale`` times, up to a factor."""
+        """Compute the root mean squared error of each threshold, up to a factor, for ``scale`` times the users."""
         return np.sqrt(self._curve(histogram, scale).error(bounds))
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-        """Find the threshold of least error, in the clear."""
+        """Find the threshold of least error, without privacy."""
         return self._curve(histogram, scale).minimise(is_integer=False).bound
 
     def _curve(self, histogram: ContributionHistogram, scale: float) -> BoundCurve:
-        """Build the error curve: that of caps with sum_l k_l^2 / s_l in place of sum_l k_l, as no row is drawn."""
+        """Build the curve of the error over the threshold, from that of caps.
+
+        It has sum_l k_l^2 / s_l in place of sum_l k_l, as no row is drawn.
+        """
         model = self._model(histogram, scale)
         row_variance_weight = self.trade_off * scale * (1.0 - self.user_share)
 
@@ -183,5 +186,5 @@ Condition = CountCondition | TableSmooth | TableCap
 
 
 def compute_least_error(condition: Condition, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-    """Compute the least of ``condition.errors`` over all bounds of its kind, with every user ``scale`` times there."""
+    """Compute the least error of all bounds of the condition's kind, with every user ``scale`` times there."""
     return float(condition.errors(histogram, np.array([condition.best_bound(histogram, scale)]), scale)[0])

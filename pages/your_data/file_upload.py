@@ -289,7 +289,7 @@ def _choose_summary(dataset: Dataset) -> None:
 
 def _use_source(source: counting.Source, roles: Roles) -> None:
     """Count the rows of the files, as work beside the page if they are large, and use the data."""
-    if columns.is_each_a_person(source) or columns.has_wrong_periods(roles):
+    if columns.is_each_a_person(source) or columns.has_wrong_rules(roles):
         return  # Said next to that answer.
     disclosure: Disclosure = st.session_state[columns.build_key("public")]
     stated_release = columns.find_stated_release(source, roles)

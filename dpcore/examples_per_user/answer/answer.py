@@ -36,7 +36,10 @@ SHADE_ENDS = ("low_ends", "diverse", 0.0), ("high_ends", "alike", 1.0)
 
 
 def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
-    """Plot the estimated error over G of sampling examples and of sampling users, each shaded from r = 0 to r = 1."""
+    """Plot the main figure: the estimated error over G, of drawing examples and of drawing users.
+
+    Each curve is shaded from r = 0 to r = 1.
+    """
     candidate, own_candidate = solution.best_candidate, solution.own_candidate
     items: list[Item] = [*_make_curves(solution, "error")]
     smallest_bound, largest_bound = solution.comparison.find_near_optimal()
@@ -59,7 +62,7 @@ def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
 
 
 def plot_noise(solution: ExamplesSolution, provenance: Provenance) -> Plot:
-    """Plot the noise std on a step's mean gradient over G, for both ways of sampling; shaded from r = 0 to r = 1."""
+    """Plot the standard deviation of the noise on a step's mean gradient over G, for both ways of sampling."""
     description = "Noise per parameter and step over examples per user."
     x_axis, y_axis = _make_bound_axis(solution), Axis("noise per parameter", "gradient norms")
     curves, title = _make_curves(solution, "noise"), "Noise on the mean gradient"
@@ -67,7 +70,7 @@ def plot_noise(solution: ExamplesSolution, provenance: Provenance) -> Plot:
 
 
 def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
-    """Plot the share of examples kept, and the sampling rate, over G; both ways of sampling have the same."""
+    """Plot the share of examples kept, and the sampling rate, over G; both are the same for either way of sampling."""
     candidates = solution.comparison.candidates_by_sampling[Sampling.EXAMPLES]
     attribute_names = ("bound", "kept_share", "rate")
     bound_column, share_column, rate_column = (_make_column(candidates, name) for name in attribute_names)
@@ -87,7 +90,7 @@ def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
 
 
 def plot_multipliers(solution: ExamplesSolution, provenance: Provenance) -> Plot:
-    """Plot the noise multiplier by the quick bound over G, for both ways of sampling."""
+    """Plot an upper bound on the noise multiplier over G, for both ways of sampling."""
     description = "It grows with G if examples are sampled, and falls if users are sampled."
     x_axis, y_axis = _make_bound_axis(solution), Axis("noise multiplier", "clip norms")
     curves = _make_curves(solution, "multiplier", shades_between_ends=False)
@@ -96,14 +99,17 @@ def plot_multipliers(solution: ExamplesSolution, provenance: Provenance) -> Plot
 
 
 def _make_column(candidates: Sequence[Candidate], attribute_name: str, column_name: str = "") -> Column:
-    """Make a column of one attribute of the candidates, by default under the attribute's name."""
+    """Build the column of one attribute of the candidates, named after the attribute by default."""
     return Column(column_name or attribute_name, collect_values(candidates, attribute_name))
 
 
 def _make_curves(
     solution: ExamplesSolution, attribute_name: str, shades_between_ends: bool = True
 ) -> list[Curve]:
-    """Make a curve of one attribute of candidates per way of sampling; if asked, shaded from r = 0 to r = 1."""
+    """Build the curve of one attribute of the candidates for each way of sampling.
+
+    It is shaded from r = 0 to r = 1 if asked.
+    """
     curves = []
     for sampling, candidates in solution.comparison.candidates_by_sampling.items():
         column_name = f"{sampling.value}_{attribute_name}"
@@ -128,7 +134,7 @@ def _make_curves(
 
 
 def _make_bound_axis(solution: ExamplesSolution) -> Axis:
-    """Make the axis of the bound G, which ends beyond the heaviest user."""
+    """Build the axis of the bound G, from 1 to a little beyond the heaviest user."""
     limits, title = (0.9, max(1.1 * solution.histogram.max_size, 2.0)), "Bound G (examples per user)"
     return Axis("bound", "examples per user", limits, title=title, number_format=",")
 
@@ -144,14 +150,17 @@ PROOF_HELP = "By the prices of a linear program, in whole numbers."
 
 
 def read_ownership(dataset: Dataset) -> owners.Ownership | None:
-    """Read the groups of the data as records, and their users as owners; None if there are no groups."""
+    """Build the ownership of the data's groups, each a record, by their users; None if there are no groups."""
     if dataset.pairs is None:
         return None
     return owners.Ownership.from_pairs(dataset.pairs.task_codes, dataset.pairs.user_codes)
 
 
 def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParameters) -> tuple[Number, ...]:
-    """Build the numbers of records kept and of the proved limit; and two noise multipliers if at least B are kept."""
+    """Build the numbers of a selection: records kept, and the most that can be kept.
+
+    If at least B are kept, also two noise multipliers.
+    """
     num_kept, max_records = selection.num_kept, selection.max_records
     total_text = f"of {wording.number(selection.ownership.num_records)}"
     max_text = wording.number(max_records)
@@ -178,7 +187,7 @@ def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParamet
 
 
 def tabulate_owners(selection: owners.RecordSelection) -> dict[str, list[Any]]:
-    """Tabulate by number of owners how many records there are, how many are kept, and their share."""
+    """Build the columns of a table by heading: records, kept records and their share, for each number of owners."""
     owner_counts = selection.ownership.owner_counts
     record_counts = np.bincount(owner_counts)
     kept_counts = np.bincount(owner_counts[selection.is_kept], minlength=record_counts.size)
@@ -189,7 +198,10 @@ def tabulate_owners(selection: owners.RecordSelection) -> dict[str, list[Any]]:
 
 
 def solve_beside_page(dataset: Dataset, parameters: ExamplesParameters) -> section.Solver:
-    """Solve with the quick bound on the noise; then search for the exact noise of the best bound, if that is quick."""
+    """Solve with a quick bound on the noise, then search for the exact noise of the best bound.
+
+    A generator for `Solver`. There is no search if it would take minutes.
+    """
     solve_arguments = (dataset.histogram, parameters)
     quick_solution: ExamplesSolution = yield section.Cached(solve_quickly, solve_arguments, num_kept=32)
     noise_arguments = quick_solution.noise_arguments
@@ -215,7 +227,7 @@ def solve_beside_page(dataset: Dataset, parameters: ExamplesParameters) -> secti
 
 
 def show_noise(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the noise on the mean gradient over the bound, for both ways of sampling."""
+    """Yield the tab with the noise on the mean gradient over the bound."""
     yield (
         "Noise in norms of one example's gradient. If users are sampled, it depends on r: the band goes from diverse "
         "to alike examples."
@@ -224,14 +236,17 @@ def show_noise(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_kept(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show over the bound the share of examples kept with the rate, and the noise multipliers."""
+    """Yield the tab with the share of examples kept, the rate, and the noise multipliers over the bound."""
     kept_plot, multiplier_plot = answer.plots["examples-kept"](), answer.plots["examples-multiplier"]()
     yield section.Figures((kept_plot, multiplier_plot), has_titles=True)
     yield section.Note("Noise multipliers by Rényi accounting: 6 to 12 % more than is needed.")
 
 
 def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show which records to keep if a record has several owners, of the groups of the data or of simulated ones."""
+    """Yield the tab on records with several owners: which to keep with at most k of each owner.
+
+    The records are the data's groups, or simulated ones.
+    """
     yield "A record may have **several owners**, as messages have. How many can be kept with at most k of each?"
     yield section.Note(
         "The data in use have no groups: these 20,000 records are simulated. A group is a record, its users are owners."
@@ -275,7 +290,7 @@ SECTIONS: section.Sections = {
 def build_answer(
     dataset: Dataset, parameters: ExamplesParameters, solution: ExamplesSolution | None = None
 ) -> Answer:
-    """Choose the examples per user of a private training, by the better of two ways of sampling.
+    """Choose how many examples of each user a private training keeps, and whether it draws examples or users.
 
     Args:
         dataset: How many examples users have.
@@ -333,7 +348,10 @@ def build_answer(
 
 
 def _write_candidates(solution: ExamplesSolution, dataset: Dataset) -> str:
-    """Write the CSV of all bounds that keep at least B examples, with a group of columns for each way of sampling."""
+    """Return the text of a CSV file of all bounds that keep at least B examples.
+
+    It has columns for each way of sampling.
+    """
     columns = {}
     for sampling, candidates in solution.comparison.candidates_by_sampling.items():
         columns["bound"] = collect_values(candidates, "bound")
@@ -343,7 +361,7 @@ def _write_candidates(solution: ExamplesSolution, dataset: Dataset) -> str:
 
 
 def _list_details(solution: ExamplesSolution) -> dict[str, object]:
-    """List the entries of the file of the choice that no number of the card has."""
+    """Return the JSON entries of the answer, by key, that are no numbers of the card."""
     candidate = solution.best_candidate
     return {
         "way": candidate.sampling.value,

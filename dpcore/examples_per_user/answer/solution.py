@@ -59,7 +59,10 @@ class ExamplesSolution:
         return candidate.user_move, candidate.rate, parameters.epsilon, parameters.delta, parameters.steps
 
     def with_noise(self, sigma: float | None) -> ExamplesSolution:
-        """Return a solution with the exact noise of the best bound; for None, one whose noise is still searched for."""
+        """Return this solution with the exact noise multiplier of the best bound.
+
+        For None, return one whose noise is still searched for.
+        """
         if sigma is None:
             return replace(self, stage=Stage.FIRST)
         quick_candidate = self.comparison.best_candidate
@@ -88,17 +91,17 @@ def solve_quickly(histogram: ContributionHistogram, parameters: ExamplesParamete
 
 
 def solve(dataset: Dataset, parameters: ExamplesParameters) -> ExamplesSolution:
-    """Solve with the exact noise of the best bound, or with the quick bound if that is exact or the search too slow."""
+    """Solve with the exact noise of the best bound; with a quick upper bound if the search would take minutes."""
     solution = solve_quickly(dataset.histogram, parameters)
     arguments = solution.noise_arguments
     return solution if arguments is None else solution.with_noise(find_multiplier(*arguments))
 
 
 def against_epsilon(dataset: Dataset, parameters: ExamplesParameters) -> BoundComparison:
-    """Build the comparison of the best bound and its estimated error over ε, by the quick bound on the noise."""
+    """Build the comparison of the best bound and its estimated error over ε, with a quick bound on the noise."""
 
     def find_best(epsilon: float) -> tuple[float, float]:
-        """Return the best bound and its estimated error at another epsilon."""
+        """Return (best bound, its estimated error) at another epsilon."""
         comparison = compare_candidates(dataset.histogram, replace(parameters, epsilon=epsilon))
         return float(comparison.best_candidate.bound), comparison.best_candidate.error
 
@@ -116,7 +119,7 @@ PHRASE_BY_SAMPLING = {Sampling.EXAMPLES: "sample examples", Sampling.USERS: "sam
 
 
 def write_headline(solution: ExamplesSolution) -> str:
-    """Write the instruction: whom to draw, and how many examples of each user to keep."""
+    """Write one sentence: whether to draw users or examples, and how many examples of each user to keep."""
     examples_text = wording.counted(solution.best_candidate.bound, "example")
     if solution.best_candidate.sampling is Sampling.USERS:
         return f"Sample users, and average the gradients of at most {examples_text} per user."
@@ -142,18 +145,18 @@ def write_detail(solution: ExamplesSolution, dataset: Dataset) -> str:
 
 
 def _format_multiplier(candidate: Candidate) -> str:
-    """Format the noise multiplier, rounded up, as less noise would not satisfy ε; with "at most" for a quick bound."""
+    """Format the noise multiplier, rounded up; with "at most" if it is an upper bound."""
     prefix = "at most " if candidate.is_upper_bound else ""
     return f"{prefix}{wording.number(round_up(candidate.multiplier), 4)}"
 
 
 def round_up(multiplier: float, num_digits: int = 4) -> float:
-    """Round the noise multiplier up to so many significant digits, for the page and for programs."""
+    """Round the noise multiplier up to so many significant digits, as less noise would not satisfy ε."""
     return float(format_rounded_up(multiplier, num_digits))
 
 
 def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
-    """Build the numbers of the card: bound, noise multiplier, rate, share kept; and those that explain them."""
+    """Build the numbers of the answer: bound, error, noise multiplier, rate, share kept, divisor and noise."""
     candidate, num_steps = solution.best_candidate, solution.parameters.steps
     unit_name = "user" if candidate.sampling is Sampling.USERS else "example"
     is_searching, kept_share, divisor = solution.stage is Stage.FIRST, candidate.kept_share, candidate.divisor
@@ -193,7 +196,7 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
 
 
 def write_near_optimal(solution: ExamplesSolution) -> str:
-    """Write the interval of near-optimal bounds in the way of sampling of the best bound."""
+    """Write the way of sampling of the best bound, and the range of its near-optimal bounds."""
     bound_range, objective_text = solution.comparison.find_near_optimal(), "the least error, by this estimate"
     return standard.write_range(
         *bound_range, symbol="G", objective=objective_text, worse_choices_phrase="the next bounds tried"
@@ -201,7 +204,7 @@ def write_near_optimal(solution: ExamplesSolution) -> str:
 
 
 def build_facts(solution: ExamplesSolution) -> dict[str, str]:
-    """Build the facts behind the choice by heading: the user's own bound if there is one, both ways, and the errors."""
+    """Build the facts beside the answer: texts by heading."""
     facts = {}
     parameters = solution.parameters
     own_candidate = solution.own_candidate
@@ -239,7 +242,7 @@ ACCOUNT = "It was accounted as in [@choquettechoo2023], by [@dpaccounting]."
 
 
 def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
-    """Write how the model is trained, and how the bound was chosen."""
+    """Write the methods text: how the model is trained, and how the bound was chosen."""
     candidate, parameters = solution.best_candidate, solution.parameters
     sampling_phrase = "examples were drawn, and each gradient was clipped"
     if candidate.sampling is Sampling.USERS:
@@ -262,7 +265,10 @@ def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
 
 
 def write_programs(solution: ExamplesSolution, provenance: Provenance) -> CodeChoice:
-    """Write the programs of `FORM_BY_TITLE` for the best candidate; labels of private data stand in texts and names."""
+    """Write the programs of `FORM_BY_TITLE` for the best candidate.
+
+    Those for private data say so in their text and file name.
+    """
     candidate, parameters = solution.best_candidate, solution.parameters
     drawing_arguments = candidate.sampling, candidate.bound, candidate.rate, candidate.divisor
     guarantee_arguments = parameters.epsilon, parameters.delta, parameters.steps

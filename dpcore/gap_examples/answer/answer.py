@@ -27,12 +27,12 @@ WORTH_HAVING = 1.05
 
 
 def format_gain(ratio: float) -> str:
-    """Format by how much a ratio of variances exceeds 1, in per cent; 0 % if by no more than rounding."""
+    """Format by how much a ratio exceeds 1, in percent; 0 % if by rounding alone."""
     return wording.percent(max(ratio - 1.0, 0.0), 3) if ratio - 1.0 > 5e-6 else f"0{wording.PERCENT}"
 
 
 def describe_ratio(comparison: Comparison) -> str:
-    """Write the ratio, and the limits between which the certificates of both optimisers prove it, as a sentence."""
+    """Write one sentence: the ratio, and between which limits certificates prove it."""
     ratio_at_least, ratio_at_most = comparison.ratio_at_least, comparison.ratio_at_most
     is_exact = ratio_at_most - ratio_at_least <= 1e-9 * ratio_at_most
     limits_phrase = f"between {ratio_at_least:.6f} and {ratio_at_most:.6f}"
@@ -41,7 +41,7 @@ def describe_ratio(comparison: Comparison) -> str:
 
 
 def write_headline(comparison: Comparison) -> str:
-    """Write the instruction: a cap, or weights if they gain enough."""
+    """Write one sentence: which cap to set, or to use weights if they gain enough."""
     gain_text = format_gain(comparison.ratio)
     if comparison.ratio < WORTH_HAVING:
         rows_text = wording.counted(comparison.cap_choice.max_contributions, "row")
@@ -50,7 +50,7 @@ def write_headline(comparison: Comparison) -> str:
 
 
 def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
-    """Build the ratio of the variances and of the errors, the best bound, and the noise ratio."""
+    """Build the numbers of the answer: ratio of variances, ratio of errors, best cap, noise ratio."""
     ratio, noise_ratio, error_ratio = comparison.ratio, comparison.noise_ratio, math.sqrt(comparison.ratio)
     cap, noise_text = comparison.cap_choice.max_contributions, wording.number(noise_ratio)
     rows_text, noise_unit = wording.counted(cap, "row"), wording.agreeing(noise_ratio, "row", "rows")
@@ -76,7 +76,7 @@ def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
 
 
 def build_facts(solution: GapSolution) -> dict[str, str]:
-    """Build sentences by title: on this ratio, the largest of any data and, with sampling error, why it is no more."""
+    """Build the facts beside the answer: texts by heading."""
     comparison = solution.comparison
     if comparison.problem.histogram.sizes.size == 1:
         ratio_text = "all users have equally many rows, so bounded rows and weights are the same."
@@ -85,25 +85,25 @@ def build_facts(solution: GapSolution) -> dict[str, str]:
     else:
         threshold_text = wording.number(comparison.smooth_choice.threshold)
         ratio_text = f"the best weights have the bound {threshold_text}. {describe_ratio(comparison)}"
-    sentences_by_name = {
+    sentence_by_title = {
         "Here": ratio_text,
         "Any data": f"the ratio is below {two_groups.compute_supremum().ratio:.5f}; theorem 3 of the paper says at "
         "most 4. See *Any noise*.",
     }
-    sentences_by_name["If you must bound rows"] = standard.write_range(
+    sentence_by_title["If you must bound rows"] = standard.write_range(
         *solution.near_optimal_caps, "row", objective="the best bound's error"
     )
     if solution.domination is not None:
         light_share_text = wording.percent(solution.domination.light_share)
-        sentences_by_name["Why not more"] = (
+        sentence_by_title["Why not more"] = (
             f"give {light_share_text} of the users one row and the rest unlimited rows. Their best weights are no "
             f"worse and their best bound is no better; their ratio is {solution.domination.limit_ratio:.4f}."
         )
-    return sentences_by_name
+    return sentence_by_title
 
 
 def write_proof(solution: GapSolution) -> tuple[str, ...]:
-    """Write the proof of theorem 3 on these data, step by step."""
+    """Write the proof of theorem 3 on these data, one sentence or more for each step."""
     proof, format_number = solution.proof, wording.number
     cap_text, sampling_limit = format_number(proof.max_contributions), 2 if proof.case_number == 1 else 4
     if proof.case_number == 1:
@@ -128,7 +128,7 @@ def write_proof(solution: GapSolution) -> tuple[str, ...]:
 
 
 def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParameters) -> Methods:
-    """Write the methods section: the recommended bound, and the ratio of the variances."""
+    """Write the methods text: the recommended cap or weights, and the ratio of the variances."""
     comparison, noise_text = solution.comparison, cite_noise("Laplace")
     if comparison.ratio < WORTH_HAVING:
         rows_text = wording.counted(comparison.cap_choice.max_contributions, "row")
@@ -156,13 +156,16 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
 
 
 def solve_beside_page(dataset: Dataset, parameters: GapParameters) -> section.Solver:
-    """Find the `GapSolution` of these data; what is entered in the tabs on instances does not change it."""
+    """Find the solution on these data, cached; what is entered in the tabs on instances does not change it.
+
+    A generator for `Solver`.
+    """
     solution = yield section.Cached(solve, (dataset, parameters.mean_parameters()))
     return section.SearchResult(solution)
 
 
 def show_proof(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the paper's proof at work on these data."""
+    """Yield the tab with the paper's proof, carried out on these data."""
     if answer.code is None:
         yield "**Get code** needs the range of a value: enter it on *Mean*."
     yield "**The proof of theorem 3, on these data**"
@@ -174,7 +177,7 @@ def show_proof(answer: Answer, dataset: Dataset) -> section.Parts:
 def offer_instance(
     comparison: Comparison, file_stem: str, disclosure: Provenance = Disclosure.PUBLIC
 ) -> section.File:
-    """Offer the instance as CSV, which *Data* opens, under this file stem."""
+    """Build the download of an instance as a CSV file, which the page *Data* opens."""
     return section.File(
         "Instance (CSV)",
         f"{file_stem}_instance.csv",
@@ -185,13 +188,13 @@ def offer_instance(
 
 
 def offer_data(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Offer the rows per user of the data, with the noise ratio, as an instance."""
+    """Yield the download of the rows per user of the data, with the noise ratio."""
     yield f"Rows per user and the noise ratio. Label: *{answer.disclosure.label}*."
     yield offer_instance(answer.solution.comparison, "gap_data", answer.disclosure)
 
 
 def show_theorem_2(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the ratio of the paper's example 2 (section 3.3) over g, the exact variances at g, and the instance."""
+    """Yield the tab on the paper's example 2: the ratio over g, the exact variances at g, and the instance."""
     g = answer.parameters.g
     yield "The ratio approaches 3/2 as g grows."
     yield section.Fields(("g",))
@@ -218,7 +221,7 @@ In units of σ², with 2(B/ε)² = gσ². The paper gives both variances, at bou
 
 
 def show_two_groups(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the ratio over the share of light users, how it comes about at the entered share, and the instance."""
+    """Yield the tab on two groups: the ratio over the share of light users, its computation, and the instance."""
     yield "The paper has p = 50 %; p = 40 % is worse. Raise R: the dotted curve rises to a limit."
     yield section.Fields(("light_users", "heavy_size", "light_size"))
     parameters: GapParameters = answer.parameters
@@ -258,13 +261,13 @@ Best is {_name_cap(integer_cap_limit)}: **{float(integer_cap_limit.ratio):.4f}**
 
 
 def _name_cap(ratio_limit: two_groups.RatioLimit) -> str:
-    """Name the best cap of a limit of one instance, as "bound 2", or "no bound at all" if it is infinite."""
+    """Return "bound 2", say, for the best cap of a limit of one instance; "no bound at all" if it is infinite."""
     cap = float(ratio_limit.best_caps)
     return f"bound {cap:.0f}" if math.isfinite(cap) else "no bound at all"
 
 
 def show_any_noise(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the ratio over the share of light users at the entered noise and at the worst noise, and the supremum."""
+    """Yield the tab on any noise: the ratio over the share of light users, at this noise and at the worst."""
     supremum = two_groups.compute_supremum()
     yield "The star is the most that any instance, also of more groups, can reach: docs/gap.md proves it."
     yield section.Fields(("noise_per_user",))
@@ -286,7 +289,7 @@ def show_any_noise(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_regression(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show for linear regression, where the gap has no bound, how it grows with g."""
+    """Yield the tab on linear regression, where the ratio grows with g without limit."""
     yield "For linear regression the gap grows without bound."
     yield section.Fields(("example", "regression_g"))
     example_number, g = answer.parameters.example, answer.parameters.regression_g
@@ -298,7 +301,7 @@ def show_regression(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def _write_regression(regression_step: regression.RegressionStep) -> str:
-    """Write how the paper's C and the best one compare with sample limiting."""
+    """Write sentences that compare the paper's C and the best one with sample limiting."""
     example, format_number = regression_step.example, wording.number
     g, best_variance = example.g, example.best_variance
     proof_sentence = "it is too large to be solved while you wait."
@@ -363,7 +366,7 @@ def build_answer(
     solution: GapSolution | None = None,
     value_range: ValueRange | None = None,
 ) -> Answer:
-    """Compare the best cap with the best smooth weights on the examples of the paper.
+    """Compare the best cap with the best smooth weights, on these data and on the paper's examples.
 
     Args:
         dataset: How many rows users have.

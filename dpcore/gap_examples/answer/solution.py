@@ -57,16 +57,16 @@ def solve(dataset: Dataset, parameters: mean.MeanParameters) -> GapSolution:
 
 
 def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundComparison:
-    """Compute the best cap, and its error over that of the best weights, at any epsilon."""
+    """Build the comparison over epsilon of the best cap and its error, as a ratio to that of the best weights."""
     problem = parameters.mean_parameters().problem(dataset.histogram)
 
     def find_best_cap(epsilon: float) -> tuple[float, float]:
-        """Return the best cap, and its standard error over that of the best weights."""
+        """Return (best cap, its standard error over that of the best weights) at another epsilon."""
         comparison = compare(replace(problem, epsilon=epsilon))
         return float(comparison.cap_choice.max_contributions), math.sqrt(comparison.ratio)
 
     def compute_errors(epsilon: float, caps: FloatArray) -> FloatArray:
-        """Return the standard error of each cap over that of the best weights."""
+        """Compute the standard error of each cap over that of the best weights."""
         epsilon_problem = replace(problem, epsilon=epsilon)
         smooth_variance = mean.best_smooth(epsilon_problem).variance
         return np.asarray(np.sqrt(mean.capped_variance(epsilon_problem, caps) / smooth_variance))
@@ -86,7 +86,7 @@ SHARES = np.linspace(0.005, 0.995, 199)
 
 
 def _build_supremum_line() -> Level:
-    """Build the horizontal line at the largest ratio of any data."""
+    """Build the horizontal line at the largest ratio that any data have."""
     largest_ratio = two_groups.compute_supremum().ratio
     return Level(f"At most {largest_ratio:.5f}", largest_ratio, dash="longdash")
 
@@ -94,7 +94,9 @@ def _build_supremum_line() -> Level:
 def plot_variances(
     comparison: Comparison, disclosure: Provenance = Disclosure.PUBLIC, key: str = "gap-data"
 ) -> Plot:
-    """Plot v(h) and v'(h) of a problem, in the units of its values, with their minima and the limit of theorem 3.
+    """Plot over the bound h the variances v(h) of smooth weights and v'(h) of caps, with their minima.
+
+    A level shows the limit of theorem 3.
 
     Args:
         comparison: The problem with its best cap and its best weights.
@@ -154,7 +156,10 @@ def plot_theorem_2(g: int) -> Plot:
 
 
 def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> Plot:
-    """Plot the ratio over the share of light users at rho = q m / s: two limits, and the chosen numbers of rows."""
+    """Plot the ratio over the share of light users, at rho = q m / s.
+
+    There are two limits of many rows, and the ratio for the chosen numbers of rows.
+    """
     sizes = [light_size, light_size * heavy_size]
     group_shares, light_share = np.stack((SHARES, 1.0 - SHARES), axis=-1), num_light_users / 100.0
     integer_cap_limit = two_groups.compute_integer_cap_limit(SHARES)
@@ -191,14 +196,17 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
 
 
 def find_worst_share(noise_per_user: float) -> float:
-    """Find the share of light users at which the ratio is largest for this noise, to a thousandth."""
+    """Find the share of light users with the largest ratio at this noise, among thousandths."""
     light_shares = np.linspace(0.001, 0.999, 999)
     ratios = two_groups.compute_integer_cap_limit(light_shares, noise_per_user).ratio
     return float(light_shares[int(ratios.argmax())])
 
 
 def plot_any_noise(noise_per_user: float) -> Plot:
-    """Plot the limit over the share of light users at the chosen noise, and the maximum over all noises."""
+    """Plot the ratio over the share of light users, at this noise and at the worst.
+
+    Heavy users have unlimited rows.
+    """
     supremum = two_groups.compute_supremum()
     integer_cap_limit = two_groups.compute_integer_cap_limit(SHARES, noise_per_user)
     worst_noise, worst_share = two_groups.find_worst_noise(SHARES), find_worst_share(noise_per_user)
@@ -230,7 +238,7 @@ def plot_any_noise(noise_per_user: float) -> Plot:
 
 
 def plot_growth(growth_columns: Mapping[str, FloatArray], regression_step: RegressionStep) -> Plot:
-    """Plot the ratio over g, which grows without bound, from the columns of `compute_growth`."""
+    """Plot the ratio of sample limiting to the paper's C and to the best C, over g."""
     g, ratios_to_paper, ratios_to_best, guaranteed_ratios = growth_columns.values()
     g_limits, paper_ratio = (REGRESSION_G[0] * 0.95, REGRESSION_G[-1] * 1.05), regression_step.ratio
     best_ratio = regression_step.best_ratio

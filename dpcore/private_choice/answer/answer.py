@@ -25,7 +25,7 @@ FLOOR = 1e-5
 
 
 def plot_over_epsilon(solution: PrivateSolution) -> Plot:
-    """Plot median and 95th percentile of the direct choice's cost, at least `FLOOR`, over its epsilon."""
+    """Plot the direct choice's cost over its epsilon, median and 95th percentile; at least `FLOOR` is shown."""
     parameters, epsilon_axis = solution.parameters, Axis("ε of the choice", "", EPSILONS)
     regret = comparison.regret_over_epsilon(parameters, solution.dataset.histogram)
     epsilon_column = Column("selection_epsilon", regret.epsilons)
@@ -60,9 +60,9 @@ def build_methods(
     ledger: Ledger | None = None,
     total_epsilon: float | None = None,
 ) -> Methods | None:
-    """Write the methods section of the latest number drawn, or of the best one if the data are a release; else None.
+    """Build the methods text of the latest number that was drawn, or of the best number on a DP release.
 
-    Return None if neither is there: the best number on private data is no choice of this page.
+    None if nothing was drawn and the data are no release: the best number on private data is no choice of this page.
 
     Args:
         solution: What either way costs.
@@ -91,7 +91,7 @@ def build_methods(
 def _describe_draw(
     number_name: str, private_choice: PrivateChoice, rule: str, ledger: Ledger, total_epsilon: float | None
 ) -> Methods:
-    """Write the methods section of a drawn number: its rule, the total epsilon if any, and what all draws spent."""
+    """Build the methods text of a drawn number: how it was drawn, and what all draws have spent."""
     facts, spending_sentences = private_choice.facts, ""
     if total_epsilon is not None:
         spending_sentences = (
@@ -117,7 +117,7 @@ def _describe_draw(
 
 
 def _describe_rule(parameters: PrivateParameters) -> str:
-    """Write the predicate of a sentence, with full stop: what the best bound minimises, or which quantile it is."""
+    """Write the predicate of a sentence, with full stop: what the best bound minimises, or that it is a quantile."""
     purpose = parameters.purpose
     if parameters.user_share and purpose in OF_MEAN:
         weights_phrase = "plain smooth weights" if purpose is BoundPurpose.SMOOTH else "a bound on rows"
@@ -139,7 +139,7 @@ def build_answer(
 ) -> Answer:
     """Compute what it costs to choose a bound with an epsilon of its own, directly or on a DP histogram.
 
-    This draws no number: `dpcore.private_choice.choice.choose` and `private_histogram.release_histogram` do that.
+    No number is drawn: `dpcore.private_choice.choice.choose` and `private_histogram.release_histogram` do that.
 
     Args:
         dataset: How many users have how many rows.

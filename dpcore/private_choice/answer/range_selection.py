@@ -15,7 +15,7 @@ from dpcore.private_choice.release_bounds import SelectionRequest
 
 
 def build_range_answer(selection: PrivateRange, request: SelectionRequest, dataset: Dataset) -> Answer:
-    """Build the answer with the selected range; it may be published under the label that it carries.
+    """Build the answer on a range that was drawn; it may be published under its label.
 
     Args:
         selection: The released range.
@@ -48,7 +48,7 @@ def build_range_answer(selection: PrivateRange, request: SelectionRequest, datas
 
 
 def _build_code(selection: PrivateRange, dataset: Dataset, epsilon: float) -> CodeChoice | None:
-    """Build the program of a mean under smooth weights, with the range and the public bound on rows of its problem."""
+    """Build the program of a mean under smooth weights, with the drawn range and the public bound on rows."""
     problem, facts = selection.problem, selection.facts
     release_fields = forms.list_data_fields(dataset) | {"neighbours": facts.neighbours, "range_facts": facts}
     # The bound was entered.

@@ -138,7 +138,7 @@ class SelectionSettings:
 def build_request(
     card: Answer, dataset: Dataset, settings: SelectionSettings
 ) -> SelectionRequest | MissingInput | None:
-    """Build the request for the bound of an answer; say what it lacks, or return None if nothing needs a selection.
+    """Build the request for a private selection of an answer's bound, or say what it lacks.
 
     Args:
         card: The answer.
@@ -172,7 +172,7 @@ def build_request(
 def _build_request(
     card: Answer, dataset: Dataset, settings: SelectionSettings
 ) -> SelectionRequest | MissingInput | None:
-    """Build the request as `build_request`, with the epsilons of card and settings as they are."""
+    """Build the request with the epsilons of card and settings as they are, not as shares of a total."""
     card_parameters, release_setting = card.parameters, card.setting
     epsilon, largest = settings.epsilon, settings.largest
     if isinstance(card_parameters, PrivateParameters):
@@ -224,7 +224,7 @@ def _build_request(
 def build_pair_request(
     parameters: PerGroupParameters, settings: SelectionSettings
 ) -> SelectionRequest | MissingInput:
-    """Build the request for a pair per group, or return what it lacks.
+    """Build the request for a pair of bounds per group, or say what it lacks.
 
     Raises:
         InvalidInput: Something that was entered is out of its range.
@@ -253,11 +253,11 @@ def select(
     charge: Charge | None = None,
     user_amounts: UserAmounts | None = None,
 ) -> Selection:
-    """Select privately: a DP release, fresh at every call.
+    """Draw what was requested: a DP release, fresh at every call.
 
     Args:
         request: What to select.
-        dataset: Give the names of the columns, and the values for a range.
+        dataset: Gives the names of the columns, and the values for a range.
         charge: Told what the selection guarantees before anything is drawn.
         user_amounts: What is selected from, private; by default the amounts of ``dataset``.
 
@@ -283,9 +283,10 @@ def select(
 
 
 def _build_pairs(problem: PrivatePairProblem, user_amounts: UserAmounts) -> UserGroupPairs | PairSizes | None:
-    """Build pairs of the listed groups, or None without any; without codes of users return the pair sizes.
+    """Build the pairs of user and group that a draw reads.
 
-    Without names on the list, codes of groups are made up, as only their number matters.
+    Only listed groups are kept, and None is returned if there are none. Without names on the list, codes of groups
+    are made up, as only their number matters. Without codes of users, the distribution of pairs is returned.
     """
     needs_sums = problem.parameters.statistic is Statistic.SUM
     if needs_sums and user_amounts.pair_sums is None:
@@ -314,7 +315,7 @@ def _build_pairs(problem: PrivatePairProblem, user_amounts: UserAmounts) -> User
 
 
 def count_dropped(request: SelectionRequest, counts_by_name: Mapping[str, int]) -> dict[str, int]:
-    """Count what a selection leaves out or takes as 0; as private as the data, and for their owner alone.
+    """Count what a selection leaves out or takes as 0, by name; as private as the data, for their owner alone.
 
     Args:
         request: What is selected.
@@ -333,7 +334,7 @@ def count_dropped(request: SelectionRequest, counts_by_name: Mapping[str, int]) 
 
 
 def find_column(request: SelectionRequest, dataset: Dataset) -> str:
-    """Return the column of the groups, or the one whose totals are bounded; empty for rows."""
+    """Return the column of groups, or the column whose totals are bounded; empty if rows are."""
     if isinstance(request.problem, PrivatePairProblem):
         facet: Pairs | PairSizes | None = dataset.pairs or dataset.pair_sizes
         return "" if facet is None else facet.label
@@ -352,13 +353,13 @@ def build_answer(
     value_range: Ends | None = None,
     range_facts: ReleaseFacts | None = None,
 ) -> Answer:
-    """Build the answer with the selected bound, in place of one that is read off private data.
+    """Build the answer on a bound that was drawn, in place of one that is read off private data.
 
     Args:
         card: The answer whose bound was selected; its settings and its program are taken up.
         selection: The released bound.
         request: What was selected.
-        dataset: Give the names of file and columns.
+        dataset: Gives the names of file and columns.
         value_range: The range of the release, if the answer does not say it.
         range_facts: The guarantee of the range, if that was selected, too.
 
@@ -394,7 +395,7 @@ def build_answer(
 
 
 def find_value_range(card: Answer, number: NumberKind) -> Ends:
-    """Return L and U of the release that an answer is about; None and None if the answer holds no range."""
+    """Return L and U of the release that an answer is about; (None, None) if it has no range."""
     if isinstance(card.parameters, MeanParameters):
         return card.parameters.lower, card.parameters.upper
     if number in OF_QUANTILE and card.setting is not None:
@@ -412,7 +413,7 @@ def build_code(
     range_facts: ReleaseFacts | None = None,
     card_code: CodeChoice | None = None,
 ) -> CodeChoice | None:
-    """Build the program that releases with what was selected; None if no release uses it.
+    """Build the program that releases with what was drawn; None if no release uses it.
 
     Args:
         selection: The released bound, with its label.
@@ -460,7 +461,7 @@ def build_code(
 
 
 def write_json(selection: Selection, number: NumberKind, request: SelectionRequest | None = None) -> str:
-    """Write the selection with its guarantee as JSON; nothing else in it depends on the data.
+    """Return a selection with its guarantee as the text of a JSON file; nothing else in it depends on the data.
 
     Args:
         selection: What was selected.

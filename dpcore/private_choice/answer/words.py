@@ -35,7 +35,7 @@ Selection = PrivateChoice | PrivatePair | PrivateRange
 
 
 def name_error(parameters: PrivateParameters) -> str:
-    """Name the error that costs refer to, within a sentence; only for independent rows it is a standard error."""
+    """Return the name of the error that costs are about, for use within a sentence."""
     if parameters.purpose is BoundPurpose.SUM:
         return "bias plus mean noise of the sum"
     if parameters.purpose is BoundPurpose.QUANTILE:
@@ -52,13 +52,13 @@ COST_SOURCE_BY_DISCLOSURE = {
 
 
 def format_cost(epsilon: float, delta: float | None = None) -> str:
-    """Write a privacy cost, never less than it is: ``ε = 1, δ = 0.000001``."""
+    """Format a privacy cost, rounded up, as ``ε = 1, δ = 0.000001``."""
     epsilon_text = f"ε = {format_rounded_up(epsilon)}"
     return f"{epsilon_text}, δ = {format_rounded_up(delta)}" if delta else epsilon_text
 
 
 def format_selection(selection: Selection) -> str:
-    """Format what was drawn for a person: ``12``, ``3 groups × 2 rows``, ``0 to 96.4``."""
+    """Format what was drawn: ``12``, ``3 groups × 2 rows``, ``0 to 96.4``."""
     if isinstance(selection, PrivatePair):
         return format_pair(selection.problem.parameters, selection.max_groups, selection.max_amount)
     if isinstance(selection, PrivateRange):
@@ -69,7 +69,7 @@ def format_selection(selection: Selection) -> str:
 def describe_spending(
     facts: ReleaseFacts, request: SelectionRequest, range_facts: ReleaseFacts | None = None
 ) -> str:
-    """Say what was spent on a bound, on its range if that was selected, and what the release adds or has left."""
+    """Write what draws have spent and what the release adds, or what is left for it, as a sentence or two."""
     ledger = Ledger((facts, *(() if range_facts is None else (range_facts,)), request.release_facts))
     ledger_total = ledger.total
     assert ledger_total is not None
@@ -86,7 +86,10 @@ def describe_spending(
 
 
 def describe_pair_cost(problem: PrivatePairProblem) -> str:
-    """Write how far a draw of a pair usually errs, or that it is of little use, from public figures alone."""
+    """Write how much a drawn pair's error usually exceeds the best, or that a draw is of little use.
+
+    It is computed from public figures alone.
+    """
     excess, groups_text = expected_of_pair(problem), wording.counted(problem.num_groups, "group")
     if excess is None:
         return f"With {groups_text}, a draw is little better than a guess: enter known bounds, or a larger ε."
@@ -103,7 +106,10 @@ and 2.2."""
 
 
 def describe_range_cost(problem: RangeProblem) -> str:
-    """Write if the draw of a range is of use, for a public guess of the number of users, or ask for that guess."""
+    """Write whether the draw of a range is of use for a public guess of the number of users.
+
+    Without a guess, ask for one.
+    """
     if problem.users is None or problem.signal_ratio is None:
         return "Enter about how many users there are to be told whether a draw is of use."
     scope_text = f"with about {wording.counted(problem.users, 'user')}"
@@ -154,14 +160,14 @@ def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> t
 
 
 def format_share(share: float) -> str:
-    """Format a cost as a percentage; tiny ones are less than 0.01 %."""
+    """Format a cost as a percentage; costs below 0.01 % as "<0.01 %"."""
     if 0.0 <= share < 1e-4:
         return f"<\N{NO-BREAK SPACE}0.01{wording.PERCENT}"
     return wording.percent(share)
 
 
 def describe_forecasts(mean_regrets: FloatArray, num_rows: int | None = None) -> str:
-    """Write what a draw typically costs on public samples, and what does better if that is much.
+    """Write what a draw adds to the error on public samples, and a remedy if that is much.
 
     Args:
         mean_regrets: As a share of the least error, for each of `choice.FORECAST_USER_COUNTS`; one for a learner.
@@ -182,12 +188,12 @@ def describe_forecasts(mean_regrets: FloatArray, num_rows: int | None = None) ->
 
 
 def is_direct_cheaper(solution: PrivateSolution) -> bool:
-    """Return True if the direct choice costs at most as much as a DP histogram at the 95th percentile."""
+    """Return True if the direct choice's 95th percentile of the cost is at most that of a DP histogram."""
     return solution.direct_cost.percentile_95 <= solution.copy_cost.percentile_95
 
 
 def write_headline(solution: PrivateSolution) -> str:
-    """Write which way of choosing to take; if the data are a DP release, the best number itself."""
+    """Write one sentence: which way of choosing to take, or the best number itself if the data are a DP release."""
     if solution.dataset.release is not None:
         number_name = NAME_BY_NUMBER[solution.parameters.purpose]
         return f"Take {wording.number(solution.best)} as the {number_name}; it may be published."
@@ -195,7 +201,7 @@ def write_headline(solution: PrivateSolution) -> str:
 
 
 def write_detail(solution: PrivateSolution) -> str:
-    """Write what the cost is counted in; if the data are a DP release, that choosing costs nothing more."""
+    """Write one sentence or two: what the cost is counted in, or that choosing on a DP release costs nothing more."""
     if solution.dataset.release is not None:
         return "Choosing on a release spends nothing more. The costs may be shown."
     if solution.is_rank_error:
@@ -204,7 +210,10 @@ def write_detail(solution: PrivateSolution) -> str:
 
 
 def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
-    """Build the costs of both ways, the cheaper first; if the data are a DP release, the best number before them."""
+    """Build the numbers of the answer: the costs of both ways, the cheaper first.
+
+    If the data are a DP release, the best number comes before them.
+    """
     named_costs = [("Direct choice", solution.direct_cost), ("DP histogram", solution.copy_cost)]
     numbers = [
         Number(
@@ -229,7 +238,7 @@ def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
 
 
 def list_facts(solution: PrivateSolution) -> dict[str, str]:
-    """List sentences on the best number, users over the maximum, all epsilons, and what helps, by name."""
+    """Build the facts beside the answer: texts by heading."""
     parameters, number_name = solution.parameters, NAME_BY_NUMBER[solution.parameters.purpose]
     facts: dict[str, str] = {}
     if solution.dataset.release is None:
@@ -256,7 +265,7 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
 
 
 def write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
-    """Write the headline and the number of a selected pair of bounds."""
+    """Return (headline, number) of a drawn pair of bounds."""
     parameters, groups_text = selection.problem.parameters, wording.counted(selection.max_groups, "group")
     if parameters.statistic is Statistic.USERS:
         headline = f"Count each user in at most {groups_text}."
@@ -270,7 +279,7 @@ def write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
 
 
 def write_number_texts(selection: PrivateChoice, number: NumberKind, dataset: Dataset) -> tuple[str, Number]:
-    """Write the headline and the number of a selected bound or quantile."""
+    """Return (headline, number) of a drawn bound or quantile."""
     number_label, value_text, note = "Bound, chosen with DP", format_selection(selection), "per user"
     unit_name = "rows per user"
     if column_name := selection.column or (number is BoundPurpose.SUM and forms.find_summed_column(dataset)):
