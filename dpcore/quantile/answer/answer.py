@@ -321,7 +321,7 @@ def build_answer(
         detail=words.write_detail(solution, dataset),
         numbers=numbers,
         # A random row is a quarter of all rows off, half of this base, and so the first that is not useful.
-        relative_error=RelativeError(float(numbers[1].value or 0.0) / 0.5, "half of all rows"),
+        relative_error=RelativeError(float(numbers[1].value or 0.0) / 0.5, "the largest possible error"),
         assumptions=(
             *list_assumptions(parameters.neighbours, parameters.program),
             *binned_values.list_assumptions(dataset, is_quantile=True),
