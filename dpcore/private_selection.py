@@ -203,7 +203,9 @@ def select_range(
 
 
 def dropped_cells(question: str, data: Any, settings: Mapping[str, Any], **options: Any) -> dict[str, int]:
-    """Count what `select_privately` would leave out or count as 0. Private: for the owner of the data alone.
+    """Count the cells that `select_privately` would leave out or count as 0.
+
+    The counts are private: they are for the owner of the data alone.
 
     Args:
         question: As for `select_privately`.
@@ -283,9 +285,10 @@ def _build_request(reply: Reply, epsilon: float | None, options: Mapping[str, An
 
 
 def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest) -> UserAmounts:
-    """Read the amounts per user that a private selection is made from, out of any accepted kind of data.
+    """Read the rows or amounts of each user that a private selection is made from, out of any accepted kind of data.
 
-    ``columns`` has by argument the columns, and how the data are read: ``missing``, ``sheet`` and ``separator``.
+    ``columns`` has the columns by argument, and how the data are read: ``missing``, ``sheet`` and ``separator``. With
+    a `Dataset` or a histogram it is not used.
     """
     pair_problem = request.problem if isinstance(request.problem, PrivatePairProblem) else None
     is_sum_per_group = pair_problem is not None and pair_problem.parameters.statistic is Statistic.SUM
@@ -326,7 +329,11 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
 
 
 def _build_from_counts(data: Any) -> ContributionHistogram:
-    """Build the histogram of rows per user; entries below 1 are left out, others rounded down to whole numbers."""
+    """Build the histogram from a list of numbers of rows per user.
+
+    Entries below 1 and NaN are left out, and others are rounded down; a list without any gives the histogram of no
+    users.
+    """
     try:
         counts = np.asarray(data, dtype=np.float64)
     except (TypeError, ValueError):

@@ -196,7 +196,10 @@ def call_of(call_name: str) -> Callable[..., Reply | pd.DataFrame]:
     build_answer, parameters_type, _ = _answer_types(question)
 
     def call(data: Any = None, **settings: Any) -> Reply | pd.DataFrame:
-        """Ask the question of data, with columns and settings by name; return its reply, a table for several ε."""
+        """Answer the question, with columns and settings by name.
+
+        The result is a `Reply`, or a table with one row per epsilon if ``epsilon`` is a list.
+        """
         epsilon = settings.get("epsilon")
         if isinstance(epsilon, Iterable) and not isinstance(epsilon, str | bytes | Mapping):
             from dpcore.epsilon_table import tabulate_replies
@@ -212,7 +215,7 @@ def call_of(call_name: str) -> Callable[..., Reply | pd.DataFrame]:
 
 
 def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
-    """Answer a question about data, and return its `Reply`.
+    """Answer one question about data.
 
     Args:
         call_name: One of `QUESTIONS`.
@@ -276,7 +279,10 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
 
 @contextlib.contextmanager
 def _pause_collector() -> Iterator[None]:
-    """Pause the search for unreachable cycles of objects while a first call loads 900 modules: that took 0.1 s."""
+    """Switch off garbage collection in a block or function, and restore it afterwards.
+
+    Loading 900 modules at a first call takes 0.1 s longer with it.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -317,7 +323,11 @@ def parameters_of(call_name: str) -> type[Any]:
 
 
 def types_of(call_name: str) -> dict[str, Any]:
-    """Return the types of a call's own settings by name, and of ``intercept`` and ``missing`` if the call has them."""
+    """Return the types of a call's settings by name.
+
+    Of the arguments for columns, only those that are no column name are among them, such as ``intercept`` and
+    ``releases``.
+    """
     question = QUESTIONS[call_name]
     _, parameters_type, _ = _answer_types(question)
     types_by_field = text_fields.list_field_types(parameters_type)
@@ -330,14 +340,14 @@ def types_of(call_name: str) -> dict[str, Any]:
 
 @_pause_collector()
 def _answer_types(question: Question) -> tuple[Callable[..., Any], Any, Any]:
-    """Return the function that builds the answer, and the types of its parameters and of its data."""
+    """Return a question's ``build_answer`` function, the class of its parameters and the type of its data."""
     build_answer = importlib.import_module(f"dpcore.{question.package_name}.answer").build_answer
     hints = typing.get_type_hints(build_answer)
     return build_answer, hints["parameters"], next(iter(hints.values()))
 
 
 def call_with(package_name: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
-    """Return the call that asks with these parameters: its name and its settings without defaults; None for none.
+    """Find the call that asks a question with these parameters.
 
     Args:
         package_name: Package of the question's mathematics, below `dpcore`.
@@ -379,7 +389,7 @@ def _list_settings(question: Question, parameters_type: Any) -> dict[str, datacl
 
 
 def _is_required(question: Question, setting_name: str, parameter_field: dataclasses.Field[Any]) -> bool:
-    """Return True if a setting has no default, or must be entered although it has one."""
+    """Return True if a call must name this setting: it has no default, or one that is meant for the page alone."""
     return parameter_field.default is MISSING or setting_name in question.required_settings
 
 

@@ -23,7 +23,9 @@ def state_unit(
     epsilon: float | None = None,
     selections: Sequence[ReleaseFacts] = (),
 ) -> Any:
-    """Return an `Answer` with its unit, the person's price and what a share is: badge, facts, assumptions, methods.
+    """Return the answer with the unit of privacy and the guarantee for a whole person stated, and what a share is.
+
+    They stand in its badge, facts, assumptions and methods.
 
     Args:
         answer: The answer; without an epsilon among its parameters it gets no unit.
@@ -47,7 +49,7 @@ def state_unit(
     )
 
     def state_in_methods() -> Methods | None:
-        """Return the methods with the rows that count, the unit and the person's guarantee behind the guarantee."""
+        """Build the methods text with the unit and the person's guarantee after the guarantee; None without one."""
         methods: Methods | None = None if make_methods is None else make_methods()
         if methods is None:
             return None

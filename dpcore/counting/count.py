@@ -457,7 +457,7 @@ def _note_shortened_ids(head: Table, roles: Roles) -> list[str]:
 
 
 def convert_to_events(roles: Roles) -> Roles:
-    """Return roles of counts per user as roles of events, whose value is the count; other roles unchanged."""
+    """Return the roles, with those of counts per user turned into roles of events whose value is the count."""
     if roles.kind is not TableKind.COUNTS:
         return roles
     event_roles = Roles(TableKind.EVENTS, roles.user, value=roles.count, missing_users=roles.missing_users)
@@ -465,7 +465,10 @@ def convert_to_events(roles: Roles) -> Roles:
 
 
 def count_queries(roles: Roles) -> int:
-    """Return the number of queries that counting with these roles runs, for the progress; there may be a few more."""
+    """Compute how many queries counting with these roles runs; a few more may follow.
+
+    The number serves to report progress.
+    """
     names_value, names_task = roles.value is not None, roles.task is not None
     return 1 + (names_value or names_task) + 2 * names_value + 2 * names_task
 

@@ -136,6 +136,7 @@ def propose(roles: Roles) -> None:
         state[_role_key(role)] = getattr(roles, role) or NO_COLUMN
     state[build_key("further")] = list(roles.further_user)
     state[build_key("further_task")] = list(roles.further_task)
+    state[build_key("further_values")] = list(roles.further_values)
     state[build_key("kind")], state[build_key("contribution")] = roles.kind, roles.contribution
     state[build_key("missing")], state[build_key("people")] = roles.missing_users, People.ONE
     state[build_key("share")] = roles.is_share
@@ -286,6 +287,11 @@ def _show_event_choices(source: counting.Source) -> None:
         used_columns |= set(state.get(build_key("further"), ()))
         label = "Further columns that together with it make a group"
         _show_further_columns("further_task", source.columns, used_columns, label, "Say, product and day.")
+    if state[_role_key("value")] != NO_COLUMN:
+        taken_columns = {*used_columns, *state.get(build_key("further"), ())}
+        taken_columns |= set(state.get(build_key("further_task"), ()))
+        label, help_text = "Further columns of values", "Budget plan releases them from the same ε."
+        _show_further_columns("further_values", source.columns, taken_columns, label, help_text)
     _show_periods([column for column in source.columns if column not in used_columns])
     state.setdefault(build_key("contribution"), Contribution.ROWS)
     fields.pick("What is a contribution?", CONTRIBUTION, build_key("contribution"))
@@ -352,6 +358,8 @@ def _read_roles(table_kind: TableKind, source: counting.Source) -> Roles:
         members["further_user"] = (*_list_paired_columns(source), *state.get(build_key("further"), ()))
         if members["task"] is not None:
             members["further_task"] = tuple(state.get(build_key("further_task"), ()))
+        if members["value"] is not None:
+            members["further_values"] = tuple(state.get(build_key("further_values"), ()))
         members["contribution"] = state.get(build_key("contribution"), Contribution.ROWS)
         rule = Rule.REFUSE if members["value"] is None else state.get(build_key("rule"), Rule.REFUSE)
         members["drops_missing"] = rule is Rule.DROP
