@@ -420,8 +420,9 @@ class Dataset:
             hasher.update(further_dataset.digest.encode())
         if self.layout is not None and self.layout.has_missing_rule:  # Programs follow it.
             hasher.update(f"{self.layout.dropped_column}/{self.layout.missing_constant}".encode())
-        if self.periods is not None:  # So does the guarantee.
-            hasher.update(str(self.periods).encode())
+        rules = () if self.layout is None else (self.layout.yes, self.layout.periods, self.layout.filters)
+        if any(rules):  # So do programs and guarantees.
+            hasher.update(repr(rules).encode())
         return hasher.hexdigest()
 
     def __eq__(self, other: object) -> bool:

@@ -28,6 +28,7 @@ from dpcore.data.column_names import list_columns
 from dpcore.data.column_roles import MissingRule, Roles
 from dpcore.data.group_list import find_groups, write_groups
 from dpcore.data.periods import build_periods
+from dpcore.data.row_filter import parse_filters
 from dpcore.data.totals_per_user import UserAmounts, build_dummy_dataset, get_role_columns, get_user_amounts
 from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean import Clamp
@@ -298,9 +299,10 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
     if isinstance(data, ContributionHistogram):
         return UserAmounts(data)
     user_columns, group_columns, value_column = columns["user"], columns["group"], columns["value"]
-    periods = build_periods(*(columns.get(name) for name in questions.PERIOD_ARGUMENTS))
+    periods = build_periods(*(columns.get(name) for name in questions.PERIOD_ARGUMENTS[1:]))
+    filters = parse_filters(columns.get("only"))
     named_columns = [*user_columns, *group_columns, *([value_column] if value_column is not None else [])]
-    named_columns += [] if periods is None else [periods.column]
+    named_columns += [*([] if periods is None else [periods.column]), *(f.column for f in filters)]
     files: list[File] = [Path(path) for path in list_paths(data) or ()]
     file_names: list[str] | None = None
     if is_table(data):
@@ -322,6 +324,7 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         missing=missing,
         yes=columns.get("yes") if reads_values else None,
         periods=periods,
+        filters=filters,
     )
     options: dict[str, Any] = {name: columns.get(name) or "" for name in ("sheet", "separator")}
     user_amounts = read_user_amounts(files, file_names, roles, named_columns, keeps_rows=is_range, **options)

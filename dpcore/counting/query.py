@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from dpcore.contributions import MAX_SIZE
-from dpcore.counting.public_rules import compare_yes, find_period
+from dpcore.counting.public_rules import compare_yes, filter_rows, find_period
 from dpcore.data.cell_numbers import MAX_NUMBER
 from dpcore.data.column_roles import MissingUsers, Roles
 from dpcore.dataset import Contribution
@@ -110,6 +110,7 @@ def select_events(
     """
     import ibis
 
+    table = filter_rows(table, roles.filters)
     stripped_users = [_null_blanks(table[column], has_nan, strip) for column in roles.privacy_unit]
     user_expressions = _blank_all_or_none(stripped_users) or [ibis.row_number()]
     if roles.periods is not None:

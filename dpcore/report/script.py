@@ -339,6 +339,7 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
             missing_constant=layout.missing_constant,
             yes=layout.yes,
             periods=layout.periods,
+            filters=layout.filters,
             value=roles.value or layout.dropped_column or None,
         )
     if public_only and dataset.is_private:
@@ -440,6 +441,7 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
         data_settings |= (
             {"yes": dataset.layout.yes} if dataset.layout.yes and "value" in data_settings else {}
         )
+        data_settings |= {"only": "; ".join(f.text for f in dataset.layout.filters) or None}
     if (periods := dataset.periods) is not None:
         data_settings |= {"date": periods.column, "periods": periods.span, "releases": periods.num_releases}
         data_settings |= {"person_epsilon": periods.person_epsilon}
