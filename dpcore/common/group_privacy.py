@@ -30,7 +30,7 @@ class PersonPrice:
 
     @property
     def text(self) -> str:
-        """Write epsilon, and delta and rho above 0, rounded up."""
+        """Return epsilon, and delta and rho if above 0, as text, rounded up."""
         text = f"ε = {format_rounded_up(self.epsilon, 4)}"
         text += f", δ = {format_rounded_up(self.delta, 4)}" if self.delta else ""
         return text + (f" (ρ = {format_rounded_up(self.rho, 4)})" if self.rho else "")
@@ -39,10 +39,11 @@ class PersonPrice:
 def price_person(
     epsilon: float, delta: float, num_units: int, num_releases: int = 1, rho: float = 0.0
 ) -> PersonPrice:
-    """Return the guarantee for a person who is some units of each of some releases: group privacy, then composition.
+    """Compute the guarantee for a person who is some units of each of some releases: group privacy, then composition.
 
-    For k units of one release it is k epsilon and (e^(k epsilon) - 1) / (e^epsilon - 1) delta, for one unit of k
-    releases k epsilon and k delta. With rho it is k^2 rho or k rho, converted to epsilon at ``delta``.
+    With k units of one release, epsilon becomes k epsilon and delta becomes (e^(k epsilon) - 1) / (e^epsilon - 1)
+    delta. With one unit of k releases, they become k epsilon and k delta. A rho above 0 becomes k^2 rho or k rho,
+    which is converted to epsilon at ``delta``; for one unit of one release it is not used.
 
     Args:
         epsilon: Of one release for one unit, above 0.
@@ -68,5 +69,5 @@ def price_person(
 
 
 def _log_expm1(x: float) -> float:
-    """Return log(e^x - 1) for any x above 0."""
+    """Return log(e^x - 1) for any x above 0, without overflow."""
     return x + math.log(-math.expm1(-x))
