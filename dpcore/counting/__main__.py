@@ -29,8 +29,9 @@ from dpcore.data import binned_values, group_pairs
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, TOTALS_PREFIX, MissingUsers, Roles
 from dpcore.data.periods import build_periods
+from dpcore.data.task_facets import Pairs
 from dpcore.data.value_bins import ValueBins
-from dpcore.dataset import Contribution, Dataset, Pairs
+from dpcore.dataset import Contribution, Dataset
 
 _BYTES_BY_UNIT = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 

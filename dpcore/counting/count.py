@@ -36,7 +36,8 @@ from dpcore.data.column_roles import TOTALS_PREFIX, MissingRule, MissingUsers, R
 from dpcore.data.periods import build_periods
 from dpcore.data.row_filter import RowFilter, parse_filters
 from dpcore.data.tables import FileKind, Table, TableLayout
-from dpcore.dataset import MAX_PAIRS, Contribution, Dataset, Pairs, Totals
+from dpcore.data.task_facets import Pairs
+from dpcore.dataset import MAX_PAIRS, Contribution, Dataset, Totals
 
 MAX_EXACT_INTEGER = 2**53
 """Largest number up to which all integers are exact in float64."""
