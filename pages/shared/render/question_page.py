@@ -421,7 +421,11 @@ class Page:
             layout.COMPUTED: lambda: self.draw_method(answer),
         }
         with slots.answer:
-            cards.draw_answer(answer, key, is_final, session.INVENTED_BADGE if is_demonstration else "")
+            badge_text = session.INVENTED_BADGE if is_demonstration else ""
+            card_container = cards.draw_answer(answer, key, is_final, badge_text)
+            if needs is not None:
+                with card_container:
+                    session.draw_data_link(needs.link_label)
             if question.chooses_bound and not is_demonstration:
                 other_bounds.draw(question, run.shown_card or answer)
             if is_final and not is_demonstration and catalogue.STATING is not None:
@@ -435,8 +439,6 @@ class Page:
         with slots.bottom:
             layout.draw_tabs(tabs, question.key(tabs_name))
         with slots.answer:
-            if needs is not None:
-                session.draw_data_link(needs.link_label)
             if any(run.is_cut_short for run in runs):
                 button_label = "Go on" if runs[0].search.resumes else "Search again"
                 fields.button(button_label, f"{question.name}_again", "refresh", jobs.forget, runs)
