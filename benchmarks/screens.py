@@ -75,8 +75,9 @@ WATCH = """noticed => {
         scrolls.push([performance.now(), main.scrollTop]);
         for (const [name, where] of Object.entries(named)) {
             const found = document.querySelector(where);
-            if (!found) continue;
-            const y = found.getBoundingClientRect().top + main.scrollTop;
+            const box = found?.getBoundingClientRect();
+            if (!box?.height) continue;  // A figure that replaces another one is hidden until it is drawn.
+            const y = box.top + main.scrollTop;
             if (name in last && Math.abs(y - last[name]) > noticed)
                 moved.push([name, say(found), Math.round(last[name]), Math.round(y)]);
             last[name] = y;

@@ -43,6 +43,8 @@ html_theme_options = {
 }
 html_math_renderer = "mathml"
 html_copy_source = False
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
 
 SECTIONS = {
     "Tutorial": ("install", "start", "python"),

@@ -110,7 +110,7 @@ class BoundCurves:
 
 
 def build_epsilon_grid(is_slow: bool) -> FloatArray:
-    """Build the epsilons of the curves, 0.01 to 30: eight if slow, else the slider's with one between each two."""
+    """Build the ascending epsilons of the curves, 0.01 to 30: eight if slow, else those of the slider and between."""
     if is_slow:
         return np.array(COARSE_EPSILONS)
     epsilons = np.unique(np.clip(EPSILON_STEPS, *EPSILON_LIMITS))
@@ -120,7 +120,10 @@ def build_epsilon_grid(is_slow: bool) -> FloatArray:
 def compute_bound_curves(
     comparison: BoundComparison, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> BoundCurves:
-    """Compute the best bound and its error at each epsilon of the grid; if stopped, at those before."""
+    """Compute the best bound and its error at each epsilon of the grid.
+
+    If stopped, at those that were done.
+    """
     epsilons = build_epsilon_grid(comparison.is_slow)
     bounds_and_errors: list[tuple[float, float]] = []
     for epsilon in epsilons:
@@ -133,7 +136,10 @@ def compute_bound_curves(
 
 
 def compute_method_curves(comparison: MethodComparison) -> tuple[FloatArray, FloatArray]:
-    """Return the grid's epsilons with the crossings on the axis, (k,), and each method's cost there, (methods, k)."""
+    """Compute the cost of each method over epsilon; return (epsilons, (k,), costs, (methods, k)).
+
+    The epsilons are the grid and the crossings on the axis.
+    """
     crossings = [epsilon for epsilon, _ in comparison.labelled_crossings if EPSILON_AXIS.contains(epsilon)]
     epsilons = np.unique([*build_epsilon_grid(is_slow=False), *crossings])
     return epsilons, comparison.compute_costs(epsilons)
@@ -162,7 +168,7 @@ class Candidate:
 
 
 def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candidate, ...]:
-    """List candidate bounds, ascending: the best one, round ones, quantiles of users, and the largest contribution.
+    """List bounds that people choose, ascending: the best, round ones, quantiles of users, and the largest.
 
     A bound with several reasons is listed once; bounds of 0 are left out.
 
@@ -176,7 +182,7 @@ def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candid
     reasons_by_bound: dict[float, list[str]] = {}
 
     def add_candidate(bound: float, reason: str) -> None:
-        """Note one more reason why somebody may choose a bound; do nothing for a bound of 0."""
+        """Add a reason why somebody may choose a bound; a bound of 0 is ignored."""
         if bound > 0.0:
             reasons_by_bound.setdefault(bound, []).append(reason)
 
@@ -208,7 +214,10 @@ ROUND_REASON = "round number"
 
 
 def _list_round_numbers(smallest_number: float, largest_number: float, is_integer: bool) -> list[float]:
-    """List 1, 2, 5 times powers of ten, from the power below the smallest number; powers alone if over 12."""
+    """List 1, 2, 5 times powers of ten up to the largest number.
+
+    The first is the power at or below the smallest number. If they are more than 12, only powers are listed.
+    """
     smallest_number = max(smallest_number, 1.0 if is_integer else largest_number / 1e6)
     first_exponent, last_exponent = (int(np.floor(np.log10(n))) for n in (smallest_number, largest_number))
     exponents = range(first_exponent, last_exponent + 1)
@@ -220,7 +229,7 @@ def _list_round_numbers(smallest_number: float, largest_number: float, is_intege
 
 
 def tabulate_candidates(candidates: Sequence[Candidate]) -> list[dict[str, str]]:
-    """Tabulate the candidates for a page: a row each, texts by heading."""
+    """Build the rows of a table of candidates: texts by heading."""
     smallest_error = min(candidate.error for candidate in candidates)
     return [
         {
@@ -248,7 +257,7 @@ def plot_best(
     best_bound_and_error: tuple[float, float] | None,
     provenance: Provenance,
 ) -> tuple[Plot, ...]:
-    """Plot the best bound, and its error, over ε; with a mark at the ε in use if above 0 and known there.
+    """Plot the best bound over ε, and its error over ε, each with a mark at the ε in use if that is known.
 
     Args:
         question_name: Of the question.
@@ -320,7 +329,7 @@ def plot_methods(
 
 
 def _build_axis(title: str) -> Axis:
-    """Build the log axis of a bound or an error; ``title`` is its name with the unit in brackets."""
+    """Build the log axis of a bound or an error from its title, a name with the unit in brackets."""
     quantity_name, unit = re.fullmatch(r"(.*?)(?: \((.*)\))?", title, flags=re.DOTALL).groups("")  # type: ignore[union-attr]
     return Axis(f"{quantity_name[:1].lower()}{quantity_name[1:]}", unit, title=title, number_format=",.4~g")
 
@@ -332,7 +341,7 @@ Comparison = BoundComparison | MethodComparison | str
 
 
 def build_cache_key(parameters: Any, ignored_field_names: Collection[str]) -> Any:
-    """Return the parameters with ε = 1 and with the defaults of the fields that no comparison depends on.
+    """Return the parameters with ε = 1 and defaults in the fields that no comparison depends on.
 
     Raises:
         InvalidInput: The parameters are not valid at that ε.
@@ -347,7 +356,7 @@ def show_over_epsilon(
     data: Any,
     parameters: Any,
 ) -> Parts:
-    """Show what a question compares over ε, or why it compares nothing.
+    """Yield what a question compares over ε, or a note on why it compares nothing.
 
     Args:
         question_name: Of the question.

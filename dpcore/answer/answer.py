@@ -78,7 +78,7 @@ class ReleaseSetting:
 
     @property
     def basis(self) -> ReleaseSetting:
-        """Return the setting with all that the best bound does not depend on, such as names, set to one value.
+        """Return the setting with one fixed value in every field that the best bound does not depend on, such as names.
 
         At the mean with the worst error, a release with private counts errs as one with public counts. For
         independent rows the mean of a table errs less than that of a population by a constant.
@@ -107,7 +107,7 @@ class ReleaseSetting:
 
 
 def _is_same(first_value: Any, second_value: Any) -> bool:
-    """Return True if the values are equal, two floats if they differ by at most one part in 10^9."""
+    """Return True if the values are equal; two floats if they differ by at most one part in 10^9."""
     if isinstance(first_value, float) and isinstance(second_value, float):
         return math.isclose(first_value, second_value, rel_tol=1e-9)
     return bool(first_value == second_value)
@@ -136,7 +136,7 @@ class ErrorPart:
 def build_error_parts(
     part_sizes: Mapping[str, float], format_size: Callable[[float], str]
 ) -> tuple[ErrorPart, ...]:
-    """Build the parts of an answer's error from their sizes by name; ``format_size`` writes a size as text."""
+    """Build the parts of an answer's error from their sizes by name; ``format_size`` formats a size."""
     return tuple(
         ErrorPart(part_name, float(part_size), format_size(float(part_size)))
         for part_name, part_size in part_sizes.items()
@@ -174,7 +174,7 @@ class RelativeError:
 
     @property
     def verdict(self) -> Verdict:
-        """Return how useful the release is; an infinite or undefined share is not useful."""
+        """Return whether the release is useful, rough or not useful; an infinite or undefined share is not useful."""
         if self.share <= self.limit_factor * ROUGH_ABOVE:
             return Verdict.USEFUL
         return Verdict.ROUGH if self.share <= self.limit_factor * NOT_USEFUL_ABOVE else Verdict.NOT_USEFUL
@@ -187,7 +187,7 @@ class RelativeError:
 
     @property
     def text(self) -> str:
-        """Return the share with its base: ``1.5 % of the count``."""
+        """Return the share with what it is of, as ``1.5 % of the count``."""
         share_text = wording.percent(self.share) if self.share <= 10.0 else f"over {wording.percent(10.0)}"
         return f"{share_text} of {self.base_phrase}"
 
@@ -322,12 +322,15 @@ class Answer:
 
     @cached_property
     def methods(self) -> Methods | None:
-        """Return the text for a methods section; None if there is none."""
+        """Return the text for a methods section; None if there is none.
+
+        Computed once.
+        """
         return None if self.make_methods is None else self.make_methods()
 
     @property
     def all_facts(self) -> tuple[tuple[str, str], ...]:
-        """Return (name, sentence) of verdict, near-optimal range and less error, where known, then of the facts."""
+        """Return (name, sentence) of verdict, near-optimal range and alternative, if known, then of all facts."""
         first_facts = {"Verdict": self.verdict_sentence, "Near-optimal": self.near_optimal}
         first_facts["Less error"] = self.alternative.sentence if self.alternative else ""
         return (
@@ -337,9 +340,10 @@ class Answer:
 
     @property
     def error_split(self) -> tuple[str, tuple[str, ...], str]:
-        """Return what is split, the parts as text, and how they make up the error; shares where these add up to 100 %.
+        """Return (what is split, a text for each part of the error, a note on how they make it up).
 
-        The squares of independent parts add up to the squared error. A bias and noise of either sign partly cancel.
+        Parts are shares if they, or their squares, add up to the error, or its square; else sizes. The squares of
+        independent parts add up to the squared error. A bias and noise of either sign partly cancel.
         """
         sizes = [part.value for part in self.error_parts]
         error = self.numbers[1].value if len(self.numbers) > 1 and self.error is None else self.error
@@ -353,18 +357,21 @@ class Answer:
 
     @property
     def verdict_sentence(self) -> str:
-        """Return the verdict with its reason: ``useful, the error is 1.5 % of the count.``; empty for no verdict."""
+        """Return the verdict with its reason, as ``useful, the error is 1.5 % of the count.``; empty without one."""
         if (relative := self.relative_error) is None:
             return ""
         return f"{relative.verdict}, {relative.error_phrase} {relative.text}. {relative.remark}".rstrip()
 
     @property
     def all_assumptions(self) -> tuple[str, ...]:
-        """Return the assumptions, with the one that a release adds for every question."""
+        """Return the assumptions, and one more if the data are a DP release."""
         return self.assumptions + (RELEASE_ASSUMPTION,) * isinstance(self.disclosure, ReleaseFacts)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a pickle holds: all functions are called once, and nothing is kept that needs the data."""
+        """Return what a pickle holds: results in place of functions.
+
+        Solution, files and sections are left out, as they need the data.
+        """
         state = {f.name: getattr(self, f.name) for f in fields(self)}
         state |= {"solution": None, "files": {}, "sections": {}}
         state["plots"] = {key: Stored(make_plot()) for key, make_plot in self.plots.items()}
@@ -377,7 +384,7 @@ class Answer:
         return state
 
     def __str__(self) -> str:
-        """Return headline, two numbers, verdict, near-optimal range or the detail's first sentence, label; as lines."""
+        """Return up to six lines: headline, two numbers, verdict, near-optimal range or detail, unit, label."""
         numbers_line = "; ".join(f"{n.label}: {n.text} {n.note}".strip() for n in self.numbers[:2])
         range_line = f"Near-optimal: {self.near_optimal}" if self.near_optimal else ""
         verdict_line = f"Verdict: {self.verdict_sentence}" if self.relative_error else ""
@@ -394,14 +401,14 @@ class Answer:
 
 
 def without_numbers(parameters: Any, provenance: Provenance, setting: ReleaseSetting | None = None) -> Answer:
-    """Return an answer without numbers and plots, for data that allow none; a bound can still be selected privately."""
+    """Build an answer without numbers and plots, for data that have no answer; a bound can still be drawn privately."""
     detail = "The notes above say why. A bound can still be drawn, by fixed rules."
     headline = "These data have no answer of their own."
     return Answer(headline, detail, (), (), provenance, parameters=parameters, setting=setting)
 
 
 def list_verdict_entries(answer: Answer) -> dict[str, object]:
-    """Return relative error (None if infinite), its base and the verdict for JSON; empty without a verdict."""
+    """Return the JSON entries of the relative error (None if infinite), its base and the verdict; empty without one."""
     if (relative := answer.relative_error) is None:
         return {}
     share = relative.share if math.isfinite(relative.share) else None
@@ -421,7 +428,7 @@ def add_choice(
     schema: str = CHOICE_SCHEMA,
     epsilon: float | None = None,
 ) -> Answer:
-    """Return the answer with the unit of privacy of its data, and a function that writes the JSON file of its choice.
+    """Return the answer with a function that writes its JSON file, and with the unit of privacy of its data.
 
     Args:
         answer: Its parameters and assumptions go into the file.
@@ -439,7 +446,7 @@ def add_choice(
     answer = state_unit(answer, dataset, epsilon)
 
     def write_choice() -> str:
-        """Write the JSON file: question, data, answer and assumptions where not empty, with the label of each."""
+        """Return the text of the JSON file: question, data, answer and assumptions, each with its label."""
         data_label = (answer.disclosure if dataset is None else dataset.provenance).label
         parameters = to_values(answer.parameters)
         values_by_key = {number.key: number.value for number in answer.numbers if number.key in number_keys}
@@ -467,6 +474,6 @@ def add_choice(
 
 
 def _summarise(dataset: Dataset) -> dict[str, object]:
-    """Return a dataset's name, source, what is counted, and numbers of users and rows, by key of the JSON file."""
+    """Return the JSON entries of a dataset: name, source, what is counted, numbers of users and rows."""
     texts = {"name": dataset.name, "source": dataset.source, "contribution": dataset.contribution.value}
     return {**texts, "num_users": dataset.histogram.num_users, "num_rows": dataset.histogram.num_rows}

@@ -18,10 +18,9 @@ CURVE_POINTS = 240
 
 
 def choose_curve_bounds(histogram: ContributionHistogram, num_points: int = CURVE_POINTS) -> FloatArray:
-    """Choose the bounds to draw, ascending: log-spaced from s_1 to s_m, with all sizes if at most 60.
+    """Choose the bounds of a curve, ascending: log-spaced from s_1 to s_m, with all sizes if at most 60.
 
-    If all users have equally many rows, the curve is drawn to twice that size, since nothing lies between s_1
-    and s_m.
+    If all users have equally many rows, they go on to twice that size, since nothing lies between s_1 and s_m.
     """
     sizes = histogram.sizes.astype(np.float64)
     extra_bounds = list(sizes) if sizes.size <= 60 else ()
@@ -39,7 +38,7 @@ ROWS_UNIT = "rows per user"
 
 
 def build_bound_axis(histogram: ContributionHistogram) -> Axis:
-    """Build the horizontal log axis of curves over a bound on rows, with the limits of `choose_bound_limits`."""
+    """Build the log axis of a bound on rows, with the limits of `choose_bound_limits`."""
     limits = choose_bound_limits(histogram)
     return Axis("bound", ROWS_UNIT, limits, title="Bound (rows per user)", number_format=",.3~r")
 
@@ -51,7 +50,7 @@ def sample_users(
     unit_name: str = "user",
     is_cut_by_second: bool = False,
 ) -> UserBars:
-    """Sample at most `MAX_USERS` users as bars, the heaviest first, at even ratios of rank, so that a tail shows.
+    """Build bars of at most `MAX_USERS` users, the heaviest first, at even ratios of rank so that a tail shows.
 
     Args:
         contributions: The contribution of a user, distinct and ascending, shape (k,).
@@ -81,7 +80,7 @@ MAX_SINGLE_SIZES, MAX_CLASSES = 8, 10
 
 
 def plot_classes(dataset: Dataset) -> Plot:
-    """Plot how many users have how many rows, and their share of all rows: two bars for every class of sizes."""
+    """Plot the share of users, and their share of all rows, as two bars for each class of sizes."""
     columns = tabulate_classes(dataset.histogram)
     names = columns["rows_per_user"]
     user_shares, row_shares = np.asarray(columns["share_of_users"]), np.asarray(columns["share_of_rows"])
@@ -109,7 +108,10 @@ def plot_classes(dataset: Dataset) -> Plot:
 
 
 def tabulate_classes(histogram: ContributionHistogram) -> dict[str, list[str] | FloatArray]:
-    """Tabulate users, rows and their shares by class of sizes: each size if few, else from 1, 3, 10 ... or 1, 10 ..."""
+    """Build columns by name: users, rows and their shares for each class of sizes.
+
+    A class is one size if there are few, else from 1, 3, 10 ... or from 1, 10 ... on.
+    """
     sizes, min_size, max_size = histogram.sizes, int(histogram.min_size), int(histogram.max_size)
     if sizes.size <= MAX_SINGLE_SIZES:
         class_starts = sizes.astype(np.int64)
@@ -135,12 +137,15 @@ def tabulate_classes(histogram: ContributionHistogram) -> dict[str, list[str] | 
 
 
 def _cut_classes(class_starts: list[int], min_size: int, max_size: int) -> IntArray:
-    """Return the smallest size, and the starts of classes that lie above it and at or below the largest size."""
+    """Return the first sizes of classes, ascending: the smallest size, and given starts above it up to the largest."""
     return np.array([min_size, *(s for s in class_starts if min_size < s <= max_size)], dtype=np.int64)
 
 
 def plot_counts(dataset: Dataset) -> Plot:
-    """Plot, on log axes, how many users have each size; above `MAX_POINTS` distinct sizes, averages in bins."""
+    """Plot, on log axes, how many users have each size.
+
+    Above `MAX_POINTS` distinct sizes they are averages in bins.
+    """
     histogram, columns = dataset.histogram, tabulate_counts(dataset.histogram)
     sizes, users_per_size = columns["size"], columns["users"]
     commonest_size = int(histogram.sizes[int(np.argmax(histogram.users))])
@@ -161,7 +166,7 @@ def plot_counts(dataset: Dataset) -> Plot:
 
 
 def plot_tail(dataset: Dataset) -> Plot:
-    """Plot the complementary CDF on log axes: a straight line is a power law."""
+    """Plot, on log axes, the share of users with at least so many rows."""
     histogram, columns = dataset.histogram, tabulate_tail(dataset.histogram)
     share_limits = (0.5 / histogram.num_users, 1.5)
     return Plot(
@@ -178,7 +183,7 @@ def plot_tail(dataset: Dataset) -> Plot:
 
 
 def plot_shares(dataset: Dataset) -> Plot:
-    """Plot the share of all rows that the heaviest users hold, users on a log axis."""
+    """Plot the share of all rows that a share of the users, the heaviest first, holds; users on a log axis."""
     histogram, columns = dataset.histogram, tabulate_shares(dataset.histogram)
     user_shares, row_shares = columns["share_of_users"], columns["share_of_rows"]
     heaviest_share_text = wording.percent(histogram.summary().top_percent_share)
@@ -210,7 +215,10 @@ def _build_rows_axis(histogram: ContributionHistogram) -> Axis:
 
 
 def tabulate_counts(histogram: ContributionHistogram) -> dict[str, FloatArray]:
-    """Tabulate the users per size; above `MAX_POINTS` distinct sizes, average users per size in log-spaced bins."""
+    """Build columns by name: sizes and users of each.
+
+    Above `MAX_POINTS` distinct sizes they are centres of log-spaced bins and average users per size.
+    """
     sizes, users_per_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
     if sizes.size <= MAX_POINTS:
         return {"size": sizes, "users": users_per_size}
@@ -224,7 +232,10 @@ def tabulate_counts(histogram: ContributionHistogram) -> dict[str, FloatArray]:
 
 
 def tabulate_tail(histogram: ContributionHistogram) -> dict[str, FloatArray]:
-    """Tabulate the share of users with at least so many rows (complementary CDF), at up to about `MAX_POINTS` sizes."""
+    """Build columns by name: sizes, and the share of users with at least so many rows.
+
+    There are up to about `MAX_POINTS` sizes.
+    """
     sizes = histogram.sizes.astype(np.float64)
     if sizes.size > MAX_POINTS:
         log_spaced_indices = np.unique(np.round(np.geomspace(1, sizes.size, MAX_POINTS // 2)).astype(int)) - 1
@@ -234,7 +245,7 @@ def tabulate_tail(histogram: ContributionHistogram) -> dict[str, FloatArray]:
 
 
 def tabulate_shares(histogram: ContributionHistogram) -> dict[str, FloatArray]:
-    """Tabulate, at log-spaced shares of the users from the heaviest on, the share of all rows that they hold."""
+    """Build columns by name: log-spaced shares of the users, the heaviest first, and their shares of all rows."""
     smallest_share = max(1.0 / histogram.num_users, 1e-6)
     user_shares = np.unique(np.concatenate((np.geomspace(smallest_share, 1.0, 200), [1.0])))
     return {"share_of_users": user_shares, "share_of_rows": histogram.share_held_by_heaviest(user_shares)}
@@ -244,7 +255,7 @@ GINI_SCALE = "0: all alike; 1: one user has everything."
 
 
 def describe_sizes(histogram: ContributionHistogram, unit_noun: str = "user") -> str:
-    """Write how many users and rows there are, and how many rows the median, mean and heaviest user have."""
+    """Write two sentences: the numbers of users and rows, and the rows of the median, mean and heaviest user."""
     summary = histogram.summary()
     return (
         f"**{wording.counted(histogram.num_users, unit_noun)}** {wording.agreeing(histogram.num_users, 'has', 'have')} "
@@ -255,7 +266,7 @@ def describe_sizes(histogram: ContributionHistogram, unit_noun: str = "user") ->
 
 
 def describe_share(histogram: ContributionHistogram) -> str:
-    """Write which share of all rows the heaviest users hold."""
+    """Write one sentence: which share of all rows the heaviest 1 % of users hold."""
     return f"The heaviest 1 % of users hold {wording.percent(histogram.summary().top_percent_share)} of all rows."
 
 
@@ -287,11 +298,11 @@ class OutsideCounts:
 
     @property
     def exceeds_warning(self) -> bool:
-        """Return True if more than a tenth of the values lie outside the range, of which the page warns."""
+        """Return True if more than `WARNING_SHARE` of the values lie outside the range."""
         return self.num_outside > WARNING_SHARE * self.num_values
 
     def write_sentence(self, range_phrase: str, singular_effect: str = "", plural_effect: str = "") -> str:
-        """Write how many values lie below and above the range, with the effect on one or several, or that none do."""
+        """Write how many values lie below and above the range, and what happens to them, as a sentence."""
         if not self.num_outside:
             return f"All {self.noun}s lie inside {range_phrase}."
         return (

@@ -141,7 +141,7 @@ class Handle:
 def draw_unit_noise(noise_kind: NoiseKind) -> FloatArray:
     """Draw noise with a mean magnitude of 1, shape (`NUM_SETS`, `NUM_DOTS`); the same at every call.
 
-    The first set is the one that most people see: its mean, mean magnitude and root mean square are nearest to
+    The first set, which most people see, is the one whose mean, mean magnitude and root mean square are nearest to
     the law's.
     """
     rng = np.random.default_rng(_SEED)
@@ -159,8 +159,8 @@ def draw_unit_noise(noise_kind: NoiseKind) -> FloatArray:
 def draw_normal(noise_kind: NoiseKind) -> FloatArray:
     """Draw normal values of variance 1, shape (`NUM_SETS`, `NUM_DOTS`), hardly correlated with `draw_unit_noise`.
 
-    Each set of noise gets the remaining set of these that is nearest to variance 1 and to no correlation with
-    it.
+    They are the same at every call. Each set of noise gets the remaining set of these that is nearest to variance 1
+    and to no correlation with it.
     """
     remaining_sets = list(np.random.default_rng(_SEED + 1).normal(0.0, 1.0, (NUM_SETS, NUM_DOTS)))
     paired_sets = []
@@ -173,6 +173,6 @@ def draw_normal(noise_kind: NoiseKind) -> FloatArray:
 
 
 def _make_read_only(draws: FloatArray) -> FloatArray:
-    """Make an array of draws read-only, as all callers share it, and return it."""
+    """Make an array read-only and return it."""
     draws.setflags(write=False)
     return draws

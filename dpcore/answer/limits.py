@@ -19,7 +19,7 @@ LEAST_SHARE = 0.01
 
 
 def fit_limits(values: FloatArray, part_errors: FloatArray | None = None) -> Limits:
-    """Return the ends of a log axis around the values, each 1, 2 or 5 times a power of ten; 1, 10 without any.
+    """Return the limits of a log axis around the values, each 1, 2 or 5 times a power of ten; (1, 10) without values.
 
     Args:
         values: The values that must be visible, of any shape; only finite ones above 0 count.
@@ -36,7 +36,7 @@ def fit_limits(values: FloatArray, part_errors: FloatArray | None = None) -> Lim
 
 
 def _round_limit(value: float, rounds_up: bool) -> float:
-    """Return the nearest 1, 2 or 5 times a power of ten at or above a value above 0, else at or below it."""
+    """Round a value above 0 to 1, 2 or 5 times a power of ten, up or down."""
     power = 10.0 ** math.floor(math.log10(value))
     round_values = [factor * power for factor in (1.0, 2.0, 5.0, 10.0)]
     if rounds_up:
@@ -45,7 +45,10 @@ def _round_limit(value: float, rounds_up: bool) -> float:
 
 
 def linear_limits(values: FloatArray, includes_zero: bool = False) -> Limits:
-    """Return the ends of a linear axis, a tenth beyond finite values; ``includes_zero`` adds 0 and `LEAST_SHARE`."""
+    """Return the limits of a linear axis: finite values and a tenth beyond; (-0.1, 1.1) without values.
+
+    ``includes_zero`` makes 0 and `LEAST_SHARE` lie within them.
+    """
     finite_values = values[np.isfinite(values)]
     extremes = (finite_values.min(), finite_values.max()) if finite_values.size else (0, 1)
     smallest_value, largest_value = map(float, extremes)

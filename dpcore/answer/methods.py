@@ -67,7 +67,7 @@ class Work:
 
     @property
     def short_name(self) -> str:
-        """Return ``Amin et al., 2019``, without brackets; a program's name with its version, if it has one."""
+        """Return authors and year, as ``Amin et al., 2019``; of a program its name and version."""
         if not self.year:
             return f"{self.title} {self.further_fields.get('version', '')}".rstrip()
         family_names = [author.partition(",")[0] for author in self.authors]
@@ -76,7 +76,7 @@ class Work:
 
     @property
     def bibtex(self) -> str:
-        """Return the BibTeX entry; capitals of the title stay, and letters beyond ASCII are written in TeX."""
+        """Return the BibTeX entry, in ASCII, with the title's capitals protected."""
         bibtex_authors = (a if "," in a else f"{{{a}}}" for a in map(_escape_latex, self.authors))
         entry_fields = {"author": " and ".join(bibtex_authors), "title": f"{{{_escape_latex(self.title)}}}"}
         entry_fields |= {field_name: _escape_latex(text) for field_name, text in self.further_fields.items()}
@@ -87,7 +87,7 @@ class Work:
 
 
 def _escape_latex(text: str) -> str:
-    """Replace letters and signs that LaTeX does not print as they are."""
+    """Replace the characters that LaTeX does not print as they are."""
     return "".join(_LATEX_BY_CHARACTER.get(letter, letter) for letter in text)
 
 
@@ -118,10 +118,10 @@ def list_citations(text: str) -> tuple[str, ...]:
 
 
 def insert_names(text: str) -> str:
-    """Replace each citation by the work's name: ``(Amin et al., 2019, section 3)``; a program without brackets."""
+    """Replace each citation by the work's name, as ``(Amin et al., 2019, section 3)``; programs without brackets."""
 
     def name_work(match: re.Match[str]) -> str:
-        """Return the text that replaces a matched citation: the work's name and the place in it."""
+        """Return the text that replaces one citation."""
         work = WORKS[match[1]]
         citation = ", ".join(filter(None, (work.short_name, match[2])))
         return f"({citation})" if work.year else citation
@@ -130,7 +130,7 @@ def insert_names(text: str) -> str:
 
 
 def to_latex(text: str) -> str:
-    """Convert the text to LaTeX with natbib: each work is cited by its key, in ASCII."""
+    """Convert the text to LaTeX with natbib citations, in ASCII."""
     pieces, position = [], 0
     for match in CITATION.finditer(text):
         work, page_option = WORKS[match[1]], f"[{_escape_latex(match[2])}]" if match[2] else ""
@@ -142,7 +142,7 @@ def to_latex(text: str) -> str:
 
 
 def write_bibtex(keys: Iterable[str]) -> str:
-    """Write the entries of these works, in order, as one file."""
+    """Return the BibTeX entries of these works, in order, as the text of one file."""
     return "\n\n".join(WORKS[key].bibtex for key in keys) + "\n"
 
 
@@ -166,7 +166,10 @@ FROM_PUBLIC = "public data."
 
 
 def cite_noise(noise_name: str, program: Program | None = None) -> str:
-    """Return the name of a noise with the work that calibrates it, in that program: ``Laplace noise [@dwork2006]``."""
+    """Return the name of a noise with its source, as ``Laplace noise [@dwork2006]``.
+
+    That of Gaussian noise depends on the program.
+    """
     gaussian_text = "exactly calibrated Gaussian noise [@balle2018]"
     if program in (Program.OPENDP, Program.TUMULT):
         gaussian_text = "Gaussian noise, calibrated by zero-concentrated differential privacy [@canonne2020],"
@@ -174,7 +177,7 @@ def cite_noise(noise_name: str, program: Program | None = None) -> str:
 
 
 def cite_program_noise(program: Program, noise_kind: NoiseKind, chosen_noise_kind: NoiseKind) -> str:
-    """Return the name of the noise that a program draws, with the library that draws it.
+    """Return the name of the noise that a program draws, with the library and its source.
 
     Args:
         program: The program, or the best known mechanism.
@@ -186,7 +189,7 @@ def cite_program_noise(program: Program, noise_kind: NoiseKind, chosen_noise_kin
 
 
 def write_guarantee(clause: str, epsilon: float, neighbours: Neighbours | str, delta: float = 0.0) -> str:
-    """Write the sentences that say which statistic was released and how it is protected.
+    """Write two sentences: what was released under which guarantee, and which data sets are neighbours.
 
     Args:
         clause: Subject and verb: ``The mean was released``.
@@ -248,7 +251,10 @@ class Methods:
 
     @property
     def _text_with_citations(self) -> str:
-        """Return the sentences as they may be shown: without results that were computed from private data."""
+        """Return the sentences as they may be shown, with citations as keys.
+
+        For private data they hold no result.
+        """
         if self.no_release_sentence and not self.is_withheld:
             return f"{self.no_release_sentence} {self._origin_sentence}"
         shown_procedure = self.public_procedure if self.is_withheld else self.procedure
@@ -257,7 +263,7 @@ class Methods:
 
     @property
     def _origin_sentence(self) -> str:
-        """Return the last sentence: what computed or drew the result, and from which data."""
+        """Return the last sentence: by what the result was computed or drawn, and from which data."""
         if self.choice_source is ChoiceSource.DRAWN:
             return f"{self.subject_phrase} was drawn with [@sweetspot]."
         subject = "This" if self.no_release_sentence and not self.is_withheld else self.subject_phrase
@@ -276,12 +282,12 @@ class Methods:
 
     @property
     def text(self) -> str:
-        """Return the sentences as they are printed, with the names of works in place of keys."""
+        """Return the sentences with the names of cited works."""
         return insert_names(self._text_with_citations).replace("\N{NO-BREAK SPACE}", " ")
 
     @property
     def latex(self) -> str:
-        """Return the sentences for LaTeX, with citations by the keys of `write_bibtex`."""
+        """Return the sentences as LaTeX, with citations by the keys of `write_bibtex`."""
         return to_latex(self._text_with_citations)
 
     @property

@@ -10,7 +10,7 @@ from dpcore.answer.plot import Axis, Plot
 
 
 def write_symbols(plot: Plot, symbols: Mapping[str, str]) -> Plot:
-    """Return the plot, with its lower plot, with symbols for its title, titles of its axes and names of items.
+    """Return the plot with symbols for its title, titles of axes and names of items, also in its lower plot.
 
     Args:
         plot: The plot.
@@ -18,11 +18,11 @@ def write_symbols(plot: Plot, symbols: Mapping[str, str]) -> Plot:
     """
 
     def write_axis(axis: Axis) -> Axis:
-        """Return the axis with a symbol for its heading, or else for its name."""
+        """Return the axis titled with the symbol of its heading or name; unchanged without one."""
         return replace(axis, title=symbols.get(axis.heading, symbols.get(axis.name, axis.title)))
 
     def write_item(item: Any) -> Any:
-        """Return the item with a symbol for its name, which is then its label, too."""
+        """Return the item named by its symbol, without a label of its own; unchanged without one."""
         if (symbol := symbols.get(getattr(item, "name", ""))) is None:
             return item
         return replace(item, name=symbol, **({"label": ""} if hasattr(item, "label") else {}))

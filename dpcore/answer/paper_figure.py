@@ -69,17 +69,17 @@ class Claim:
 
 
 def is_ordered(*keys: str) -> Callable[[Columns], bool]:
-    """Return the check that at every value the lines come in this order, lowest first; missing numbers are skipped."""
+    """Return a check that the lines come in this order at every value, lowest first; NaN is ignored."""
     return lambda c: not any(np.any(c[low] >= c[high]) for low, high in itertools.pairwise(keys))
 
 
 def is_falling(*keys: str) -> Callable[[Columns], bool]:
-    """Return the check that each of these lines falls from value to value; missing numbers are skipped."""
+    """Return a check that each of these lines falls from value to value; NaN is ignored."""
     return lambda c: not any(np.any(np.diff(c[key]) >= 0.0) for key in keys)
 
 
 def all_hold(*checks: Callable[[Columns], bool]) -> Callable[[Columns], bool]:
-    """Return the check that all of these hold."""
+    """Return a check that all of these checks hold."""
     return lambda c: all(holds(c) for holds in checks)
 
 
@@ -131,7 +131,7 @@ class PaperFigure:
 
     @property
     def name(self) -> str:
-        """Return the paper's name and that of the item: ``Amin et al. 2019, figure 3``."""
+        """Return the names of paper and item, as ``Amin et al. 2019, figure 3``."""
         return f"{self.paper_name}, {self.item_name[0].lower()}{self.item_name[1:]}"
 
     def compute(
@@ -142,7 +142,7 @@ class PaperFigure:
         progress: Progress = silent,
         should_stop: ShouldStop = never,
     ) -> FigureRuns | None:
-        """Run the figure at its values, or at some, once for each seed, and summarise over the runs; None if stopped.
+        """Run the figure once for each value and seed, and summarise over seeds; None if it was stopped.
 
         Args:
             seeds: Of the runs; 0, 1 ... by default.
@@ -173,20 +173,19 @@ class PaperFigure:
 
     @functools.cached_property
     def stored_runs(self) -> FigureRuns:
-        """Return the result that came with the app."""
+        """Return the stored runs that come with the app."""
         result_file = resources.files("dpcore.answer").joinpath("paper_results", f"{self.key}.json")
         return FigureRuns.read(self, result_file.read_text(encoding="utf-8"))
 
     def check_claims(self, figure_runs: FigureRuns) -> list[tuple[Claim, bool]]:
-        """Return each claim of the paper's text, and whether our means agree with it."""
+        """Return (claim, whether our means agree with it) for each claim of the paper's text."""
         columns = {line.key: figure_runs.summary.means[i] for i, line in enumerate(self.lines)}
         return [(claim, bool(claim.holds(columns))) for claim in self.claims]
 
     def compute_largest_difference(self, figure_runs: FigureRuns) -> float | None:
         """Compute the largest relative difference of our means from the paper's numbers; None if it prints none.
 
-        For a range stated in a sentence it is how far ours lies outside; if ours is a range over readings, how
-        far the paper's number lies outside it.
+        If the paper states a range, it is how far our means lie outside.
         """
         differences: list[float] = []
         for line_index, line in enumerate(self.lines):
@@ -222,12 +221,12 @@ class FigureRuns:
 
     @property
     def half_widths(self) -> FloatArray:
-        """Return half of the 95 % interval of each mean, shape (lines, values); 0 with a single run."""
+        """Return the half-width of the 95 % interval of each mean, shape (lines, values); 0 for a single run."""
         return np.nan_to_num(self.summary.half_widths)
 
     @classmethod
     def read(cls, figure: PaperFigure, text: str) -> FigureRuns:
-        """Read a file that was written for this figure.
+        """Read stored runs of this figure from the text of their JSON file.
 
         Raises:
             KeyError: It has another form.
@@ -235,7 +234,7 @@ class FigureRuns:
         stored_result = json.loads(text)
 
         def read_rows(number_key: str) -> FloatArray:
-            """Return the numbers stored under a name, shape (lines, values); NaN for null."""
+            """Return the numbers stored by this key, shape (lines, values); NaN for null."""
             number_rows = [stored_result["lines"][line.key][number_key] for line in figure.lines]
             return np.array([[math.nan if x is None else x for x in row] for row in number_rows])
 
@@ -250,7 +249,7 @@ HEIGHT = 470
 
 
 def build_plot(figure: PaperFigure, figure_runs: FigureRuns) -> Plot:
-    """Plot our results as lines with 95 % intervals, and the paper's dotted in the same colours, with its ±."""
+    """Plot our means as lines with 95 % intervals, and the paper's as dotted lines in the same colours with its ±."""
     x_values = np.array(figure_runs.x_values)
     columns, items, has_paper_label = {"value": x_values}, list[Item](), False
     for line_index, line in enumerate(figure.lines):
@@ -293,7 +292,7 @@ def build_plot(figure: PaperFigure, figure_runs: FigureRuns) -> Plot:
 
 
 def describe_difference(figure: PaperFigure, figure_runs: FigureRuns) -> str:
-    """Write how far our numbers lie from the paper's or outside the range that it states, or that it prints none."""
+    """Write one sentence: how far our means lie from the paper's numbers or range, or that it prints none."""
     difference = figure.compute_largest_difference(figure_runs)
     if difference is None:
         return "The paper prints no numbers of this figure."
@@ -305,13 +304,13 @@ def describe_difference(figure: PaperFigure, figure_runs: FigureRuns) -> str:
 
 
 def list_claims(figure: PaperFigure, figure_runs: FigureRuns) -> list[str]:
-    """List the claims of the paper's text as Markdown, each with ✓ where our numbers agree and ✗ where they do not."""
+    """List the claims of the paper's text as Markdown: ✓ if our means agree, else ✗."""
     checked_claims = figure.check_claims(figure_runs)
     return [f"{'✓' if holds else '✗'} {claim.text} ({claim.place})" for claim, holds in checked_claims]
 
 
 def abbreviate_difference(figure: PaperFigure, figure_runs: FigureRuns) -> str:
-    """Write the largest difference of a figure from the paper's, in a word or as a percentage."""
+    """Write the largest difference from the paper as a percentage, or "within", or "no numbers printed"."""
     difference = figure.compute_largest_difference(figure_runs)
     if difference is None:
         return "no numbers printed"

@@ -77,12 +77,12 @@ class Axis:
 
     @cached_property
     def label(self) -> str:
-        """Return the name with its unit, as it stands before a number."""
+        """Return the name with its unit in brackets, if it has one."""
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
     @cached_property
     def heading(self) -> str:
-        """Return the text at the axis: its title, or else its name and unit with a capital."""
+        """Return the text at the axis: its title, or else its label with a capital."""
         return self.title or wording.capital(self.label)
 
     def contains(self, value: float) -> bool:
@@ -96,12 +96,12 @@ def linear_axis(name: str, limits: Limits = FIT, unit: str = "", **axis_options:
 
 
 def share_axis(name: str, limits: Limits = FIT, **axis_options: Any) -> Axis:
-    """Build a linear axis of shares of 1, written in per cent; ``axis_options`` are further attributes of `Axis`."""
+    """Build a linear axis of shares, written in percent; ``axis_options`` are further attributes of `Axis`."""
     return Axis(name, limits=limits, scale=Scale.PERCENT, **axis_options)
 
 
 def names_axis(name: str, title: str = "", unit: str = "") -> Axis:
-    """Build an axis of words beside each other."""
+    """Build an axis of words side by side."""
     return Axis(name, unit, (0.0, 1.0), Scale.NAMES, title)
 
 
@@ -398,7 +398,7 @@ class Plot:
     toggles: tuple[Toggle, ...] = ()
 
     def __post_init__(self) -> None:
-        """Add the items' columns to the plot's, and fit the limits of axes that have `FIT` to what is drawn."""
+        """Add the items' columns to the plot's, and fit the limits of axes that have `FIT` to the items."""
         values_by_column_name = dict(self.columns)
         for column in (column for item in self.items for column in _list_columns(item)):
             values_by_column_name.setdefault(column.name, column.values)
@@ -411,7 +411,7 @@ class Plot:
                 object.__setattr__(self, axis_name, replace(axis, limits=limits))
 
     def _values_on(self, axis_name: str) -> FloatArray:
-        """Return all numbers that are drawn along the axis ``"x"`` or ``"y"``, as one vector; bands do not count."""
+        """Return all numbers that items have along the axis ``"x"`` or ``"y"``, as one vector; bands do not count."""
         attribute_names = ("x",) if axis_name == "x" else ("y", "low_ends", "high_ends", "base_value")
         drawn_values: list[npt.ArrayLike | None] = [()]
         for item in self.items:
@@ -427,19 +427,19 @@ class Plot:
         return any(item_name in toggle.item_names and not toggle.is_on for toggle in self.toggles)
 
     def with_limits(self, x: Limits | None = None, y: Limits | None = None) -> Plot:
-        """Return the plot with other limits of its axes; None keeps those of an axis."""
+        """Return the plot with other limits of its axes; None leaves an axis as it is."""
         x_axis = replace(self.x, limits=x or self.x.limits)
         return replace(self, x=x_axis, y=replace(self.y, limits=y or self.y.limits))
 
     @property
     def hidden_marks(self) -> tuple[Mark, ...]:
-        """Return the marks that lie beyond the ends of an axis."""
+        """Return the marks outside the limits of an axis."""
         marks = (item for item in self.items if isinstance(item, Mark))
         return tuple(mark for mark in marks if not (self.x.contains(mark.x) and self.y.contains(mark.y)))
 
 
 def _list_columns(plot_item: Item) -> list[Column]:
-    """List the `Column` objects among the attributes of an item, also those inside tuples, in order."""
+    """List the `Column` objects among the attributes of an item, in order, also those inside tuples."""
     column_objects: list[Column] = []
     attribute_values = [getattr(plot_item, f.name) for f in fields(plot_item)]
     while attribute_values:

@@ -255,7 +255,10 @@ class Cached(Element):
     question: Hashable = field(init=False)
 
     def __post_init__(self) -> None:
-        """Set the name of the function with its module, and the key: the arguments, or their digests."""
+        """Set the name, module and function, and the key: the arguments, or their digests.
+
+        Raise ValueError for a function inside another or a lambda.
+        """
         qualified_name = self.function.__qualname__
         if "<" in qualified_name:
             raise ValueError(f"{qualified_name} may depend on more than its arguments")
@@ -368,7 +371,9 @@ A search with a button starts in the section that yields it, too.
 
 
 def read(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]:
-    """Return the parts of a section with first choices; with the results of searches only if ``runs_searches``.
+    """Run a section and list its parts; every choice is answered by its first value.
+
+    A search is answered by None, or by its result if ``runs_searches``.
 
     Examples:
         >>> def show_users() -> Generator[Part, int]:
@@ -379,7 +384,7 @@ def read(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]:
     """
 
     def reply_with_first(part: Part) -> Any:
-        """Append a part, and a window's plot; return its first choice or its result, None if it has neither."""
+        """Append a part, and a window's plot, and return what the section gets for it."""
         read_parts.append(part)
         match part:
             case Choice():
@@ -406,7 +411,7 @@ def read(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]:
 
 
 def walk(parts: Iterable[Part], reply: Callable[[Part], Any]) -> None:
-    """Call ``reply`` on each part; send what it returns, or throw its `InvalidInput`, into a generator of parts."""
+    """Call ``reply`` on each part; send its result into the generator of parts, or throw its `InvalidInput` into it."""
     if not isinstance(parts, Generator):
         for part in parts:
             reply(part)
@@ -422,7 +427,7 @@ def walk(parts: Iterable[Part], reply: Callable[[Part], Any]) -> None:
 
 
 def flatten(sections: Sections) -> dict[str, Section]:
-    """Return all sections by name: a tab that holds sections is replaced by them."""
+    """Return all sections by name; a tab that holds sections is replaced by these."""
     sections_by_name: dict[str, Section] = {}
     for section_name, section in sections.items():
         sections_by_name |= flatten(section) if isinstance(section, Mapping) else {section_name: section}
@@ -430,9 +435,9 @@ def flatten(sections: Sections) -> dict[str, Section]:
 
 
 def list_plots(answer: Any, data: Any) -> list[Plot]:
-    """Return the plots of an answer about data, the main one first, and those of its sections as they open.
+    """List the plots of an answer, the main one first, and those of its sections with first choices.
 
-    A plot beside private data that is about other data is left out, as its settings may have been read off these.
+    A plot whose disclosure differs from the answer's is left out, as its settings may have been read off the data.
     """
     plots_by_key = {key: make_plot() for key, make_plot in answer.plots.items()}
     for section in flatten(answer.sections).values():

@@ -17,10 +17,10 @@ SELECTED = "Chosen with DP"
 def mark_selected_bound(
     plot: Plot, selected_bound: float | Mapping[str, float], curve_name: str = ""
 ) -> Plot:
-    """Return the plot with the mark of a privately selected bound in place of `IN_USE`, and with the handle there.
+    """Return the plot with a mark at a privately drawn bound, in place of `IN_USE`, and the handle there.
 
-    The handle stays where it is if the plot marks a bound of the user's own. A plot without the curve that the
-    bound stands on is returned as it is.
+    The handle stays where it is if the plot marks a bound of the user's own. A plot without the curve that the bound
+    stands on is returned as it is.
 
     Args:
         plot: The main figure of an answer.
@@ -31,7 +31,7 @@ def mark_selected_bound(
     second_bound = None if handle is None else handle.second_bound
 
     def find_bound(axis_values: npt.ArrayLike) -> float:
-        """Return the selected bound; of a pair, the one whose column holds these values."""
+        """Return the drawn bound; of a pair, the one whose column holds these values."""
         if isinstance(selected_bound, Mapping):
             return selected_bound[_name_column(plot, axis_values)]
         return selected_bound
@@ -53,10 +53,9 @@ def mark_selected_bound(
 
 
 def find_selected_excess(plot: Plot, curve_name: str = "") -> float | None:
-    """Return the share by which the selected bound errs more than the least on its curve, or in the cells of a map.
+    """Return how much more the drawn bound errs than the least error, as a share of that; None without a mark.
 
-    Return None without the mark of `mark_selected_bound`, which takes the same name. A pair has the error of the
-    cell that is nearest to it.
+    ``curve_name`` is as in `mark_selected_bound`. A pair has the error of the cell that is nearest to it.
     """
     mark = next((item for item in plot.items if isinstance(item, Mark) and item.name == SELECTED), None)
     if mark is None:
@@ -76,7 +75,7 @@ def find_selected_excess(plot: Plot, curve_name: str = "") -> float | None:
 
 
 def _find_bound_curve(plot: Plot, curve_name: str) -> Curve | None:
-    """Return the curve that the handle follows, or without a handle one with this text in its name; or None."""
+    """Return the curve of the handle, or without a handle one with this text in its name; None if there is none."""
     curves = [item for item in plot.items if isinstance(item, Curve)]
     if (handle := plot.handle) is not None:
         return next((curve for curve in curves if curve.y is handle.errors), None)
@@ -85,14 +84,14 @@ def _find_bound_curve(plot: Plot, curve_name: str) -> Curve | None:
 
 
 def _name_column(plot: Plot, values: npt.ArrayLike) -> str:
-    """Return the name of the column of the plot's file that holds these very values."""
+    """Return the name of the column of the plot's file that holds this very array."""
     if isinstance(values, Column):
         return values.name
     return next(column_name for column_name, column_values in plot.columns.items() if column_values is values)
 
 
 def _read_error(curve: Curve, bound: float) -> float:
-    """Return the error of a curve at a bound; beyond its end, where all is noise, go on by its last slope."""
+    """Return the error of a curve at a bound; beyond its end it goes on with the last slope on log axes."""
     bounds, errors = (np.asarray(coordinates, dtype=np.float64) for coordinates in (curve.x, curve.y))
     if bound <= bounds[-1] or min(errors[-2:]) <= 0.0:
         return float(np.interp(bound, bounds, errors))

@@ -44,7 +44,7 @@ def write_range(
     worse_choices_phrase: str = "",
     choices_noun: str = "bounds",
 ) -> str:
-    """Write which choices are near-optimal, a sentence without its capital, or that only one choice is.
+    """Write which choices are near-optimal, or that only one is: a sentence without its capital.
 
     Args:
         lowest_choice: The lower end.
@@ -73,7 +73,7 @@ def compare_own_bound(
     format_error: Callable[[float], str],
     choice_name: str = "the bound",
 ) -> str:
-    """Compare a bound that the user entered with the answer: ``error 3.2, 12 % more compared with the bound above.``.
+    """Write how the error of the user's bound compares with the answer's, as ``error 3.2, 12 % more …``.
 
     Args:
         error_name: The name of the error.
@@ -93,7 +93,7 @@ def compare_half_and_double(
     error_name: str = "error",
     is_integer: bool = True,
 ) -> str:
-    """Compare half and double of a bound with it: ``half (4) costs 3 % more, double (16) costs 9 % more in error.``.
+    """Write what half and double of a bound cost, as ``half (4) costs 3 % more, double (16) …``.
 
     A half that rounds to the bound itself is left out.
 
@@ -114,7 +114,7 @@ def compare_half_and_double(
 def describe_affected(
     num_affected: int, num_users: int, lost_share: float, loss_text: str = "all rows are left out"
 ) -> str:
-    """Say whom a bound affects: ``3 users (2 %) lie over the bound; 5 % of all rows are left out.``.
+    """Write how many users a bound affects and what is lost: ``3 users (2 %) lie over the bound; 5 % …``.
 
     Args:
         num_affected: The number of users with more than the bound.
@@ -129,12 +129,12 @@ def describe_affected(
 
 
 def instruct_to_cap(rows_text: str) -> str:
-    """Write the headline of a contribution bound; ``rows_text`` is a number with its noun."""
+    """Write the headline for a bound on rows; ``rows_text`` is a number with its noun."""
     return f"Keep at most {rows_text} per user."
 
 
 def instruct_to_weight(rows_text: str) -> str:
-    """Write the headline of smooth weights; ``rows_text`` is a number with its noun."""
+    """Write the headline for smooth weights; ``rows_text`` is a number with its noun."""
     return f"Cap each user's total weight at {rows_text}."
 
 
@@ -145,7 +145,7 @@ def show_other_solver(
     objective_name: str,
     refusal_text: str,
 ) -> Parts:
-    """Show the solutions of this program and of CVXPY beside each other, with their certificates and times.
+    """Yield the comparison with CVXPY: both solutions with certificates and times, or why it is not offered.
 
     Args:
         key: Under which a page keeps the comparison.

@@ -7,10 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from dpcore.answer.methods import Methods
-from dpcore.common.group_privacy import PersonPrice
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import ReleaseFacts
-from dpcore.data.periods import Periods
 from dpcore.dataset import Dataset
 
 SHARE_TEXT = (
@@ -19,59 +17,54 @@ SHARE_TEXT = (
 )
 
 
-def price_release(
-    periods: Periods, parameters: Any, epsilon: float | None = None, selections: Sequence[ReleaseFacts] = ()
-) -> PersonPrice:
-    """Return the guarantee for a whole person of a release and of private selections for it.
-
-    Args:
-        periods: The periods that make the unit.
-        parameters: Those of the question, with epsilon and perhaps a noise and deltas.
-        epsilon: Of the release, if it is not that of the parameters.
-        selections: What the private selections of its bound and range guarantee.
-    """
-    deltas = [getattr(parameters, name, None) or 0.0 for name in ("delta", "selection_delta")]
-    is_gaussian = getattr(parameters, "mechanism", None) is NoiseKind.GAUSSIAN
-    is_gaussian &= not (deltas[1] or selections)
-    total_epsilon = (epsilon or parameters.epsilon) + sum(facts.epsilon for facts in selections)
-    return periods.price_person(total_epsilon, sum(deltas) + sum(f.delta for f in selections), is_gaussian)
-
-
 def state_unit(
     answer: Any,
     dataset: Dataset | None,
     epsilon: float | None = None,
     selections: Sequence[ReleaseFacts] = (),
 ) -> Any:
-    """Return an `Answer` with its unit, the person's price and what a share is: badge, facts, assumptions, methods.
+    """Return the answer with the unit of privacy and the guarantee for a whole person stated, and what a share is.
+
+    They stand in its badge, facts, assumptions and methods.
 
     Args:
         answer: The answer; without an epsilon among its parameters it gets no unit.
         dataset: Its data, whose periods make the unit; None for none.
-        epsilon: As in `price_release`.
-        selections: Likewise.
+        epsilon: Of the release, if it is not that of the parameters.
+        selections: What the private selections of its bound and range guarantee; they add to the release.
     """
     if dataset is not None and dataset.share_phrase:
         share_text = SHARE_TEXT.format(phrase=dataset.share_phrase)
         answer = replace(answer, facts={**answer.facts, "Share": share_text})
-    periods = None if dataset is None else dataset.periods
-    if periods is None or not hasattr(answer.parameters, "epsilon"):
+    parameters, make_methods = answer.parameters, answer.make_methods
+    layout = None if dataset is None else dataset.layout
+    if layout is None or not (layout.periods or layout.filters) or not hasattr(parameters, "epsilon"):
         return answer
-    price = price_release(periods, answer.parameters, epsilon, selections)
-    person_text, make_methods = periods.describe_person(price), answer.make_methods
+    rows_sentences = [f"Only rows with {row_filter.text} count" for row_filter in layout.filters]
+    badge_text = guarantee_text = advice_text = ""
+    if (periods := layout.periods) is not None:
+        deltas = [getattr(parameters, name, None) or 0.0 for name in ("delta", "selection_delta")]
+        is_gaussian = getattr(parameters, "mechanism", None) is NoiseKind.GAUSSIAN
+        is_gaussian &= not (deltas[1] or selections)
+        total_epsilon = (epsilon or parameters.epsilon) + sum(facts.epsilon for facts in selections)
+        total_delta = sum(deltas) + sum(facts.delta for facts in selections)
+        price = periods.price_person(total_epsilon, total_delta, is_gaussian)
+        badge_text, guarantee_text, advice_text = periods.describe(price)
+        rows_sentences.append(periods.rows_sentence)
 
     def state_in_methods() -> Methods | None:
-        """Return the methods with the rows that count, the unit and the person's guarantee behind the guarantee."""
+        """Build the methods text with the person's guarantee and the rows that count; None without one."""
         methods: Methods | None = None if make_methods is None else make_methods()
         if methods is None:
             return None
-        sentences = methods.guarantee_text, periods.describe_guarantee(price), f"{periods.rows_sentence}."
+        sentences = methods.guarantee_text, guarantee_text, *(f"{sentence}." for sentence in rows_sentences)
         return replace(methods, guarantee_text=" ".join(filter(None, sentences)))
 
+    person_facts = {"Whole person": guarantee_text + advice_text} if guarantee_text else {}
     return replace(
         answer,
-        unit_text=periods.describe_unit(price),
-        facts=({"Whole person": person_text} if person_text else {}) | dict(answer.facts),
-        assumptions=(*answer.assumptions, periods.rows_sentence),
+        unit_text=badge_text,
+        facts=person_facts | dict(answer.facts),
+        assumptions=(*answer.assumptions, *rows_sentences),
         make_methods=state_in_methods,
     )

@@ -21,12 +21,10 @@ import jinja2
 
 from dpcore.code.choice import MODELS, OF_VALUES, PER_GROUP, Choice, Code, Quantity
 from dpcore.common import programs
-from dpcore.common.group_privacy import PersonPrice
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, classify, format_rounded_up
 from dpcore.common.version import VERSION
 from dpcore.data.bin_edges import are_dates
-from dpcore.data.periods import Periods
 from dpcore.data.tables import SPACED, SPACED_PATTERN, FileKind
 
 WIDTH = 92
@@ -133,9 +131,12 @@ def write_head(
     neighbours_sentence = relation_sentence if choice.quantity is not Quantity.MODEL else _LEARNER
     privacy_unit_text = " and ".join(make_printable(name, 60) for name in choice.privacy_unit)
     comment_lines += write_comment(f"Privacy unit: {privacy_unit_text}. {neighbours_sentence}", comment_mark)
-    if (periods := choice.read_as.periods) is not None and not periods.is_filter:
-        person_price = _price_person(choice, periods, comment_mark == "--")
-        comment_lines += write_comment(periods.describe_guarantee(person_price), comment_mark)
+    if (periods := choice.read_as.periods) is not None:
+        shares = [share for share in (choice, choice.selection) if share is not None]
+        budgets = sum(share.epsilon for share in shares), sum(share.delta or 0.0 for share in shares)
+        is_gaussian = choice.noise is NoiseKind.GAUSSIAN and choice.selection is None
+        person_price = periods.price_person(*budgets, is_gaussian)
+        comment_lines += write_comment(periods.describe(person_price)[1], comment_mark)
     if requirements_text and choice.quantity is not Quantity.MODEL:
         comment_lines += write_comment("Run it once: every run spends epsilon again.", comment_mark)
     if requirements_text:
@@ -152,15 +153,6 @@ def write_head(
     if differences:
         comment_lines += write_comment("Notes at the end say what differs from the page.", comment_mark)
     return comment_lines
-
-
-def _price_person(choice: Choice, periods: Periods, chooses_noise: bool) -> PersonPrice:
-    """Return the guarantee for a whole person, with the private selection of groups; without rho if SQL draws."""
-    epsilon, delta = choice.epsilon, choice.delta or (DELTA_WHERE_NONE if chooses_noise else 0.0)
-    is_gaussian = choice.noise is NoiseKind.GAUSSIAN and choice.selection is None and not chooses_noise
-    if choice.selection is not None:
-        epsilon, delta = epsilon + choice.selection.epsilon, delta + choice.selection.delta
-    return periods.price_person(epsilon, delta, is_gaussian)
 
 
 def _list_file_sentences(choice: Choice) -> list[str]:

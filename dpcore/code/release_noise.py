@@ -94,7 +94,7 @@ def protect_replaced_user(choice: Choice, library: Program) -> Choice:
 
 
 def find_release_noise(
-    choice: Choice, program: Program, noise: DrawnNoise | None = None
+    choice: Choice, program: Program, noise: DrawnNoise | None = None, rows_noise: DrawnNoise | None = None
 ) -> ReleaseNoise | None:
     """Find the noise on the numbers that a program releases.
 
@@ -104,6 +104,8 @@ def find_release_noise(
         choice: The release.
         program: The program.
         noise: Its noise at sensitivity 1, if it is not that of the choice's own budget.
+        rows_noise: The noise at sensitivity 1 of a count under the same bound, if a mean divides a sum around the
+            middle of its range by that.
     """
     if choice.quantity not in _WITH_NOISE:
         return None
@@ -113,6 +115,10 @@ def find_release_noise(
     count_options["num_aggregates"] = count_aggregates(choice)
     noise = noise or find_noise(program, choice.noise, choice.epsilon, choice.delta, **count_options)
     sensitivity = compute_sensitivity(choice, noise.kind)
+    if rows_noise is not None:
+        rows_deviation = math.sqrt(rows_noise.variance(float(choice.max_rows or 0)))
+        half_width = noise.interval_half_width(COVERAGE, sensitivity / 2.0)
+        return ReleaseNoise(math.sqrt(noise.variance(sensitivity / 2.0)), half_width, rows_deviation)
     if not splits_budget:
         half_width = noise.interval_half_width(COVERAGE, sensitivity)
         return ReleaseNoise(math.sqrt(noise.variance(sensitivity)), half_width)

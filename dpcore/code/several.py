@@ -17,9 +17,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpcore.code import common, with_bigquery, with_opendp, with_pipelinedp, with_python, with_tumult
+from dpcore.code import (
+    common,
+    release_noise,
+    with_bigquery,
+    with_opendp,
+    with_pipelinedp,
+    with_python,
+    with_tumult,
+)
 from dpcore.code.choice import OF_VALUES, PER_GROUP, SPREADS, Choice, Code, Quantity
-from dpcore.code.release_noise import count_aggregates, find_release_noise, has_whole_numbers
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import NoiseKind
@@ -27,6 +34,8 @@ from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import DrawnNoise, Program, find_share_noise, find_total
 
 NUM_PARTS = 2**20
+SHARED_COUNT = "rows of the means"
+"""Name of a count of rows that only the means need."""
 QUANTITIES = (Quantity.COUNT, Quantity.SUM, Quantity.MEAN, *SPREADS, Quantity.QUANTILE, *PER_GROUP[:-1])
 """Quantities that may be among several releases; a count of users is a count of rows with a bound of one."""
 
@@ -42,11 +51,14 @@ class ReleaseShare:
         name: Unique name among the results.
         choice: The release and its bound; its own noise and epsilon are ignored.
         num_parts: Its share of the budget in parts of 2^20, at least 1.
+        rows_from: Name of the release of rows, under the same bound, that a mean divides its sum by; empty if the mean
+            releases a pair of sums. Plain Python and OpenDP have it; other libraries release the mean by itself.
     """
 
     name: str
     choice: Choice
     num_parts: int
+    rows_from: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,7 +94,10 @@ class Several:
             release_names = [release.name for release in self.releases]
             if len(set(release_names)) < len(release_names):
                 problems.add("two releases have one name")
+            max_rows_by_name = {release.name: release.choice.max_rows for release in self.releases}
             for release in self.releases:
+                if release.rows_from and max_rows_by_name.get(release.rows_from) != release.choice.max_rows:
+                    problems.add(f"{release.name} divides by rows that have another bound")
                 if release.choice.quantity not in QUANTITIES or release.choice.max_norm is not None:
                     problems.add(f"{release.name} is no release of several")
                 if release.choice.neighbours is not Neighbours.ADD_OR_REMOVE_USER:
@@ -124,8 +139,8 @@ class Several:
             self.delta,
             release.num_parts / NUM_PARTS,
             has_quantile=self.has_quantile,
-            of_counts=has_whole_numbers(release.choice),
-            num_aggregates=count_aggregates(release.choice),
+            of_counts=release_noise.has_whole_numbers(release.choice),
+            num_aggregates=release_noise.count_aggregates(release.choice),
         )
 
     @property
@@ -224,7 +239,7 @@ def write_for_opendp(several: Several) -> Code:
 
 def write_for_pipelinedp(several: Several) -> Code:
     """Write the program for PipelineDP, or only the sentences on why there is none."""
-    several, weight_sentences = _bound_rows_of_quantiles(several, "PipelineDP")
+    several, weight_sentences = _bound_rows_of_quantiles(_drop_shared_count(several), "PipelineDP")
     sentences = [*_list_common_differences(several, uses_rho=False), *weight_sentences]
     if several.has_quantile:
         sentences.append(_TREE.format(library="PipelineDP"))
@@ -246,7 +261,7 @@ def write_for_pipelinedp(several: Several) -> Code:
 
 def write_for_tumult(several: Several) -> Code:
     """Write the program for Tumult Analytics, or only the sentences on why there is none."""
-    several, weight_sentences = _bound_rows_of_quantiles(several, "Tumult")
+    several, weight_sentences = _bound_rows_of_quantiles(_drop_shared_count(several), "Tumult")
     sentences = [*_list_common_differences(several), *weight_sentences]
     if several.quantities & {Quantity.SUM, Quantity.GROUP_SUMS}:
         sentences.append(
@@ -260,7 +275,7 @@ def write_for_tumult(several: Several) -> Code:
 
 def write_for_bigquery(several: Several) -> Code:
     """Write a BigQuery query for each release, or only the sentences on why there are none."""
-    several, weight_sentences = _bound_rows_of_quantiles(several, "BigQuery")
+    several, weight_sentences = _bound_rows_of_quantiles(_drop_shared_count(several), "BigQuery")
     choice, refusal_sentences = several.reading_choice, _refuse_releases(several, "BigQuery")
     sentences = [
         "BigQuery has no accountant: nothing but these shares holds the sum of the epsilons.",
@@ -304,6 +319,12 @@ _SPLIT_MEAN = (
     "release a pair of sums at one share, with less noise; where this library is chosen on the page, shares and errors "
     "are for it."
 )
+
+
+def _drop_shared_count(several: Several) -> Several:
+    """Return the releases without a count that only means need, for libraries that release each mean by itself."""
+    releases = tuple(release for release in several.releases if release.name != SHARED_COUNT)
+    return replace(several, releases=tuple(replace(release, rows_from="") for release in releases))
 
 
 def _has_row_weights(choice: Choice) -> bool:
@@ -426,6 +447,17 @@ def _write(
     )
 
 
+def _find_noise(
+    several: Several, release: ReleaseShare, program: Program
+) -> release_noise.ReleaseNoise | None:
+    """Find the noise that the program of a release reports."""
+    noise, rows_noise = several.find_noise(release, program), None
+    if release.rows_from and program in (Program.PYTHON, Program.OPENDP):
+        (rows,) = (other for other in several.releases if other.name == release.rows_from)
+        rows_noise = several.find_noise(rows, program)
+    return release_noise.find_release_noise(release.choice, program, noise, rows_noise)
+
+
 def _find_replacements(several: Several) -> dict[str, float]:
     """Find for each column of values what stands for a cell without a number: the lower end of a range, or 0."""
     choices = [release.choice for release in several.releases if release.choice.quantity in OF_VALUES]
@@ -468,5 +500,6 @@ def _list_template_values(several: Several, release: ReleaseShare, program: Prog
         "low": min_total,
         "high": max_total,
         "most": None if max_total is None else max(abs(min_total), abs(max_total)),
-        "noise": find_release_noise(choice, program, several.find_noise(release, program)),
+        "rows_from": release.rows_from,
+        "noise": _find_noise(several, release, program),
     }

@@ -35,8 +35,8 @@ _SAMPLED = (
 )
 
 NO_BINS = (
-    "BigQuery's statements make no bins; plain Python does. Or add a column with the bin of each row, and list the "
-    "names of the bins."
+    "BigQuery's statements make no bins, periods and filters; plain Python does. Or add a column with the bin or the "
+    "period of each row, filter the rows in a view, and list the names of the bins."
 )
 _FINDS_GROUPS = (
     "BigQuery finds the groups itself, privately; the page takes the list of groups as public. If the page has the "
@@ -45,8 +45,10 @@ _FINDS_GROUPS = (
 
 
 def makes_bins(choice: Choice) -> bool:
-    """Return True if groups are bins of numbers or dates."""
-    return bool(choice.edges) and choice.quantity in PER_GROUP
+    """Return True if groups are bins of numbers or dates, rows are filtered, or the unit has a period of time."""
+    return (bool(choice.edges) and choice.quantity in PER_GROUP) or bool(
+        choice.read_as.periods or choice.read_as.filters
+    )
 
 
 def is_of_one_column(choice: Choice) -> bool:
@@ -173,7 +175,6 @@ def _describe_bounds(choice: Choice) -> list[str]:
 def write_statements(choice: Choice) -> str:
     """Write the statements of a release that BigQuery has."""
     unit_columns_sql = [quote_sql_name(name) for name in choice.privacy_unit]
-    periods = choice.read_as.periods
     yes = choice.read_as.yes if choice.value_column == choice.read_as.share_column else ""
     group_sql = quote_sql_name(choice.group_column)
     columns_sql = [*unit_columns_sql, group_sql] if choice.quantity in PER_GROUP else unit_columns_sql
@@ -197,9 +198,6 @@ def write_statements(choice: Choice) -> str:
         largest=_LARGEST,
         dropped=bool(dropped_column),
         yes=quote_sql_name(yes.lower(), '"') if yes else "",
-        date="" if periods is None else quote_sql_name(periods.column),
-        days=[] if periods is None else [edge.replace("-", "") for edge in periods.edges],
-        period=unit_columns_sql[-1],
         # Rows without a number are dropped by the column of the values, so there is one column of numbers.
         number_column=quote_sql_name(dropped_column) if dropped_column else value_sql if needs_values else "",
         unread=_choose_replacement(choice),

@@ -58,7 +58,7 @@ class Split(NamedTuple):
 
 
 def _largest_objective(values: FloatArray) -> FloatArray:
-    """Return the largest of several objectives (first axis) at each point; a vector is returned as it is."""
+    """Return the largest of several objectives (first axis) at each point, shape (points,); a vector as it is."""
     return values if values.ndim < 2 else np.asarray(values.max(axis=0))
 
 
@@ -101,7 +101,7 @@ def _select(split: Split, indices: np.ndarray | slice) -> Split:
 
 
 def _concatenate(first_split: Split, second_split: Split) -> Split:
-    """Return the parts of an objective at the points of two splits."""
+    """Return the parts of an objective at the points of the first split, then of the second."""
     part_pairs = zip(first_split, second_split, strict=True)
     return Split(*(np.concatenate(part_pair, axis=-1) for part_pair in part_pairs))
 
@@ -204,10 +204,10 @@ def move_to_kink(
     low: float,
     high: float,
 ) -> Minimum:
-    """Move a minimum inside the range to the lowest point near it, then onto a kink beside that if it is no higher.
+    """Move a minimum inside the range to the lowest point near it, then onto a kink beside it if that is no higher.
 
-    A search ends within its tolerance of the smallest value, hence a little beside a kink that has it. A
-    quantity that jumps at kinks, such as a number of users above the cap, would be off by one there.
+    A search ends within its tolerance of the smallest value, hence a little beside a kink that has it. A quantity
+    that jumps at kinks, such as a number of users above the cap, would be off by one there.
 
     Args:
         compute_split: The objective in its parts, vectorised over ascending points.
@@ -250,7 +250,7 @@ def move_to_kink(
 def find_interval_within(
     compute_split: Callable[[FloatArray], Split], minimiser: float, low: float, high: float, limit: float
 ) -> tuple[float, float]:
-    """Find the lowest and highest integer around the minimiser up to which the objective is proved within a limit.
+    """Find the interval of integers around the minimiser on which the objective is proved within a limit.
 
     On [a, b] the objective is at most fall(a) + rise(b), so that no single valley has to be assumed.
 
@@ -312,10 +312,10 @@ MAX_LOG_RATIO = 10.0
 def find_least_noise(
     compute_epsilon: Callable[[float], float], epsilon: float, guess: float, tolerance: float
 ) -> float:
-    """Find the least noise that spends at most ``epsilon``, to a tolerance and never below it.
+    """Find the least noise that spends at most ``epsilon``, from above and to a relative tolerance.
 
-    ``compute_epsilon`` falls; its logarithm over that of the noise is nearly straight, so that a chord finds
-    the root soon. A stale end is halved (Illinois).
+    ``compute_epsilon`` falls; its logarithm over that of the noise is nearly straight, so that a chord finds the root
+    soon. A stale end is halved (Illinois).
 
     Args:
         compute_epsilon: From the noise, above 0, to the ε that it spends.
@@ -329,7 +329,7 @@ def find_least_noise(
     log_epsilon = math.log(epsilon)
 
     def compute_log_excess(log_sigma: float) -> float:
-        """Return the log of spent over budgeted epsilon, within ±`MAX_LOG_RATIO`."""
+        """Return log(spent epsilon / budget), limited to ±`MAX_LOG_RATIO`."""
         # Kept within what chords can be drawn with: nothing at all may be spent, or more than a number holds.
         log_ratio = math.log(max(compute_epsilon(math.exp(log_sigma)), 1e-300)) - log_epsilon
         return min(max(log_ratio, -MAX_LOG_RATIO), MAX_LOG_RATIO)

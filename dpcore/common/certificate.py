@@ -51,7 +51,7 @@ class Certificate:
 
     @cached_property
     def relative_gap(self) -> float:
-        """Return (value - lower_bound) / |value|, signed; infinite where it is undefined."""
+        """Return (value - lower_bound) / |value|, signed; infinite if it is undefined or not finite."""
         if not (math.isfinite(self.value) and math.isfinite(self.lower_bound)):
             return math.inf
         difference = self.value - self.lower_bound
@@ -65,7 +65,7 @@ class Certificate:
 
     @property
     def sentence(self) -> str:
-        """Write the certificate in words, its number never rounded toward a better one."""
+        """Return the certificate as a sentence; its gap is rounded up."""
         relative_gap = self.relative_gap
         if math.isinf(relative_gap):
             return f"Not proved: no finite lower bound ({self.argument})."
@@ -102,14 +102,14 @@ class Solved:
 
 
 def solve_timed(solver: str, solve: Callable[[], tuple[Certificate, str]]) -> Solved:
-    """Run a solver and return its result with the seconds that it took."""
+    """Run a solver and measure its seconds."""
     start_seconds = time.perf_counter()
     certificate, stop_reason = solve()
     return Solved(solver, certificate, stop_reason, time.perf_counter() - start_seconds)
 
 
 def compare_results(own_result: Solved, other_result: Solved) -> str:
-    """Write two sentences that compare the values and the times of two solvers."""
+    """Write two sentences: which of two solvers has the smaller value, and how many times as long the other took."""
     own_value, other_value = own_result.certificate.value, other_result.certificate.value
     relative_difference = abs(own_value - other_value) / abs(other_value) if other_value else 0.0
     smaller_result = own_result if own_value <= other_value else other_result

@@ -30,14 +30,14 @@ class InputProblem:
 
     @property
     def sentence(self) -> str:
-        """Write the problem as one or two sentences, the location in front."""
+        """Return the problem as one or two sentences, the location in front."""
         first_sentence = f"{self.location}: {self.message}" if self.location else self.message
         first_sentence = _end_sentence(wording.capital(first_sentence))
         return f"{first_sentence} {_end_sentence(self.remedy)}" if self.remedy else first_sentence
 
 
 def _end_sentence(text: str) -> str:
-    """End the text with a full stop, unless it has an end mark."""
+    """Return the text with a full stop, unless it has an end mark."""
     return text if text.endswith((".", "?", "!", "…")) else f"{text}."
 
 
@@ -57,7 +57,7 @@ class InvalidInput(ValueError):
 
 
 def refuse(message: str, location: str = "", remedy: str = "") -> InvalidInput:
-    """Return the error of an input that is refused for one reason, with location and remedy; nothing is raised."""
+    """Build the error of an input that is refused for one reason; the caller raises it."""
     return InvalidInput([InputProblem(message, location, remedy)])
 
 
@@ -72,7 +72,7 @@ FULL_DISK = InputProblem(
 
 
 def is_full_disk(error: BaseException) -> bool:
-    """Return True if nothing more could be written because the disk, or one's share of it, is full."""
+    """Return True if an error says that the disk, or one's share of it, is full."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -81,13 +81,13 @@ _FOLDERS = ("dpcore", "pages", "sweet_spot", "tests")
 
 
 def _is_own_file(file_path: str) -> bool:
-    """Return True if a file of code belongs to this project, and not to a library."""
+    """Return True if a file of code belongs to this project, not to a library."""
     # Other packages lie in the same folder where this one is installed, and so does the environment in a checkout.
     return any(Path(file_path).is_relative_to(_PROJECT / folder_name) for folder_name in _FOLDERS)
 
 
 def describe_error(error: Exception) -> tuple[InputProblem, ...]:
-    """Return the problems that tell a person what ended some work, whatever the error is.
+    """Return problems that tell a person, in words, what ended some work, whatever the error is.
 
     The message of an error may quote cells, so for an unexpected error only its type and its line are named.
     """
@@ -128,7 +128,7 @@ VALUE_BOUND_RANGE = (1e-9, 1e9)
 
 
 def quote(value: object) -> str:
-    """Quote a value in a sentence: short, and never a number of thousands of digits."""
+    """Return a value as a short text for a sentence, at most 40 characters."""
     try:
         text = repr(value)
         if isinstance(value, float) and math.isfinite(value) and "e" in text:
@@ -139,7 +139,7 @@ def quote(value: object) -> str:
 
 
 def _as_float(argument: object) -> float:
-    """Convert to a real number: infinite beyond float64, NaN for anything that is no number."""
+    """Convert a number to a float: infinite beyond float64; NaN for a bool and for anything that is no number."""
     if type(argument) is bool or not isinstance(argument, Real):
         return math.nan
     try:
@@ -150,7 +150,7 @@ def _as_float(argument: object) -> float:
 
 @dataclass
 class Problems:
-    """A collector: ``with Problems() as problems`` runs its checks one after another and refuses at the block's end.
+    """A collector of problems: ``with Problems() as problems`` raises all that were added at the block's end.
 
     Raises:
         InvalidInput: With all problems found, when the block ends without an error of its own, by ``return`` too.
@@ -168,50 +168,68 @@ class Problems:
             self.raise_if_any()
 
     def add(self, message: str, location: str = "", remedy: str = "") -> None:
-        """Record one problem, unless it is recorded already."""
+        """Add one problem, unless it was added before."""
         self.extend([InputProblem(message, location, remedy)])
 
     def extend(self, problems: Iterable[InputProblem]) -> None:
-        """Record several problems, except those that are known already."""
+        """Add several problems, except those that were added before."""
         self.entries.extend(problem for problem in problems if problem not in self.entries)
 
     def raise_if_any(self) -> None:
-        """Raise `InvalidInput` with all recorded problems; do nothing where there are none."""
+        """Raise `InvalidInput` with all added problems; do nothing if there are none."""
         if self.entries:
             raise InvalidInput(self.entries)
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
-        """Run a block; an `InvalidInput` ends it, has its problems recorded and goes no further."""
+        """Run a block and add the problems of an `InvalidInput` that ends it, which goes no further."""
         try:
             yield
         except InvalidInput as error:
             self.extend(error.problems)
 
     def finite(self, **arguments: object) -> bool:
-        """Require finite real numbers. Return True if all were."""
+        """Add a problem for each argument that is no finite number.
+
+        Return True if there is none.
+        """
         return self._check_each(arguments, lambda number: True, "be a finite number")
 
     def positive(self, **arguments: object) -> bool:
-        """Require finite numbers above 0. Return True if all were."""
+        """Add a problem for each argument that is no finite number above 0.
+
+        Return True if there is none.
+        """
         return self._check_each(arguments, lambda number: number > 0, "be a finite number above 0")
 
     def non_negative(self, **arguments: object) -> bool:
-        """Require finite numbers of at least 0. Return True if all were."""
+        """Add a problem for each argument that is no finite number of at least 0.
+
+        Return True if there is none.
+        """
         return self._check_each(arguments, lambda number: number >= 0, "be a finite number of at least 0")
 
     def between(self, low: float, high: float, **arguments: object) -> bool:
-        """Require finite numbers in [low, high]. Return True if all were."""
+        """Add a problem for each argument that is no number in [low, high].
+
+        Return True if there is none.
+        """
         requirement = "lie between {} and {}"
         return self._check_each(arguments, lambda number: low <= number <= high, requirement, low, high)
 
     def inside(self, low: float, high: float, **arguments: object) -> bool:
-        """Require numbers strictly between low and high. Return True if all were."""
+        """Add a problem for each argument that is not strictly between low and high.
+
+        Return True if there is none.
+        """
         requirement = "lie strictly between {} and {}"
         return self._check_each(arguments, lambda number: low < number < high, requirement, low, high)
 
     def ascending(self, **arguments: object) -> bool:
-        """Require two finite numbers, the first below the second. Return True if they were."""
+        """Add a problem unless both arguments are finite and the first is below the second.
+
+        Return True if so.
+        """
         if not self.finite(**arguments):
             return False
         (lower_name, lower), (upper_name, upper) = arguments.items()
@@ -222,14 +240,20 @@ class Problems:
         return False
 
     def of_kind(self, required_type: type, **arguments: object) -> bool:
-        """Require instances of a class. Return True if all were."""
+        """Add a problem for each argument that is no instance of a class.
+
+        Return True if there is none.
+        """
         wrong_names = [name for name, value in arguments.items() if not isinstance(value, required_type)]
         for name in wrong_names:
             self.add(f"{name} must be of the kind {required_type.__name__}")
         return not wrong_names
 
     def whole(self, low: int, high: int, **arguments: object) -> bool:
-        """Require integers in [low, high]. Return True if all were."""
+        """Add a problem for each argument that is no whole number in [low, high].
+
+        Return True if there is none.
+        """
         return self._check_each(
             arguments,
             lambda number: number == math.floor(number) and low <= number <= high,
@@ -243,7 +267,10 @@ class Problems:
         requirement_format: str,
         *limits: float,
     ) -> bool:
-        """Require finite numbers that are valid, with a problem for each other one. Return True if all were."""
+        """Add a problem for each argument that is not finite and valid.
+
+        Return True if there is none.
+        """
         are_valid = True
         for name, argument in arguments.items():
             number = _as_float(argument)

@@ -18,7 +18,7 @@ _PURPOSE_BY_EXTRA = {
 
 
 def import_extra(library_name: str) -> Any:
-    """Import a library of `EXTRA_BY_MODULE`.
+    """Import a library of `EXTRA_BY_MODULE`; return the module.
 
     Raises:
         InvalidInput: It is not installed; the sentence says how to install it.

@@ -30,62 +30,44 @@ class PersonPrice:
 
     @property
     def text(self) -> str:
-        """Write epsilon, and delta and rho above 0, rounded up."""
+        """Return epsilon, and delta and rho if above 0, as text, rounded up."""
         text = f"ε = {format_rounded_up(self.epsilon, 4)}"
         text += f", δ = {format_rounded_up(self.delta, 4)}" if self.delta else ""
         return text + (f" (ρ = {format_rounded_up(self.rho, 4)})" if self.rho else "")
 
 
-def price_group(epsilon: float, delta: float, num_units: int, rho: float = 0.0) -> PersonPrice:
-    """Return the guarantee of one release for a person who is ``num_units`` of its units, by group privacy.
+def price_person(
+    epsilon: float, delta: float, num_units: int, num_releases: int = 1, rho: float = 0.0
+) -> PersonPrice:
+    """Compute the guarantee for a person who is some units of each of some releases: group privacy, then composition.
 
-    That is k epsilon and (e^(k epsilon) - 1) / (e^epsilon - 1) delta. With rho it is k^2 rho, converted at ``delta``.
+    With k units of one release, epsilon becomes k epsilon and delta becomes (e^(k epsilon) - 1) / (e^epsilon - 1)
+    delta. With one unit of k releases, they become k epsilon and k delta. A rho above 0 becomes k^2 rho or k rho,
+    which is converted to epsilon at ``delta``; for one unit of one release it is not used.
 
     Args:
-        epsilon: For one unit, above 0.
+        epsilon: Of one release for one unit, above 0.
         delta: Likewise, at least 0.
-        num_units: k, at least 1.
-        rho: Of zero-concentrated DP for one unit, if the release has it; else 0.
+        num_units: Units of the person in each release, at least 1.
+        num_releases: At least 1.
+        rho: Of zero-concentrated DP of one release for one unit, if it has it; else 0.
 
-    Source: Dwork, Roth 2014, theorem 2.2 and its (epsilon, delta) form; Bun, Steinke 2016, proposition 1.9, for rho.
+    Source: Dwork, Roth 2014, theorem 2.2 and its (epsilon, delta) form, and theorem 3.16; Bun, Steinke 2016,
+        proposition 1.9 and lemma 1.7, for rho; Canonne, Kamath, Steinke 2020, proposition 7, for its conversion, solved
+        for epsilon at each order.
     """
-    if rho and num_units > 1:
-        return _price_rho(num_units**2 * rho, delta)
-    group_delta = 0.0
+    if rho and num_units * num_releases > 1:
+        person_rho = num_units**2 * num_releases * rho
+        epsilons = person_rho * _ORDERS + np.log1p(-1.0 / _ORDERS) - np.log(_ORDERS * delta) / (_ORDERS - 1.0)
+        return PersonPrice(max(float(epsilons.min()) * (1.0 + 1e-9), 0.0), delta, person_rho)
+    person_delta = 0.0
     if delta:
-        # e^(k epsilon) can be beyond float64. The factor covers rounding.
-        log_factor = _log_expm1(num_units * epsilon) - _log_expm1(epsilon) if num_units > 1 else 0.0
-        log_delta = math.log(delta) + log_factor
-        group_delta = min(math.exp(log_delta) * (1.0 + 1e-9), 1.0) if log_delta < 0.0 else 1.0
-    return PersonPrice(round_up_to_float(num_units * Fraction(epsilon)), group_delta)
-
-
-def price_releases(epsilon: float, delta: float, num_releases: int, rho: float = 0.0) -> PersonPrice:
-    """Return the guarantee of releases together for a person who is one unit of each: k epsilon, k delta and k rho.
-
-    Args:
-        epsilon: Of one release, above 0.
-        delta: Likewise, at least 0.
-        num_releases: k, at least 1.
-        rho: Of zero-concentrated DP of one release, if it has it; else 0.
-
-    Source: Dwork, Roth 2014, theorem 3.16; Bun, Steinke 2016, lemma 1.7, for rho.
-    """
-    if rho and num_releases > 1:
-        return _price_rho(num_releases * rho, delta)
-    total_delta = round_up_to_float(min(num_releases * Fraction(delta), Fraction(1)))
-    return PersonPrice(round_up_to_float(num_releases * Fraction(epsilon)), total_delta)
+        # e^(k epsilon) can be beyond float64. The last factor covers rounding.
+        log_delta = math.log(delta * num_releases) + _log_expm1(num_units * epsilon) - _log_expm1(epsilon)
+        person_delta = math.exp(log_delta) * (1.0 + 1e-13) if log_delta < 0.0 else 1.0
+    return PersonPrice(round_up_to_float(num_units * num_releases * Fraction(epsilon)), person_delta)
 
 
 def _log_expm1(x: float) -> float:
-    """Return log(e^x - 1) for any x above 0."""
+    """Return log(e^x - 1) for any x above 0, without overflow."""
     return x + math.log(-math.expm1(-x))
-
-
-def _price_rho(rho: float, delta: float) -> PersonPrice:
-    """Return epsilon at ``delta`` of rho-zero-concentrated DP.
-
-    Source: Canonne, Kamath, Steinke 2020, proposition 7, solved for epsilon at each order.
-    """
-    epsilons = rho * _ORDERS + np.log1p(-1.0 / _ORDERS) - np.log(_ORDERS * delta) / (_ORDERS - 1.0)
-    return PersonPrice(max(float(epsilons.min()) * (1.0 + 1e-9), 0.0), delta, rho)

@@ -43,7 +43,7 @@ class LaplaceRelease:
 
     @property
     def label(self) -> str:
-        """Return the label of the numbers; its epsilon is never rounded down."""
+        """Return the label of the released numbers, with epsilon rounded up."""
         return f"{Disclosure.DP_RELEASE.value}, epsilon = {format_rounded_up(self.epsilon)}"
 
 
@@ -81,7 +81,7 @@ def release_laplace(
     input_space = vector_space, dp.l1_distance(T=float)
 
     def prove_epsilon(b: float) -> float:
-        """Return the epsilon that OpenDP proves at scale b."""
+        """Return the epsilon that OpenDP proves for noise of scale b."""
         return float(dp.m.make_laplace(*input_space, scale=b).map(sensitivity))
 
     scale = _raise_scale(prove_epsilon, scale, epsilon)
@@ -162,7 +162,10 @@ def find_laplace_scale(sensitivity: int, epsilon: float) -> float:
 
 
 def _raise_scale(prove_epsilon: Callable[[float], float], scale: float, epsilon: float) -> float:
-    """Return the first float64 from this scale on at which epsilon is proved: OpenDP rounds up in the last digits."""
+    """Return the first float at or above a scale at which epsilon is proved: OpenDP rounds up in the last digits.
+
+    After `_SAFE_STEPS` floats, the last one is returned without a proof.
+    """
     for _ in range(_SAFE_STEPS):
         if prove_epsilon(scale) <= epsilon:
             break
@@ -251,7 +254,7 @@ class GaussianSteps:
 def start_gaussian_steps(
     squared_sensitivity: int, epsilon: float, delta: float, charge: Charge | None = None
 ) -> GaussianSteps:
-    """Pay for a sequence of vectors at once; they are released one by one.
+    """Pay for a sequence of vectors at once; `GaussianSteps.release` then draws noise for each.
 
     With one sigma for all, vectors of squared sensitivities D_1, D_2 ... are (D_1 + D_2 + ...) / (2
     sigma^2)-zCDP together, just as one vector of the summed squared sensitivity is, for which OpenDP proves
@@ -284,7 +287,7 @@ def start_gaussian_steps(
 
 @functools.lru_cache(maxsize=256)
 def find_gaussian_scale(squared_sensitivity: int, epsilon: float, delta: float) -> float:
-    """Find the smallest sigma, to 1e-9 of it and from above, at which OpenDP proves (epsilon, delta)."""
+    """Find the smallest sigma at which OpenDP proves (epsilon, delta), from above, to a relative 1e-9."""
     sensitivity = _round_root_up(squared_sensitivity)
 
     def compute_epsilon(sigma: float) -> float:
@@ -299,7 +302,7 @@ def find_gaussian_scale(squared_sensitivity: int, epsilon: float, delta: float) 
 
 @functools.lru_cache(maxsize=4096)
 def compute_gaussian_epsilon(sigma: float, delta: float) -> float:
-    """Compute the epsilon that OpenDP proves at sensitivity 1 with delta; sigma is above 0."""
+    """Compute the epsilon that OpenDP proves for Gaussian noise at sensitivity 1 and this delta; sigma is above 0."""
     return float(_fix_delta(_make_gaussian(1, sigma), delta).map(1.0)[0])
 
 
@@ -310,14 +313,14 @@ def compute_gaussian_rho(sigma: float) -> float:
 
 
 def _round_root_up(squared: int) -> float:
-    # Beyond 2^53 a whole number next to a square has the square's own root as a float, which is below its own.
     """Return the square root of an integer, rounded up."""
+    # Beyond 2^53 a whole number next to a square has the square's own root as a float, which is below its own.
     integer_root = math.isqrt(squared)
     return float(integer_root) if integer_root**2 == squared else math.nextafter(math.sqrt(squared), math.inf)
 
 
 def _require_proof(is_proven: bool, epsilon: float, scale: float) -> None:
-    """Raise RuntimeError unless OpenDP proved epsilon at this scale."""
+    """Raise RuntimeError if OpenDP did not prove epsilon at this scale."""
     if not is_proven:
         refused_text = f"epsilon = {epsilon!r} at scale {scale!r}"
         raise RuntimeError(f"OpenDP does not grant {refused_text}; nothing was drawn")
@@ -337,7 +340,7 @@ def _require_integers(
 
 
 def _check_integers(values: npt.ArrayLike, problems: Problems) -> npt.NDArray[Any]:
-    """Return the values as an array, good or not; add a problem unless they are a vector of integers up to 2^53."""
+    """Return the values as an array, and add a problem unless they are a vector of integers up to 2^53 in size."""
     integers = np.asarray(values)
     if integers.ndim != 1 or integers.size == 0 or integers.dtype.kind not in "iu":
         problems.add("values must be a vector of whole numbers")
@@ -348,10 +351,10 @@ def _check_integers(values: npt.ArrayLike, problems: Problems) -> npt.NDArray[An
 
 @functools.cache
 def _load_opendp() -> Any:
-    """Load the parts of OpenDP that are called here, by the names of `opendp.prelude`; only partly typed.
+    """Load the parts of OpenDP that are called here, in a namespace with the names of `opendp.prelude`.
 
-    The prelude itself is not imported: if scikit-learn or Polars is installed, it loads them, 1 s instead of
-    0.1 until the first noise is drawn.
+    The prelude itself is not imported: if scikit-learn or Polars is installed, it loads them, 1 s instead of 0.1
+    until the first noise is drawn.
     """
     import_extra("opendp")
     module_names = ("mod", "combinators", "measurements", "domains", "metrics", "measures")
@@ -363,14 +366,14 @@ def _load_opendp() -> Any:
 
 
 def _make_laplace(size: int, scale: float) -> Any:
-    """Make OpenDP's measurement that adds discrete Laplace noise to a vector of ``size`` integers."""
+    """Build OpenDP's measurement that adds discrete Laplace noise to a vector of ``size`` integers."""
     dp = _load_opendp()
     input_space = dp.vector_domain(dp.atom_domain(T="i64"), size=size), dp.l1_distance(T="i64")
     return dp.m.make_laplace(*input_space, scale=scale)
 
 
 def _make_gaussian(size: int, scale: float) -> Any:
-    """Make OpenDP's measurement that adds discrete Gaussian noise to a vector of ``size`` integers."""
+    """Build OpenDP's measurement that adds discrete Gaussian noise to a vector of ``size`` integers."""
     dp = _load_opendp()
     input_space = dp.vector_domain(dp.atom_domain(T="i64"), size=size), dp.l2_distance(T=float)
     return dp.m.make_gaussian(*input_space, scale=scale)
@@ -429,7 +432,7 @@ def exponential_mechanism(
         problems.between(*EPSILON_RANGE, epsilon=epsilon)
 
     def prove_epsilon(b: float) -> float:
-        """Return the epsilon of the pure guarantee at scale b."""
+        """Compute the epsilon of pure DP from the rho that OpenDP proves at scale b."""
         # rho = epsilon^2 / 8, rounded up by OpenDP.
         return math.sqrt(8.0 * float(_make_noisy_max(b).map(int(sensitivity))))
 
@@ -444,13 +447,13 @@ def exponential_mechanism(
 
 
 def make_selection(scores: Sequence[int], scale: float) -> Callable[[], int]:
-    """Make a function that draws an index from softmax(score / scale), exactly; for the mechanism and its tests."""
+    """Return a function that draws an index with the law softmax(score / scale), exactly."""
     measurement, score_list = _make_noisy_max(scale), list(scores)
     return lambda: int(measurement(score_list))
 
 
 def _make_noisy_max(scale: float) -> Any:
-    """Make OpenDP's measurement that returns the index of the largest score after Gumbel noise."""
+    """Build OpenDP's measurement that returns the index of the largest score after Gumbel noise."""
     dp = _load_opendp()
     input_space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
     return dp.m.make_noisy_max(*input_space, dp.zero_concentrated_divergence(), scale=scale)

@@ -48,7 +48,7 @@ class NoiseKind(enum.Enum):
 
     @property
     def middle_weight(self) -> float:
-        """Return how many times the middle sum of a variance counts at no cost; see `dpcore.mean.variance`."""
+        """Return by which factor the middle sum of a variance is scaled at no cost; see `dpcore.mean.variance`."""
         return 1.0 if self is NoiseKind.LAPLACE else math.sqrt(3.5)
 
 
@@ -61,7 +61,7 @@ class Measure(enum.Enum):
 
 
 def check_noise(problems: Problems, noise: object, epsilon: object, delta: object) -> None:
-    """Record the problems of a kind of noise with its epsilon and delta; delta must be None for Laplace noise."""
+    """Add problems of a kind of noise with its epsilon and delta; delta must be None for Laplace noise."""
     problems.positive(epsilon=epsilon)
     if not isinstance(noise, NoiseKind):
         problems.add("noise must be a NoiseKind")
@@ -76,7 +76,7 @@ def check_noise(problems: Problems, noise: object, epsilon: object, delta: objec
 
 
 def compute_unit_scale(noise: NoiseKind, epsilon: float, delta: float | None) -> float:
-    """Return the scale of the noise at sensitivity 1: 1 / epsilon, or the exact Gaussian standard deviation."""
+    """Compute the scale of the noise at sensitivity 1: 1 / epsilon, or the exact Gaussian standard deviation."""
     if noise is NoiseKind.LAPLACE:
         return LaplaceNoise.for_release(1.0, epsilon).scale
     assert delta is not None
@@ -84,8 +84,8 @@ def compute_unit_scale(noise: NoiseKind, epsilon: float, delta: float | None) ->
 
 
 def _divide_or_infinite(shift: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return shift / scale, same shape; infinite where the scale is 0."""
     # Without noise the ratio is infinite, 0 / 0 included: every term of the noise is then 0, and the bias is left.
-    """Return shift / scale, infinite without noise."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(scale > 0.0, shift / scale, np.inf)
 
@@ -119,7 +119,7 @@ def root_mean_square(noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLik
 
 
 def magnitude_within(noise: NoiseKind, coverage: float) -> float:
-    """Return the m for which |noise| <= m scale with probability ``coverage`` (in [0, 1))."""
+    """Compute the m at which |noise| <= m scale with probability ``coverage``, which is in [0, 1)."""
     with Problems() as problems:
         if problems.between(0.0, 1.0, coverage=coverage) and coverage == 1.0:
             problems.add("coverage must be below 1: both noises reach arbitrarily far")
@@ -144,7 +144,7 @@ class Perspective:
 
 
 def make_perspective(noise: NoiseKind, measure: Measure) -> Perspective:
-    """Make the `Perspective` of a measure under a noise; r = infinity (no noise) is allowed."""
+    """Build the `Perspective` of a measure under a noise; r = infinity (no noise) is allowed."""
     if measure is Measure.BOUND:
         return Perspective(np.ones_like, lambda r: np.full_like(r, noise.mean_magnitude))
     if measure is Measure.RMSE:
@@ -171,7 +171,7 @@ def make_perspective(noise: NoiseKind, measure: Measure) -> Perspective:
 def measure_error(
     measure: Measure, noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLike
 ) -> FloatArray:
-    """Compute the chosen measure of the error of a release with bias ``shift`` and noise of scale ``scale``."""
+    """Compute the error of a release with bias ``shift`` and noise of scale ``scale``, by one measure."""
     if measure is Measure.BOUND:
         s = np.asarray(scale, dtype=np.float64)
         return np.asarray(np.asarray(shift, dtype=np.float64) + noise.mean_magnitude * s)
@@ -213,7 +213,7 @@ ASSUMPTION_LABEL = "Users who differ"
 def design_effect(
     sizes: npt.ArrayLike, user_counts: npt.ArrayLike, user_share: float = ASSUMED_SHARE
 ) -> float:
-    """Compute the variance of the mean of all rows at the user share rho, over that of independent rows.
+    """Compute the variance of the mean of all rows at user share rho, as a multiple of that of independent rows.
 
     Args:
         sizes: Rows per user, shape (k,).
@@ -228,7 +228,7 @@ def design_effect(
 def weighted_effect(
     weights: FloatArray, user_codes: npt.ArrayLike, user_share: float = ASSUMED_SHARE
 ) -> float:
-    """Compute the variance of weighted sums of rows over that of independent rows: (1 - rho) + rho times a ratio.
+    """Compute the variance of weighted sums of rows at user share rho, as a multiple of that of independent rows.
 
     Args:
         weights: c_ij, one sum per row of the matrix, shape (d, n); not all 0.
@@ -263,7 +263,7 @@ class Summary:
 
     @property
     def half_widths(self) -> FloatArray:
-        """Return half of a `CONFIDENCE` interval of the mean, by Student's t; NaN below two runs."""
+        """Return half of a `CONFIDENCE` interval of each mean, by Student's t; NaN below two runs."""
         from scipy.special import stdtrit
 
         t_quantiles = stdtrit(np.maximum(self.num_runs - 1, 1), 0.5 + CONFIDENCE / 2.0)
@@ -271,7 +271,7 @@ class Summary:
 
 
 def summarise_runs(values: FloatArray, axis: int = 1) -> Summary:
-    """Summarise over the axis of the runs; an unfinished run is NaN and does not count."""
+    """Compute mean, standard error, number and spread of runs over their axis; a NaN is a run that is missing."""
     finished_mask = np.isfinite(values)
     run_counts = np.asarray(finished_mask.sum(axis=axis))
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -51,7 +51,7 @@ class FieldOrigin(enum.Enum):
     DATA = "it may have been read off the data"
 
     def each(self, *names: str) -> dict[str, FieldOrigin]:
-        """Return a dict from each of these names to this origin."""
+        """Return a dictionary from each of these names to this origin."""
         return dict.fromkeys(names, self)
 
 
@@ -154,7 +154,7 @@ class Field:
         return self.name or self.report_label or self.label
 
     def complete(self, type_hint: Any, default: Any) -> Field:
-        """Return the field with the attributes that follow from the type and the default of the dataclass field."""
+        """Return the field with the attributes that follow from the dataclass field's type and default filled in."""
         hint_types = typing.get_args(type_hint) or (type_hint,)
         is_number = int in hint_types or float in hint_types
         is_required = self.is_required
@@ -170,7 +170,10 @@ class Field:
         )
 
     def check(self, problems: Problems, value: Any, type_hint: Any) -> None:
-        """Record a problem if a value that applies is missing, not an option, or outside the limits."""
+        """Add a problem if a value is missing, not an option, or outside the limits.
+
+        It is for a field that applies with the choices made.
+        """
         allowed_values = self.stops or tuple(self.options or ())
         if allowed_values and value not in allowed_values:
             options_text = ", ".join(
@@ -192,7 +195,7 @@ EPSILON = Field("Privacy budget ε", "", FieldOrigin.PUBLIC, name="ε", is_requi
 
 
 def _declare(default: Any, label: str, name: str = "", unit: str = "", **attributes: Any) -> Any:
-    """Return a dataclass field with its declaration, whose report label follows from name, label and unit."""
+    """Build a dataclass field with its declaration, whose report label follows from name, label and unit."""
     report_name = wording.capital(name.removeprefix("the ")) if name else label
     label_in_sentence = label[:1].lower() + label[1:] if label[1:2].islower() else label
     report_label = f"{report_name}, {unit}" if unit else report_name
@@ -232,7 +235,7 @@ class Declarer:
     def choice(
         self, default: Any, label: str, options: Mapping[Any, str] | None = None, **attributes: Any
     ) -> Any:
-        """Declare one of several values; ``options`` has the label of each, by default those of the enum."""
+        """Declare one of several values; ``options`` gives the label of each, by default those of the enum."""
         if options is None:
             options = {option: getattr(option, "label", option.value) for option in type(default)}
         return _declare(default, label, origin=self.origin, options=options, is_required=False, **attributes)
@@ -291,13 +294,13 @@ def declared_in(parameters_type: Any, name: str, default: Any = UNSET, **changes
 
 
 def fields_by_name(parameters_type: Any) -> Mapping[str, Any]:
-    """Return the dataclass fields of a class by name."""
+    """Return the dataclass fields of a class by their names."""
     return {f.name: f for f in fields(parameters_type)}
 
 
 @functools.cache
 def _declared_fields(parameters_type: Any) -> Mapping[str, Field]:
-    """Return the declarations of a parameters class by field name, without the shared epsilon."""
+    """Return the declarations of a parameters class by field name; the shared epsilon is not among them."""
     type_hints, help_by_name = list_field_types(parameters_type), _field_docstrings(parameters_type)
     declarations: dict[str, Field] = {}
     for f in fields(parameters_type):
@@ -361,10 +364,10 @@ class Parameters:
                 self._check_together(problems)
 
     def _check_together(self, problems: Problems) -> None:
-        """Record what is wrong with several fields together; each choice is of its class."""
+        """Add problems of several fields together, each of which has the right class; here there are none."""
 
     def without(self: P, *names: str) -> P:
-        """Return the parameters with the defaults of these fields, as the key of an answer that ignores them."""
+        """Return the parameters with the defaults of these fields: the key of an answer that ignores them."""
         named_fields = [f for f in fields(self) if f.name in names]
         reset_values: dict[str, Any] = {
             f.name: f.default for f in named_fields if getattr(self, f.name) != f.default
@@ -380,12 +383,15 @@ class Parameters:
 
     @property
     def about_data(self: P) -> P:
-        """Return the parameters without the fields that do not change the answer for the data."""
+        """Return the parameters with defaults in the fields that do not change the answer for the data."""
         return self.without(*list_fields_beside_data(type(self)))
 
 
 def applies(only_with: tuple[str, Collection[Any]] | None, get_value: typing.Callable[[str], Any]) -> bool:
-    """Return True if a rule of `Field` holds or is None; ``get_value`` returns the value of a field by name."""
+    """Return True if a rule of `Field` holds or is None.
+
+    ``get_value`` returns the value of a field by name.
+    """
     return only_with is None or get_value(only_with[0]) in only_with[1]
 
 
@@ -394,7 +400,10 @@ def list_unused(
     values_by_name: Mapping[str, Any],
     get_default: typing.Callable[[str], Any],
 ) -> list[str]:
-    """Return the names whose field does not apply; a choice that does not apply itself counts with its default."""
+    """List the names in ``values_by_name`` whose field does not apply.
+
+    A choice that does not apply itself counts with its default.
+    """
 
     def get_choice(name: str) -> Any:
         """Return the value of a choice, its default if it does not apply."""
@@ -414,7 +423,7 @@ def describe_misplaced(declaration: Field, declarations: Mapping[str, Field]) ->
 
 
 def check_shared(problems: Problems, parameters_type: Any, settings: Any) -> None:
-    """Record what is wrong with the fields that an object shares with a parameters class, by its declarations."""
+    """Add problems of the fields that an object has in common with a parameters class, by its declarations."""
     type_hints = list_field_types(parameters_type)
     for name, declaration in declared_fields(parameters_type).items():
         if hasattr(settings, name):
@@ -429,7 +438,7 @@ def list_fields_beside_data(parameters_type: Any) -> tuple[str, ...]:
 
 
 def describe(parameters_type: Any) -> dict[str, str]:
-    """Return the help text of each field by name, with its range."""
+    """Return the help text of each field by name, with the range of its values."""
     low_text, high_text = map(wording.entered, EPSILON_RANGE)
     help_by_name = {"epsilon": f"Privacy budget, from {low_text} to {high_text}."}
     for field_name, declaration in declared_fields(parameters_type).items():

@@ -62,7 +62,7 @@ _MECHANISM = re.compile(r"[A-Za-z][A-Za-z0-9 -]{0,79}")
 
 
 def is_mechanism(text: str) -> bool:
-    """Return True if a text may stand as the mechanism in the label of a file."""
+    """Return True if a text may be a mechanism's name in the label of a file."""
     return _MECHANISM.fullmatch(text) is not None
 
 
@@ -97,7 +97,7 @@ class ReleaseFacts:
 
     @classmethod
     def from_label(cls, text: str) -> ReleaseFacts | None:
-        """Read the facts that a release's ``label`` states, its digits rounded up; None if it is no such label."""
+        """Read the facts from a release's ``label``, with its digits rounded up; None if the text is no such label."""
         label_match = _LABEL.fullmatch(text)
         neighbours_by_name = {relation.short: relation for relation in Neighbours}
         if label_match is None or label_match[3] not in neighbours_by_name:
@@ -110,7 +110,7 @@ class ReleaseFacts:
 
     @property
     def guarantee(self) -> str:
-        """Write ``epsilon = 0.1`` or ``epsilon = 0.1, delta = 0.000001``, never rounded down."""
+        """Return the guarantee as ``epsilon = 0.1`` or ``epsilon = 0.1, delta = 0.000001``, rounded up."""
         epsilon_text = f"epsilon = {format_rounded_up(self.epsilon)}"
         return epsilon_text + (f", delta = {format_rounded_up(self.delta)}" if self.delta else "")
 
@@ -129,7 +129,7 @@ Provenance = Disclosure | ReleaseFacts
 
 
 def check_provenance(disclosure: str | Provenance) -> Provenance:
-    """Return the provenance that was given by name or as the facts of a release; raise InvalidInput for others."""
+    """Convert "public", "private" or a provenance to a provenance; raise InvalidInput for anything else."""
     if isinstance(disclosure, Disclosure | ReleaseFacts):
         return disclosure
     if isinstance(disclosure, str) and disclosure in ("public", "private"):
@@ -139,7 +139,7 @@ def check_provenance(disclosure: str | Provenance) -> Provenance:
 
 
 def classify(provenance: Provenance) -> Disclosure:
-    """Classify as public, private or a DP release."""
+    """Return public, private or DP release; facts of a release are the last."""
     return Disclosure.DP_RELEASE if isinstance(provenance, ReleaseFacts) else provenance
 
 
@@ -158,7 +158,7 @@ def round_up_to_float(exact: Fraction) -> float:
 
 
 def format_rounded_up(value: float, num_digits: int = 6) -> str:
-    """Format a privacy parameter with ``num_digits`` significant digits, never less than it is.
+    """Format a privacy parameter with ``num_digits`` significant digits, rounded up.
 
     An excess below 1e-12 of it is rounding of a sum (0.1 + 0.2) and does not raise the last digit shown.
     """
@@ -187,7 +187,7 @@ class LaplaceNoise:
 
     @classmethod
     def for_release(cls, sensitivity: float, epsilon: float) -> LaplaceNoise:
-        """Return the noise that makes a statistic of the given L1 sensitivity epsilon-DP."""
+        """Return the noise that makes a statistic of this L1 sensitivity epsilon-DP."""
         return cls(scale=sensitivity / epsilon)
 
     @property
@@ -268,9 +268,9 @@ def bound_sampled_epsilon(
     delta: float,
     grid_distance: float = 1e-3,
 ) -> float:
-    """Bound epsilon for Gaussians of Poisson-sampled users, together with one Gaussian of all users if there is one.
+    """Compute an upper bound on epsilon for Gaussians of Poisson-sampled users, and one Gaussian of all users.
 
-    For neighbours that add or remove a user. Privacy losses are put on a grid, rounded upwards, and composed.
+    It is for neighbours that add or remove a user. Privacy losses are put on a grid, rounded upwards, and composed.
 
     Args:
         sigma: Standard deviation of each sampled Gaussian over its L2 sensitivity.
@@ -304,9 +304,10 @@ def bound_mixture_epsilon(
     delta: float,
     grid_distance: float,
 ) -> float:
-    """Bound epsilon of steps in which a user moves a Gaussian by ``moves``, drawn with probabilities ``weights``.
+    """Compute an upper bound on epsilon of steps in which a user moves a Gaussian by a random amount.
 
-    For neighbours that add or remove a user; rounding as in `bound_sampled_epsilon`.
+    The amount is one of ``moves``, with probabilities ``weights``. It is for neighbours that add or remove a user;
+    rounding is as in `bound_sampled_epsilon`.
 
     Args:
         sigma: Standard deviation of a step's noise.
@@ -330,7 +331,7 @@ def bound_mixture_epsilon(
 
 @functools.lru_cache(maxsize=4096)
 def _gaussian_unit_scale(epsilon: float, delta: float) -> float:
-    """Return the standard deviation at sensitivity 1: dp-accounting's, raised by more than its rounding."""
+    """Compute the standard deviation at sensitivity 1 by dp-accounting, raised by more than its rounding."""
     sigma = compute_gaussian_sigma(epsilon, delta)
     # It solves delta = Phi(1 / (2 sigma) - epsilon sigma) - e^epsilon Phi(...) to 1e-12 (absolute in sigma), a
     # difference that loses Phi / delta in relative precision. Measured against 60 digits the loss is 4e-9 at
@@ -340,7 +341,7 @@ def _gaussian_unit_scale(epsilon: float, delta: float) -> float:
 
 
 def write_file_name(stem: str, disclosure: Provenance) -> str:
-    """Write a file name without its ending; it says if numbers are private, or a DP release with which epsilon."""
+    """Return a file name without its ending; it says if numbers are private, or of a DP release with which epsilon."""
     hyphenated_stem = stem.replace("_", "-")
     if isinstance(disclosure, ReleaseFacts):
         return f"{hyphenated_stem}-DP-release-epsilon-{format_rounded_up(disclosure.epsilon)}"
@@ -364,7 +365,7 @@ _STRONGEST_FIRST = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER, Neig
 
 
 def draw_mark() -> str:
-    """Draw a mark that no other release has: 16 random hexadecimal digits, unrelated to data and noise."""
+    """Draw a random mark of 16 hexadecimal digits, unrelated to data and noise."""
     return secrets.token_hex(8)
 
 
@@ -423,10 +424,10 @@ class Ledger:
         return Ledger((*self.releases, facts), (*self.marks, draw_mark()))
 
     def merge(self, other_ledger: Ledger) -> Ledger:
-        """Merge all releases of both ledgers, each once; the total is never less than either.
+        """Return a ledger with the releases of both, each once; its total is never less than either.
 
-        A release of ``other_ledger`` is taken for one of these only if mark and facts are the same. If its mark stands
-        for another release here, it counts as a further one.
+        A release of ``other_ledger`` is taken for one of these only if mark and facts are the same. If its mark
+        stands for another release here, it counts as a further one.
         """
         facts_by_mark = dict(zip(self.marks, self.releases, strict=True))
         merged_ledger = self
@@ -438,7 +439,7 @@ class Ledger:
 
     @property
     def total(self) -> Total | None:
-        """Return the total; None before the first release."""
+        """Return the joint guarantee of all releases; None before the first."""
         if not self.releases:
             return None
         # There always is one: every relation covers changed values.
@@ -464,7 +465,7 @@ class Ledger:
 
     @property
     def sentence(self) -> str:
-        """Write the total in words, never rounded down."""
+        """Return the total as a sentence, rounded up."""
         ledger_total = self.total
         if ledger_total is None:
             return "Nothing has been released from these data."

@@ -66,7 +66,7 @@ class DrawnNoise:
     is_discrete: bool = False
 
     def variance(self, sensitivity: npt.ArrayLike) -> FloatArray:
-        """Compute the variance at these sensitivities, any shape.
+        """Compute the variance of the noise at these sensitivities, same shape.
 
         Source: Canonne, Kamath, Steinke 2020, section 2, for the discrete laws.
         """
@@ -82,7 +82,7 @@ class DrawnNoise:
         return np.where(scales > 3.0, scales**2, (values**2 * weights).sum(axis=-1) / weights.sum(axis=-1))
 
     def mean_magnitude(self, sensitivity: npt.ArrayLike) -> FloatArray:
-        """Compute E|noise| at these sensitivities, any shape."""
+        """Compute E|noise| at these sensitivities, same shape."""
         return self.expected_absolute(0.0, sensitivity)
 
     def expected_absolute(self, shift: npt.ArrayLike, sensitivity: npt.ArrayLike) -> FloatArray:
@@ -99,7 +99,7 @@ class DrawnNoise:
         return _mean_gaussian(scales, a)
 
     def measure_error(self, measure: Measure, shift: npt.ArrayLike, sensitivity: npt.ArrayLike) -> FloatArray:
-        """Compute the chosen measure of the error of a release with bias ``shift``."""
+        """Compute the error of a release with bias ``shift``, by one measure."""
         a = np.asarray(shift, dtype=np.float64)
         if measure is Measure.RMSE:
             return np.hypot(a, np.sqrt(self.variance(sensitivity)))
@@ -108,7 +108,7 @@ class DrawnNoise:
         return self.expected_absolute(a, sensitivity)
 
     def interval_half_width(self, coverage: float, sensitivity: float) -> float:
-        """Return the smallest m with P(|noise| <= m) >= coverage, in [0, 1)."""
+        """Compute the smallest m with P(|noise| <= m) >= ``coverage``, which is in [0, 1)."""
         scale = self.unit_scale * sensitivity
         if not self.is_discrete or scale == 0.0:
             return noise_error.magnitude_within(self.kind, coverage) * scale
@@ -121,13 +121,13 @@ class DrawnNoise:
 
 
 def _half_inverse(scale: FloatArray) -> FloatArray:
-    """Return 1 / (2 b), at most 350 so that its hyperbolic sine stays within float64."""
+    """Return 1 / (2 b), limited to 350 so that its hyperbolic sine stays within float64."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.minimum(0.5 / scale, 350.0))
 
 
 def _list_gaussian(scale: float) -> tuple[FloatArray, FloatArray]:
-    """List the whole numbers within 40 deviations, and their probabilities under a discrete Gaussian."""
+    """Return (whole numbers within 40 deviations, their probabilities under a discrete Gaussian)."""
     max_magnitude = math.ceil(40.0 * scale) + 1
     whole_numbers = np.arange(-max_magnitude, max_magnitude + 1, dtype=np.float64)
     relative_weights = np.exp(-0.5 * (whole_numbers / scale) ** 2)
@@ -135,7 +135,7 @@ def _list_gaussian(scale: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _cumulate_magnitudes(values: FloatArray, probabilities: FloatArray) -> FloatArray:
-    """Return P(|z| <= m) for m = 0, 1, 2 ..."""
+    """Return P(|z| <= m) for m = 0, 1, 2 ..., from the probabilities of whole numbers around 0."""
     magnitude_probabilities = probabilities[values >= 0].copy()
     magnitude_probabilities[1:] *= 2.0
     return np.cumsum(magnitude_probabilities)
@@ -147,7 +147,7 @@ kink of |a + z| at -a takes a sixth of the density there."""
 
 
 def _mean_gaussian(scale: FloatArray, shifts: FloatArray) -> FloatArray:
-    """Compute E|shift + z| over a discrete Gaussian z, per scale; shapes are equal."""
+    """Compute E|shift + z| for a discrete Gaussian z of each scale; all shapes are equal."""
     with np.errstate(divide="ignore", invalid="ignore"):
         densities = np.exp(-0.5 * (shifts / scale) ** 2) / (scale * math.sqrt(2.0 * math.pi))
     continuous_means = noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, scale)
@@ -231,10 +231,10 @@ def find_share_noise(
 def find_total(
     program: Program, kind: NoiseKind, epsilon: float, delta: float | None, *, has_quantile: bool = False
 ) -> float:
-    """Find the budget that releases divide: epsilon, or with Gaussian noise rho = 1 / (2 sigma^2) of one release.
+    """Compute the budget that releases divide: epsilon, or with Gaussian noise rho = 1 / (2 sigma^2) of one release.
 
-    It has 32 binary digits, rounded down, so that its parts of 2^20 and their sums are exact in float64. Arguments are
-    those of `find_share_noise`.
+    It has 32 binary digits, rounded down, so that its parts of 2^20 and their sums are exact in float64. Arguments
+    are those of `find_share_noise`.
     """
     undivided_noise = find_share_noise(program, kind, epsilon, delta, has_quantile=has_quantile)
     epsilon_or_rho = epsilon
@@ -246,7 +246,7 @@ def find_total(
 
 
 def choose_library(program: Program, kind: NoiseKind) -> Program:
-    """Choose the library for a program: for the best known mechanism the one whose noise comes nearest."""
+    """Return the program itself, or for the best known mechanism the library whose noise comes nearest."""
     if program is not Program.BEST:
         return program
     return Program.OPENDP if kind is NoiseKind.LAPLACE else Program.PYTHON
@@ -261,7 +261,7 @@ def describe_program(
     of_counts: bool = False,
     num_aggregates: int = 1,
 ) -> str:
-    """Describe the noise that the errors are of; arguments as of `find_noise`."""
+    """Write which noise the errors are computed for; arguments as in `find_noise`."""
     if program is Program.BIGQUERY:
         noise_phrase = ", whatever noise is chosen" if kind is NoiseKind.GAUSSIAN else ""
         epsilon_share = {1: "half", 2: "two thirds"}[num_aggregates]
@@ -299,7 +299,7 @@ def convert_to_rho(epsilon: float, delta: float) -> float:
 
 
 def find_exact_sigma(epsilon: float, delta: float) -> float:
-    """Find the deviation at which Gaussian noise on sensitivity 1 is (epsilon, delta)-DP, rounded up.
+    """Compute the standard deviation at which Gaussian noise on sensitivity 1 is (epsilon, delta)-DP, rounded up.
 
     Source: Balle and Wang 2018, theorem 8.
     """

@@ -13,16 +13,16 @@ ShouldStop = Callable[[], bool]
 
 
 def silent(share: float) -> None:
-    """Ignore the progress: `Progress` for work that nobody watches."""
+    """Do nothing with the progress: the default of ``progress``."""
 
 
 def never() -> bool:
-    """Return False: `ShouldStop` for work that nobody stops."""
+    """Return False: the default of ``should_stop``."""
     return False
 
 
 def measure_progress(gap: float, tolerance: float) -> float:
-    """Return how far a relative gap has closed to its tolerance, on a logarithmic scale, from 0 to 1."""
+    """Return how far a relative gap has closed to its tolerance, from 0 to 1, on a logarithmic scale."""
     if gap <= tolerance or gap >= 1.0:
         return float(gap <= tolerance)
     return math.log(gap) / math.log(tolerance)

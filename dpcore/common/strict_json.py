@@ -52,7 +52,7 @@ def load_json(content: bytes, max_bytes: int, file_label: str) -> JsonValue:
     problems = Problems()
 
     def build_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
-        """Return the members of a JSON object, with a problem if a name stands twice."""
+        """Build the members of a JSON object, and add a problem if a name occurs twice."""
         members_by_name = dict(members)
         if len(members_by_name) < len(members) and len(problems.entries) < MAX_PROBLEMS:
             known_names: set[str] = set()
@@ -82,7 +82,7 @@ class _ConstantError(Exception):
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    """Raise the error that NaN and infinities are refused with."""
+    """Raise `_ConstantError` for NaN or an infinity."""
     raise _ConstantError(name)
 
 
@@ -101,7 +101,7 @@ class JsonValue:
     problems: Problems
 
     def refuse(self, message: str) -> None:
-        """Note a problem with this value."""
+        """Add a problem at this value's location, unless the file has `MAX_PROBLEMS` already."""
         if len(self.problems.entries) < MAX_PROBLEMS:
             self.problems.add(message, self.location)
 
@@ -125,7 +125,7 @@ class JsonValue:
     def read_members(
         self, needed: Mapping[str, Reader], optional: Mapping[str, Reader] = MappingProxyType({})
     ) -> dict[str, Any] | None:
-        """Return the results of the readers at the members of their names; None if anything is refused."""
+        """Read the members of an object by their readers; return the results by name, None if anything is refused."""
         num_problems, members = len(self.problems.entries), self.get_members(needed, optional)
         if members is None:
             return None
@@ -135,7 +135,7 @@ class JsonValue:
         return results_by_name if len(self.problems.entries) == num_problems < MAX_PROBLEMS else None
 
     def build(self, make: Callable[..., T], *values: Any, **keywords: Any) -> T | None:
-        """Build an object from values that were read; None, with its problems added here, if they do not fit."""
+        """Call ``make`` with values that were read; None, with its problems added here, if it raises `InvalidInput`."""
         try:
             return make(*values, **keywords)
         except InvalidInput as error:
@@ -144,7 +144,7 @@ class JsonValue:
         return None
 
     def get_named(self, max_members: int) -> dict[str, JsonValue] | None:
-        """Return the members of an object by name; None, with a problem, if it is no object or has more."""
+        """Return the members of an object by name; None, with a problem, if it is no object or has too many."""
         if not isinstance(self.value, dict):
             self.must_be("an object")
             return None
@@ -154,7 +154,7 @@ class JsonValue:
         return {name: self._inner(value, quote(name).strip("'")) for name, value in self.value.items()}
 
     def get_entries(self, max_entries: int) -> list[JsonValue] | None:
-        """Return the entries of a list; None, with a problem, if it is no list or has more."""
+        """Return the entries of a list; None, with a problem, if it is no list or has too many."""
         if not isinstance(self.value, list):
             self.must_be("a list")
             return None
@@ -164,7 +164,7 @@ class JsonValue:
         return [self._inner(value, f"entry {index + 1:,}") for index, value in enumerate(self.value)]
 
     def get_text(self, max_characters: int) -> str | None:
-        """Return the value if it is a text of at most so many whole characters; None, with a problem, otherwise."""
+        """Return the text; None, with a problem, if it is none, too long, or has half of a surrogate pair."""
         if not isinstance(self.value, str) or len(self.value) > max_characters:
             self.must_be(f"a text of at most {max_characters:,} characters")
             return None
@@ -176,7 +176,7 @@ class JsonValue:
         return self.value
 
     def get_number(self) -> float | None:
-        """Return the value as a float; None, with a problem, if it is no finite number."""
+        """Return the number as a float; None, with a problem, if it is no finite number."""
         # Not by `isinstance`, for which True and False are whole numbers.
         if type(self.value) not in (int, float):
             self.must_be("a number")
@@ -191,14 +191,14 @@ class JsonValue:
         return number
 
     def get_integer(self, low: int, high: int) -> int | None:
-        """Return the value if it is an integer in [low, high]; None, with a problem, otherwise."""
+        """Return the integer; None, with a problem, if it is none in [low, high]."""
         if type(self.value) is not int or not low <= self.value <= high:
             self.must_be(f"a whole number from {low:,} to {high:,}")
             return None
         return self.value
 
     def get_boolean(self) -> bool | None:
-        """Return the value if it is True or False; None, with a problem, otherwise."""
+        """Return True or False; None, with a problem, for any other value."""
         if not isinstance(self.value, bool):
             self.must_be("true or false")
             return None
@@ -207,9 +207,9 @@ class JsonValue:
     def get_numbers(
         self, max_entries: int, limits: tuple[float, float], is_integer: bool = False
     ) -> npt.NDArray[Any] | None:
-        """Return a list of 1 to ``max_entries`` numbers between the limits as an array; None, with a problem, if not.
+        """Return a list of 1 to ``max_entries`` numbers within limits as an array; None, with a problem, otherwise.
 
-        It has int64 if all must be integers, else float64.
+        Its type is int64 if all must be integers, else float64.
         """
         numbers, (low, high) = self.value, limits
         if not isinstance(numbers, list) or not 0 < len(numbers) <= max_entries:
@@ -226,14 +226,14 @@ class JsonValue:
         return None
 
     def choose(self, values_by_text: Mapping[str, T]) -> T | None:
-        """Return the object that the value, a text, stands for; None, with a problem, for any other value."""
+        """Return the object that the text stands for; None, with a problem, for any other value."""
         if not isinstance(self.value, str) or self.value not in values_by_text:
             self.must_be(f"one of {', '.join(values_by_text)}")
             return None
         return values_by_text[self.value]
 
     def get_array(self, type_name: str, num_dimensions: int = 1) -> npt.NDArray[Any] | None:
-        """Read an array as `encode_array` writes it, read-only; None, with a problem, for any other value.
+        """Return an array that `encode_array` wrote, read-only; None, with a problem, for any other value.
 
         Args:
             type_name: One of `ARRAY_TYPE_BY_NAME`.
@@ -263,7 +263,7 @@ class JsonValue:
         return array.reshape([side or 0 for side in shape])
 
     def _inner(self, value: Any, name: str) -> JsonValue:
-        """Return a value inside this one, its location extended by ``name``."""
+        """Return a value inside this one; its location ends with ``name``."""
         return JsonValue(value, f"{self.location}, {name}" if self.location else name, self.problems)
 
     def must_be(self, requirement: str) -> None:
@@ -275,24 +275,27 @@ Reader = Callable[[JsonValue], Any]
 
 
 def read_text(max_characters: int) -> Reader:
-    """Make a reader of a text of at most so many characters."""
+    """Return a reader of a text of at most so many characters."""
     return lambda json_value: json_value.get_text(max_characters)
 
 
 def read_texts(max_texts: int, max_characters: int) -> Reader:
-    """Make a reader of a list of at most so many texts, as a tuple; empty, with a problem, if there is none."""
+    """Return a reader of a list of at most so many texts, which gives a tuple.
+
+    An empty one, with a problem, if it fails.
+    """
     return lambda json_value: tuple(
         entry.get_text(max_characters) for entry in json_value.get_entries(max_texts) or ()
     )
 
 
 def read_optional(reader: Reader) -> Reader:
-    """Make a reader of a value that may be null."""
+    """Return a reader of a value that may also be null."""
     return lambda json_value: None if json_value.value is None else reader(json_value)
 
 
 def _describe(value: Any) -> str:
-    """Describe a JSON value for a problem: the size of an object or a list, else the value itself."""
+    """Return the size of an object or a list, or another value itself, as a phrase."""
     if isinstance(value, dict):
         return f"an object of {len(value):,} members"
     if isinstance(value, list):
@@ -301,7 +304,7 @@ def _describe(value: Any) -> str:
 
 
 def encode_array(values: npt.NDArray[Any]) -> dict[str, Any]:
-    """Encode an array as JSON, every bit of it kept: its shape, and its entries as base64 under their type.
+    """Encode an array of numbers for JSON without loss: its shape, and its entries in base64.
 
     Args:
         values: Of whole numbers that fit into int64, or of floats.
@@ -316,18 +319,18 @@ CHOICE_SCHEMA = "sweetspot/choice/1"
 
 
 def write_document(schema: str, **sections: object) -> str:
-    """Write sections under their schema and the program that made them, indented."""
+    """Return sections as the text of an indented JSON file, after their schema and the program's name."""
     members = {"schema": schema, "made_with": MADE_WITH, **sections}
     return json.dumps(members, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def finite_or_none(value: float) -> float | None:
-    """Return the value as JSON holds it: None if it is not finite."""
+    """Return the value, or None if it is not finite, as JSON has no such numbers."""
     return value if math.isfinite(value) else None
 
 
 def certificate_fields(certificate: Certificate | None) -> dict[str, object]:
-    """Return the fields on optimality in a file of a choice; they say ``none`` if there is no certificate."""
+    """Return the JSON entries of a certificate by key; the proof is "none" without one."""
     if certificate is None:
         return {"proved_relative_gap": None, "proof": "none"}
     gap = finite_or_none(certificate.relative_gap)
@@ -357,7 +360,7 @@ class Codec:
     writers: Mapping[type, Callable[[Any], Any]] = field(default_factory=dict)
 
     def write(self, value: Any) -> Any:
-        """Return the JSON of a value."""
+        """Convert a value to JSON; texts and lists that are too long are cut."""
         if type(value) in self.writers:
             return self.writers[type(value)](value)
         if is_dataclass(value):
@@ -373,7 +376,7 @@ class Codec:
         return value
 
     def write_fields(self, value: Any) -> dict[str, Any]:
-        """Return the JSON of each field by name, without those that are empty and may be missing."""
+        """Convert a dataclass object's fields to JSON, by name; empty fields with that default are left out."""
         members: dict[str, Any] = {}
         for f in fields(value):
             field_value = getattr(value, f.name)
@@ -383,7 +386,7 @@ class Codec:
         return members
 
     def read(self, node: JsonValue, value_type: Any) -> Any:
-        """Return a value of a type; None, with a problem, if the JSON holds no such value."""
+        """Read a value of a type; None, with a problem, if the JSON holds no such value."""
         type_arguments = typing.get_args(value_type)
         if node.value is None and NoneType in type_arguments:
             return None
@@ -405,7 +408,7 @@ class Codec:
         return node.get_number() if value_type is float else node.get_integer(*self.integer_range)
 
     def _read_tuple(self, node: JsonValue, entry_types: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """Return a tuple whose entries have these types; None, with a problem, if the list has another length."""
+        """Read a tuple whose entries have these types; None, with a problem, if the list has another length."""
         if entry_types[-1] is Ellipsis:
             entry_nodes = node.get_entries(self.max_entries) or []
             return tuple(self.read(entry_node, entry_types[0]) for entry_node in entry_nodes)
@@ -416,7 +419,7 @@ class Codec:
         return tuple(map(self.read, entry_nodes, entry_types))
 
     def list_readers(self, class_: Any) -> tuple[Members, Members]:
-        """Return the readers of the fields of a dataclass by name: of required fields, and of the others."""
+        """Return (readers of required fields, readers of other fields) of a dataclass, each by field name."""
         required_and_optional: tuple[Members, Members] = ({}, {})
         for f in fields(class_):
             if f.init:
@@ -432,5 +435,5 @@ class Codec:
 
 
 def cut(text: str, max_length: int) -> str:
-    """Cut a text to a length for a file, with lone surrogates replaced."""
+    """Cut a text to a length, with lone surrogates replaced."""
     return text[:max_length].encode(errors="replace").decode()

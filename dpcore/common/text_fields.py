@@ -32,13 +32,16 @@ DECLARATION = "declaration"
 
 
 def to_fields(parameters: Any) -> dict[str, str]:
-    """Return all fields as text by name; None is left out. Floats keep every digit."""
+    """Convert all fields to texts by name; None is left out.
+
+    Floats keep every digit.
+    """
     values_by_name = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
     return {name: to_text(value) for name, value in values_by_name.items() if value is not None}
 
 
 def to_text(value: Any) -> str:
-    """Return one field as text. Floats keep every digit."""
+    """Convert one value to text; floats keep every digit."""
     if isinstance(value, enum.Enum):
         return str(value.value)
     if isinstance(value, bool):
@@ -49,7 +52,7 @@ def to_text(value: Any) -> str:
 
 
 def to_values(parameters: Any) -> dict[str, Any]:
-    """Return all fields by name as JSON holds them: numbers as numbers, enums as their text; None is left out."""
+    """Convert all fields to what JSON holds, by name: enums become their values, and None is left out."""
     values_by_name = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
     filled_values = {name: value for name, value in values_by_name.items() if value is not None}
     return {
@@ -85,14 +88,14 @@ list_field_types: Callable[[Any], dict[str, Any]] = functools.cache(typing.get_t
 
 
 def list_text_limits(parameters_type: Any) -> dict[str, int]:
-    """Return the limits of those text fields of a parameters class that have their own, by name."""
+    """Return the largest length of each text field that has a limit of its own, by name."""
     return {f.name: f.metadata[LONGEST] for f in fields(parameters_type) if LONGEST in f.metadata}
 
 
 def read_good_fields(
     parameters_type: type[P], texts: Mapping[str, str], stand_ins: Mapping[str, Any]
 ) -> tuple[P, tuple[str, ...], list[InputProblem]]:
-    """Build a parameters object from those text fields that are good, and list the problems of the others.
+    """Build a parameters object from the text fields that are valid, and list the problems of the others.
 
     Fields are added one by one, then by twos and threes, since some only hold together (a source of the
     variance and its figure, a base distribution with its two).
@@ -134,7 +137,7 @@ def read_good_fields(
 def _try_build(
     parameters_type: type[P], field_values: Mapping[str, Any]
 ) -> tuple[P | None, tuple[InputProblem, ...]]:
-    """Return the validated object; None and the problems that prevent it otherwise."""
+    """Build a parameters object; return (object, ()), or (None, problems) if it is refused."""
     try:
         return parameters_type(**field_values), ()
     except InvalidInput as error:
@@ -142,7 +145,7 @@ def _try_build(
 
 
 def _read_values(parameters_type: type[Any], texts: Mapping[str, str]) -> tuple[dict[str, Any], Problems]:
-    """Return the readable fields by name, and the problems of unknown, missing and unreadable ones."""
+    """Parse the texts; return (values by name, problems of unknown, missing and unreadable fields)."""
     problems = Problems()
     type_hints = list_field_types(parameters_type)
     fields_by_name = {field.name: field for field in fields(parameters_type) if field.init}
@@ -163,7 +166,7 @@ def _read_values(parameters_type: type[Any], texts: Mapping[str, str]) -> tuple[
 
 
 def _parse_value(type_hint: Any, text: str, max_characters: int = MAX_TEXT) -> Any:
-    """Parse the text of one field as a value of a type; raise ValueError if it is none."""
+    """Parse a text as a value of a type; raise ValueError if it is not one."""
     if len(text) > max_characters:
         raise ValueError("too long")
     if isinstance(type_hint, types.UnionType):
@@ -178,7 +181,7 @@ def _parse_value(type_hint: Any, text: str, max_characters: int = MAX_TEXT) -> A
 
 
 def build_from(parameters_type: type[P], parameters: Any, **overrides: Any) -> P:
-    """Build a parameters object from the fields of the same names of another object.
+    """Build a parameters object from another object's attributes of the same names.
 
     Args:
         parameters_type: A dataclass.
@@ -202,7 +205,10 @@ def parse_numbers(text: str) -> tuple[float, ...]:
 def parse_checked_numbers(
     problems: Problems, field_name: str, text: str, max_numbers: int
 ) -> tuple[float, ...]:
-    """Parse the numbers of a field, at most so many; problems are recorded under the field's name."""
+    """Parse the numbers of a field, at most so many, and add problems under the field's name.
+
+    Return an empty tuple if they cannot be parsed.
+    """
     try:
         numbers = parse_numbers(text)
     except ValueError:
@@ -218,7 +224,7 @@ MAX_OPTION_LENGTH = 20
 
 
 def find_options_type(type_hint: Any) -> type[enum.Enum] | None:
-    """Return the enumeration that a type hint names, optional or not; None if it is of another type."""
+    """Return the enum of a type hint, optional or not; None if the hint is of another type."""
     if isinstance(type_hint, types.UnionType):
         type_hint = next(hint for hint in typing.get_args(type_hint) if hint is not type(None))
     return type_hint if isinstance(type_hint, type) and issubclass(type_hint, enum.Enum) else None
@@ -238,12 +244,12 @@ def find_option(options_type: type[enum.Enum], value: Any) -> enum.Enum | None:
 
 
 def name_option(option: enum.Enum) -> str:
-    """Return the text by which a person names an option: its value in links if that is short, else its name."""
+    """Return the name of an option for a person: its value if that is short, else its name in lower case."""
     return str(option.value) if len(str(option.value)) <= MAX_OPTION_LENGTH else option.name.lower()
 
 
 def list_options(options_type: type[enum.Enum]) -> str:
-    """List the options of an enumeration for a sentence."""
+    """Return the names of an enum's options as a text, with commas."""
     return ", ".join(repr(name_option(option)) for option in options_type)
 
 
@@ -255,7 +261,7 @@ def list_former_names(parameters_type: Any) -> dict[str, str]:
 
 
 def rename_former(call_name: str, parameters_type: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings under today's names and values, with a `DeprecationWarning` for each former one.
+    """Return settings under today's names and values, and warn with a `DeprecationWarning` of each former one.
 
     Args:
         call_name: Name of the call, for the sentences.
@@ -293,7 +299,10 @@ def rename_former(call_name: str, parameters_type: type[Any], settings: Mapping[
 
 
 def _warn(message: str) -> None:
-    """Warn in the line that calls `dpcore`: Python shows no `DeprecationWarning` that points into a package."""
+    """Warn with a `DeprecationWarning` in the line that calls `dpcore`.
+
+    Python shows none that points into a package.
+    """
     stack_level, caller_frame = 2, sys._getframe(1)
     while (
         caller_frame.f_back is not None

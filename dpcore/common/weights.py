@@ -124,12 +124,12 @@ class EffectiveSizes:
 
     @cached_property
     def _sums(self) -> SumsAtBounds:
-        """Return the sums over users at or below, and above, 0 and every effective size: one entry more than sizes."""
+        """Return the sums over users at or below, and above, each bound: 0 and every effective size."""
         rows_at_or_below = np.concatenate(([0.0], np.cumsum(self.sizes * self.users)))
         return SumsAtBounds(rows_at_or_below, suffix_sums(self.users), suffix_sums(self.users / self.sizes))
 
     def pieces(self, h: npt.ArrayLike) -> SumsAtBounds:
-        """Sum over the users at or below, and above, each bound in effective rows."""
+        """Compute the sums over users at or below, and above, each bound in effective rows, shape of ``h``."""
         size_indices = np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")
         return SumsAtBounds(*(sums[size_indices] for sums in self._sums))
 
@@ -176,12 +176,12 @@ def capped_losses(histogram: ContributionHistogram, caps: npt.ArrayLike) -> Loss
 
 
 def lower_bound(histogram: Sizes, trade_off: float, h: float) -> float:
-    """Return a number that no weights can go below in (*), for any h >= 0; tight at the unclamped root.
+    """Compute a lower bound on (*) for all weights, from any h >= 0; it is tight at the root without limits.
 
-    Lagrangian of (*) with t >= u_l (multipliers lambda_l >= 0) and sum u = 1 (multiplier mu): minimising over t
-    and u leaves  mu - (sum_l lambda_l)^2 / 4 - sum_l s_l (mu - lambda_l)^2 / (4 A).  Take lambda_l = mu (1 - h
-    / s_l)_+ and the best mu: the value is 1 / (Q^2 + P / A) with P = sum_l min(h, s_l)^2 / s_l and Q = sum_l (1
-    - h / s_l)_+.  For A = 0 only Q = m is of use: 1 / m^2.
+    Lagrangian of (*) with t >= u_l (multipliers lambda_l >= 0) and sum u = 1 (multiplier mu): minimising over t and u
+    leaves  mu - (sum_l lambda_l)^2 / 4 - sum_l s_l (mu - lambda_l)^2 / (4 A).  Take lambda_l = mu (1 - h / s_l)_+ and
+    the best mu: the value is 1 / (Q^2 + P / A) with P = sum_l min(h, s_l)^2 / s_l and Q = sum_l (1 - h / s_l)_+.  For
+    A = 0 only Q = m is of use: 1 / m^2.
     """
     if trade_off == 0.0:
         return 1.0 / float(histogram.num_users) ** 2
@@ -211,7 +211,7 @@ def smooth_root(histogram: Sizes, trade_off: float) -> float:
 
 
 def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
-    """Find the optimum over all weights of users: exact, by `smooth_root`, with a dual certificate.
+    """Find the best weights of users, exactly, by `smooth_root`, with a dual certificate.
 
     Args:
         histogram: Rows per user.
@@ -249,7 +249,7 @@ def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
 
 
 def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
-    """Find the best integer cap between s_1 and s_m: exact, and certified by interval bounds.
+    """Find the best whole cap between s_1 and s_m, exactly, with a certificate.
 
     With S the rows of users at or below h and q the users above, the derivative of (h / n_h)^2 + A / n_h has
     the sign of 2 h S - A q n_h, which once positive stays so. Bisection over sizes finds the piece, where the
@@ -312,7 +312,7 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
 
 
 def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, value: float) -> float:
-    """Compute a number that no integer cap in [s_1, s_m] can go below, by branch and bound without derivatives.
+    """Compute a lower bound on the objective of every whole cap in [s_1, s_m], by branch and bound without derivatives.
 
     On [a, b] the objective is at least (a / n_a)^2 + A / n_b, since h / n_h never falls and n_h never shrinks
     as h grows. Intervals are halved (geometrically) until each bound reaches ``value`` (1 - `CAP_TOLERANCE`) or
@@ -375,7 +375,7 @@ def find_interval_within(
     """
 
     def find_edge(inner_point: float, outer_point: float) -> float:
-        """Return the last tested point from ``inner_point`` toward ``outer_point`` that is within the limit."""
+        """Return the last tested point on the way from ``inner_point`` to ``outer_point`` that is within the limit."""
         while True:
             probe_points = np.linspace(inner_point, outer_point, PROBES + 2)[1:]
             if is_integer:

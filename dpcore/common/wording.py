@@ -30,12 +30,12 @@ def number(value: float, num_digits: int = 3) -> str:
 
 
 def capital(text: str) -> str:
-    """Capitalise the first letter, unless it is of a formula: a capital ε looks like an E, a Σ means a sum."""
+    """Capitalise the first letter if it is of ASCII: a capital ε looks like an E, a Σ means a sum."""
     return (text[:1].upper() if text[:1].isascii() else text[:1]) + text[1:]
 
 
 def digits(value: float) -> str:
-    """Format all digits of ``value``, as a program reads them: ``0.00001``, ``1234.5``, ``1e-7``.
+    """Format all digits of a number as a program reads them: ``0.00001``, ``1234.5``, ``1e-7``.
 
     The rounding of a sum in the last two units (0.1 + 0.2) is not shown.
     """
@@ -62,7 +62,7 @@ def entered(value: float) -> str:
 
 
 def percent(share: float, num_digits: int = 2) -> str:
-    """Format a share of 1 in per cent with ``num_digits`` significant digits: 0.0123 -> ``1.2 %``."""
+    """Format a share in percent with ``num_digits`` significant digits: 0.0123 -> ``1.2 %``."""
     if not math.isfinite(share):
         return number(share)
     percentage = 100.0 * share
@@ -89,7 +89,10 @@ def agreeing(count: float, singular: str, plural: str) -> str:
 
 
 def change(value: float, reference: float) -> str:
-    """Describe how far ``value`` is from ``reference``: ``12 % more``, ``3.1 % less``, ``the same``, ``2.4 times``."""
+    """Write how far ``value`` is from ``reference``: ``12 % more``, ``the same``, ``2.4 times as much``.
+
+    "not comparable" if the ratio is not finite.
+    """
     if reference == 0.0 or not math.isfinite(value / reference):
         return "not comparable"
     ratio = value / reference

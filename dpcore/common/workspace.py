@@ -68,7 +68,7 @@ def close_all() -> None:
 
 
 def remove_abandoned() -> None:
-    """Remove the workspaces of killed processes: at once if their lock is free, later if they have no lock."""
+    """Remove the workspaces of killed processes: at once if their lock is free, after an hour if they have none."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
         with contextlib.suppress(OSError):
             folder_status = folder.lstat()
@@ -88,7 +88,10 @@ def remove_abandoned() -> None:
 
 
 def _create_locked_folder() -> tuple[Path, int]:
-    """Create a folder and its lock; try again if another process removed it before it was locked."""
+    """Create a folder with a lock; return (folder, handle of the lock).
+
+    It tries again if another process removed the folder before it was locked.
+    """
     for _ in range(_TRIES):
         folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         try:
@@ -110,7 +113,7 @@ def _create_locked_folder() -> tuple[Path, int]:
 
 
 def _take_lock(lock_handle: int) -> bool:
-    """Take the lock of an open file; return False if another process or another handle of the file holds it."""
+    """Take the lock of an open file; return False if another handle holds it."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -126,7 +129,7 @@ def _take_lock(lock_handle: int) -> bool:
 
 
 def _remove(folder: Path, lock_handle: int) -> None:
-    """Remove a folder with all in it, and close its lock."""
+    """Remove a folder with all that is in it, and close its lock."""
     # On Windows an open file cannot be removed. Elsewhere nobody shall see the folder unlocked.
     if sys.platform == "win32":
         os.close(lock_handle)
@@ -153,7 +156,7 @@ def open_link(link: str, workspace: Workspace) -> bool:
 
 
 def _may_read_files() -> bool:
-    """Return False under WSL, and if Firefox or Chromium is a snap: the browser may see another temporary folder."""
+    """Return True if a browser sees this temporary folder: not under WSL, nor if Firefox or Chromium is a snap."""
     return not sys.platform.startswith("linux") or not (
         "microsoft" in platform.release().lower()
         or any(os.path.exists(f"/snap/bin/{browser_name}") for browser_name in ("firefox", "chromium"))

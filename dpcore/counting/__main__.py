@@ -69,13 +69,9 @@ def _build_parser(program_name: str = "python -m dpcore.counting") -> argparse.A
     add_argument("--missing-users", choices=["leave-out", "one"], default="leave-out", help=users_help)
     missing_help = "values that are missing or no number: drop their rows, or a public number in their place"
     add_argument("--missing", metavar="drop|NUMBER", type=parse_missing, help=missing_help)
-    add_argument(
-        "--yes", metavar="TEXT", help="the value that counts as 1; every other filled one counts as 0"
-    )
+    add_argument("--yes", metavar="TEXT", help="value that counts as 1; every other filled one counts as 0")
     add_argument("--date", help="column of dates, for --periods")
-    periods_help = (
-        "public periods, such as '2025-01-01 to 2026-01-01 by month': a unit is a user in one of them"
-    )
+    periods_help = "public periods that make the unit, such as '2025-01-01 to 2026-01-01 by month'"
     add_argument("--periods", help=periods_help)
     add_argument("--copies", action="store_true", help="also look for exact copies of rows: one more pass")
     add_argument("--public", action="store_true", help="the data are public; else they are taken as private")
@@ -109,7 +105,9 @@ def write_histogram_csv(dataset: Dataset) -> str:
 
 
 def main(arguments: list[str] | None = None, program_name: str = "python -m dpcore.counting") -> int:
-    """Count, and write the files that the options name, the histogram to standard output without one.
+    """Count contributions per user, and write the files that the options name.
+
+    Without a file for the histogram, it goes to standard output.
 
     Args:
         arguments: Arguments of the command; None for the shell's.
@@ -235,13 +233,7 @@ def _print_report(dataset: Dataset, summary_sentence: str) -> None:
     sizes_text = ", ".join(wording.number(size) for size in dataset.histogram.heaviest_sizes(3).tolist())
     label_sentence = f"What was written is {dataset.provenance.label}."
     heaviest_sentence = f"Contributions of the heaviest users: {sizes_text}."
-    unit_lines = (
-        []
-        if dataset.periods is None
-        else [f"A user is {' and '.join(dataset.privacy_unit)}, in what was written too."]
-    )
-    sentences = [summary_sentence, heaviest_sentence, *unit_lines, *dataset.notes, label_sentence]
-    print("\n".join(sentences), file=sys.stderr)
+    print("\n".join([summary_sentence, heaviest_sentence, *dataset.notes, label_sentence]), file=sys.stderr)
 
 
 def end_on_signals() -> None:

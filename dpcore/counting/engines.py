@@ -28,7 +28,7 @@ from dpcore.counting import query
 from dpcore.counting.count import CountResult, build_counted_dataset, convert_to_events, count_queries
 from dpcore.counting.duck import PLACEHOLDERS, Columns, Steps, StoppedError, check_stop, note_placeholders
 from dpcore.counting.facets import fetch_binned_values, note_copies
-from dpcore.counting.public_rules import compare_yes, count_outside, note_outside
+from dpcore.counting.public_rules import count_outside, note_outside
 from dpcore.counting.reduce import Reduction
 from dpcore.data import binned_values
 from dpcore.data.column_names import shorten
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine that counts for us.
+    """A database engine that counts contributions with its own queries.
 
     Attributes:
         key: Scheme of its address, and Ibis's name.
@@ -255,18 +255,12 @@ def count_table(
         raise refuse(message, remedy="Name --value, leave out --task and --count, or count twice")
     notes = [binned_values.BINNED_NOTE] if value_bins is not None else []
     steps = Steps(progress, count_queries(roles) + (value_bins is not None))
-    if (
-        roles.value is not None
-        and not roles.yes
-        and not (value_type := table[roles.value].type()).is_numeric()
-    ):
-        message = f"column {shorten(roles.value)} has the type {value_type}, not numbers"
+    value_type = None if roles.value is None or roles.yes else table[roles.value].type()
+    if value_type is not None and not value_type.is_numeric():
+        message = f"column {shorten(roles.value or '')} has the type {value_type}, not numbers"
         raise refuse(message, remedy="Convert it to numbers in a view, or choose another column")
     has_nan = bool(table.get_backend().has_operation(operations.IsNan))
-    value_expression = None
-    if roles.value is not None and roles.yes:
-        value_expression = compare_yes(table[roles.value], roles.yes)
-    rows = query.select_events(table, roles, value_expression, has_nan=has_nan)
+    rows = query.select_events(table, roles, has_nan=has_nan)
 
     def run_query(expression: Table) -> Columns:
         """Run a query in the engine, unless Stop was pressed, and return its columns as arrays by name."""
@@ -400,10 +394,7 @@ def write_sql(engine: Engine, roles: Roles, table_name: str, value_bins: ValueBi
     rows = DatabaseTable(table_name, ibis.schema(types_by_column), None, Namespace()).to_expr()
     for has_nan in (True, False):
         try:
-            value_expression = (
-                compare_yes(rows[roles.value], roles.yes) if roles.value and roles.yes else None
-            )
-            events = query.select_events(rows, roles, value_expression, has_nan=has_nan)
+            events = query.select_events(rows, roles, has_nan=has_nan)
             if roles.missing_rule is not None and roles.value is not None:
                 events = query.settle_missing(events, roles.missing_constant)
             users_table = query.count_per_user(events, roles.contribution)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from dpcore.contributions import MAX_SIZE
-from dpcore.counting.public_rules import find_period
+from dpcore.counting.public_rules import compare_yes, filter_rows, find_period
 from dpcore.data.cell_numbers import MAX_NUMBER
 from dpcore.data.column_roles import MissingUsers, Roles
 from dpcore.dataset import Contribution
@@ -103,13 +103,14 @@ def select_events(
     Args:
         table: The rows.
         roles: Roles of the columns.
-        value_expression: The value column as a number; None for the column itself, with one number for infinite values.
+        value_expression: The value column as a number; None for the column itself, by the rules of the roles.
         has_nan: True if the engine has NaN.
         strip: Function that strips a column of text.
         further_columns: Names of further columns to keep.
     """
     import ibis
 
+    table = filter_rows(table, roles.filters)
     stripped_users = [_null_blanks(table[column], has_nan, strip) for column in roles.privacy_unit]
     user_expressions = _blank_all_or_none(stripped_users) or [ibis.row_number()]
     if roles.periods is not None:
@@ -123,7 +124,8 @@ def select_events(
     for index, expression in enumerate(_blank_all_or_none(stripped_groups)):
         columns_by_name[f"{TASK}_{index}" if index else TASK] = expression
     if roles.value is not None and value_expression is None:
-        value_expression = replace_infinite(table[roles.value], has_nan)
+        values = table[roles.value]
+        value_expression = compare_yes(values, roles.yes) if roles.yes else replace_infinite(values, has_nan)
     columns_by_name |= {} if value_expression is None else {"value": value_expression}
     return table.select(**columns_by_name)
 

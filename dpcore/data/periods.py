@@ -7,7 +7,7 @@ from functools import cached_property
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
-from dpcore.common.group_privacy import PersonPrice, price_group, price_releases
+from dpcore.common.group_privacy import PersonPrice, price_person
 from dpcore.data.bin_edges import are_dates, parse_edges
 
 MAX_PERIODS = 1_000
@@ -106,40 +106,28 @@ class Periods:
         from dpcore.common.programs import find_exact_sigma  # Here, as tables are read without it.
 
         rho = 0.5 / find_exact_sigma(epsilon, delta) ** 2 if is_gaussian and delta else 0.0
-        if self.num_releases > 1:
-            return price_releases(epsilon, delta, self.num_releases, rho)
-        return price_group(epsilon, delta, self.num_periods, rho)
+        return price_person(epsilon, delta, self.num_periods, self.num_releases, rho)
 
-    def describe_unit(self, price: PersonPrice) -> str:
-        """Describe the unit, the price for the whole person and what remains of a total, for a badge."""
+    def describe(self, price: PersonPrice) -> tuple[str, str, str]:
+        """Describe unit and price for a badge, in sentences, and what remains of a total; all empty for a filter."""
         if self.is_filter:
-            return ""
-        total_text = f" of {wording.digits(self.person_epsilon)}" if self.person_epsilon is not None else ""
-        return f"Per user and {self.noun}; whole person: {price.text}{total_text}"
-
-    def describe_guarantee(self, price: PersonPrice) -> str:
-        """Describe the unit and the guarantee for the whole person; empty if the unit is the user."""
-        if self.is_filter:
-            return ""
+            return "", "", ""
         reason_text = f"with rows in at most {self.num_periods} {self.noun}s, group privacy gives"
         if self.num_releases > 1:
             reason_text = f"over {self.num_releases} such releases, one every {self.noun}, composition gives"
-        return f"A user is here a user in one {self.noun}. For a whole person, {reason_text} {price.text}."
-
-    def describe_person(self, price: PersonPrice) -> str:
-        """Describe the guarantee, what remains of a total, and whether it is of use; empty if the unit is the user."""
-        sentences = [self.describe_guarantee(price)]
-        if self.person_epsilon is not None and not self.is_filter:
+        badge_text, advice_text = f"Per user and {self.noun}; whole person: {price.text}", ""
+        if self.person_epsilon is not None:
+            badge_text += f" of {wording.digits(self.person_epsilon)}"
             remainder = self.person_epsilon - price.epsilon
-            remainder_text = (
-                f"{wording.number(abs(remainder))} {'remains' if remainder >= 0 else 'is missing'}"
+            verb = "remains" if remainder >= 0 else "is missing"
+            total_text = f"Of the total ε = {wording.digits(self.person_epsilon)}"
+            advice_text = f" {total_text}, {wording.number(abs(remainder))} {verb}."
+        if price.epsilon >= MANY_EPSILON or price.delta >= 1e-3:
+            advice_text += (
+                " That protects a person little: take fewer or longer periods, or the user as the unit."
             )
-            sentences.append(f"Of the total ε = {wording.digits(self.person_epsilon)}, {remainder_text}.")
-        if not self.is_filter and (price.epsilon >= MANY_EPSILON or price.delta >= 1e-3):
-            sentences.append(
-                "That protects a person little: take fewer or longer periods, or the user as the unit."
-            )
-        return " ".join(sentences)
+        guarantee_text = f"For a whole person, {reason_text} {price.text}."
+        return badge_text, f"A user is here a user in one {self.noun}. {guarantee_text}", advice_text
 
 
 EXAMPLE_REMEDY = "Write, say, 2025-01-01 to 2026-01-01 by month; or day, week, year"

@@ -18,17 +18,18 @@ import numpy.typing as npt
 from dpcore import mean
 from dpcore.code.choice import Choice, Quantity
 from dpcore.code.forms import list_data_fields
-from dpcore.code.several import ReleaseShare, Several
+from dpcore.code.several import SHARED_COUNT, ReleaseShare, Several
 from dpcore.common.checks import EPSILON_RANGE, refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data import group_list
 from dpcore.dataset import Dataset
 from dpcore.mean import Clamp
-from dpcore.plan import table
+from dpcore.plan import mean_lines, table
 from dpcore.plan.curves import RankCurve, TotalCurve
 from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
 from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import NUM_PARTS, Budget, Objective, PlanParameters
+from dpcore.plan.shared_rows import list_shared_splits
 from dpcore.quantile.rows import WeightKind
 from dpcore.total.nonnegative import SHORT_COST
 from dpcore.total.parameters import Summed, compute_user_totals
@@ -182,7 +183,11 @@ def sum_weighted_squares(lines: Sequence[AllocatedLine]) -> float:
 
 
 def make_program(
-    dataset: Dataset, parameters: PlanParameters, lines: Sequence[AllocatedLine], budget: Budget | None = None
+    dataset: Dataset,
+    parameters: PlanParameters,
+    lines: Sequence[AllocatedLine],
+    budget: Budget | None = None,
+    count_line: AllocatedLine | None = None,
 ) -> Several | None:
     """Build the releases of a plan from which `dpcore.code` writes a program; None if every line is dropped.
 
@@ -191,17 +196,30 @@ def make_program(
         parameters: The settings.
         lines: The lines with their shares.
         budget: What is divided, where it is not that of the parameters.
+        count_line: A count of rows that the means share, if it is not among the lines.
     """
     budget = budget or parameters.budget
     releases = tuple(
-        ReleaseShare(line.label, _make_choice(dataset, parameters, line, budget.epsilon), line.num_parts)
-        for line in lines
+        ReleaseShare(
+            SHARED_COUNT if line is count_line else line.label,
+            _make_choice(dataset, parameters, line, budget.epsilon),
+            line.num_parts,
+            _name_shared_rows(line, count_line),
+        )
+        for line in (*lines, *filter(None, [count_line]))
         if not line.is_dropped
     )
     dropped_labels = tuple(line.label for line in lines if line.is_dropped)
     if not releases:
         return None
     return Several(releases, budget.epsilon, parameters.mechanism, parameters.delta, dropped_labels)
+
+
+def _name_shared_rows(line: AllocatedLine, count_line: AllocatedLine | None) -> str:
+    """Return the name of the release whose rows a line divides by; empty if it has its own, or is none of a mean."""
+    if not line.planned_line.shares_rows or line.statistic is not LineStatistic.MEAN:
+        return ""
+    return LineStatistic.ROWS.value if count_line is None else SHARED_COUNT
 
 
 def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLine, epsilon: float) -> Choice:
@@ -224,7 +242,7 @@ def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLi
         case LineStatistic.MEAN:
             quantity, bound_options = Quantity.MEAN, {"max_rows": int(line.bound)}
             if parameters.clamp is Clamp.USERS:
-                growth = mean.growth(table.build_mean_problem(dataset, parameters)[0], line.bound)
+                growth = mean.growth(mean_lines.build_mean_problem(dataset, parameters)[0], line.bound)
                 row_factor, effective_factor = growth.coefficients(line.bound)
                 bound_options = {
                     "threshold": line.bound,
@@ -283,6 +301,8 @@ class PlanSolution:
         split: The search for the least sum; None where the objective is another.
         needed_amounts: What each line needs for its target error of what adds up (epsilon, or mu^2); infinite where
             none is enough, shape (lines,).
+        apart_lines: If means share one count of rows, the lines as they would be without that; else empty.
+        count_line: That count, if it is no line of the plan.
     """
 
     parameters: PlanParameters
@@ -292,6 +312,13 @@ class PlanSolution:
     equal_split_lines: tuple[AllocatedLine, ...]
     split: Split | None
     needed_amounts: FloatArray
+    apart_lines: tuple[AllocatedLine, ...] = ()
+    count_line: AllocatedLine | None = None
+
+    @property
+    def labels(self) -> list[str]:
+        """Return the names of all that is released: of the lines, and of a count that only means need."""
+        return [*(line.label for line in self.lines), *([SHARED_COUNT] if self.count_line else [])]
 
     @property
     def num_reached(self) -> int:
@@ -314,8 +341,12 @@ class PlanSolution:
 
         For a dropped line it is 0 if publishing 0 reaches the target, else infinite.
         """
-        epsilons = []
-        for line, needed_amount in zip(self.lines, self.needed_amounts.tolist(), strict=True):
+        epsilons, needed_amounts = [], self.needed_amounts
+        if self.apart_lines:  # Lines that share rows depend on the share of these, too.
+            line_curves = [line.planned_line.curve for line in self.lines]
+            target_errors = np.array([line.target_error for line in self.planned_lines])
+            needed_amounts = find_needed_budgets(line_curves, target_errors, self.budget)
+        for line, needed_amount in zip(self.lines, needed_amounts.tolist(), strict=True):
             if line.is_dropped:
                 epsilons.append(0.0 if line.is_reached else math.inf)
             else:
@@ -384,7 +415,28 @@ def solve(
         allocate_lines(dataset, parameters, planned_lines, line_shares, budget)
         for line_shares in (shares, equal_shares)
     )
-    return PlanSolution(parameters, planned_lines, budget, lines, equal_split_lines, split, needed_amounts)
+    apart_lines: tuple[AllocatedLine, ...] = ()
+    count_line: AllocatedLine | None = None
+    for shared_lines, shared_split in (
+        list_shared_splits(dataset, parameters, planned_lines, budget) if split is not None else ()
+    ):
+        allocated_lines = allocate_lines(dataset, parameters, shared_lines, shared_split.shares, budget)
+        if sum_weighted_squares(allocated_lines) < sum_weighted_squares(lines):
+            apart_lines, lines = apart_lines or lines, allocated_lines[: len(planned_lines)]
+            count_line = next(iter(allocated_lines[len(planned_lines) :]), None)
+            split = _join_proofs(shared_split, split)
+        else:
+            split = _join_proofs(split, shared_split)
+    solution_fields = lines, equal_split_lines, split, needed_amounts, apart_lines, count_line
+    return PlanSolution(parameters, planned_lines, budget, *solution_fields)
+
+
+def _join_proofs(split: Split | None, other_split: Split | None) -> Split | None:
+    """Return a split with a lower bound for it and for the other kind of splits, which has none that is better."""
+    if split is None or other_split is None or split.certificate is None or other_split.certificate is None:
+        return split
+    lower_bound = min(split.certificate.lower_bound, other_split.certificate.lower_bound)
+    return replace(split, certificate=replace(split.certificate, lower_bound=lower_bound))
 
 
 def _find_least_budget(

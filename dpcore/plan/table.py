@@ -19,11 +19,7 @@ from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data import binned_values
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution, Dataset
-from dpcore.mean import MeanError, private_counts, public_counts, variance
-from dpcore.mean.parameters import USERS_CLAMPED, Clamp, VarianceSource, assumed_of_users
-from dpcore.mean.private_counts import ReleasedSums
-from dpcore.mean.table_values import ValueSummary
-from dpcore.mean.user_model import MODEL_ASSUMED, UserModel
+from dpcore.mean.parameters import Clamp
 from dpcore.per_group.listed_pairs import build_pairs
 from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.pair_of_bounds import best_pair, round_up
@@ -33,6 +29,14 @@ from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.plan import curves
 from dpcore.plan.lines import DEFAULT_TARGET_SHARE, EXAMPLE, Line, LineStatistic
+from dpcore.plan.mean_lines import (
+    MAX_CAPS,
+    build_mean_problem,
+    list_mean_assumptions,
+    make_spread_curve,
+    measure_mean,
+    split_mean_error,
+)
 from dpcore.plan.parameters import PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, output
 from dpcore.quantile.base_distribution import uniform_base
@@ -45,8 +49,6 @@ NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 MAX_AMOUNTS, MAX_GROUPS = 64, 128
 MAX_SEARCHED_PAIRS = 200_000
 """Pairs of user and group up to which all pairs of bounds are searched at a line's share of the budget."""
-MAX_CAPS = 2**17
-"""Candidate bounds on rows of a mean; log-spaced if a user has more rows."""
 MAX_THRESHOLDS = 1024
 """Candidate bounds of a mean that clamps users, log-spaced."""
 SIGNED_BOUNDS = 2048
@@ -82,6 +84,9 @@ class PlannedLine:
         group_problem: The problem of a line per group whose curve lacks pairs of bounds, which are searched at its
             share; at a large epsilon. It is None for other lines.
         half_width: Of a mean that clamps users, half of U - L, so that T is the bound times it; None for other lines.
+        mean_parts: Of a mean that clamps rows, its squared error without noise and the variance of its noise at v = 1
+            under each of `curves.list_caps`, and U - L; None for other lines.
+        shares_rows: True for rows, and means that take their number from them; see `dpcore.plan.shared_rows`.
         program_problems: The problem of a quantile by the law of its program, on all rows; several of which the best
             answers if no program was chosen, none if rows are many or for other lines.
     """
@@ -96,6 +101,8 @@ class PlannedLine:
     group_problem: PerGroupProblem | None = None
     half_width: float | None = None
     program_problems: tuple[QuantileProblem, ...] = ()
+    mean_parts: tuple[FloatArray, FloatArray, float] | None = None
+    shares_rows: bool = False
 
     @property
     def weight(self) -> float:
@@ -144,6 +151,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
     unit, quantile_problem, group_problem = dataset.value_column, None, None
     assumptions: tuple[str, ...] = ()
     half_width: float | None = None
+    mean_parts: tuple[FloatArray, FloatArray, float] | None = None
     program_problems: tuple[QuantileProblem, ...] = ()
     match statistic:
         case LineStatistic.USERS:
@@ -165,16 +173,18 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
                 thresholds = np.geomspace(1.0, dataset.histogram.max_size, MAX_THRESHOLDS)
                 bounds, has_all_bounds = curves.round_bounds(thresholds), False
                 half_width = mean_problem.value_bound / 2.0
-            mean_error = _measure_mean(mean_problem, value_summary, parameters, bounds)
+            mean_error = measure_mean(mean_problem, value_summary, parameters, bounds)
             alpha, beta = split_mean_error(mean_error, budget.mechanism)
             if parameters.program is Program.BIGQUERY:
                 # A query of two sums has three shares, where one of one number has two of twice its scale.
                 beta = beta * (3.0 / 4.0) ** 2
             curve = curves.BoundCurve(alpha, beta, bounds, has_all_bounds=has_all_bounds)
+            if parameters.clamp is Clamp.ROWS:
+                mean_parts = alpha, beta, mean_problem.value_bound
             assumptions = list_mean_assumptions(mean_problem, parameters)
             assumptions += binned_values.list_assumptions(dataset)
         case LineStatistic.VARIANCE | LineStatistic.DEVIATION:
-            curve, reference_value, assumptions = _make_spread_curve(dataset, parameters, statistic)
+            curve, reference_value, assumptions = make_spread_curve(dataset, parameters, statistic)
             unit += "²" if unit and statistic is LineStatistic.VARIANCE else ""
         case LineStatistic.QUANTILE:
             curve, quantile_problem = _make_quantile_curve(dataset, parameters, line)
@@ -211,30 +221,8 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
         *line_problems,
         half_width,
         program_problems,
+        mean_parts,
     )
-
-
-def _make_spread_curve(
-    dataset: Dataset, parameters: PlanParameters, statistic: LineStatistic
-) -> tuple[curves.BoundCurve, float, tuple[str, ...]]:
-    """Make the curve of a variance or standard deviation, and return it with its value and its assumptions."""
-    problem, _, value_summary = build_mean_problem(dataset, parameters)
-    assert dataset.values is not None
-    bounds, has_all_bounds = curves.list_caps(dataset.histogram.max_size, MAX_CAPS)
-    reads_variance = parameters.variance_source is VarianceSource.FROM_VALUES
-    values_and_summary = dataset.values, value_summary.clamped_values
-    spread_error = variance.measure_error(
-        problem, *values_and_summary, bounds, parameters.budget.mechanism, reads_variance
-    )
-    reference_value = variance.measure_variance(dataset.values)
-    if statistic is LineStatistic.DEVIATION:
-        if reference_value == 0.0:
-            raise refuse("all values are the same, so that the error of a standard deviation is not known")
-        spread_error, reference_value = variance.take_root(spread_error, reference_value)
-    alpha, beta = split_mean_error(spread_error, parameters.budget.mechanism)
-    user_sentences = (text.replace("the mean of", "the variance of") for text in assumed_of_users(problem))
-    assumptions = (*user_sentences, *binned_values.list_assumptions(dataset))
-    return curves.BoundCurve(alpha, beta, bounds, has_all_bounds=has_all_bounds), reference_value, assumptions
 
 
 def find_whole_noise(parameters: PlanParameters) -> NoiseKind | None:
@@ -278,68 +266,6 @@ def _make_sum_curve(dataset: Dataset, unit_variance: float) -> tuple[curves.Curv
     biases = positive_amounts.excess(bounds) - negative_amounts.excess(bounds)
     curve = curves.BoundCurve(biases**2, unit_variance * bounds**2, bounds, has_all_bounds=False)
     return curve, float(signed_totals.sum())
-
-
-def list_mean_assumptions(
-    problem: private_counts.PrivateCountsProblem, parameters: PlanParameters
-) -> tuple[str, ...]:
-    """List what the error of a mean assumes of users; sentences without their full stop."""
-    if parameters.clamp is Clamp.ROWS:
-        return assumed_of_users(problem)
-    return (
-        *assumed_of_users(problem)[: None if problem.table_values is None else 1],
-        USERS_CLAMPED,
-        *((MODEL_ASSUMED,) if parameters.variance_source is VarianceSource.ENTERED else ()),
-    )
-
-
-def _measure_mean(
-    problem: private_counts.PrivateCountsProblem,
-    value_summary: ValueSummary,
-    parameters: PlanParameters,
-    bounds: FloatArray,
-) -> MeanError:
-    """Compute the error of a mean at bounds: on rows, or on smooth weights if users are clamped."""
-    if parameters.clamp is Clamp.ROWS:
-        return public_counts.capped_error(problem, bounds)
-    if parameters.variance_source is VarianceSource.ENTERED:
-        return UserModel(replace(problem, mean_above_lower=problem.value_bound / 2.0)).error(bounds)
-    if problem.table_values is not None:
-        return value_summary.user_deviations.error(bounds, float(problem.noise.variance(1.0)), True)
-    return public_counts.smooth_error(problem, bounds)
-
-
-def split_mean_error(mean_error: MeanError, mechanism: NoiseKind) -> tuple[FloatArray, FloatArray]:
-    """Return the squared error of a mean without noise, and the variance of its noise at v = 1.
-
-    ``mean_error`` is that at epsilon 1.
-    """
-    # At epsilon = 1 and Laplace noise the privacy variance is that of v = 1.
-    beta = mean_error.privacy_variance * (mechanism.unit_variance / NoiseKind.LAPLACE.unit_variance)
-    return mean_error.sampling_variance + mean_error.shift**2, beta
-
-
-def build_mean_problem(
-    dataset: Dataset, parameters: PlanParameters
-) -> tuple[private_counts.PrivateCountsProblem, float, ValueSummary]:
-    """Build the problem of a mean line at epsilon 1; return it with the mean and a summary of the values.
-
-    The mean is that of the rows before clamping if the error is about these rows, else that after clamping.
-    """
-    mean_parameters = parameters.mean_parameters
-    value_summary = ValueSummary.from_dataset(dataset, mean_parameters.lower, mean_parameters.upper)
-    assert value_summary is not None
-    problem = mean_parameters.problem(dataset.histogram, value_summary)
-    assert isinstance(problem, private_counts.PrivateCountsProblem)
-    # Some libraries give half of the line's budget to the sum around the middle and half to the number of rows. With
-    # Laplace noise that doubles the variance of the pair. With Gaussian noise it does not: half of rho each is sqrt(2)
-    # sigma on half of the range, (B h / 2)^2 2 sigma^2 (1 + (2 p - 1)^2) = (B h sigma)^2 (p^2 + (1 - p)^2), the pair's.
-    halves_budget = parameters.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
-    has_centred_split = halves_budget and parameters.budget.mechanism is NoiseKind.LAPLACE
-    released_sums = ReleasedSums.CENTRED_SPLIT if has_centred_split else ReleasedSums.PAIR
-    clamped_values = value_summary.clamped_values
-    estimated_mean = clamped_values.mean if problem.table_values is None else clamped_values.unclamped_mean
-    return replace(problem, released_sums=released_sums), estimated_mean, value_summary
 
 
 def _make_group_curve(

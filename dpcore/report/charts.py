@@ -21,7 +21,10 @@ _MODULES_THAT_IMPORT = ("_plotly_utils.basevalidators", "_plotly_utils.utils", "
 
 
 def _import_whole_module(name: str, should_load: bool = True) -> Any:
-    """Import a module as Plotly's own function does, but wholly; None if it is not installed, or not to be loaded."""
+    """Import a module as Plotly's own function does, but wait until it is wholly loaded.
+
+    None if it is not installed, or ``should_load`` is False and it is not loaded.
+    """
     module = _find_module(name, should_load)
     if getattr(getattr(module, "__spec__", None), "_initializing", False):
         return importlib.import_module(name)  # Waits for the thread that imports it.
@@ -107,9 +110,10 @@ BUTTONS_HEIGHT, LABEL_LINE_HEIGHT = 30, 20
 
 
 def add_label(fig: go.Figure, text: str) -> go.Figure:
-    """Add a label above the figure that stays in its SVG; it marks what must not be taken for public.
+    """Add a label above the figure, which becomes higher by it, and return the figure.
 
-    It stands below the buttons, which on a narrow figure take more than half of the width.
+    It marks what must not be taken for public and stays in the figure's SVG. It stands below the buttons, which on a
+    narrow figure take more than half of the width.
     """
     label_lines = wrap_evenly(text, LABEL_WIDTH)
     fig.add_annotation(
@@ -141,7 +145,10 @@ EMPTY_TRACE: dict[str, Any] = {"type": "scatter", "x": [None], "y": [None], "hov
 def add_area(
     fig: Sketch, x: FloatArray, low_ends: FloatArray, high_ends: FloatArray, color: str, **trace_options: Any
 ) -> None:
-    """Fill the area between two curves over ``x``; ``trace_options`` are further properties of the Plotly trace."""
+    """Add a trace that fills the area between two curves over ``x``.
+
+    ``trace_options`` are further properties of the Plotly trace.
+    """
     outline_x = np.concatenate((x, x[::-1]))
     outline_y = np.concatenate((high_ends, low_ends[::-1]))
     # Without a mode, Plotly draws fewer than 20 points as dots, too.
@@ -151,7 +158,7 @@ def add_area(
 
 
 def add_horizontal_line(fig: Sketch, y_value: float, name: str, dash: str) -> None:
-    """Draw a horizontal line over the whole width; its name stands in the legend."""
+    """Add a horizontal line over the whole width, with an entry in the legend."""
     # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
     line_style = {"color": NEUTRAL_COLOR, "width": 1, "dash": dash}
     end_options = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": y_value, "y1": y_value}
@@ -160,7 +167,7 @@ def add_horizontal_line(fig: Sketch, y_value: float, name: str, dash: str) -> No
 
 
 def add_band(fig: Sketch, interval_start: float, interval_end: float, band_name: str) -> None:
-    """Shade an interval of the horizontal axis; its name stands in the legend."""
+    """Shade an interval of the horizontal axis, with an entry in the legend."""
     # Not `add_vrect`, which looks through all axes of the figure and takes as long as three curves.
     end_options = {"x0": interval_start, "x1": interval_end, "yref": "paper", "y0": 0, "y1": 1}
     fill_options = {"fillcolor": BAND_COLOR, "line": {"width": 0}, "layer": "below"}
@@ -184,7 +191,7 @@ def add_regions(
     hover_text: str,
     hatching_arrays: Sequence[npt.NDArray[Any]],
 ) -> None:
-    """Draw regions, each with its name inside or, if there is no room, in the legend.
+    """Add regions, each with its name inside or, if there is no room, in the legend.
 
     Args:
         fig: The figure that the regions are added to.
@@ -220,7 +227,7 @@ def add_regions(
 
 
 def add_hatching(fig: Sketch, hatching: Hatching) -> None:
-    """Hatch the cells where the values are not 0; draw nothing if there is none."""
+    """Hatch the cells in which the values are not 0; add nothing if there are none."""
     mask, (x_values, y_values) = hatching.values != 0.0, map(np.asarray, (hatching.x, hatching.y))
     xs: list[float] = []
     ys: list[float] = []
@@ -240,7 +247,7 @@ def add_hatching(fig: Sketch, hatching: Hatching) -> None:
 
 
 def add_border(fig: Sketch, border: Border, line_style: Mapping[str, Any]) -> None:
-    """Draw a line where the values pass through 0; nothing if all have one sign."""
+    """Add a line where the values pass through 0; add nothing if all have one sign."""
     if np.nanmin(border.values) >= 0.0 or np.nanmax(border.values) <= 0.0:
         return
     xyz_arrays = {"x": np.asarray(border.x), "y": np.asarray(border.y), "z": border.values.astype(np.float32)}
@@ -248,7 +255,7 @@ def add_border(fig: Sketch, border: Border, line_style: Mapping[str, Any]) -> No
 
 
 def build_contour_options(name: str, level: float, line_style: Mapping[str, Any]) -> dict[str, Any]:
-    """Build a trace, still without its grid, that draws a line where the values on the grid pass a level."""
+    """Build the properties of a trace that draws a line where values on a grid pass a level; the grid is missing."""
     contour_options = {"type": "constraint", "operation": "=", "value": level}
     trace_options = {"line": line_style, "name": name, "showlegend": True, "hoverinfo": "skip"}
     return {"type": "contour", "contours": contour_options, **trace_options}
@@ -257,7 +264,10 @@ def build_contour_options(name: str, level: float, line_style: Mapping[str, Any]
 def cover_by_rectangles(
     mask: Mask, x: FloatArray, y: FloatArray
 ) -> list[tuple[tuple[float, float], tuple[float, float]]]:
-    """Cover a mask by rectangles, as pairs of ends in x and in y: runs of rows that neighbouring columns share."""
+    """Cover the True cells of a mask by rectangles; return ((left, right), (bottom, top)) of each.
+
+    A rectangle is a run of rows that neighbouring columns share.
+    """
     x_edges, y_edges = (np.r_[v[0], np.sqrt(v[1:] * v[:-1]), v[-1]] for v in (x, y))
     rectangles = []
     start_column = 0
@@ -273,13 +283,16 @@ def cover_by_rectangles(
 
 
 def _find_runs(mask: Mask) -> list[tuple[int, int]]:
-    """Find each run of True, as the index of its first entry and the index behind its last."""
+    """Return (first index, index after the last) of each run of True."""
     ends = np.flatnonzero(np.diff(np.r_[0, mask.astype(int), 0])).tolist()
     return list(zip(ends[::2], ends[1::2], strict=True))
 
 
 def _find_label_cell(mask: Mask, label_cells: Sequence[Cell]) -> Cell | None:
-    """Find the cell with the most of its region around it, away from other labels; None if there is too little room."""
+    """Return (row, column) of the cell with the most room for a label; None if there is too little room.
+
+    Room is counted within the mask, away from other labels.
+    """
     height, width = mask.shape
     largest_room, best_cell = 0.0, None
     for row in range(height // 10, height - height // 10, 4):

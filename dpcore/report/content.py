@@ -64,7 +64,7 @@ class Line:
 
     @property
     def shown_label(self) -> str:
-        """Return the label that stands beside the line: its own, or that of its disclosure."""
+        """Return the label beside the line: its own, or that of its disclosure."""
         return self.label or self.disclosure.label
 
 
@@ -112,7 +112,7 @@ class Report:
 
     @property
     def holds_private(self) -> bool:
-        """Return True if any part was computed from private data."""
+        """Return True if any line, figure, answer or file of the report was computed from private data."""
         lines = *self.setting_lines, *self.summary_lines, *self.release_lines
         lines_and_plots: tuple[Line | Plot, ...] = *lines, *self.figures
         disclosures = [line_or_plot.disclosure for line_or_plot in lines_and_plots]
@@ -123,19 +123,19 @@ class Report:
 
 
 def list_numbers(answer: Answer) -> list[Line]:
-    """List the numbers of an answer as lines, each with its label."""
+    """Build a line for each number of an answer, with the answer's disclosure."""
     return [Line(n.label, n.text, answer.disclosure, n.note, n.help, n.value) for n in answer.numbers]
 
 
 def list_facts(answer: Answer) -> list[Line]:
-    """List the sentences of an answer as lines, each with its label."""
+    """Build a line for each fact of an answer, with the answer's disclosure."""
     return [Line(name, sentence, answer.disclosure) for name, sentence in answer.all_facts]
 
 
 def list_settings(
     parameters: Any, labels_by_field: Mapping[str, str], private_setting_names: Collection[str]
 ) -> tuple[Line, ...]:
-    """List settings as lines of a report; those that are None are left out.
+    """Build a line for each setting that is not None.
 
     Args:
         parameters: The parameters object.
@@ -152,7 +152,7 @@ def list_settings(
 
 
 def format_setting(value: Any) -> str:
-    """Format a setting as a person reads it, Markdown."""
+    """Format a setting for a person, as Markdown."""
     if isinstance(value, enum.Enum):
         return escape_markdown(getattr(value, "title", value.name.replace("_", " ").lower()))
     if isinstance(value, bool):
@@ -165,7 +165,7 @@ def format_setting(value: Any) -> str:
 
 
 def build_report(answer: Answer, page_title: str, question: str, dataset: Dataset | None = None) -> Report:
-    """Build the report of an answer outside a page; its settings are those that do not hold their default.
+    """Build the report of an answer outside a page, with the settings that are not at their default.
 
     Each setting may have been chosen by looking at private data: nothing here knows that it was not.
 
@@ -206,7 +206,10 @@ HEAVIEST_SHARE = "Share of rows held by the heaviest 1 % of users"
 
 
 def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
-    """Return a report's lines on a data set. No user is named, and the only single size is the largest."""
+    """Build the lines on a data set: texts, and numbers of users and rows.
+
+    No user is named, and the only single size is the largest.
+    """
     summary = dataset.histogram.summary()
     texts_by_name = {"Data": dataset.name, "Where from": dataset.source}
     if dataset.privacy_unit:
@@ -227,7 +230,7 @@ def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
     heaviest_share, gini = float(summary.top_percent_share), float(summary.gini)
 
     def build_line(name: str, text: str, number: float | None = None, note: str = "") -> Line:
-        """Build a line with the dataset's label."""
+        """Build a line with the data set's disclosure."""
         return Line(name, text, dataset.provenance, note, number=number)
 
     return (
@@ -241,7 +244,7 @@ def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
 def remove_private(report: Report) -> Report:
     """Return the report without what was computed from private data, and with the names of what is missing.
 
-    The note does not depend on the data either: it names sections and does not count them.
+    The names do not depend on the data either: they are of sections and do not count them.
     """
 
     def remove_private_lines(lines: tuple[Line, ...]) -> tuple[Line, ...]:
@@ -274,7 +277,7 @@ def remove_private(report: Report) -> Report:
 
 
 def list_public_inputs(texts_by_field: Mapping[str, str]) -> list[str]:
-    """List a line with Sweet Spot's version, and a line per public input."""
+    """Return lines of text: Sweet Spot's version, and each public input."""
     input_lines = (f"public input: {name} = {text}" for name, text in texts_by_field.items())
     return [f"Sweet Spot {VERSION}", *input_lines]
 
@@ -282,7 +285,7 @@ def list_public_inputs(texts_by_field: Mapping[str, str]) -> list[str]:
 def write_columns(
     values_by_column: Mapping[str, npt.ArrayLike], provenance: Provenance, notes: Sequence[str] = ()
 ) -> str:
-    """Write a CSV with a column per entry, a last column ``label``, and the notes as comments on top.
+    """Return the text of a CSV file with these columns and a last column ``label``, after notes as comments.
 
     Args:
         values_by_column: Column name to values; all of one length. Floats keep every digit.
@@ -306,7 +309,7 @@ def write_columns(
 
 
 def _escape_formulas(column_values: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Return values as an array, with texts escaped that a spreadsheet would run as formulas."""
+    """Return values as an array, with a quote before texts that a spreadsheet would run as formulas."""
     values = np.asarray(column_values)
     if values.dtype.kind not in "OUT":
         return values
@@ -314,9 +317,10 @@ def _escape_formulas(column_values: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def write_histogram(dataset: Dataset) -> str:
-    """Write how many users have how many rows, as *Data* opens it: columns ``size``, ``users``, ``label``.
+    """Return the text of a CSV file of how many users have how many rows, which *Data* opens.
 
-    The label brings back the epsilon of a DP release (`counting.Source.stated_release`).
+    Columns: ``size``, ``users``, ``label``. The label brings back the epsilon of a DP release
+    (`counting.Source.stated_release`).
     """
     histogram = dataset.histogram
     return write_columns({"size": histogram.sizes, "users": histogram.users}, dataset.provenance)
@@ -326,7 +330,10 @@ SCHEMA = "sweetspot/report/1"
 
 
 def write_report_json(report: Report, created: datetime) -> str:
-    """Write the report as indented JSON. Numbers that are not finite are null; a label stands beside every number."""
+    """Return the report as the text of a JSON file, with a label beside every number.
+
+    Numbers that are not finite are null.
+    """
     write_choice, methods = report.answer.write_choice, report.methods
     return write_document(
         SCHEMA,
@@ -388,14 +395,14 @@ def _convert_proof(proof: Proof, provenance: Provenance) -> dict[str, Any]:
 
 
 def _convert_figure(plot: Plot) -> dict[str, Any]:
-    """Convert a figure to a JSON object: its texts, its label and the numbers that it draws."""
+    """Convert a figure to a JSON object: its texts, its label and its columns of numbers."""
     columns = {name: _to_json_value(np.asarray(values).tolist()) for name, values in plot.columns.items()}
     label = plot.disclosure.label
     return {"key": plot.key, "title": plot.title, "takeaway": plot.alt, "label": label, "columns": columns}
 
 
 def _to_json_value(value: Any) -> Any:
-    """Convert a value and all its parts to what JSON can hold; numbers that are not finite become null."""
+    """Convert a value and all its parts to what JSON can hold; numbers that are not finite become None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, np.generic):

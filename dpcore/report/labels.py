@@ -32,7 +32,7 @@ SUFFIX = " (label)"
 
 
 def label_items(fig: charts.Sketch, plot: Plot, height: float) -> None:
-    """Add a label at each named item and take its entry out of the legend, unless there is no place.
+    """Add a label at each named item and take the item out of the legend, unless there is no place.
 
     Args:
         fig: The drawing of the items.
@@ -69,12 +69,15 @@ def label_items(fig: charts.Sketch, plot: Plot, height: float) -> None:
 
 
 def _get_name(item: Item) -> str:
-    """Return the name of an item's trace in the legend; empty for none."""
+    """Return the name that an item has in the legend; empty if it has none."""
     return (item.named_contour_multiple or ("",))[0] if isinstance(item, Cells) else getattr(item, "name", "")
 
 
 def write_label(plot: Plot, item: Item) -> str:
-    """Write an item's label in lines: its own label, or its name and, for a mark on an axis of numbers, its value."""
+    """Return the text of an item's label, with line breaks.
+
+    It is the item's own label, or its name and, for a mark on an axis of numbers, its value.
+    """
     own_label = getattr(item, "label", "")
     line_width = MAX_CHARACTERS + 10 * isinstance(item, Level)
     text = "<br>".join(charts.wrap_evenly(own_label or _get_name(item) or " ", line_width))
@@ -117,11 +120,14 @@ class _Area:
             self.points[" handle"] = _surround(np.column_stack(self.to_pixels([x], [y])), 34.0, 22.0)
 
     def to_pixels(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return the x and y of points in pixels from the area's corner; NaN where a log axis has no place for them."""
+        """Convert points to pixels from the area's corner; return (x, y), NaN where a log axis has no place."""
         return self._scale(self.plot.x, x, WIDTH), self._scale(self.plot.y, y, self.height)
 
     def _scale(self, axis: Axis, values: npt.ArrayLike, length: float) -> FloatArray:
-        """Return where values or names lie along an axis, in pixels as ``length`` is; NaN as for `to_pixels`."""
+        """Convert values or names on an axis to distances from its start, in pixels like ``length``.
+
+        NaN as in `to_pixels`.
+        """
         if axis.scale is Scale.NAMES:
             indices = [self.category_names.index(str(value)) for value in np.asarray(values)]
             return (np.array(indices) + 0.5) * length / len(self.category_names)
@@ -131,7 +137,7 @@ class _Area:
         return np.asarray((numbers - ends[0]) / (ends[1] - ends[0]) * length)
 
     def _list_points(self, item: Item) -> tuple[FloatArray, FloatArray]:
-        """Return the x and y of an item's points in pixels, of lines one every `STEP`; some are outside or NaN."""
+        """Return (x, y) in pixels of points along an item, one every `STEP` on lines; some lie outside or are NaN."""
         grid_x, grid_y = np.arange(0.0, WIDTH, STEP), np.arange(0.0, self.height, STEP)
         match item:
             case Level(is_vertical=True):
@@ -164,7 +170,7 @@ class _Area:
         return np.empty(0), np.empty(0)
 
     def _list_obstacles(self, item: Item, points: FloatArray) -> FloatArray:
-        """Return further points that labels avoid, shape (n, 2): around a mark, inside bars, and along whiskers."""
+        """Return further points that labels avoid, shape (n, 2): around a mark, in bars, on whiskers."""
         if isinstance(item, Mark):
             return _surround(points, 8.0, 8.0)
         if not isinstance(item, Bars | Points) or not points.size:
@@ -180,7 +186,10 @@ class _Area:
         )
 
     def find_place(self, name: str, text: str) -> tuple[float | str, float | str, str] | None:
-        """Return x and y, values or names, and the side of a label, and keep its box; None if there is no place."""
+        """Find the place of a label at the least cost, and keep it; return (x, y, side), None if there is no place.
+
+        x and y are values or names on the axes.
+        """
         all_anchors, lines = self.anchors[name], text.replace("<b>", "").replace("</b>", "").split("<br>")
         if not all_anchors.size:
             return None
@@ -219,7 +228,7 @@ class _Area:
         return self._read(self.plot.x, anchor_x / WIDTH), self._read(self.plot.y, y[i] / self.height), side
 
     def _read(self, axis: Axis, share: float) -> float | str:
-        """Return the value at a share of the length of an axis, or the name there."""
+        """Convert a share of an axis's length to the value, or the name, there."""
         if axis.scale is Scale.NAMES:
             return self.category_names[int(share * len(self.category_names))]
         low, high = axis.limits
@@ -227,7 +236,7 @@ class _Area:
 
 
 def _surround(points: FloatArray, half_width: float, half_height: float) -> FloatArray:
-    """Return the points of a 5 × 5 grid around each point, shape (25 n, 2), as far as the half width and height."""
+    """Return a grid of 5 × 5 points around each point, within the half width and height, shape (25 n, 2)."""
     shifts = np.stack(np.meshgrid(np.linspace(-1, 1, 5), np.linspace(-1, 1, 5)), axis=-1).reshape(-1, 2)
     grid: FloatArray = (points[:, None] + shifts * (half_width, half_height)).reshape(-1, 2)
     return grid

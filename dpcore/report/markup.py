@@ -28,7 +28,7 @@ _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 
 def escape_markdown(text: str) -> str:
-    """Escape ``text`` so that Markdown shows its literal characters, on one line."""
+    """Escape punctuation so that Markdown shows the text literally, and put it on one line."""
     return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
 
 
@@ -38,7 +38,7 @@ def render_block(markdown: str) -> str:
 
 
 def render_inline(markdown: str) -> str:
-    """Render one line of Markdown as HTML without a paragraph around it."""
+    """Render one line of Markdown and formulae as HTML without a paragraph around it."""
     return _render(markdown, is_inline=True)
 
 
@@ -51,7 +51,7 @@ def to_plain_text(markdown: str) -> str:
 
 
 def to_mathml(latex: str, is_display: bool) -> str:
-    """Convert LaTeX to MathML, in a span if displayed; a formula that cannot be converted stays as it is, as code."""
+    """Convert LaTeX to MathML, in a span if displayed; return a formula that cannot be converted as code."""
     from latex2mathml.converter import convert
 
     # The library knows `split`, which looks the same, and draws a single letter in \\mathrm slanted.
@@ -68,11 +68,11 @@ def to_mathml(latex: str, is_display: bool) -> str:
 
 
 def _replace_formulae(markdown: str) -> tuple[str, list[tuple[str, str]]]:
-    """Replace the formulae of a text by markers; return the text and each formula as LaTeX with dollars and MathML."""
+    """Replace the formulae of a text by markers; return (text, [(LaTeX with dollars, MathML), …])."""
     formulae: list[tuple[str, str]] = []
 
     def add_formula(match: re.Match[str]) -> str:
-        """Add a formula to the list, and return its marker."""
+        """Add a formula to the list and return its marker."""
         formulae.append((match[0], to_mathml(match[1] or match[2], match[1] is not None)))
         return f"{_MARKER_START}{len(formulae) - 1}{_MARKER_END}"
 
@@ -80,7 +80,7 @@ def _replace_formulae(markdown: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _render(markdown: str, is_inline: bool) -> str:
-    """Render Markdown with formulae as HTML, with or without a paragraph around it."""
+    """Render Markdown and formulae as HTML, with or without a paragraph around it."""
     text_with_markers, formulae = _replace_formulae(markdown)
     reader = _load_markdown()
     html_text = reader.renderInline(text_with_markers) if is_inline else reader.render(text_with_markers)
@@ -88,13 +88,13 @@ def _render(markdown: str, is_inline: bool) -> str:
 
 
 def _read_token_text(token: Any) -> str:
-    """Return the text of a token of Markdown; a line break for a break."""
+    """Return the text of a token of Markdown; a newline for a break."""
     return "\n" if token.type in ("softbreak", "hardbreak") else str(token.content)
 
 
 @functools.lru_cache(maxsize=1)
 def _load_markdown() -> Any:
-    """Load the Markdown reader, without raw HTML, images and links."""
+    """Build the Markdown reader, without raw HTML, images and links, once."""
     from markdown_it import MarkdownIt
 
     disabled_rules = ["html_block", "html_inline", "image", "link", "autolink", "reference"]

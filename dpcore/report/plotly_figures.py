@@ -78,7 +78,7 @@ def draw(plot: Plot) -> go.Figure:
 
 
 def _draw_items(plot: Plot, height_share: float = 1.0) -> charts.Sketch:
-    """Draw the items of one plot with axes, labels and toggles, but without its note and its lower plot."""
+    """Draw the items of one plot with axes, labels and toggles, without its note and its lower plot."""
     height = HANDLE_HEIGHT if plot.handle is not None else charts.MAIN_HEIGHT if plot.is_main else HEIGHT
     height = plot.height or height
     fig = charts.Sketch(_build_axis(plot.x), _build_axis(plot.y), height)
@@ -123,7 +123,7 @@ def _draw_items(plot: Plot, height_share: float = 1.0) -> charts.Sketch:
 
 
 def _add_toggles(fig: charts.Sketch, plot: Plot) -> None:
-    """Group the traces of each toggle and add an entry of the legend that shows and hides them together."""
+    """Group the traces of each toggle and add a legend entry that shows and hides them together."""
     for toggle in plot.toggles:
         options = {"legendgroup": toggle.name, "visible": True if toggle.is_on else "legendonly"}
         for trace in fig.data:
@@ -134,7 +134,7 @@ def _add_toggles(fig: charts.Sketch, plot: Plot) -> None:
 
 
 def draw_on_white(plot: Plot) -> go.Figure:
-    """Draw a plot with its title on white paper; one of data that are not public is labelled."""
+    """Draw a plot with its title on white paper; add its label if its data are not public."""
     fig = draw(plot)
     if plot.disclosure is not Disclosure.PUBLIC:
         charts.add_label(fig, plot.disclosure.label)
@@ -147,14 +147,15 @@ def draw_on_white(plot: Plot) -> go.Figure:
 
 @functools.cache
 def load_white_template() -> go.layout.Template:
-    """Load the template of figures on white paper. Plotly would build it anew for each, in 20 ms."""
+    """Merge the template of white paper with ours, once: it takes 20 ms."""
     return pio.templates.merge_templates("plotly_white", charts.TEMPLATE)
 
 
 def to_json(fig: go.Figure) -> str:
-    """Write a figure as JSON, arrays of numbers in base64: the text of Plotly's `to_json`, in an eighth of its time.
+    """Return a figure as the text of JSON, with arrays of numbers in base64.
 
-    That function copies everything first. It still writes what this one cannot, such as null for NaN in a list.
+    It is the text of Plotly's `to_json`, in an eighth of its time. That function copies everything first. It still
+    writes what this one cannot, such as null for NaN in a list.
     """
     try:
         # These two attributes of Plotly are not public; a test compares the text with what Plotly writes.
@@ -164,7 +165,7 @@ def to_json(fig: go.Figure) -> str:
 
 
 def _to_json_value(value: Any) -> Any:
-    """Convert a part of a figure to JSON: arrays of numbers become Plotly's typed arrays, in base64."""
+    """Convert a part of a figure to what JSON can hold; arrays of numbers become Plotly's typed arrays, in base64."""
     if isinstance(value, dict):
         # Plotly's script takes the ends of an axis as a list only.
         return {
@@ -187,19 +188,19 @@ def _to_json_value(value: Any) -> Any:
 
 
 def write_hover(plot: Plot, name: str) -> str:
-    """Write the text at the pointer, in Plotly's template language: the name, then both numbers with their units."""
+    """Return the text at the pointer, in Plotly's template language: the name, then both numbers with their units."""
     return f"{name}<br>{_write_coordinate(plot.x, 'x')}<br>{_write_coordinate(plot.y, 'y')}"
 
 
 def _write_coordinate(axis: Axis, axis_letter: str) -> str:
-    """Write one number of the text at the pointer, in Plotly's template language, with the name of its axis."""
+    """Return one number of the text at the pointer, in Plotly's template language, after the name of its axis."""
     if axis.scale is Scale.NAMES:
         return f"%{{{axis_letter}}}"
     return f"{axis.label}: %{{{axis_letter}:{axis.number_format}}}"
 
 
 def _build_axis(axis: Axis) -> dict[str, object]:
-    """Build the properties of an axis of names, of a log axis or of a linear one."""
+    """Build Plotly's properties of an axis."""
     if axis.scale is Scale.NAMES:
         return {"title": {"text": axis.heading}, "type": "category", "tickangle": 0}
     if axis.scale is Scale.LOG:
@@ -215,7 +216,7 @@ def _build_axis(axis: Axis) -> dict[str, object]:
 
 
 def build_log_axis(title: str, limits: tuple[float, float]) -> dict[str, object]:
-    """Build Plotly's properties of a log axis with fixed limits, with a margin at both ends; no slider moves it."""
+    """Build Plotly's properties of a log axis with fixed limits and a small margin at both ends."""
     low, high = limits
     num_decades = math.log10(high / low)
     margin_decades = AXIS_MARGIN * num_decades
@@ -235,14 +236,14 @@ def build_log_axis(title: str, limits: tuple[float, float]) -> dict[str, object]
 
 
 def build_linear_axis(title: str, limits: tuple[float, float], is_percent: bool = False) -> dict[str, object]:
-    """Build Plotly's properties of a linear axis with fixed limits, in per cent or as numbers; no margin."""
+    """Build Plotly's properties of a linear axis with fixed limits, as numbers or in percent, without a margin."""
     # On a short axis, several ticks would read the same without a decimal.
     number_format = NUMBER if not is_percent else ".0%" if limits[1] - limits[0] >= 0.05 else ".1%"
     return {"title": {"text": title}, "range": list(limits), "tickformat": number_format}
 
 
 def build_trace(name: str, x: npt.ArrayLike, y: npt.ArrayLike, hover: str, **options: Any) -> dict[str, Any]:
-    """Build a line or points as trace data.
+    """Build a scatter trace as a dictionary.
 
     ``hover`` is in Plotly's template language; ``options`` are further properties, as Plotly has them.
     """
@@ -251,7 +252,7 @@ def build_trace(name: str, x: npt.ArrayLike, y: npt.ArrayLike, hover: str, **opt
 
 
 def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
-    """Build the trace of a curve: its line, hover text, legend and error bars."""
+    """Build the trace of a curve: its line, symbols, hover text, legend and error bars."""
     line_style = dict(LINE_BY_STYLE[curve.style])
     if curve.color_style is not None:
         line_style["color"] = LINE_BY_STYLE[curve.color_style]["color"]
@@ -279,7 +280,7 @@ def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
 
 
 def _add_shading(fig: charts.Sketch, curve: Curve) -> None:
-    """Fill between the low and high ends of a curve; a missing end is replaced by the curve itself."""
+    """Fill the area between the low and high ends of a curve; where an end is NaN, the curve stands for it."""
     value_rows = (curve.x, curve.y, curve.low_ends, curve.high_ends)
     x_values, y_values, *both_ends = (np.asarray(row_values, dtype=np.float64) for row_values in value_rows)
     low_ends, high_ends = (np.where(np.isnan(end_values), y_values, end_values) for end_values in both_ends)
@@ -288,13 +289,13 @@ def _add_shading(fig: charts.Sketch, curve: Curve) -> None:
 
 
 def _make_transparent(color: str, opacity: float) -> str:
-    """Return a hexadecimal colour as an RGBA colour with this opacity."""
+    """Convert a hexadecimal colour to RGBA with this opacity."""
     red, green, blue = (int(color[position : position + 2], 16) for position in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {opacity:g})"
 
 
 def _build_error_bars(series: Series, centers: npt.NDArray[Any], axis_letter: str) -> dict[str, Any]:
-    """Build the error bars of an item, as Plotly has them; empty if it has none."""
+    """Build the error bars of an item as a property of its trace; empty if it has none."""
     if series.low_ends is None or series.high_ends is None:
         return {}
     low_ends, high_ends = (np.asarray(ends, dtype=np.float64) for ends in (series.low_ends, series.high_ends))
@@ -306,7 +307,7 @@ def _build_error_bars(series: Series, centers: npt.NDArray[Any], axis_letter: st
 
 
 def _build_bars(plot: Plot, bars: Bars) -> dict[str, Any]:
-    """Build the trace of bars with their error bars, horizontal ones if the names stand on the vertical axis."""
+    """Build the trace of bars with their error bars; they are horizontal if names stand on the vertical axis."""
     is_horizontal = plot.y.scale is Scale.NAMES
     bar_names, bar_ends = map(np.asarray, (bars.y, bars.x) if is_horizontal else (bars.x, bars.y))
     axis_letter, axis = ("x", plot.x) if is_horizontal else ("y", plot.y)
@@ -331,7 +332,7 @@ def _build_bars(plot: Plot, bars: Bars) -> dict[str, Any]:
 
 
 def _read_heights(plot: Plot, item: Curve | Points) -> npt.NDArray[np.float64]:
-    """Return an item's heights, with gaps where a log scale has no place for them: at 0 and at infinity."""
+    """Return an item's y values, NaN where a log axis has no place for them."""
     heights = np.asarray(item.y, dtype=np.float64)
     if plot.y.scale is not Scale.LOG:
         return heights
@@ -339,7 +340,7 @@ def _read_heights(plot: Plot, item: Curve | Points) -> npt.NDArray[np.float64]:
 
 
 def _add_regions(fig: charts.Sketch, plot: Plot, regions: Regions) -> None:
-    """Draw regions with their names, colours and text at the pointer."""
+    """Add regions with their names, colours and hover text."""
     hover_label, _ = regions.hover_number
     hover_text = f"{write_hover(plot, '').removeprefix('<br>')}<br>{hover_label}: %{{customdata:.3~g}}"
     region_styles = [(name, LINE_BY_STYLE[style]["color"]) for name, style in regions.region_styles]
@@ -348,7 +349,7 @@ def _add_regions(fig: charts.Sketch, plot: Plot, regions: Regions) -> None:
 
 
 def _build_cells(plot: Plot, cells: Cells) -> list[dict[str, Any]]:
-    """Build the heatmap of cells, coloured by their ratio to the lightest value, and that of their contour, if any."""
+    """Build the traces of cells: a heatmap by their ratio to the lightest value, and a contour if they have one."""
     x, y = (np.asarray(v, dtype=np.float64) for v in (cells.x, cells.y))
     ratios = cells.values / max(cells.lightest_value, np.finfo(np.float64).tiny)
     color_bar = {"title": {"text": "error ÷ best error", "side": "right"}, "thickness": 12, "len": 0.9}

@@ -20,7 +20,7 @@ TRACES = ("scatter", "bar", "heatmap", "contour")
 
 @cache
 def find_script() -> Path:
-    """Return the path of the script: our own for the version of the Python package, else the package's own."""
+    """Return the path of Plotly's script: our small one for the installed version, else the package's own."""
     own_script = FOLDER / f"plotly-{get_plotlyjs_version()}.min.js"
     package_script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
     return own_script if own_script.is_file() else package_script

@@ -43,7 +43,7 @@ class ReleaseSheet:
     code: Code | None = None
 
     def write_tables(self, released_texts: Mapping[str, str]) -> str:
-        """Write statistics and guarantee as Markdown.
+        """Return the tables of statistics and of the guarantee as Markdown.
 
         Args:
             released_texts: Released numbers as pasted, by name of the statistic; under ``± name`` the standard errors
@@ -61,7 +61,7 @@ class ReleaseSheet:
         return "\n".join((*lines, "| Guarantee | Statement |", "|-|-|", *fact_lines))
 
     def write_markdown(self, released_texts: Mapping[str, str]) -> str:
-        """Write the whole sheet as Markdown; the argument is that of `write_tables`."""
+        """Return the whole sheet as Markdown; the argument is that of `write_tables`."""
         section_texts = [f"# Release sheet: {self.title}", self.write_tables(released_texts), "## Methods"]
         section_texts.append(_escape(self.methods.text))
         if self.code is not None:
@@ -69,7 +69,10 @@ class ReleaseSheet:
         return "\n\n".join((*section_texts, f"## Citation\n\n```\n{self.methods.bibtex.rstrip()}\n```\n"))
 
     def write_html(self, released_texts: Mapping[str, str]) -> str:
-        """Write the whole sheet as one HTML file that loads nothing; the argument is that of `write_tables`."""
+        """Return the whole sheet as the text of an HTML file that loads nothing.
+
+        The argument is that of `write_tables`.
+        """
         from dpcore.report.report_html import POLICY, read_file  # It loads Plotly.
 
         css_text = read_file("report.css").replace("FOOT", "Made with Sweet Spot")
@@ -85,7 +88,7 @@ class ReleaseSheet:
 def build_sheet(
     title: str, answer: Answer, card: Answer, ledger: Ledger, form_index: int = 0
 ) -> ReleaseSheet | None:
-    """Build the sheet of an answer; None if it releases nothing, or what it releases depends on private data.
+    """Build the sheet of an answer; None if it has no release that may be stated.
 
     Args:
         title: The title of the page.
@@ -151,12 +154,12 @@ def build_sheet(
 
 
 def _escape(text: str) -> str:
-    """Escape what Markdown would read in a sentence or a cell, and no more: people read the file, too."""
+    """Escape the marks of Markdown in a sentence or a table cell, and put it on one line."""
     return re.sub(r"([\\`*_\[\]<>|~$&])", r"\\\1", " ".join(text.split()))
 
 
 def _list_names(answer: Answer) -> list[str]:
-    """List the names of what an answer releases: lines of a plan or quantiles, as entered, or its statistic."""
+    """List the names of the released statistics: lines of a plan, quantiles, or the one statistic."""
     if answer.setting is None:
         return [line.label for line in answer.parameters.parsed_lines]
     if answer.setting.statistic is Quantity.QUANTILE:
@@ -165,12 +168,12 @@ def _list_names(answer: Answer) -> list[str]:
 
 
 def _name_quantile(q: float) -> str:
-    """Return the name of a quantile, from its share of rows."""
+    """Return the name of a quantile, such as "quantile 0.5"."""
     return f"quantile {wording.digits(q)}"
 
 
 def _describe_statistics(form: Choice | Several, library: Program) -> tuple[tuple[str, str, str], ...]:
-    """Describe each statistic of a form: its name, the standard error of the library's noise, and its bound."""
+    """Return (name, standard error of the library's noise, bound) of each statistic of a form, as texts."""
     if isinstance(form, Several):
         zero_statistics = [(name, "0", "none: 0 is published") for name in form.zero_names]
         return (*(_describe_statistic(release, library, form) for release in form.releases), *zero_statistics)
@@ -182,7 +185,7 @@ def _describe_statistics(form: Choice | Several, library: Program) -> tuple[tupl
 def _describe_statistic(
     release: ReleaseShare, library: Program, several: Several | None = None
 ) -> tuple[str, str, str]:
-    """Return the name, the standard error of the noise and the bound of a release, alone or one of several, texts."""
+    """Return (name, standard error of the noise, bound) of a release, alone or one of several, as texts."""
     shared_noise = None if several is None else several.find_noise(release, library)
     release_noise = find_release_noise(protect_replaced_user(release.choice, library), library, shared_noise)
     noise_text = "none" if release_noise is None else wording.number(release_noise.deviation, 4)

@@ -32,7 +32,7 @@ _FOREIGN_TAG = re.compile(r"<(?!/?(?:br|b|i|sub|sup|extra)>)", re.IGNORECASE)
 
 
 def write_report_html(report: Report, created: datetime) -> str:
-    """Write the report as one HTML file."""
+    """Return the report as the text of one HTML file that loads nothing."""
     # This text replaces FOOT, the foot of every printed page.
     foot_text = "PRIVATE: do not publish" if report.holds_private else "Made with Sweet Spot"
     return _load_template().render(
@@ -50,7 +50,7 @@ def write_report_html(report: Report, created: datetime) -> str:
 
 @functools.cache
 def _load_template() -> jinja2.Template:
-    """Load the template of the page with its filters, once."""
+    """Load the template of a report with its filters, once."""
     jinja_environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined
     )
@@ -62,7 +62,7 @@ def _load_template() -> jinja2.Template:
 
 
 def read_file(file_name: str) -> str:
-    """Read a text file of this folder."""
+    """Return the text of a file of this folder."""
     return (Path(__file__).parent / file_name).read_text(encoding="utf-8")
 
 
@@ -71,7 +71,7 @@ _CSS_CLASSES = {Disclosure.PUBLIC: "public", Disclosure.PRIVATE: "private", Disc
 
 
 def _group_helps(answer: Answer) -> list[tuple[str, list[str]]]:
-    """List each explanation once, with the names of all numbers that it belongs to."""
+    """Return (explanation, labels of all numbers that it belongs to), each explanation once."""
     number_names_by_help: dict[str, list[str]] = {}
     for number in answer.numbers:
         if number.help:
@@ -81,25 +81,25 @@ def _group_helps(answer: Answer) -> list[tuple[str, list[str]]]:
 
 @functools.cache
 def _load_figure_template() -> dict[str, Any]:
-    """Load the template of figures in a report, as Plotly reads it. Its script knows no template by name."""
+    """Load the template of figures in a report as a dictionary, once: its script knows none by name."""
     template_options: dict[str, Any] = plotly_figures.load_white_template().to_plotly_json()
     return template_options
 
 
 def _load_plotly_script() -> Markup:
-    """Load the plotting script, so that it cannot end the element that holds it."""
+    """Load Plotly's script, changed so that it cannot end the element that holds it."""
     # The library's own text holds no closing tag today; a later one that does must not end the script.
     return Markup(plotly_script.find_script().read_text(encoding="utf-8").replace("</script", "<\\x2fscript"))
 
 
 def _draw_labelled(plot: Plot, label: str) -> go.Figure:
-    """Draw a plot as a figure, with a label above it unless that is empty."""
+    """Draw a plot, with a label above it unless that is empty."""
     fig = plotly_figures.draw(plot)
     return charts.add_label(fig, label) if label else fig
 
 
 def _embed_figure(plot: Plot, fig: go.Figure) -> Markup:
-    """Write a figure as JSON for a script element, labelled if its data are not public."""
+    """Return a figure as JSON for a script element, labelled if its data are not public."""
     if plot.disclosure is not Disclosure.PUBLIC:
         charts.add_label(fig, plot.disclosure.label)
     fig.update_layout(width=None, autosize=True, paper_bgcolor="white", plot_bgcolor="white")
@@ -112,10 +112,10 @@ def _embed_figure(plot: Plot, fig: go.Figure) -> Markup:
 
 
 def _escape_texts(value: Any) -> Any:
-    """Escape all markup in the texts of a figure, except the tags that our figures use.
+    """Escape markup in the texts of a figure, except for the tags that our figures use.
 
-    A name from the data may hold ``<a href=...>``, which Plotly turns into a link, or two dollar signs, for
-    which it looks for MathJax.
+    A name from the data may hold ``<a href=...>``, which Plotly turns into a link, or two dollar signs, for which it
+    looks for MathJax.
     """
     if isinstance(value, str):
         value = _FOREIGN_TAG.sub("&lt;", value)

@@ -47,14 +47,14 @@ class Code:
     imports: set[tuple[str, str]] = field(default_factory=set)
 
     def import_name(self, name: str, module_name: str) -> str:
-        """Import ``name`` from ``module_name``, and return the name."""
+        """Add an import of ``name`` from ``module_name`` and return the name."""
         self.imports.add((module_name, name))
         return name
 
     def write(self, value: Any, indent: int = 0) -> str:
-        """Write an expression that builds ``value``: numbers with every digit, texts quoted, objects by their fields.
+        """Return a Python expression that builds ``value``; numbers have all digits.
 
-        Fields that hold their default, or follow from others, are omitted.
+        Of an object, fields that hold their default, or follow from others, are omitted.
 
         Raises:
             TypeError: A value of a kind that parameters do not hold.
@@ -78,7 +78,7 @@ class Code:
         raise TypeError(f"cannot write {type(value).__name__} as Python")
 
     def _write_list(self, values: list[Any], indent: int) -> str:
-        """Write a list of values, on several lines if it is long."""
+        """Return the expression of a list, on several lines if it is long."""
         entry_codes = [self.write(value, indent + 4) for value in values]
         if len(entry_codes) <= NUMBERS_PER_LINE:
             return f"[{', '.join(entry_codes)}]"
@@ -88,7 +88,7 @@ class Code:
         return "[\n" + "".join(f"{indentation}{line},\n" for line in lines) + " " * indent + "]"
 
     def _write_object(self, value: Any, indent: int) -> str:
-        """Write a call that builds a dataclass object from those of its fields that do not hold their default."""
+        """Return the call that builds a dataclass object; fields that hold their default are omitted."""
         value_type = type(value)
         class_name = self.import_name(value_type.__name__, value_type.__module__)
         indentation = " " * (indent + 4)
@@ -101,7 +101,7 @@ class Code:
         return f"{class_name}({arguments_code})"
 
     def list_import_lines(self) -> list[str]:
-        """List the import statements, one per module, sorted."""
+        """Return the import statements, one per module, sorted."""
         names_by_module: dict[str, list[str]] = {}
         for module_name, name in sorted(self.imports):
             names_by_module.setdefault(module_name, []).append(name)
@@ -160,7 +160,7 @@ def write_script(
     public_only: bool,
     call: Call | None,
 ) -> str:
-    """Write the script that computes an answer again.
+    """Return the text of a Python script that computes an answer again.
 
     Args:
         page_title: Title of the page.
@@ -227,7 +227,7 @@ for plot in list_plots(answer, data):
 
 
 def _write_label(source: Source) -> str:
-    """Write the sentence on what of the script or of its output may be published."""
+    """Write the sentence on what of the script and of its output may be published."""
     if source.shown_disclosure is Disclosure.PRIVATE:
         return (
             "It holds no number of the data. Its output is computed from private data: do not publish that."
@@ -236,7 +236,7 @@ def _write_label(source: Source) -> str:
 
 
 def write_dataset_cell(code: Code, source: Source, public_only: bool) -> str:
-    """Write the cell that builds the `Dataset` of the person as ``data``: by name, by its numbers, or from a file."""
+    """Return the code that builds the `Dataset` as ``data``: from a sample, a generator, its numbers, or a file."""
     dataset = source.dataset
     if source.sample_key:
         code.import_name("samples", "dpcore.data")
@@ -274,7 +274,7 @@ def write_dataset_cell(code: Code, source: Source, public_only: bool) -> str:
 
 
 def _write_file_check(code: Code, file_name: str, remedy_sentence: str) -> str:
-    """Write the lines that name a file and say in a sentence what to do if it is missing."""
+    """Return the code that names a file and ends with a sentence if the file is missing."""
     code.import_name("Path", "pathlib")
     return (
         f"FILE = Path({file_name!r})\nif not FILE.exists():\n"
@@ -289,7 +289,7 @@ def write_table_cell(
     design: Design | None,
     module_name: str = "dpcore.data.design_matrix",
 ) -> str:
-    """Write the cell that builds ``data`` from a table with a label and features.
+    """Return the code that builds ``data`` from a table with a label and features.
 
     Args:
         code: Receives the imports of the cell.
@@ -314,7 +314,7 @@ def write_table_cell(
 
 
 def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
-    """Write the cell that counts ``data`` from the rows of the person's own files."""
+    """Return the code that counts ``data`` from the rows of the person's own files."""
     dataset = source.dataset
     user_column, *further_user_columns = dataset.user_columns
     pairs_or_tasks = dataset.pairs or dataset.tasks
@@ -339,6 +339,7 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
             missing_constant=layout.missing_constant,
             yes=layout.yes,
             periods=layout.periods,
+            filters=layout.filters,
             value=roles.value or layout.dropped_column or None,
         )
     if public_only and dataset.is_private:
@@ -361,7 +362,7 @@ def _write_count_call(
     column_names: Sequence[str] = (),
     reading_options: Mapping[str, str] | None = None,
 ) -> str:
-    """Write the call that opens files and counts them; the arguments are code."""
+    """Return the code that opens files and counts them; the arguments are code."""
     code.import_name("count", "dpcore.counting")
     code.import_name("open_files", "dpcore.counting")
     # Names are given where the files hold none.
@@ -393,7 +394,7 @@ _LONG_KEY_PATTERN = re.compile(
 
 
 def write_settings(call: Call, command_name: str, dataset: Dataset, column_arguments: Collection[str]) -> str:
-    """Write the settings of a call, and the columns of its data, as a TOML file.
+    """Return the settings of a call, and the columns of its data, as the text of a TOML file.
 
     Args:
         call: Name of the function of `dpcore`, and its settings as a person writes them.
@@ -416,7 +417,10 @@ _SETTINGS_HEADER = """\
 
 
 def list_columns(dataset: Dataset) -> dict[str, Any]:
-    """List the columns and options that data were read by, and public if they are, by argument of a call."""
+    """Return, by argument of a call, the columns and options by which data were read.
+
+    ``disclosure`` is among them if the data are public.
+    """
     pairs_or_tasks = dataset.pairs or dataset.tasks
     columns_by_argument: dict[str, tuple[str, ...]] = {
         "user": dataset.user_columns,
@@ -437,6 +441,7 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
         data_settings |= (
             {"yes": dataset.layout.yes} if dataset.layout.yes and "value" in data_settings else {}
         )
+        data_settings |= {"only": "; ".join(f.text for f in dataset.layout.filters) or None}
     if (periods := dataset.periods) is not None:
         data_settings |= {"date": periods.column, "periods": periods.span, "releases": periods.num_releases}
         data_settings |= {"person_epsilon": periods.person_epsilon}
@@ -444,7 +449,7 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
 
 
 def _list_reading_options(layout: TableLayout) -> dict[str, str]:
-    """Return the sheet of workbooks and the separator that a person named, as arguments of `open_files`; or none."""
+    """Return arguments of `open_files`: the sheet of a workbook, and a separator that a person named; or none."""
     first_file = layout.files[0]
     separator = first_file.separator if first_file.has_stated_separator else ""
     options = {"sheet": first_file.sheet, "separator": {" +": "blank", "\t": "tab"}.get(separator, separator)}
@@ -452,13 +457,13 @@ def _list_reading_options(layout: TableLayout) -> dict[str, str]:
 
 
 def can_read_again(dataset: Dataset) -> bool:
-    """Return True if a call that knows only the names of columns can read these data from their files again."""
+    """Return True if a call that is given only the names of columns can read these data from their files again."""
     layout = dataset.layout
     return layout is None or not (layout.missing_is_a_user or any(file.names for file in layout.files))
 
 
 def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the settings of a call from a TOML file, whoever wrote it; the call checks what they mean.
+    """Read the settings of a call from a TOML file; the call itself checks them.
 
     Raises:
         InvalidInput: It cannot be read, or is no TOML.
@@ -483,7 +488,7 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _to_toml(value: Any) -> str:
-    """Write a value, a list or a mapping as TOML."""
+    """Return a value, a list or a mapping as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):

@@ -26,9 +26,9 @@ def read_inputs(slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | N
     state, make_key = st.session_state, QUESTION.key
 
     def needs_range() -> bool:
-        """Return True if a line needs the range of the values."""
+        """Return True if a line needs the range of the values, and names none of its own."""
         parsed_lines = plan_lines.parse_lines(state[make_key("lines")], Problems())
-        return any(line.statistic.needs_range for line in parsed_lines)
+        return any(line.statistic.needs_range and line.lower is None for line in parsed_lines)
 
     def ask_range(unused_names: Collection[str]) -> bool:
         """Ask for L and U if a line needs them and return True if they are missing."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.common.checks import InvalidInput, Problems
 from dpcore.dataset import Contribution, Dataset
 from dpcore.plan import lines as plan_lines
 from dpcore.plan.answer import words
@@ -31,6 +32,8 @@ EMPTY = (
 )
 EXAMPLE = "users", "rows", "mean", "median"
 """Lines of the example, as far as the data have them."""
+SPREADS = LineStatistic.VARIANCE.value, LineStatistic.DEVIATION.value
+"""Lines of which a plan has one for each column."""
 LABELS = {"users": "number of users", "rows": "number of rows"}
 """What is added, by lines whose text says too little."""
 
@@ -53,9 +56,10 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
             label = f"Start with an example: {', '.join(first_lines)} and {last_line}"
             example_lines = [*first_lines, last_line]
             fields.button(label, "plan_example", "play_arrow", add_lines, example_lines, is_main=True)
-    _draw_buttons(
-        list_missing_lines(lines_text, list_offered(dataset)), has_values=dataset.values is not None
-    )
+    line_texts = list_missing_lines(lines_text, list_offered(dataset))
+    if any(line.label in SPREADS for line in plan_lines.parse_lines(lines_text, Problems())):
+        line_texts = [line_text for line_text in line_texts if line_text not in SPREADS]
+    _draw_buttons(line_texts, dataset)
     needs = ["a sum, a mean or a quantile needs data with values"] * (dataset.values is None)
     needs += ["statistics per group need data with groups"] * (dataset.pairs is None)
     if needs and not labels_and_targets:
@@ -72,8 +76,7 @@ def list_offered(dataset: Dataset) -> list[str]:
         "rows": True,
         "sum": has_sums,
         "mean": dataset.values is not None,
-        LineStatistic.VARIANCE.value: dataset.values is not None,
-        LineStatistic.DEVIATION.value: dataset.values is not None,
+        **dict.fromkeys(SPREADS, dataset.values is not None),
         "median": dataset.values is not None,
         LineStatistic.GROUP_USERS.value: has_pairs,
         LineStatistic.GROUP_ROWS.value: has_pairs,
@@ -86,8 +89,8 @@ def list_offered(dataset: Dataset) -> list[str]:
     ]
 
 
-def _draw_buttons(line_texts: Sequence[str], has_values: bool) -> None:
-    """Draw a button per line that can be added, and a form for any quantile if there are values."""
+def _draw_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:
+    """Draw a button per line that can be added, and forms for any quantile and column if there are such values."""
     with st.container(horizontal=True, key="plan_add"):
         for line_text in line_texts:
             button_key, button_label = (
@@ -95,7 +98,10 @@ def _draw_buttons(line_texts: Sequence[str], has_values: bool) -> None:
                 f"Add {LABELS.get(line_text, line_text)}",
             )
             fields.button(button_label, button_key, "add", add_lines, [line_text])
-        if has_values:
+        if dataset.further:
+            with st.popover("Add another column", icon=":material/add:", key="plan_column_form"):
+                _draw_column_form(dataset.value_columns[1:])
+        if dataset.values is not None:
             with st.popover("Add a quantile", icon=":material/add:", key="plan_quantile_form"):
                 q = st.number_input(
                     "Quantile, between 0 and 1", value=0.9, key="plan_quantile", format="%g", step=0.05
@@ -105,6 +111,24 @@ def _draw_buttons(line_texts: Sequence[str], has_values: bool) -> None:
                     fields.button(f"Add quantile {wording.digits(q)}", "plan_add_quantile", "add", add_line)
                 else:
                     st.caption(":material/error: A quantile lies between 0 and 1.")
+
+
+def _draw_column_form(columns: Sequence[str]) -> None:
+    """Draw the form of a line about one of these columns, which has a range of its own."""
+    statistic_names = [LineStatistic.MEAN.value, LineStatistic.SUM.value, *SPREADS]
+    column = st.selectbox("Column", columns, key="plan_column")
+    statistic = LineStatistic(st.selectbox("Statistic", statistic_names, key="plan_column_statistic"))
+    lower, upper = None, None
+    if statistic.needs_range:
+        lower = st.number_input("Lowest value", value=None, key="plan_column_lower", format="%g")
+        upper = st.number_input("Highest value", value=None, key="plan_column_upper", format="%g")
+        st.caption("From what the quantity is, not from data.")
+    try:
+        line_text = Line(statistic, column=column, lower=lower, upper=upper).text
+    except InvalidInput:
+        st.caption(":material/error: Enter a lowest value, and a highest one above it.")
+    else:
+        fields.button("Add", "plan_add_column", "add", add_lines, [line_text])
 
 
 def add_lines(line_texts: Sequence[str]) -> None:

@@ -191,13 +191,13 @@ def measure_relative_error(verdict: Verdict | None) -> RelativeError | None:
         return max(error - error_without_privacy, 0.0) / gain if gain > 0.0 else math.inf
 
     model_name = SHORT_NAMES[FACTORISATION if verdict.is_worth_it else RatingStudy.baseline]
-    share, remark = compute_cost_share(verdict), ""
+    share, error_phrase = compute_cost_share(verdict), f"privacy costs {model_name}"
     larger_verdicts = [v for v in solving.list_verdicts(verdict.result) if v.epsilon > verdict.epsilon]
     helping_verdict = next((v for v in larger_verdicts if compute_cost_share(v) <= NOT_USEFUL_ABOVE), None)
     if share > NOT_USEFUL_ABOVE and helping_verdict is not None:
         cost_text = wording.percent(compute_cost_share(helping_verdict))
-        remark = f"At ε = {wording.entered(helping_verdict.epsilon)} it costs {cost_text}."
-    return RelativeError(share, "the possible gain", remark, f"privacy costs {model_name}")
+        error_phrase += f" {cost_text} at ε = {wording.entered(helping_verdict.epsilon)}, but here"
+    return RelativeError(share, "the possible gain", error_phrase=error_phrase)
 
 
 def build_facts(solution: FactorisationSolution) -> dict[str, str]:

@@ -66,7 +66,10 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
         replace(smooth_curve, dash="solid", width=2.0, label="Smooth weights"),
         *(Curve(name, bounds, errors, STYLE_BY_PART[name]) for name, errors in errors_by_part.items()),
         *split_curves,
-        *(Band(f"Within 5{wording.PERCENT}", *stretch) for stretch in wide_stretches[:MAX_LISTED_INTERVALS]),
+        *(
+            Band(f"Within 5{wording.PERCENT} of the best", *stretch)
+            for stretch in wide_stretches[:MAX_LISTED_INTERVALS]
+        ),
     ]
     cap, cap_error = cap_choice.max_contributions, cap_choice.standard_error
     threshold, smooth_error = smooth_choice.threshold, smooth_choice.standard_error

@@ -14,6 +14,7 @@ from dpcore.answer.answer import Answer, add_choice
 from dpcore.answer.plot import Toggle
 from dpcore.answer.section import Cached, Figures, Label, Parts, SearchResult, Sections, Solver
 from dpcore.code.forms import CodeChoice
+from dpcore.code.several import SHARED_COUNT
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import InvalidInput
@@ -24,7 +25,13 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.plan.answer import words
 from dpcore.plan.parameters import MAX_AMOUNT, Objective, PlanParameters
-from dpcore.plan.solution import PlanSolution, make_program, solve, sum_weighted_squares
+from dpcore.plan.solution import (
+    AllocatedLine,
+    PlanSolution,
+    make_program,
+    solve,
+    sum_weighted_squares,
+)
 from dpcore.plan.table import plan_lines
 
 if TYPE_CHECKING:
@@ -231,14 +238,21 @@ def _list_details(solution: PlanSolution, certificate: Certificate | None) -> di
             }
             for line, needed_amount in zip(solution.lines, solution.needed_amounts.tolist(), strict=True)
         ],
+        **({} if (line := solution.count_line) is None else {"shared_count": _list_count(line)}),
         **certificate_fields(certificate),
     }
+
+
+def _list_count(line: AllocatedLine) -> dict[str, object]:
+    """Return the JSON entries of a count of rows that only means need."""
+    return {"release": SHARED_COUNT, "parts_of_2_20": line.num_parts, "bound": line.bound}
 
 
 def _write_programs(solution: PlanSolution, dataset: Dataset) -> CodeChoice | None:
     """Build the programs of the plan; None if all lines are dropped, or if no program can apply a bound."""
     with contextlib.suppress(InvalidInput):  # A bound that no program could apply.
-        if several_releases := make_program(dataset, solution.parameters, solution.lines, solution.budget):
+        arguments = dataset, solution.parameters, solution.lines, solution.budget, solution.count_line
+        if several_releases := make_program(*arguments):
             library = choose_library(solution.parameters.program, solution.parameters.mechanism)
             return CodeChoice((("Plan", several_releases),), library)
     return None
@@ -249,14 +263,19 @@ def _tabulate(solution: PlanSolution) -> pd.DataFrame:
     import pandas as pd
 
     field_names = ("share", "spent_budget", "bound", "second_bound", "error")
-    columns = {name: [getattr(line, name) for line in solution.lines] for name in field_names}
-    planned_lines = [line.planned_line for line in solution.lines]
+    # The count that means share needs no target.
+    count_lines = list(filter(None, [solution.count_line]))
+    lines = [*solution.lines, *count_lines]
+    columns = {name: [getattr(line, name) for line in lines] for name in field_names}
+    planned_lines = [line.planned_line for line in lines]
+    targets = [line.target_error for line in planned_lines[: len(solution.lines)]]
+    no_targets = [math.nan] * len(count_lines)
     return pd.DataFrame(
         {
             **columns,
             "unit": [line.unit for line in planned_lines],
-            "wanted": [line.target_error for line in planned_lines],
-            "reached_at": solution.reaching_epsilons,
+            "wanted": [*targets, *no_targets],
+            "reached_at": [*solution.reaching_epsilons, *no_targets],
         },
-        index=pd.Index([line.label for line in solution.lines], name="release"),
+        index=pd.Index(solution.labels, name="release"),
     ).rename(columns={"spent_budget": "budget"})

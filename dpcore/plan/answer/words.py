@@ -9,6 +9,7 @@ from dataclasses import replace
 from dpcore.answer import standard
 from dpcore.answer.answer import Number, Proof, RelativeError
 from dpcore.answer.methods import Methods, write_guarantee
+from dpcore.code.several import SHARED_COUNT
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.noise_error import NoiseKind
@@ -18,7 +19,7 @@ from dpcore.dataset import Dataset
 from dpcore.plan.curves import TotalCurve
 from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import Objective
-from dpcore.plan.solution import AllocatedLine, PlanSolution
+from dpcore.plan.solution import AllocatedLine, PlanSolution, sum_weighted_squares
 from dpcore.plan.table import NEIGHBOURS, PlannedLine
 
 LEAKS = standard.warn_of_leak(
@@ -224,6 +225,8 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
             f"its errors are {wording.percent(extra_error_share)} larger; "
             f"{sum(line.is_reached for line in solution.equal_split_lines)} of {len(solution.lines)} meet theirs."
         )
+    if solution.apart_lines:
+        facts["One count of rows"] = describe_shared_count(solution)
     for line in solution.planned_lines:
         noiseless_error = math.sqrt(max(line.curve.floor, 0.0))
         if noiseless_error > line.target_error:
@@ -253,6 +256,20 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
                 f"{exact_epsilon_text} by an exact account, {wording.number(budget.epsilon, 4)} by the program's."
             )
     return facts
+
+
+def describe_shared_count(solution: PlanSolution) -> str:
+    """Describe the count of rows that means share, and by how much errors would be larger without that."""
+    labels = [line.label for line in solution.lines if line.planned_line.shares_rows]
+    count_line = solution.count_line or next(line for line in solution.lines if line.planned_line.shares_rows)
+    mean_labels = [label for label in labels if label != count_line.label]
+    verb = "divides" if len(mean_labels) == 1 else "divide"
+    gain = math.sqrt(sum_weighted_squares(solution.apart_lines) / sum_weighted_squares(solution.lines)) - 1.0
+    return (
+        f"{' and '.join(mean_labels)} {verb} by one count, with {_format_share(count_line)} of the budget and at most "
+        f"{wording.counted(count_line.bound, 'row')} per user. With counts of their own, errors are "
+        f"{wording.percent(gain)} larger."
+    )
 
 
 def list_proofs(solution: PlanSolution) -> tuple[Proof, ...]:
@@ -298,6 +315,8 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
             "The error of a mean or variance is the delta-method approximation, good while noise is small beside the "
             "rows kept"
         )
+    if solution.apart_lines:
+        sentences.append("Means divide by one count of rows, so that their errors are not independent")
     if any(statistic.is_per_group for statistic in line_statistics):
         sentences.append("The list of groups is public; their error is the root mean square over groups")
     return tuple(sentences)
@@ -325,6 +344,8 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         + f" (expected error {format_error(line, line.error)})"
         for line in solution.lines
     ]
+    if solution.count_line is not None:
+        outcome_phrases[-1] += f"; {SHARED_COUNT} got {wording.percent(solution.count_line.share)}"
     shares_text = "; ".join(
         f"{line.label} got {wording.percent(line.share)}{outcome_text}"
         for line, outcome_text in zip(solution.lines, outcome_phrases, strict=True)

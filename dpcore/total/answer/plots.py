@@ -45,7 +45,7 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
     error_curve = _build_curve(columns, measure, CHOSEN_WIDTH)
     items: list[Item] = [*_build_parts(columns, measure), error_curve]
     if 0.0 < solution.near_optimal_bounds[0] < solution.near_optimal_bounds[1]:
-        items.append(Band(f"Within 5{wording.PERCENT}", *solution.near_optimal_bounds))
+        items.append(Band(f"Within 5{wording.PERCENT} of the best", *solution.near_optimal_bounds))
     if choice.max_total > 0.0:
         items.append(Mark("Best bound", choice.max_total, choice.certificate.value, error_curve.style))
     if own_bound:

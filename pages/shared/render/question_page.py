@@ -14,7 +14,7 @@ import streamlit as st
 from dpcore.answer import selected_bound
 from dpcore.answer.answer import Answer
 from dpcore.answer.axes import RANGE_SOURCE
-from dpcore.answer.plot import Plot
+from dpcore.answer.plot import Band, Plot
 from dpcore.answer.section import BEHIND, DOWNLOADS, Cached, SearchResult, Solver
 from dpcore.common.checks import InvalidInput
 from dpcore.common.parameters import FieldOrigin, Place, list_unused
@@ -422,7 +422,8 @@ class Page:
         }
         with slots.answer:
             badge_text = session.INVENTED_BADGE if is_demonstration else ""
-            card_container = cards.draw_answer(answer, key, is_final, badge_text)
+            has_band = any(isinstance(item, Band) for item in main_plot.items)
+            card_container = cards.draw_answer(answer, key, is_final, badge_text, has_band)
             if needs is not None:
                 with card_container:
                     session.draw_data_link(needs.link_label)

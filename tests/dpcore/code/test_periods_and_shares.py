@@ -15,9 +15,9 @@ import pytest
 from scipy import integrate, stats
 
 import dpcore as ss
-from dpcore.code import Choice, Quantity
+from dpcore.code import Choice, Quantity, write
 from dpcore.common.checks import InvalidInput
-from dpcore.common.group_privacy import price_group, price_releases
+from dpcore.common.group_privacy import price_person
 from dpcore.common.privacy import Disclosure, compute_gaussian_sigma
 from dpcore.common.programs import Program
 from dpcore.counting.count import to_dataset
@@ -35,9 +35,10 @@ def make_rows(num_rows: int = 400, seed: int = 3) -> pd.DataFrame:
     answers = rng.choice(["Y", "n", "y", "maybe"], num_rows)
     users = [f"u{n}" for n in rng.integers(0, 40, num_rows)]
     texts = ["" if k % 50 == 0 else day.isoformat() for k, day in enumerate(days)]
-    return pd.DataFrame(
+    frame = pd.DataFrame(
         {"user": users, "day": texts, "said": answers, "group": rng.choice(["a", "b"], num_rows)}
     )
+    return frame.assign(size=rng.integers(0, 9, num_rows), odd=rng.choice(["", "x", "2", "3.5"], num_rows))
 
 
 def count_kept(frame: pd.DataFrame, cap: int) -> int:
@@ -63,7 +64,7 @@ def test_laplace_noise_protects_a_person_by_exactly_the_price(epsilon: float, nu
     law = stats.laplace(scale=cap / epsilon)
     outputs = np.linspace(counts[0] - 50, counts[1] + 50, 2001)
     log_ratios = law.logpdf(outputs - counts[0]) - law.logpdf(outputs - counts[1])
-    assert np.abs(log_ratios).max() == pytest.approx(price_group(epsilon, 0.0, num_units).epsilon, rel=1e-12)
+    assert np.abs(log_ratios).max() == pytest.approx(price_person(epsilon, 0.0, num_units).epsilon, rel=1e-12)
 
 
 @pytest.mark.parametrize("num_units", [2, 5, 12])
@@ -73,20 +74,20 @@ def test_the_delta_of_a_group_is_reached(num_units: int) -> None:
     chances = [0.0]
     for _ in range(num_units):
         chances.append(math.exp(epsilon) * chances[-1] + delta)
-    price = price_group(epsilon, delta, num_units)
+    price = price_person(epsilon, delta, num_units)
     assert price.epsilon == pytest.approx(num_units * epsilon)
-    assert chances[-1] <= price.delta <= chances[-1] * (1 + 1e-6)
-    assert price_group(50.0, 1e-5, 100).delta == 1.0
-    twice = price_releases(epsilon, delta, num_units)
+    assert chances[-1] <= price.delta <= chances[-1] * (1 + 1e-12)
+    assert price_person(50.0, 1e-5, 100).delta == 1.0
+    twice = price_person(epsilon, delta, 1, num_units)
     assert (twice.epsilon, twice.delta) == pytest.approx((num_units * epsilon, num_units * delta))
 
 
-@pytest.mark.parametrize(("price", "distance"), [(price_group, 4.0), (price_releases, 2.0)])
-def test_gaussian_noise_has_k_squared_rho_for_a_group_and_k_rho_for_releases(price, distance: float) -> None:
+@pytest.mark.parametrize(("counts", "distance"), [((4, 1), 4.0), ((1, 4), 2.0)])
+def test_gaussian_noise_has_k_squared_rho_for_a_group_and_k_rho_for_releases(counts, distance: float) -> None:
     """Four months at sigma: one release moves by 4, four releases by 1 each, which is 2 in L2."""
     epsilon, delta = 1.0, 1e-6
     sigma = compute_gaussian_sigma(epsilon, delta)
-    person = price(epsilon, delta, 4, 0.5 / sigma**2)
+    person = price_person(epsilon, delta, *counts, rho=0.5 / sigma**2)
     law, moved = stats.norm(scale=sigma), stats.norm(distance, sigma)
     for order in (1.5, 4.0):  # Renyi divergence, which rho bounds by order * rho, with equality.
         moment = integrate.quad(
@@ -133,7 +134,9 @@ def test_programs_count_units_and_shares_as_the_page(ending: str, disclosure, em
     else:
         typed.to_parquet("t.parquet")
     name, label = f"t.{ending}", "public" if disclosure is Disclosure.PUBLIC else "private"
-    dataset = to_dataset(name, value="said", yes="Y", disclosure=label, **COLUMNS)
+    only = "group != B; size > 2; odd <= 3.5"
+    dataset = to_dataset(name, value="said", yes="Y", only=only, disclosure=label, **COLUMNS)
+    frame = frame[(frame["group"] == "a") & (frame["size"] > 2) & frame["odd"].isin(["2", "3.5"])]
     in_year = frame[frame["day"].str[:4] == "2025"]
     assert dataset.histogram.num_rows == len(in_year)
     assert dataset.values is not None
@@ -145,6 +148,10 @@ def test_programs_count_units_and_shares_as_the_page(ending: str, disclosure, em
         choice = Choice(Quantity.COUNT, 1000.0, disclosure, max_rows=2, **fields)
         released = run_program(choice, library)["count"]
         assert released == pytest.approx(count_kept(frame, 2), abs=0.5)
+    for library in (Program.PIPELINEDP, Program.TUMULT):
+        compile(write(choice, library).text, "program", "exec")
+    assert not write(choice, Program.BIGQUERY).text
+    assert "no bins, periods and filters" in write(choice, Program.BIGQUERY).differences[0]
     yes_units = in_year[in_year["said"].str.lower() == "y"].groupby(["user", in_year["day"].str[:7]]).size()
     choice = Choice(Quantity.SUM, 1000.0, disclosure, max_total=1.0, **fields)
     assert run_program(choice, Program.PYTHON)["total"] == pytest.approx(len(yes_units), abs=0.1)
@@ -153,10 +160,12 @@ def test_programs_count_units_and_shares_as_the_page(ending: str, disclosure, em
 def test_answers_say_unit_price_and_share_and_ask_again_alike(empty_folder: Path) -> None:
     make_rows().to_csv("t.csv", index=False)
     options: dict[str, Any] = {"value": "said", "yes": "Y", "epsilon": 0.5, "person_epsilon": 8, **COLUMNS}
+    options["only"] = "size >= 1"
     answer = ss.mean_bound("t.csv", **options)
     assert "Per user and month; whole person: ε = 6 of 8" in str(answer)
     assert "Of the total ε = 8, 2 remains." in answer.facts["Whole person"]
     assert "share of rows with Y in said was released" in answer.methods.text
+    assert "Only rows with size >= 1 count. Rows with a date in day" in answer.methods.text
     assert "a person has rows in at most 12 months" in answer.methods.text
     assert "group privacy gives ε = 6" in answer.code("python")
     assert any(
@@ -194,6 +203,9 @@ def test_answers_say_unit_price_and_share_and_ask_again_alike(empty_folder: Path
         ({"date": "user", "periods": YEAR}, "chosen for user and for date"),
         ({"person_epsilon": 2}, "go with periods"),
         ({"yes": "Y"}, "es is the text of a cell of values"),
+        ({"only": "size ~ 3"}, "he condition 'size ~ 3' cannot be read"),
+        ({"only": "size > many"}, "he condition 'size > many' cannot be read"),
+        ({"only": "length > 3"}, "here is no column length"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(columns: dict[str, Any], message: str) -> None:

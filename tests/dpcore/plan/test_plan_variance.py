@@ -13,7 +13,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.mean import VarianceSource, variance
-from dpcore.plan import table
+from dpcore.plan import mean_lines
 from dpcore.plan.parameters import PlanParameters, choose_defaults
 
 SHOP = samples.load("shop-events")
@@ -94,7 +94,7 @@ def test_the_error_on_a_table_is_that_of_all_draws_of_rows():
     frame = pd.DataFrame([(user, v) for user, values in ROWS.items() for v in values], columns=["u", "v"])
     data = to_dataset(frame, user="u", value="v", disclosure="public")
     parameters = PlanParameters(1.0, lines="variance", lower=-1.0, upper=10.0, **choose_defaults(data))
-    problem, _, summary = table.build_mean_problem(data, parameters)
+    problem, _, summary = mean_lines.build_mean_problem(data, parameters)
     bounds = np.arange(1.0, 5.0)
     error = variance.measure_error(problem, data.values, summary.clamped_values, bounds, LAPLACE, True)
     for h, shift in zip(range(1, 5), error.shift, strict=True):

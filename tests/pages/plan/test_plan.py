@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from urllib.parse import unquote_plus
 
 import pytest
+from pandas import read_csv
 
 import dpcore as ss
 from dpcore.common.privacy import Disclosure
@@ -241,3 +242,18 @@ def test_a_release_of_another_page_becomes_a_line_with_its_range():
     assert "median; quantile 0.9" in said
     assert "upper=250" in said
     assert metrics_of(app)
+
+
+def test_a_line_of_another_column_is_added_with_its_own_range():
+    frame = read_csv(samples.FOLDER / "support_tickets.csv")
+    columns = {"user": "customer", "value": "words", "further_values": ("hours_waited", "years")}
+    app = on_data(to_dataset(frame, **columns, disclosure="public"), "Budget plan")
+    app = check(app.button(key="plan_add_rows").click().run())
+    assert "Enter a lowest value" in shown_texts(app)
+    app.number_input(key="plan_column_lower").set_value(0.0).run()
+    app = check(app.number_input(key="plan_column_upper").set_value(72.0).run())
+    app = check(app.button(key="plan_add_column").click().run())
+    assert app.session_state["plan.lines"] == "rows; mean of hours_waited from 0 to 72"
+    # No line needs the range of the first column.
+    assert not [field for field in app.number_input if field.key in ("plan.lower", "plan.upper")]
+    assert not errors(app)

@@ -208,3 +208,25 @@ def test_a_session_made_on_a_file_is_what_the_widgets_leave():
     assert data(driven) == data(app)
     assert shown_texts(driven) == shown_texts(app)
     assert figure_keys(driven) == figure_keys(app)
+
+
+def test_dates_make_a_user_and_month_the_unit_and_a_text_counts_as_yes():
+    rows = b"user_id,day,said\na,2025-01-05,Y\na,2025-01-06,N\na,2025-02-01,y\nb,2025-02-01,N\nb,,Y\nb,2026-02-01,Y\n"
+    app = upload(open_app("Data"), rows)
+    check(app.selectbox(key="your_data.upload_role_value").set_value("said").run())
+    check(app.text_input(key="your_data.upload_yes").set_value("Y").run())
+    check(app.selectbox(key="your_data.upload_date").set_value("day").run())
+    dataset_before = data(app)
+    assert "Periods need a column of dates" in errors(app)
+    check(app.button(key="use_upload").click().run())
+    assert data(app) is dataset_before
+    check(app.text_input(key="your_data.upload_span").set_value("2025-01-01 to 2026-01-01 by month").run())
+    check(app.number_input(key="your_data.upload_person_epsilon").set_value(15.0).run())
+    assert "group privacy gives ε = 12. Of the total ε = 15, 3 remains." in shown_texts(app)
+    use(app)
+    assert histogram_of(app) == {1: 2, 2: 1}
+    assert sorted(data(app).values.values) == [0, 0, 1, 1]
+    assert "3 user-months" in shown_texts(app)
+    assert "2 rows have no date in day from 2025-01-01 to before 2026-01-01" in shown_texts(app)
+    go(app, "Sum and count")
+    assert "Per user and month; whole person: ε = 12 of 15" in shown_texts(app)

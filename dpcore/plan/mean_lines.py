@@ -1,0 +1,108 @@
+"""The error of means and variances among the lines of a plan, as *Mean* has it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpcore.common.checks import refuse
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import Program
+from dpcore.contributions import FloatArray
+from dpcore.data import binned_values
+from dpcore.dataset import Dataset
+from dpcore.mean import MeanError, private_counts, public_counts, variance
+from dpcore.mean.parameters import USERS_CLAMPED, Clamp, VarianceSource, assumed_of_users
+from dpcore.mean.private_counts import ReleasedSums
+from dpcore.mean.table_values import ValueSummary
+from dpcore.mean.user_model import MODEL_ASSUMED, UserModel
+from dpcore.plan import curves
+from dpcore.plan.lines import LineStatistic
+from dpcore.plan.parameters import PlanParameters
+
+MAX_CAPS = 2**17
+"""Candidate bounds on rows; log-spaced if a user has more rows."""
+
+
+def make_spread_curve(
+    dataset: Dataset, parameters: PlanParameters, statistic: LineStatistic
+) -> tuple[curves.BoundCurve, float, tuple[str, ...]]:
+    """Make the curve of a variance or standard deviation, and return it with its value and its assumptions."""
+    problem, _, value_summary = build_mean_problem(dataset, parameters)
+    assert dataset.values is not None
+    bounds, has_all_bounds = curves.list_caps(dataset.histogram.max_size, MAX_CAPS)
+    reads_variance = parameters.variance_source is VarianceSource.FROM_VALUES
+    values_and_summary = dataset.values, value_summary.clamped_values
+    spread_error = variance.measure_error(
+        problem, *values_and_summary, bounds, parameters.budget.mechanism, reads_variance
+    )
+    reference_value = variance.measure_variance(dataset.values)
+    if statistic is LineStatistic.DEVIATION:
+        if reference_value == 0.0:
+            raise refuse("all values are the same, so that the error of a standard deviation is not known")
+        spread_error, reference_value = variance.take_root(spread_error, reference_value)
+    alpha, beta = split_mean_error(spread_error, parameters.budget.mechanism)
+    user_sentences = (text.replace("the mean of", "the variance of") for text in assumed_of_users(problem))
+    assumptions = (*user_sentences, *binned_values.list_assumptions(dataset))
+    return curves.BoundCurve(alpha, beta, bounds, has_all_bounds=has_all_bounds), reference_value, assumptions
+
+
+def list_mean_assumptions(
+    problem: private_counts.PrivateCountsProblem, parameters: PlanParameters
+) -> tuple[str, ...]:
+    """List what the error of a mean assumes of users; sentences without their full stop."""
+    if parameters.clamp is Clamp.ROWS:
+        return assumed_of_users(problem)
+    return (
+        *assumed_of_users(problem)[: None if problem.table_values is None else 1],
+        USERS_CLAMPED,
+        *((MODEL_ASSUMED,) if parameters.variance_source is VarianceSource.ENTERED else ()),
+    )
+
+
+def measure_mean(
+    problem: private_counts.PrivateCountsProblem,
+    value_summary: ValueSummary,
+    parameters: PlanParameters,
+    bounds: FloatArray,
+) -> MeanError:
+    """Compute the error of a mean at bounds: on rows, or on smooth weights if users are clamped."""
+    if parameters.clamp is Clamp.ROWS:
+        return public_counts.capped_error(problem, bounds)
+    if parameters.variance_source is VarianceSource.ENTERED:
+        return UserModel(replace(problem, mean_above_lower=problem.value_bound / 2.0)).error(bounds)
+    if problem.table_values is not None:
+        return value_summary.user_deviations.error(bounds, float(problem.noise.variance(1.0)), True)
+    return public_counts.smooth_error(problem, bounds)
+
+
+def split_mean_error(mean_error: MeanError, mechanism: NoiseKind) -> tuple[FloatArray, FloatArray]:
+    """Return the squared error of a mean without noise, and the variance of its noise at v = 1.
+
+    ``mean_error`` is that at epsilon 1.
+    """
+    # At epsilon = 1 and Laplace noise the privacy variance is that of v = 1.
+    beta = mean_error.privacy_variance * (mechanism.unit_variance / NoiseKind.LAPLACE.unit_variance)
+    return mean_error.sampling_variance + mean_error.shift**2, beta
+
+
+def build_mean_problem(
+    dataset: Dataset, parameters: PlanParameters
+) -> tuple[private_counts.PrivateCountsProblem, float, ValueSummary]:
+    """Build the problem of a mean line at epsilon 1; return it with the mean and a summary of the values.
+
+    The mean is that of the rows before clamping if the error is about these rows, else that after clamping.
+    """
+    mean_parameters = parameters.mean_parameters
+    value_summary = ValueSummary.from_dataset(dataset, mean_parameters.lower, mean_parameters.upper)
+    assert value_summary is not None
+    problem = mean_parameters.problem(dataset.histogram, value_summary)
+    assert isinstance(problem, private_counts.PrivateCountsProblem)
+    # Some libraries give half of the line's budget to the sum around the middle and half to the number of rows. With
+    # Laplace noise that doubles the variance of the pair. With Gaussian noise it does not: half of rho each is sqrt(2)
+    # sigma on half of the range, (B h / 2)^2 2 sigma^2 (1 + (2 p - 1)^2) = (B h sigma)^2 (p^2 + (1 - p)^2), the pair's.
+    halves_budget = parameters.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
+    has_centred_split = halves_budget and parameters.budget.mechanism is NoiseKind.LAPLACE
+    released_sums = ReleasedSums.CENTRED_SPLIT if has_centred_split else ReleasedSums.PAIR
+    clamped_values = value_summary.clamped_values
+    estimated_mean = clamped_values.mean if problem.table_values is None else clamped_values.unclamped_mean
+    return replace(problem, released_sums=released_sums), estimated_mean, value_summary

@@ -1,0 +1,136 @@
+"""One count of rows for all means of a plan, in place of a count of its own for each.
+
+A mean releases sum w (y - L) and sum w (U - y) at one share: from both follow a sum and a number of rows. Where the
+rows are released once for all means, a mean releases only the sum of y - c, with c the middle of [L, U]. All have one
+bound h on rows: then the number of kept rows n_h is the same, whichever rows are kept. One user moves the sum by at
+most h B / 2, B = U - L. The mean is c + sum / rows. With v_j and v_0 the squared noise scales of sum and rows, U the
+variance of noise at scale 1 and m = mean - c, it errs, linearised, by
+
+    alpha_j(h) + U (h / n_h)^2 (B^2 / 4 v_j + m^2 v_0),        rows by    excess(h)^2 + U h^2 v_0.
+
+The count is the line *rows* of the plan, under the bound of the means, or one that only the means need. With a bound
+the weighted sum of squares is a constant plus sum c_i v_i, and v_i = full v / share^P: a group that has a
+share s of the budget has its least error, (sum c_i^(1 / (P + 1)))^(P + 1) full v / s^P, at parts in proportion to
+c_i^(1 / (P + 1)). So the group is one line with a list of bounds, and the search with its proof is that of a plan.
+
+A pair has B^2 / 2 + 2 m^2 in place of B^2 / 4 and m^2, and no share for rows: with one mean, or two near an end of
+their range, it has less noise, with several more. All ways are solved, and the best is taken; means share a count all
+or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dpcore.common.certificate import Certificate
+from dpcore.common.programs import SPLITS_MEANS
+from dpcore.contributions import FloatArray
+from dpcore.dataset import Dataset
+from dpcore.plan import curves
+from dpcore.plan.least_sum import Split, find_least_sum
+from dpcore.plan.lines import Line, LineStatistic
+from dpcore.plan.mean_lines import MAX_CAPS
+from dpcore.plan.parameters import Budget, PlanParameters
+from dpcore.plan.table import PlannedLine, find_whole_noise
+
+
+def list_shared_splits(
+    dataset: Dataset, parameters: PlanParameters, planned_lines: Sequence[PlannedLine], budget: Budget
+) -> list[tuple[tuple[PlannedLine, ...], Split]]:
+    """List the best split if means share the line of rows, and that if they share a count that follows the lines.
+
+    Each is left out if there is nothing to share, both if the program splits the share of a mean.
+
+    Returns:
+        The lines, those of rows and means with one bound and with the noise of the rows in their curves, and the split.
+    """
+    if parameters.program in SPLITS_MEANS:
+        return []
+    # Nobody wants the count itself: it weighs nothing.
+    line, whole_noise = Line(LineStatistic.ROWS, weight=1e-6), find_whole_noise(parameters)
+    curve = curves.BoundCurve([0.0], [budget.mechanism.unit_variance], [1.0], whole_noise=whole_noise)
+    count_line = PlannedLine(line, curve, float(dataset.histogram.num_rows), "rows", 1e100)
+    shared = (
+        _share_rows(dataset, planned_lines, budget, least_means=1),
+        _share_rows(dataset, (*planned_lines, count_line), budget, least_means=2),
+    )
+    return [lines_and_split for lines_and_split in shared if lines_and_split is not None]
+
+
+def _share_rows(
+    dataset: Dataset, planned_lines: Sequence[PlannedLine], budget: Budget, least_means: int
+) -> tuple[tuple[PlannedLine, ...], Split] | None:
+    """Find the split with the least weighted sum of squared errors if means take the last line of rows.
+
+    None if there is none, or there are fewer means than ``least_means``.
+    """
+    means = [
+        index
+        for index, line in enumerate(planned_lines)
+        if line.mean_parts is not None
+        and dataset.find_column(line.line.column).histogram == dataset.histogram
+    ]
+    rows = [index for index, line in enumerate(planned_lines) if line.line.statistic is LineStatistic.ROWS]
+    if not rows or len(means) < least_means:
+        return None
+    rows = rows[-1:]
+    bounds, has_all_bounds = curves.list_caps(dataset.histogram.max_size, MAX_CAPS)
+    kept_rows, unit_variance = dataset.histogram.kept_rows(bounds), budget.mechanism.unit_variance
+    rows_line, group = planned_lines[rows[0]], (*rows, *means)
+    squared_biases = (dataset.histogram.num_rows - kept_rows) ** 2
+    # Per line of the group: error without noise, and the noise of its own at v_i = 1; rows are the first one.
+    alphas, betas, count_betas = [squared_biases], [unit_variance * bounds**2], []
+    for index in means:
+        alpha, pair_beta, value_bound = _get_parts(planned_lines[index])
+        sum_beta = unit_variance * (bounds / kept_rows * value_bound / 2.0) ** 2
+        alphas.append(alpha)
+        betas.append(sum_beta)
+        # The pair's is 2 (B^2 / 4 + m^2), so that half of it less that of the sum is that of the rows.
+        count_betas.append(pair_beta / 2.0 - sum_beta)
+    weights = np.array([planned_lines[index].weight for index in group])
+    costs = weights[:, None] * np.array(betas)
+    costs[0] += weights[1:] @ np.array(count_betas)
+    power = budget.power
+    group_beta = (costs ** (1.0 / (power + 1.0))).sum(axis=0) ** (power + 1.0)
+    group_curve = curves.BoundCurve(
+        weights @ np.array(alphas), group_beta, bounds, has_all_bounds=has_all_bounds
+    )
+    others = [index for index in range(len(planned_lines)) if index not in group]
+    other_lines = [planned_lines[index] for index in others]
+    all_weights = np.array([*(line.weight for line in other_lines), 1.0])
+    split = find_least_sum([*(line.curve for line in other_lines), group_curve], all_weights, budget)
+    bound = float(group_curve.find_best(budget.divide(split.shares[-1:])).bounds[0])
+    bound_index = int(np.searchsorted(bounds, bound))
+    parts = costs[:, bound_index] ** (1.0 / (power + 1.0))
+    shares = np.zeros(len(planned_lines))
+    shares[others] = split.shares[:-1]
+    shares[list(group)] = split.shares[-1] * parts / parts.sum()
+    shared_lines = list(planned_lines)
+    for position, index in enumerate(group):
+        beta = betas[position][bound_index]
+        if position:
+            # All shares grow together with the budget, so that the noise of the rows grows with that of the sum.
+            beta += count_betas[position - 1][bound_index] * (shares[index] / shares[rows[0]]) ** power
+        curve = curves.BoundCurve(
+            [alphas[position][bound_index]],
+            [beta],
+            [bound],
+            has_all_bounds=has_all_bounds,
+            whole_noise=None if position else getattr(rows_line.curve, "whole_noise", None),
+        )
+        shared_lines[index] = replace(planned_lines[index], curve=curve, shares_rows=True)
+    certificate = split.certificate
+    if certificate is not None:
+        # Whole noise of the rows is a little less than the real noise of the proof.
+        lower_bound = certificate.lower_bound - rows_line.weight * curves.GAIN
+        certificate = Certificate(certificate.value, lower_bound, certificate.argument)
+    return tuple(shared_lines), Split(shares, certificate)
+
+
+def _get_parts(line: PlannedLine) -> tuple[FloatArray, FloatArray, float]:
+    """Return the parts of the error of a line of a mean: see `PlannedLine.mean_parts`."""
+    assert line.mean_parts is not None
+    return line.mean_parts
