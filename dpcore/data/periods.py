@@ -109,7 +109,10 @@ class Periods:
         return price_person(epsilon, delta, self.num_periods, self.num_releases, rho)
 
     def describe(self, price: PersonPrice) -> tuple[str, str, str]:
-        """Describe unit and price for a badge, in sentences, and what remains of a total; all empty for a filter."""
+        """Write the unit and its price for a badge, the guarantee as sentences, and advice on a total epsilon.
+
+        All three texts are empty if the periods do not change the unit of privacy.
+        """
         if self.is_filter:
             return "", "", ""
         reason_text = f"with rows in at most {self.num_periods} {self.noun}s, group privacy gives"

@@ -92,6 +92,11 @@ RULE_HELP = (
 )
 
 
+def drop_missing() -> None:
+    """Choose the rule that leaves rows without a value out."""
+    st.session_state[build_key("rule")] = Rule.DROP
+
+
 def choose_rule() -> None:
     """Draw the choice of what happens to values that are missing or no number, and of the number that replaces them."""
     state = st.session_state
