@@ -41,6 +41,7 @@ COLUMN_TYPES = {
     "group": "str | Sequence[str] | None",
     "missing": "Literal['drop'] | float | None",
     "yes": "str | None",
+    "only": "str | None",
     "date": "str | None",
     "periods": "str | None",
     "releases": "int",

@@ -65,7 +65,10 @@ NO_INTEGERS: IntArray = np.zeros(0, dtype=np.int64)
 
 
 def _read_integers(values: object, argument_name: str, max_integer: int, problems: Problems) -> IntArray:
-    """Read a vector of integers in [1, max_integer]; if it is none, add problems and return an empty one."""
+    """Convert a vector of whole numbers in [1, max_integer] to int64.
+
+    If it is none, add a problem for each requirement that it breaks, and return an empty array.
+    """
     try:
         numbers = np.asarray(values)
         if numbers.dtype.kind not in "iufO":  # Dates, truth values, text and complex numbers would convert.
@@ -114,7 +117,10 @@ def read_only(array: npt.NDArray[Entry]) -> npt.NDArray[Entry]:
 
 
 def suffix_sums(terms: FloatArray) -> FloatArray:
-    """Compute the sums of the terms from each one on, with a 0 behind the last."""
+    """Compute for each term the sum of it and all later terms, with a 0 behind the last.
+
+    Shape (k + 1,) for k terms.
+    """
     return np.concatenate((np.cumsum(terms[::-1])[::-1], [0.0]))
 
 
@@ -184,7 +190,10 @@ class ContributionHistogram(ByDigest):
 
     @classmethod
     def nobody(cls) -> ContributionHistogram:
-        """Build the histogram of data that name no user, which only a private selection takes."""
+        """Build the histogram of no users, which the class itself refuses.
+
+        Only a private selection takes it: ``min_size``, ``max_size`` and `summary` fail on it.
+        """
         histogram = object.__new__(cls)
         for name in ("sizes", "users"):
             object.__setattr__(histogram, name, read_only(NO_INTEGERS))
@@ -258,44 +267,66 @@ class ContributionHistogram(ByDigest):
     # large sizes down, so that the small terms 1/s are added before the large ones.
     @cached_property
     def _rows_before(self) -> FloatArray:
-        """Return the number of rows of users below each size, and as a last entry that of all rows, float64."""
+        """Return for each distinct size the number of rows of all users with fewer rows.
+
+        The last entry counts all rows. Shape (k + 1,), float64.
+        """
         return np.concatenate(([0.0], np.cumsum(self.sizes.astype(np.float64) * self.users)))
 
     @cached_property
     def _users_from(self) -> FloatArray:
-        """Return the number of users with at least each size, and a 0 behind the last, float64."""
+        """Return for each distinct size the number of users with at least so many rows, with a 0 behind the last.
+
+        Shape (k + 1,), float64.
+        """
         return suffix_sums(self.users.astype(np.float64))
 
     @cached_property
     def _inverse_from(self) -> FloatArray:
-        """Return the sum of 1/s over the users with at least each size, and a 0 behind the last."""
+        """Return for each distinct size the sum of 1/s over the users with at least so many rows, and a 0 at the end.
+
+        Shape (k + 1,).
+        """
         return suffix_sums(self.users / self.sizes)
 
     @cached_property
     def _rows_from(self) -> FloatArray:
-        """Return the number of rows of users with at least each size, and a 0 behind the last, float64."""
+        """Return for each distinct size the number of rows of all users with that many or more, and a 0 at the end.
+
+        Shape (k + 1,), float64.
+        """
         return suffix_sums(self.sizes.astype(np.float64) * self.users)
 
     @cached_property
     def _excess_from(self) -> FloatArray:
-        """Return the number of rows that a cap at each size cuts, and a 0 behind the last."""
+        """Return for each distinct size the number of rows that a cap at it cuts in all, with a 0 behind the last.
+
+        Shape (k + 1,), float64.
+        """
         return excess_sums(self.sizes.astype(np.float64), self._users_from)
 
     @cached_property
     def blocks(self) -> tuple[slice, ...]:
-        """Return slices that cut all sizes into blocks of at most `BLOCK`."""
+        """Return slices that divide the distinct sizes, in order, into blocks of `BLOCK`.
+
+        The last block may be shorter.
+        """
         num_sizes = self.sizes.size
         first_indices = range(0, num_sizes, BLOCK)
         return tuple(slice(index, min(index + BLOCK, num_sizes)) for index in first_indices)
 
     def rows_above(self, h: npt.ArrayLike) -> FloatArray:
-        """Return the rows of all users with more than h rows, uncut, of the shape of ``h``; exact to rounding."""
+        """Compute how many rows the users with more than h rows have together, without a cap.
+
+        The result has the shape of ``h``, and is exact to rounding.
+        """
         return self._rows_from[np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")]
 
     def excess(self, h: npt.ArrayLike, size_index: SizeIndex | None = None) -> FloatArray:
-        """Return sum_l (s_l - h)_+, the rows that a cap cuts, of the shape of ``h``; likewise exact to rounding.
+        """Compute how many rows a cap of h rows per user cuts in all: sum_l (s_l - h)_+.
 
-        ``size_index`` is how many sizes lie at or below each, where the caller knows.
+        The result has the shape of ``h``, and is exact to rounding. ``size_index`` is the number of distinct sizes at
+        or below each h, if the caller knows it.
         """
         h = np.asarray(h, dtype=np.float64)
         k = self.count_sizes_up_to(h) if size_index is None else size_index
@@ -371,7 +402,10 @@ class ContributionHistogram(ByDigest):
         return np.asarray(np.interp(user_counts, cumulative_users, cumulative_rows) / cumulative_rows[-1])
 
     def summary(self) -> Summary:
-        """Compute median, mean, share of the heaviest, and Gini coefficient of the rows per user."""
+        """Compute median, mean and Gini coefficient of rows per user, and the heaviest users' share of all rows.
+
+        The heaviest are 1 % of the users.
+        """
         m, n = float(self.num_users), float(self._rows_before[-1])
         users_up_to = m - self._users_from[1:]
         middle_ranks = [math.floor((m + 1) / 2), math.ceil((m + 1) / 2)]
@@ -384,7 +418,10 @@ class ContributionHistogram(ByDigest):
 
 
 def rank_within_users(user_codes: npt.NDArray[np.signedinteger[Any]], keys: npt.ArrayLike) -> IntArray:
-    """Rank the rows of each user 0, 1, 2 … by a key per row, shape of ``user_codes``; rows stand in any order."""
+    """Rank the rows of each user 0, 1, 2 … by a key per row, smallest first.
+
+    The ranks stand in the order of the rows, which need not be sorted; shape of ``user_codes``.
+    """
     row_order = np.lexsort((np.asarray(keys), user_codes))
     sorted_codes = user_codes[row_order]
     ranks = np.empty(user_codes.size, dtype=np.int64)

@@ -94,7 +94,7 @@ class Values(ArrayFacet):
 
     @cached_property
     def limits(self) -> tuple[float, float]:
-        """Return the least and the largest value; of binned values the ends of the public bins."""
+        """Return the smallest and the largest value; for binned values, the outer ends of the public bins."""
         if self.bins is not None:
             return self.bins.lower, self.bins.upper
         return float(self.values.min()), float(self.values.max())
@@ -112,11 +112,14 @@ class Values(ArrayFacet):
         return np.add.reduceat(self.num_rows_each, self.first_entries)
 
     def weigh(self, terms: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return a term per entry, times the number of its rows."""
+        """Return each entry's term times the number of rows that the entry stands for, shape of ``terms``."""
         return terms if self.num_rows_each is None else terms * self.num_rows_each
 
     def sum_per_user(self, terms: FloatArray) -> FloatArray:
-        """Return for each user the sum over their rows of a term per entry, shape (num_users,)."""
+        """Compute for each user the sum of a term over their rows, shape (num_users,).
+
+        ``terms`` has one number per entry; an entry of several rows counts once for each of them.
+        """
         return np.asarray(np.add.reduceat(self.weigh(terms), self.first_entries))
 
 
@@ -405,7 +408,10 @@ class Dataset:
 
     @cached_property
     def digest(self) -> str:
-        """Return the SHA-256 of histogram, facets, label, unit, rule for missing values: as private as the data."""
+        """Return a SHA-256 hash of what answers depend on: histogram, facets, label, unit and rule for missing values.
+
+        It is as private as the data.
+        """
         hasher = hashlib.sha256(self.histogram.digest.encode())
         hasher.update(f"{self.provenance.label}/{self.contribution.value}".encode())
         for facet in self._facets:
@@ -414,8 +420,9 @@ class Dataset:
             hasher.update(further_dataset.digest.encode())
         if self.layout is not None and self.layout.has_missing_rule:  # Programs follow it.
             hasher.update(f"{self.layout.dropped_column}/{self.layout.missing_constant}".encode())
-        if self.periods is not None:  # So does the guarantee.
-            hasher.update(str(self.periods).encode())
+        rules = () if self.layout is None else (self.layout.yes, self.layout.periods, self.layout.filters)
+        if any(rules):  # So do programs and guarantees.
+            hasher.update(repr(rules).encode())
         return hasher.hexdigest()
 
     def __eq__(self, other: object) -> bool:
@@ -426,24 +433,30 @@ class Dataset:
 
     @property
     def has_shares(self) -> bool:
-        """Return True if it is known, whatever the data, that the values say yes and no, as 1 and 0."""
+        """Return True if the values were read as yes or no, that is as 1 or 0, so that their mean is a share."""
         return self.layout is not None and bool(self.layout.share_column)
 
     @property
     def share_phrase(self) -> str:
-        """Return what a mean of the values is, if they say yes and no: ``share of rows with Y in ok``; else empty."""
+        """Return the words for a mean of yes-or-no values, as in ``share of rows with Y in ok``.
+
+        Empty for other values.
+        """
         if self.layout is None or not self.layout.share_column:
             return ""
         return f"share of rows with {self.layout.yes or 'yes'} in {self.layout.share_column}"
 
     @property
     def periods(self) -> Periods | None:
-        """Return the periods of time of which each makes a user a unit of its own; None for the user as the unit."""
+        """Return the periods of time that divide a user into several units of privacy.
+
+        None if the user is the unit.
+        """
         return None if self.layout is None else self.layout.periods
 
     @property
     def unit_noun(self) -> str:
-        """Return what one unit of privacy is called: user, or user-month and the like if a user is several."""
+        """Return the name of one unit of privacy: ``user``, or with several periods ``user-month`` and the like."""
         return (
             f"user-{self.periods.noun}"
             if self.periods is not None and self.periods.num_periods > 1
@@ -452,7 +465,7 @@ class Dataset:
 
     @property
     def user_columns(self) -> tuple[str, ...]:
-        """Return the columns of the privacy unit that stand in the rows, without that of periods."""
+        """Return the columns of the privacy unit that name the person: all but the last if that names the period."""
         return self.privacy_unit[: -1 if self.periods is not None else None]
 
     @property
@@ -477,7 +490,10 @@ class Dataset:
 
     @cached_property
     def provenance(self) -> Provenance:
-        """Return the disclosure of numbers computed from these data; its ``label`` stands beside them."""
+        """Return the facts of the DP release that the data are, or else the disclosure: public or private.
+
+        Its ``label`` stands beside every number that is computed from the data.
+        """
         return self.release if self.release is not None else self.disclosure
 
     @cached_property
@@ -487,14 +503,14 @@ class Dataset:
 
     @property
     def value_column(self) -> str:
-        """Return the column that the values, or the totals, were read from; empty for none."""
+        """Return the name of the column that the values, or else the totals, were read from; empty without both."""
         if self.values is not None:
             return self.values.column
         return "" if self.totals is None else self.totals.column
 
     @property
     def value_columns(self) -> tuple[str, ...]:
-        """Return the columns of values, the first one first; empty for none."""
+        """Return the names of all columns of values: the first one, then the further ones; empty for none."""
         return tuple(filter(None, (self.value_column, *(further.value_column for further in self.further))))
 
     def find_column(self, column: str) -> Dataset:

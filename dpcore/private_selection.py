@@ -28,6 +28,7 @@ from dpcore.data.column_names import list_columns
 from dpcore.data.column_roles import MissingRule, Roles
 from dpcore.data.group_list import find_groups, write_groups
 from dpcore.data.periods import build_periods
+from dpcore.data.row_filter import parse_filters
 from dpcore.data.totals_per_user import UserAmounts, build_dummy_dataset, get_role_columns, get_user_amounts
 from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean import Clamp
@@ -203,7 +204,9 @@ def select_range(
 
 
 def dropped_cells(question: str, data: Any, settings: Mapping[str, Any], **options: Any) -> dict[str, int]:
-    """Count what `select_privately` would leave out or count as 0. Private: for the owner of the data alone.
+    """Count the cells that `select_privately` would leave out or count as 0.
+
+    The counts are private: they are for the owner of the data alone.
 
     Args:
         question: As for `select_privately`.
@@ -283,9 +286,10 @@ def _build_request(reply: Reply, epsilon: float | None, options: Mapping[str, An
 
 
 def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest) -> UserAmounts:
-    """Read the amounts per user that a private selection is made from, out of any accepted kind of data.
+    """Read the rows or amounts of each user that a private selection is made from, out of any accepted kind of data.
 
-    ``columns`` has by argument the columns, and how the data are read: ``missing``, ``sheet`` and ``separator``.
+    ``columns`` has the columns by argument, and how the data are read: ``missing``, ``sheet`` and ``separator``. With
+    a `Dataset` or a histogram it is not used.
     """
     pair_problem = request.problem if isinstance(request.problem, PrivatePairProblem) else None
     is_sum_per_group = pair_problem is not None and pair_problem.parameters.statistic is Statistic.SUM
@@ -295,9 +299,10 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
     if isinstance(data, ContributionHistogram):
         return UserAmounts(data)
     user_columns, group_columns, value_column = columns["user"], columns["group"], columns["value"]
-    periods = build_periods(*(columns.get(name) for name in questions.PERIOD_ARGUMENTS))
+    periods = build_periods(*(columns.get(name) for name in questions.PERIOD_ARGUMENTS[1:]))
+    filters = parse_filters(columns.get("only"))
     named_columns = [*user_columns, *group_columns, *([value_column] if value_column is not None else [])]
-    named_columns += [] if periods is None else [periods.column]
+    named_columns += [*([] if periods is None else [periods.column]), *(f.column for f in filters)]
     files: list[File] = [Path(path) for path in list_paths(data) or ()]
     file_names: list[str] | None = None
     if is_table(data):
@@ -319,6 +324,7 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         missing=missing,
         yes=columns.get("yes") if reads_values else None,
         periods=periods,
+        filters=filters,
     )
     options: dict[str, Any] = {name: columns.get(name) or "" for name in ("sheet", "separator")}
     user_amounts = read_user_amounts(files, file_names, roles, named_columns, keeps_rows=is_range, **options)
@@ -326,7 +332,11 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
 
 
 def _build_from_counts(data: Any) -> ContributionHistogram:
-    """Build the histogram of rows per user; entries below 1 are left out, others rounded down to whole numbers."""
+    """Build the histogram from a list of numbers of rows per user.
+
+    Entries below 1 and NaN are left out, and others are rounded down; a list without any gives the histogram of no
+    users.
+    """
     try:
         counts = np.asarray(data, dtype=np.float64)
     except (TypeError, ValueError):

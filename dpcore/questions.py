@@ -40,6 +40,7 @@ HELP_BY_COLUMN = {
     "missing": 'If a value is missing or no number: "drop" leaves the row out, a public number replaces the value. '
     "By default such data are refused. A rule that is chosen because a blank was seen is a look at the data.",
     "yes": "The text of the value that counts as 1, such as Y; every other filled cell counts as 0. A mean is a share.",
+    "only": "Public conditions, such as quantity > 0; country = France. Rows that do not satisfy all are left out.",
     "date": "The column of dates, for `periods`. A date counts as it is written; rows without one are left out.",
     "periods": "Public periods, such as 2025-01-01 to 2026-01-01 by month (day, week, year). A unit is then a user in "
     "one of them, and rows outside are left out. It says little of a person with rows in most of them.",
@@ -58,8 +59,8 @@ HELP_BY_COLUMN = {
 """Arguments that say how to read the data, with their help; all others belong to the question."""
 LABEL_ARGUMENTS = ("label", "features", "levels", "intercept")
 """Those of a table with a label that is predicted from features."""
-PERIOD_ARGUMENTS = ("date", "periods", "releases", "person_epsilon")
-"""Those of a unit that is a user in a period of time."""
+PERIOD_ARGUMENTS = ("only", "date", "periods", "releases", "person_epsilon")
+"""Those of a filter, and of a unit that is a user in a period of time."""
 OF_UNITS = ("mean", "total", "per_group", "quantile", "plan", "learning", "examples_per_user")
 """Packages whose answers state the unit and the guarantee for a whole person."""
 OF_RANGES = ("mean", "quantile", "plan")
@@ -196,7 +197,10 @@ def call_of(call_name: str) -> Callable[..., Reply | pd.DataFrame]:
     build_answer, parameters_type, _ = _answer_types(question)
 
     def call(data: Any = None, **settings: Any) -> Reply | pd.DataFrame:
-        """Ask the question of data, with columns and settings by name; return its reply, a table for several ε."""
+        """Answer the question, with columns and settings by name.
+
+        The result is a `Reply`, or a table with one row per epsilon if ``epsilon`` is a list.
+        """
         epsilon = settings.get("epsilon")
         if isinstance(epsilon, Iterable) and not isinstance(epsilon, str | bytes | Mapping):
             from dpcore.epsilon_table import tabulate_replies
@@ -212,7 +216,7 @@ def call_of(call_name: str) -> Callable[..., Reply | pd.DataFrame]:
 
 
 def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
-    """Answer a question about data, and return its `Reply`.
+    """Answer one question about data.
 
     Args:
         call_name: One of `QUESTIONS`.
@@ -276,7 +280,10 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
 
 @contextlib.contextmanager
 def _pause_collector() -> Iterator[None]:
-    """Pause the search for unreachable cycles of objects while a first call loads 900 modules: that took 0.1 s."""
+    """Switch off garbage collection in a block or function, and restore it afterwards.
+
+    Loading 900 modules at a first call takes 0.1 s longer with it.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -317,27 +324,31 @@ def parameters_of(call_name: str) -> type[Any]:
 
 
 def types_of(call_name: str) -> dict[str, Any]:
-    """Return the types of a call's own settings by name, and of ``intercept`` and ``missing`` if the call has them."""
+    """Return the types of a call's settings by name.
+
+    Of the arguments for columns, only those that are no column name are among them, such as ``intercept`` and
+    ``releases``.
+    """
     question = QUESTIONS[call_name]
     _, parameters_type, _ = _answer_types(question)
     types_by_field = text_fields.list_field_types(parameters_type)
     fields_by_setting = _list_settings(question, parameters_type)
     types_by_setting = {name: types_by_field[f.name] for name, f in fields_by_setting.items()}
     column_types: dict[str, Any] = {"intercept": bool, "missing": str | float, "yes": str, "periods": str}
-    column_types |= {"releases": int, "person_epsilon": float}
+    column_types |= {"only": str, "releases": int, "person_epsilon": float}
     return types_by_setting | {k: t for k, t in column_types.items() if k in question.column_arguments}
 
 
 @_pause_collector()
 def _answer_types(question: Question) -> tuple[Callable[..., Any], Any, Any]:
-    """Return the function that builds the answer, and the types of its parameters and of its data."""
+    """Return a question's ``build_answer`` function, the class of its parameters and the type of its data."""
     build_answer = importlib.import_module(f"dpcore.{question.package_name}.answer").build_answer
     hints = typing.get_type_hints(build_answer)
     return build_answer, hints["parameters"], next(iter(hints.values()))
 
 
 def call_with(package_name: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
-    """Return the call that asks with these parameters: its name and its settings without defaults; None for none.
+    """Find the call that asks a question with these parameters.
 
     Args:
         package_name: Package of the question's mathematics, below `dpcore`.
@@ -379,7 +390,7 @@ def _list_settings(question: Question, parameters_type: Any) -> dict[str, datacl
 
 
 def _is_required(question: Question, setting_name: str, parameter_field: dataclasses.Field[Any]) -> bool:
-    """Return True if a setting has no default, or must be entered although it has one."""
+    """Return True if a call must name this setting: it has no default, or one that is meant for the page alone."""
     return parameter_field.default is MISSING or setting_name in question.required_settings
 
 

@@ -128,7 +128,9 @@ class Reply:
         return hash((self.call[0], self.data_digest))
 
     def keep_data(self) -> Reply:
-        """Return this reply with its data in its pickle, which computes the answer again: mind where the pickle lies.
+        """Return a copy of this reply whose pickle holds the data and, when it is loaded, computes the answer again.
+
+        Who reads the pickle then reads the data.
 
         Raises:
             InvalidInput: The data are gone, as this reply comes from a pickle or was drawn privately.
@@ -141,14 +143,14 @@ class Reply:
 
     @cached_property
     def data_digest(self) -> str:
-        """Return the SHA-256 of the data in hexadecimal digits; empty if they are no data set."""
+        """Return the SHA-256 hash of the data set, in hexadecimal digits; empty if the reply has no data set."""
         return "" if self.data is None else self.data.digest
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.answer.__dataclass_fields__})
 
     def __str__(self) -> str:
-        """Return the lines of the answer (headline, numbers, near-optimal range), notes on the data, and label."""
+        """Return the answer as lines of plain text: headline, numbers, near-optimal range, notes on the data, label."""
         *lines, label = map(to_plain_text, str(self.answer).splitlines())
         return "\n".join([*lines, *self.notes, label])
 
@@ -161,7 +163,10 @@ class Reply:
 
     @property
     def bound(self) -> Any:
-        """Return the bound: a number, several numbers by name, or a table of weights; None if the answer has none."""
+        """Return the bound: a number, several numbers by name, or a table of weights.
+
+        Without a bound of its own, the answer's first number stands for it; None if that has no value.
+        """
         answer = self.answer
         if answer.bound is not None:
             return answer.bound() if callable(answer.bound) else answer.bound
@@ -170,7 +175,10 @@ class Reply:
 
     @property
     def error(self) -> float | None:
-        """Return the error at the bound, in the unit that ``numbers`` states; None where there is none."""
+        """Return the error at the bound, in the unit that ``numbers`` states.
+
+        Without an error of its own, the answer's second number stands for it; None if there is none.
+        """
         if self.answer.error is not None:
             return self.answer.error
         error_numbers = self.answer.numbers[1:2] if self.bound is not None else ()
@@ -178,7 +186,10 @@ class Reply:
 
     @property
     def numbers(self) -> pd.DataFrame:
-        """Return all numbers, a row each: name (index), text, value with all digits, unit, and a note."""
+        """Return a table of all numbers, one row each, with the name as index.
+
+        The columns are the text, the value with all digits (None if there is none), the unit and a note.
+        """
         import pandas as pd
 
         rows = [(n.label, n.text, n.value, n.unit, n.note) for n in self.answer.numbers]
@@ -190,7 +201,7 @@ class Reply:
         return Figures(self.answer)
 
     def figure(self, key: str = "") -> Any:
-        """Return one figure.
+        """Draw one figure of the answer with Plotly.
 
         Args:
             key: One of ``figures``; the main one by default.
@@ -206,10 +217,7 @@ class Reply:
         return figures[key or next(iter(figures))]
 
     def code(self, library: str = "", form: str = "") -> str:
-        """Return the program that releases with this bound, in the words of a library.
-
-        Where the library cannot express the first of ``forms``, the program is that of the next one that it can, and
-        begins with a comment that says so.
+        """Write the program that releases with this bound, for one library.
 
         Args:
             library: One of opendp, pipelinedp, tumult, bigquery, python; by default the program of the question.
@@ -232,7 +240,10 @@ class Reply:
         return "opendp" if library is None else library.name.lower()
 
     def program(self, library: str = "", form: str = "") -> tuple[str, str]:
-        """Return the text of `code` without its comment, and the name of the form that it is for."""
+        """Write the program as `code` does, without the comment on another form.
+
+        Returns the program's text and the name of the form that it is for.
+        """
         library = library or self._default_library()
         if library.lower() not in LIBRARY_BY_NAME:
             raise refuse(f"library must be one of {', '.join(LIBRARY_BY_NAME)}, got {library!r}")
@@ -253,7 +264,7 @@ class Reply:
         return code_by_form[written_form].text, written_form
 
     def parameters_for(self, library: str, form: str = "") -> dict[str, dict[str, Any]]:
-        """Return what the program of `code` passes to PipelineDP or Tumult, by these libraries' own names.
+        """Read from the program of `code` which arguments it passes to PipelineDP or Tumult.
 
         Args:
             library: pipelinedp or tumult.
@@ -268,7 +279,7 @@ class Reply:
         return read_program.read_parameters(self.program(library, form)[0], library.lower())
 
     def to_opendp(self, context: Any, form: str = "") -> Any:
-        """Return the query that the program of `code` for OpenDP makes, on a context of your own.
+        """Run the program of `code` for OpenDP on a context of your own, up to its query.
 
         Args:
             context: A context of OpenDP's whose table is that of the program, with its columns: ``privacy_unit``, and
@@ -399,14 +410,14 @@ class Reply:
         return self.call[0].replace("_", " ").capitalize()
 
     def _report(self) -> content.Report:
-        """Build the report of the answer."""
+        """Build the report of the answer as data, for HTML and JSON."""
         return content.build_report(self.answer, self._title, self.purpose_sentence, self.data)
 
     def _repr_html_(self) -> str:
-        """Write headline, numbers, assumptions (folded) and label as HTML; every text of a person is escaped."""
+        """Write headline, detail, numbers, notes, folded assumptions and label as HTML, with every text escaped."""
 
         def escape(text: str) -> str:
-            """Convert Markdown to plain text that is safe in HTML."""
+            """Convert Markdown to plain text, and escape it for HTML."""
             return html.escape(to_plain_text(text))
 
         answer = self.answer
@@ -445,7 +456,7 @@ class ReplyWithData(Reply):
 def _restore(
     reply_type: type[Reply], reply_fields: tuple[Any, ...], stored_facts: Mapping[str, Any]
 ) -> Reply:
-    """Build the reply of a pickle: one without data."""
+    """Build a reply without data from the contents of its pickle."""
     reply = reply_type(*reply_fields)
     vars(reply).update(stored_facts)
     return reply

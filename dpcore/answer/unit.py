@@ -37,23 +37,34 @@ def state_unit(
         share_text = SHARE_TEXT.format(phrase=dataset.share_phrase)
         answer = replace(answer, facts={**answer.facts, "Share": share_text})
     parameters, make_methods = answer.parameters, answer.make_methods
-    if dataset is None or (periods := dataset.periods) is None or not hasattr(parameters, "epsilon"):
+    layout = None if dataset is None else dataset.layout
+    if layout is None or not (layout.periods or layout.filters) or not hasattr(parameters, "epsilon"):
         return answer
-    deltas = [getattr(parameters, name, None) or 0.0 for name in ("delta", "selection_delta")]
-    deltas += [facts.delta for facts in selections]
-    is_gaussian = getattr(parameters, "mechanism", None) is NoiseKind.GAUSSIAN
-    total_epsilon = (epsilon or parameters.epsilon) + sum(facts.epsilon for facts in selections)
-    is_gaussian &= not (deltas[1] or selections)
-    badge_text, guarantee_text, advice_text = periods.describe(
-        periods.price_person(total_epsilon, sum(deltas), is_gaussian)
-    )
+    selections = [
+        *selections,
+        *([dataset.release] if dataset is not None and dataset.release is not None else []),
+    ]
+    rows_sentences = [f"Only rows with {row_filter.text} count" for row_filter in layout.filters]
+    badge_text = guarantee_text = advice_text = ""
+    if (periods := layout.periods) is not None:
+        deltas = [getattr(parameters, name, None) or 0.0 for name in ("delta", "selection_delta")]
+        is_gaussian = getattr(parameters, "mechanism", None) is NoiseKind.GAUSSIAN
+        is_gaussian &= not (deltas[1] or selections)
+        total_epsilon = (epsilon or parameters.epsilon) + sum(facts.epsilon for facts in selections)
+        total_delta = sum(deltas) + sum(facts.delta for facts in selections)
+        price = periods.price_person(total_epsilon, total_delta, is_gaussian)
+        badge_text, guarantee_text, advice_text = periods.describe(price)
+        guarantee_text += (
+            " That covers the choice of the bound, too." if selections and guarantee_text else ""
+        )
+        rows_sentences.append(periods.rows_sentence)
 
     def state_in_methods() -> Methods | None:
-        """Build the methods text with the unit and the person's guarantee after the guarantee; None without one."""
+        """Build the methods text with the person's guarantee and the rows that count; None without one."""
         methods: Methods | None = None if make_methods is None else make_methods()
         if methods is None:
             return None
-        sentences = methods.guarantee_text, guarantee_text, f"{periods.rows_sentence}."
+        sentences = methods.guarantee_text, guarantee_text, *(f"{sentence}." for sentence in rows_sentences)
         return replace(methods, guarantee_text=" ".join(filter(None, sentences)))
 
     person_facts = {"Whole person": guarantee_text + advice_text} if guarantee_text else {}
@@ -61,6 +72,6 @@ def state_unit(
         answer,
         unit_text=badge_text,
         facts=person_facts | dict(answer.facts),
-        assumptions=(*answer.assumptions, periods.rows_sentence),
+        assumptions=(*answer.assumptions, *rows_sentences),
         make_methods=state_in_methods,
     )

@@ -35,8 +35,8 @@ _SAMPLED = (
 )
 
 NO_BINS = (
-    "BigQuery's statements make no bins and no periods; plain Python does. Or add a column with the bin or the period "
-    "of each row, and list the names of the bins."
+    "BigQuery's statements make no bins, periods and filters; plain Python does. Or add a column with the bin or the "
+    "period of each row, filter the rows in a view, and list the names of the bins."
 )
 _FINDS_GROUPS = (
     "BigQuery finds the groups itself, privately; the page takes the list of groups as public. If the page has the "
@@ -45,8 +45,10 @@ _FINDS_GROUPS = (
 
 
 def makes_bins(choice: Choice) -> bool:
-    """Return True if groups are bins of numbers or dates, or the unit has a period of time."""
-    return (bool(choice.edges) and choice.quantity in PER_GROUP) or choice.read_as.periods is not None
+    """Return True if groups are bins of numbers or dates, rows are filtered, or the unit has a period of time."""
+    return (bool(choice.edges) and choice.quantity in PER_GROUP) or bool(
+        choice.read_as.periods or choice.read_as.filters
+    )
 
 
 def is_of_one_column(choice: Choice) -> bool:

@@ -62,7 +62,9 @@ def has_short_program(choice: Choice) -> bool:
         file_layout.skip or file_layout.packing or file_layout.names or file_layout.folder_cells
     )
     has_missing_rule = (
-        table_layout.missing_is_a_user or table_layout.has_missing_rule or bool(table_layout.yes)
+        table_layout.missing_is_a_user
+        or table_layout.has_missing_rule
+        or bool(table_layout.yes or table_layout.filters)
     )
     needs_marks = any(table_layout.decimal(name) for name in choice.number_columns)
     # Polars takes some names for patterns of names.

@@ -105,7 +105,9 @@ def write_histogram_csv(dataset: Dataset) -> str:
 
 
 def main(arguments: list[str] | None = None, program_name: str = "python -m dpcore.counting") -> int:
-    """Count, and write the files that the options name, the histogram to standard output without one.
+    """Count contributions per user, and write the files that the options name.
+
+    Without a file for the histogram, it goes to standard output.
 
     Args:
         arguments: Arguments of the command; None for the shell's.

@@ -88,7 +88,9 @@ class FileAttempts(ABC):
             self._relations.append(new_relation)
 
     def reduce(self) -> Facets:
-        """Count; a file that turns out not to be UTF-8, or to have short rows, is read again with other options.
+        """Count contributions per user.
+
+        A file that turns out not to be UTF-8, or to have short rows, is read again with other options.
 
         Raises:
             InvalidInput: The files cannot be counted; all problems at once.
@@ -102,7 +104,10 @@ class FileAttempts(ABC):
                     release_memory()
 
     def _reduce_checked_files(self) -> Facets:
-        """Count files, rewritten as UTF-8 with marked fields if needed, while their ends are checked."""
+        """Count contributions per user in files while a thread checks their ends.
+
+        Files in another encoding than UTF-8, or with marked fields, are rewritten first.
+        """
         for index, each in enumerate(self._relations):
             if each.is_text and (each.marked_separator or not each.encoding.startswith("utf-8")):
                 if not each.encoding.startswith("utf"):
@@ -119,7 +124,10 @@ class FileAttempts(ABC):
             return facets
 
     def _mend_and_reduce(self) -> Facets:
-        """Count, again with less memory or other options (a mend) after an error of DuckDB; refuse if none helps."""
+        """Count contributions per user; after an error of DuckDB, try again with less memory or other reading options.
+
+        Raises InvalidInput if no attempt succeeds.
+        """
         import duckdb
 
         num_mends = 0
@@ -201,4 +209,7 @@ class FileAttempts(ABC):
 
     @abstractmethod
     def _reduce(self) -> Facets:
-        """Count once with the present options; raise InvalidInput for rows that do not count, or DuckDB's error."""
+        """Count contributions per user once, with the present options.
+
+        Raises InvalidInput for rows that do not count, or DuckDB's error.
+        """

@@ -34,6 +34,7 @@ from dpcore.data import column_names, column_roles
 from dpcore.data.cell_numbers import MAX_NUMBER, NUMBER_TEXT, read_numbers
 from dpcore.data.column_roles import TOTALS_PREFIX, MissingRule, MissingUsers, Roles, TableKind, explain_roles
 from dpcore.data.periods import build_periods
+from dpcore.data.row_filter import RowFilter, parse_filters
 from dpcore.data.tables import FileKind, Table, TableLayout
 from dpcore.dataset import MAX_PAIRS, Contribution, Dataset, Pairs, Totals
 
@@ -158,6 +159,7 @@ def to_dataset(
     sheet: str = "",
     separator: str = "",
     yes: str | None = None,
+    only: str | None = None,
     date: str | None = None,
     periods: str | None = None,
     releases: int = 1,
@@ -182,6 +184,7 @@ def to_dataset(
         sheet: Sheet of workbooks; empty for the first.
         separator: Separator of fields of text files; empty to detect it.
         yes: The cell of the values that counts as 1, while all other filled ones count as 0; None to read numbers.
+        only: Public conditions such as ``quantity > 0; country = France``; other rows are left out.
         date: The column of dates, for periods.
         periods: Public periods such as ``2025-01-01 to 2026-01-01 by month``, each of which makes a user another unit.
         releases: How often such a release is made, each of further periods.
@@ -205,6 +208,9 @@ def to_dataset(
         with problems.collecting():
             provenance = check_provenance(disclosure)
         stated_periods = None
+        filters: tuple[RowFilter, ...] = ()
+        with problems.collecting():
+            filters = parse_filters(only)
         with problems.collecting():
             stated_periods = build_periods(date, periods, releases, person_epsilon)
         with problems.collecting():
@@ -218,6 +224,7 @@ def to_dataset(
                     *column_names.list_columns(value),
                     *further_values,
                     *(column_names.list_columns(date) if user_columns else ()),
+                    *(row_filter.column for row_filter in filters),
                 ]
                 parquet_bytes = write_parquet(data, named_columns, unmet_needs if user_columns else ())
                 source = files.open_files([MemoryFile(parquet_bytes)], [FRAME_FILE])
@@ -229,7 +236,7 @@ def to_dataset(
                 source = files.open_files(file_paths, sheet=sheet, separator=separator)
             if source is not None:
                 user_value_group = user_columns, value, group_columns
-                options = {"missing": missing, "yes": yes, "periods": stated_periods}
+                options = {"missing": missing, "yes": yes, "periods": stated_periods, "filters": filters}
                 roles = _choose_roles(source, *user_value_group, contribution, unmet_needs, problems, options)
                 if further_values and roles.kind is TableKind.EVENTS:
                     column_names.refuse_missing(problems, source.columns, further_values)
@@ -457,7 +464,7 @@ def _note_shortened_ids(head: Table, roles: Roles) -> list[str]:
 
 
 def convert_to_events(roles: Roles) -> Roles:
-    """Return roles of counts per user as roles of events, whose value is the count; other roles unchanged."""
+    """Return the roles, with those of counts per user turned into roles of events whose value is the count."""
     if roles.kind is not TableKind.COUNTS:
         return roles
     event_roles = Roles(TableKind.EVENTS, roles.user, value=roles.count, missing_users=roles.missing_users)
@@ -465,7 +472,10 @@ def convert_to_events(roles: Roles) -> Roles:
 
 
 def count_queries(roles: Roles) -> int:
-    """Return the number of queries that counting with these roles runs, for the progress; there may be a few more."""
+    """Compute how many queries counting with these roles runs; a few more may follow.
+
+    The number serves to report progress.
+    """
     names_value, names_task = roles.value is not None, roles.task is not None
     return 1 + (names_value or names_task) + 2 * names_value + 2 * names_task
 

@@ -73,7 +73,7 @@ class Steps:
 
 
 def check_stop(should_stop: ShouldStop | None) -> None:
-    """Raise `StoppedError` if the user wants to stop."""
+    """Raise `StoppedError` if ``should_stop`` says that the user wants to stop."""
     if should_stop is not None and should_stop():
         raise StoppedError
 
@@ -130,7 +130,7 @@ def write_text_sql(column_sql: str, column_type: str, text_sql: str = "") -> str
 
 @functools.cache
 def _open_in_memory() -> duckdb.DuckDBPyConnection:
-    """Return the shared DuckDB that reads only files in memory and never writes.
+    """Open the DuckDB that all tables in memory share, which reads only files in memory and never writes.
 
     It is opened once, as that takes longer than reading a thousand rows; each `Duck` is a separate connection. It has
     one thread, so that sums of a small table are reproducible.
@@ -166,7 +166,7 @@ _SETTINGS: dict[str, Any] = {
 
 
 def release_memory() -> None:
-    """Return unused memory of Arrow and the C library to the system; takes some milliseconds."""
+    """Give unused memory of Arrow and the C library back to the system; this takes some milliseconds."""
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
@@ -303,7 +303,10 @@ class Duck:
         return columns
 
     def _run_statement(self, sql: str, fetch: Callable[[Any], Any]) -> Any:
-        """Run a statement, with progress and Stop if files are read; return what ``fetch`` reads of its result."""
+        """Run a statement, and return what ``fetch`` reads of its result.
+
+        While files are read, it reports progress and stops if the user wants to.
+        """
         if self._in_memory:  # too short to be stopped
             check_stop(self._should_stop)
             return fetch(self.connection.execute(sql))

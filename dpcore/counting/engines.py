@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine that counts for us.
+    """A database engine that counts contributions with its own queries.
 
     Attributes:
         key: Scheme of its address, and Ibis's name.

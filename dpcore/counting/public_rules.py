@@ -1,16 +1,19 @@
-"""Public rules for cells: the period of a date, and the text that says yes."""
+"""Public rules for cells: the period of a date, the text that says yes, and conditions on rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import refuse
+from dpcore.data.cell_numbers import MAX_NUMBER
 from dpcore.data.column_names import shorten
 from dpcore.data.periods import DATE_PATTERN, Periods
+from dpcore.data.row_filter import RowFilter
 from dpcore.data.tables import BLANKS
 
 if TYPE_CHECKING:
@@ -83,5 +86,23 @@ def compare_yes(cells: Any, yes: str) -> Value:
     import ibis
 
     text = cells.cast("string").strip().nullif("").lower()
+    text = text.re_replace(r"\.0$", "") if cells.type().is_floating() else text
     number: Value = (text == yes.lower()).ifelse(1.0, 0.0)
     return text.isnull().ifelse(ibis.null("float64"), number)
+
+
+_OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+def filter_rows(table: Table, filters: Sequence[RowFilter]) -> Table:
+    """Build the query for the rows that satisfy all conditions."""
+    masks = []
+    for row_filter in filters:
+        cells: Any = table[row_filter.column]
+        if row_filter.is_of_text:
+            masks.append(compare_yes(cells, row_filter.value) == float(row_filter.sign == "="))
+            continue
+        numbers = cells if cells.type().is_numeric() else cells.cast("string").try_cast("float64")
+        is_number = numbers.between(-MAX_NUMBER, MAX_NUMBER)
+        masks.append(is_number & _OPERATORS[row_filter.sign](numbers, float(row_filter.value)))
+    return table.filter(*masks) if masks else table

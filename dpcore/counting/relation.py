@@ -143,6 +143,7 @@ def rename_roles(roles: Roles, columns: Sequence[str]) -> Roles:
     aliases_by_role: dict[str, Any] = {role: alias_by_column.get(getattr(roles, role)) for role in role_names}
     for role in ("further_user", "further_task"):
         aliases_by_role[role] = tuple(alias_by_column[column] for column in getattr(roles, role))
+    aliases_by_role["filters"] = tuple(replace(f, column=alias_by_column[f.column]) for f in roles.filters)
     if roles.periods is not None:
         aliases_by_role["periods"] = replace(roles.periods, column=alias_by_column[roles.periods.column])
     return replace(roles, **aliases_by_role)

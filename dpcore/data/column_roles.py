@@ -11,8 +11,9 @@ from typing import Any
 from dpcore.common import wording
 from dpcore.common.checks import InputProblem, Problems
 from dpcore.contributions import ContributionHistogram
-from dpcore.data.column_names import shorten
+from dpcore.data.column_names import refuse_missing, shorten
 from dpcore.data.periods import Periods
+from dpcore.data.row_filter import RowFilter
 from dpcore.data.tables import FileLayout, Table, TableLayout
 from dpcore.data.user_names import find_two_people, list_other_user_columns
 from dpcore.dataset import Contribution
@@ -73,6 +74,7 @@ class Roles:
         yes: The cell of ``value`` that counts as 1, in any case, while all other filled ones count as 0; empty to read
             numbers (events).
         periods: Periods of time, each of which makes a user another unit; None for the user as the unit (events).
+        filters: Public conditions; rows that do not satisfy all of them are left out (events).
         further_values: Further columns of values to release, with the same rule for missing ones (events).
     """
 
@@ -92,6 +94,7 @@ class Roles:
     is_share: bool = False
     yes: str = ""
     periods: Periods | None = None
+    filters: tuple[RowFilter, ...] = ()
     further_values: tuple[str, ...] = ()
 
     @classmethod
@@ -99,6 +102,7 @@ class Roles:
         cls, user_columns: Sequence[str], value_column: str | None, task_columns: Sequence[str],
         contribution: Contribution = Contribution.ROWS, missing_users: MissingUsers = MissingUsers.LEAVE_OUT,
         missing: MissingRule = None, yes: str | None = None, periods: Periods | None = None,
+        filters: tuple[RowFilter, ...] = (),
     ) -> Roles:  # fmt: skip
         """Build the roles of a table of events: at least one column of the user; of the task several, one or none.
 
@@ -118,7 +122,7 @@ class Roles:
             TableKind.EVENTS, user_columns[0], value=value_column, task=task, missing_users=missing_users,
             further_user=tuple(user_columns[1:]), further_task=tuple(task_columns[1:]), contribution=contribution,
             drops_missing=missing == DROP, missing_constant=float(missing or 0.0) if is_number else None,
-            yes=(yes or "").strip(), periods=periods,
+            yes=(yes or "").strip(), periods=periods, filters=filters,
         )  # fmt: skip
 
     @property
@@ -185,12 +189,13 @@ def describe_values(roles: Roles, table: Table) -> dict[str, Any]:
         "share_column": value_column if is_share else "",
         "yes": roles.yes,
         "periods": roles.periods,
+        "filters": roles.filters,
     }
 
 
 def build_rule_layout(roles: Roles) -> TableLayout | None:
     """Build the usual layout of a file with what roles settle for values and dates; None if they settle nothing."""
-    if roles.missing_rule is None and not roles.yes and roles.periods is None:
+    if roles.missing_rule is None and not roles.yes and roles.periods is None and not roles.filters:
         return None
     return TableLayout(
         (FileLayout.by_name("events.csv"),),
@@ -200,6 +205,7 @@ def build_rule_layout(roles: Roles) -> TableLayout | None:
         share_column=(roles.value or "") if roles.yes else "",
         yes=roles.yes,
         periods=roles.periods,
+        filters=roles.filters,
     )
 
 
@@ -218,6 +224,7 @@ def explain_roles(roles: Roles) -> str:
         phrases.append(f"yes = {roles.yes}")
     if roles.periods is not None:
         phrases.append(f"unit = user and {roles.periods.noun}, {roles.periods.span_text}")
+    phrases += [f"only {row_filter.text}" for row_filter in roles.filters]
     return f"Read as {roles.kind.value}: {', '.join(phrases)}."
 
 
@@ -236,6 +243,7 @@ def check_roles(columns: Sequence[str], roles: Roles, table_name: str) -> None:
     """
     with Problems() as problems:
         refuse_wrong_columns(problems, columns, roles.columns.items(), table_name)
+        refuse_missing(problems, columns, [row_filter.column for row_filter in roles.filters])
         if find_two_people(roles.privacy_unit):
             problems.extend([describe_two_people(roles.privacy_unit)])
         if roles.periods is not None and roles.missing_users is MissingUsers.ONE_USER:

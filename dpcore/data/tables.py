@@ -18,6 +18,7 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import IntArray
 from dpcore.data.column_names import check_header_row, check_names, refuse_other_columns, shorten
 from dpcore.data.periods import Periods
+from dpcore.data.row_filter import RowFilter
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,6 +99,7 @@ class TableLayout:
         share_column: Column of values that is known to say yes and no, so that they lie in [0, 1]; empty for none.
         yes: The cell of values that counts as 1, in any case; all other filled ones count as 0. Empty to read numbers.
         periods: Periods of time, each of which makes a user another unit; None for the user as the unit.
+        filters: Public conditions; rows that do not satisfy all of them are left out.
     """
 
     files: tuple[FileLayout, ...]
@@ -109,6 +111,7 @@ class TableLayout:
     share_column: str = ""
     yes: str = ""
     periods: Periods | None = None
+    filters: tuple[RowFilter, ...] = ()
 
     @property
     def has_missing_rule(self) -> bool:

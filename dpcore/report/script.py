@@ -244,7 +244,7 @@ def write_dataset_cell(code: Code, source: Source, public_only: bool) -> str:
     if source.generator is not None:
         code.import_name("samples", "dpcore.data")
         return f"data = samples.generate_dataset({code.write(source.generator)})"
-    if source.needs_rows and dataset.privacy_unit:
+    if source.needs_rows and dataset.privacy_unit and dataset.release is None:
         return _write_events_cell(code, source, public_only)
     disclosure_code = code.write(dataset.disclosure)
     if source.needs_rows and dataset.values is not None and dataset.values.bins is not None:
@@ -339,6 +339,7 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
             missing_constant=layout.missing_constant,
             yes=layout.yes,
             periods=layout.periods,
+            filters=layout.filters,
             value=roles.value or layout.dropped_column or None,
         )
     if public_only and dataset.is_private:
@@ -440,6 +441,7 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
         data_settings |= (
             {"yes": dataset.layout.yes} if dataset.layout.yes and "value" in data_settings else {}
         )
+        data_settings |= {"only": "; ".join(f.text for f in dataset.layout.filters) or None}
     if (periods := dataset.periods) is not None:
         data_settings |= {"date": periods.column, "periods": periods.span, "releases": periods.num_releases}
         data_settings |= {"person_epsilon": periods.person_epsilon}

@@ -27,7 +27,9 @@ AXIS_FACTOR = 5
 
 @dataclass(frozen=True)
 class Tradeoff:
-    """A count of all rows, with at most T rows of each user counted, and Laplace noise of scale T / epsilon.
+    """Bias, noise and error of a private count over the bound T, and the best T.
+
+    At most T rows of each user are counted, and Laplace noise of scale T / epsilon is added.
 
     Attributes:
         histogram: How many rows users have.
@@ -42,7 +44,7 @@ class Tradeoff:
     best_choice: total.TotalChoice
 
     def evaluate(self, bound: float) -> total.TotalErrors:
-        """Compute the errors of the count at one bound, in rows."""
+        """Compute bias, mean noise and expected error of the count at one bound, in rows."""
         return total.compute_errors(self.problem, bound)
 
     def evaluate_error(self, bound: float) -> float:
@@ -56,7 +58,7 @@ class Tradeoff:
 
 
 def _build_problem(histogram: ContributionHistogram, epsilon: float) -> total.TotalProblem:
-    """Build the problem of the count at an epsilon."""
+    """Build the problem of choosing the bound of a private count of all rows, at one epsilon."""
     amounts = Amounts.from_histogram(histogram)
     return total.TotalProblem(amounts, epsilon, measure=Measure.ABSOLUTE, is_integer=True)
 
@@ -65,7 +67,10 @@ NOT_COMPARED = ("bound",)
 
 
 def against_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundComparison:
-    """Build the functions of epsilon that give the best bound and its error, of the data in use or simulated users."""
+    """Describe the comparison of the best bound and its error over epsilon.
+
+    Its functions compute both for the data in use or the simulated users.
+    """
     histogram = start_parameters.choose_dataset(dataset, parameters.users).histogram
     problem = _build_problem(histogram, 1.0)
 
@@ -88,7 +93,11 @@ def against_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundCompa
 
 
 def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
-    """Compute bias, noise and error over the bound, and the best bound, as of one sum (Amin et al. 2019, section 3)."""
+    """Compute bias, noise and error of a private count over a grid of bounds, and the best bound.
+
+    The grid runs over the axis of the figure, and the best bound is one of its points. Method: Amin et al. 2019,
+    section 3.
+    """
     histogram = start_parameters.choose_dataset(dataset, parameters.users).histogram
     problem = _build_problem(histogram, parameters.epsilon)
     best_choice, grid_bounds = (
@@ -106,7 +115,10 @@ def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
 
 
 def choose_axis_limits(histogram: ContributionHistogram) -> tuple[float, float]:
-    """Return the ends of the bound's axis: 1 and a multiple of the largest size; no setting moves them."""
+    """Return the lowest and highest bound of the axis: 1, and 5 times the rows of the heaviest user.
+
+    The upper end is at most `MAX_SIZE`. No setting changes them.
+    """
     return 1.0, float(min(histogram.max_size * AXIS_FACTOR, MAX_SIZE))
 
 
@@ -117,7 +129,7 @@ HEIGHT = 330
 
 
 def plot_tradeoff(solution: Tradeoff, bound: int | None, provenance: Provenance) -> Plot:
-    """Plot bias, noise and error over the bound, with the best one and the bound that the user entered."""
+    """Plot bias, noise and expected error over the bound, with marks at the best bound and at the user's own."""
     best_choice, histogram, num_rows = solution.best_choice, solution.histogram, solution.num_rows
     columns = {
         "bound": solution.curve_errors.bounds,
@@ -201,7 +213,7 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
 
 
 def _write_detail(solution: Tradeoff, parameters: StartParameters) -> str:
-    """Write what is released, and the effect of the user's own bound."""
+    """Write the sentences below the headline: the release, and the errors at the user's own bound, if one is set."""
     sentences = [
         f"For **one count** with ε = {wording.entered(parameters.epsilon)}. Each release has its own best bound."
     ]

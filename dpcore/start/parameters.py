@@ -58,7 +58,7 @@ def make_dataset(preset: UserPreset) -> Dataset:
 
 
 def choose_dataset(dataset: Dataset, preset: UserPreset) -> Dataset:
-    """Return the data in use, or the simulated users that replace them."""
+    """Return the data in use, or simulated users if the preset names some."""
     return dataset if preset is UserPreset.IN_USE else make_dataset(preset)
 
 

@@ -1,7 +1,6 @@
 """Bias curves over τ₀: how many rows of one user a private learner may see, and what that costs."""
 
 import math
-from dataclasses import replace
 
 import streamlit as st
 
@@ -12,7 +11,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.learning.answer import build_answer, solve
-from dpcore.learning.answer.solution import LearningSolution, find_least_epsilon
+from dpcore.learning.answer.solution import find_least_epsilon
 from pages.learning.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.fields import fields
@@ -23,13 +22,6 @@ GLOSSARY = """
 **Risk** is the expected loss of a model, between 0 and 1. **Var(H)** is the variance of the risk between users. The
 **VC dimension d** says how rich the models are: linear classifiers with 9 features have d = 10.
 """
-
-
-def build(dataset: Dataset, parameters: LearningParameters, solution: LearningSolution) -> Answer:
-    """Build the answer with its near-optimal range, which the figure shows as a band, behind *Why?*."""
-    answer = build_answer(dataset, parameters, solution)
-    detail = f"{wording.capital(answer.near_optimal)} {answer.detail}".strip()
-    return replace(answer, detail=detail, near_optimal="")
 
 
 class LearningPage(Page):
@@ -68,4 +60,4 @@ class LearningPage(Page):
         return self.question.list_fields(*(set(Place) - {Place.TAB}))
 
 
-LearningPage(QUESTION, solve, build, GLOSSARY).show()
+LearningPage(QUESTION, solve, build_answer, GLOSSARY).show()

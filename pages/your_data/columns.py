@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.common import wording
-from dpcore.common.checks import InputProblem, InvalidInput
+from dpcore.common.checks import InputProblem, InvalidInput, Problems
 from dpcore.common.privacy import Disclosure, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_roles import (
@@ -24,7 +24,8 @@ from dpcore.data.column_roles import (
     write_user_hint,
 )
 from dpcore.data.guessed_roles import says_yes_and_no
-from dpcore.data.periods import Periods, build_periods
+from dpcore.data.periods import build_periods
+from dpcore.data.row_filter import parse_filters
 from dpcore.data.user_names import find_other_person
 from dpcore.dataset import Contribution
 from pages.shared.data import uploads
@@ -91,6 +92,11 @@ RULE_HELP = (
 )
 
 
+def drop_missing() -> None:
+    """Choose the rule that leaves rows without a value out."""
+    st.session_state[build_key("rule")] = Rule.DROP
+
+
 def choose_rule() -> None:
     """Draw the choice of what happens to values that are missing or no number, and of the number that replaces them."""
     state = st.session_state
@@ -141,6 +147,7 @@ def propose(roles: Roles) -> None:
     state[build_key("missing")], state[build_key("people")] = roles.missing_users, People.ONE
     state[build_key("share")] = roles.is_share
     state[build_key("yes")], periods = roles.yes, roles.periods
+    state[build_key("only")] = "; ".join(row_filter.text for row_filter in roles.filters)
     state[build_key("date")] = NO_COLUMN if periods is None else periods.column
     state[build_key("span")] = "" if periods is None else periods.span
     state[build_key("releases")] = 1 if periods is None else periods.num_releases
@@ -292,7 +299,7 @@ def _show_event_choices(source: counting.Source) -> None:
         taken_columns |= set(state.get(build_key("further_task"), ()))
         label, help_text = "Further columns of values", "Budget plan releases them from the same ε."
         _show_further_columns("further_values", source.columns, taken_columns, label, help_text)
-    _show_periods([column for column in source.columns if column not in used_columns])
+    _show_rules([column for column in source.columns if column not in used_columns])
     state.setdefault(build_key("contribution"), Contribution.ROWS)
     fields.pick("What is a contribution?", CONTRIBUTION, build_key("contribution"))
     fields.radio("Rows without a user", MISSING_USERS, build_key("missing"), is_horizontal=True)
@@ -301,42 +308,44 @@ def _show_event_choices(source: counting.Source) -> None:
         st.checkbox(label, key=build_key("copies"), persist_state="session", help=help_text)
 
 
-def _show_periods(columns: Sequence[str]) -> None:
-    """Draw the choice of a column of dates, and of the periods that make a user several units."""
+def _show_rules(columns: Sequence[str]) -> None:
+    """Draw the filters of rows, and the column of dates and the periods that make a user several units."""
     state, date_key = st.session_state, build_key("date")
+    only_example, example = "quantity > 0; country = France", "2025-01-01 to 2026-01-01 by month"
+    st.text_input("Only rows with", key=build_key("only"), placeholder=only_example, persist_state="session")
     column_texts = {NO_COLUMN: "(none: a user is the unit)"} | {column: column for column in columns}
     if state.get(date_key) not in column_texts:
         state[date_key] = NO_COLUMN
     fields.pick("Dates, for a unit of user and period", column_texts, date_key, PERIODS_HELP)
-    if state[date_key] == NO_COLUMN:
-        return
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        key, example = build_key("span"), "2025-01-01 to 2026-01-01 by month"
-        st.text_input("Public periods", key=key, placeholder=example, persist_state="session")
-        fields.number("Releases, one every period", build_key("releases"), is_integer=True)
-        fields.number("Largest ε for a person", build_key("person_epsilon"))
-    periods, problems = read_periods()
+    if state[date_key] != NO_COLUMN:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            key = build_key("span")
+            st.text_input("Public periods", key=key, placeholder=example, persist_state="session")
+            fields.number("Releases, one every period", build_key("releases"), is_integer=True)
+            fields.number("Largest ε for a person", build_key("person_epsilon"))
+    rules, problems = read_rules()
     if problems:
         fields.show_problems(problems)
-    elif periods is not None and not periods.is_filter:
-        st.caption("At ε = 1: " + "".join(periods.describe(periods.price_person(1.0, 0.0))[1:]))
+    elif "periods" in rules and not rules["periods"].is_filter:
+        price = rules["periods"].price_person(1.0, 0.0)
+        st.caption("At ε = 1: " + "".join(rules["periods"].describe(price)[1:]))
 
 
-def read_periods() -> tuple[Periods | None, tuple[InputProblem, ...]]:
-    """Return the periods that the widgets hold, None without a column of dates or with problems, and these problems."""
-    state = st.session_state
-    if (column := state.get(build_key("date"), NO_COLUMN)) == NO_COLUMN:
-        return None, ()
-    numbers = (state.get(build_key(name)) for name in ("releases", "person_epsilon"))
-    try:
-        return build_periods(column, state.get(build_key("span")), *numbers), ()
-    except InvalidInput as error:
-        return None, tuple(error.problems)
+def read_rules() -> tuple[dict[str, Any], tuple[InputProblem, ...]]:
+    """Return the filters and periods that the widgets hold, as fields of roles, and what is wrong with them."""
+    state, problems, rules = st.session_state, Problems(), dict[str, Any]()
+    with problems.collecting():
+        rules["filters"] = parse_filters(state.get(build_key("only")))
+    if (column := state.get(build_key("date"), NO_COLUMN)) != NO_COLUMN:
+        numbers = (state.get(build_key(name)) for name in ("releases", "person_epsilon"))
+        with problems.collecting():
+            rules["periods"] = build_periods(column, state.get(build_key("span")), *numbers)
+    return rules, tuple(problems.entries)
 
 
-def has_wrong_periods(roles: Roles) -> bool:
-    """Return True if a column of dates was chosen for rows of events, and the periods are wrong."""
-    return roles.kind is TableKind.EVENTS and bool(read_periods()[1])
+def has_wrong_rules(roles: Roles) -> bool:
+    """Return True if filters or periods of rows of events are wrong."""
+    return roles.kind is TableKind.EVENTS and bool(read_rules()[1])
 
 
 def _show_further_columns(
@@ -366,7 +375,7 @@ def _read_roles(table_kind: TableKind, source: counting.Source) -> Roles:
         if members["value"] is not None:
             members["yes"] = (state.get(build_key("yes")) or "").strip()
             members["is_share"] = _may_be_share(source) and bool(state.get(build_key("share")))
-        members["periods"], _ = read_periods()
+        members |= read_rules()[0]
         if rule is Rule.REPLACE:
             members["missing_constant"] = state.get(build_key("constant"))
     missing_users = state.get(build_key("missing"), MissingUsers.LEAVE_OUT)

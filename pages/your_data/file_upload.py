@@ -84,6 +84,17 @@ def show_panel() -> None:
             _use_source(source, roles)
     if is_waiting():
         _show_problems()  # Next to the buttons of the file.
+        # Not of private data: whether to drop rows would then depend on them.
+        is_public = st.session_state.get(columns.build_key("public")) is Disclosure.PUBLIC
+        if (
+            source is not None
+            and roles is not None
+            and is_public
+            and st.session_state.get(columns.build_key("saw_missing"))
+        ):
+            options: dict[str, Any] = {"on_click": columns.drop_missing, "icon": ":material/delete_sweep:"}
+            if st.button("Leave these rows out", key="drop_missing", **options):
+                _use_source(source, roles)
     contents.show_recipes(roles)
 
 
@@ -278,7 +289,7 @@ def _choose_summary(dataset: Dataset) -> None:
 
 def _use_source(source: counting.Source, roles: Roles) -> None:
     """Count the rows of the files, as work beside the page if they are large, and use the data."""
-    if columns.is_each_a_person(source) or columns.has_wrong_periods(roles):
+    if columns.is_each_a_person(source) or columns.has_wrong_rules(roles):
         return  # Said next to that answer.
     disclosure: Disclosure = st.session_state[columns.build_key("public")]
     stated_release = columns.find_stated_release(source, roles)

@@ -173,7 +173,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
         TRIVIAL_BOUND,
     ]
     if solution.near_optimal[0] < solution.near_optimal[1]:
-        items.append(Band(f"Within 5{wording.PERCENT}", *solution.near_optimal))
+        items.append(Band(f"Within 5{wording.PERCENT} of the best", *solution.near_optimal))
     for (name, style, symbol), marked_cap in zip(MARKED_CAPS, (cap, own_bound), strict=True):
         # Under Corollary 1 a low cap has no bound; on a log axis 0 has no place.
         marked_risk = (

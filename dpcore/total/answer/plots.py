@@ -45,7 +45,7 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
     error_curve = _build_curve(columns, measure, CHOSEN_WIDTH)
     items: list[Item] = [*_build_parts(columns, measure), error_curve]
     if 0.0 < solution.near_optimal_bounds[0] < solution.near_optimal_bounds[1]:
-        items.append(Band(f"Within 5{wording.PERCENT}", *solution.near_optimal_bounds))
+        items.append(Band(f"Within 5{wording.PERCENT} of the best", *solution.near_optimal_bounds))
     if choice.max_total > 0.0:
         items.append(Mark("Best bound", choice.max_total, choice.certificate.value, error_curve.style))
     if own_bound:
@@ -90,7 +90,7 @@ def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
 
 
 def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Plot:
-    """Plot the main figure for totals of both signs: the error against T if totals are clipped to [-T, T]."""
+    """Plot the error over T for totals of both signs, which are clipped to [-T, T]."""
     columns, clipped_sum = _list_columns(solution.errors), solution.clipped_sum
     own_bound = parameters.own_bound
     error_curve = _build_curve(columns, solution.measure, CHOSEN_WIDTH)
@@ -265,7 +265,10 @@ def plot_strategies(
 
 
 def _name_strategy(curves: strategies.StrategyCurves, index: int) -> str:
-    """Return a strategy's name for the legend; a quantile's with its bound, which is the same at every epsilon."""
+    """Return a strategy's name for the legend.
+
+    That of a quantile has its bound behind it, which is the same at every epsilon.
+    """
     strategy = curves.strategies[index]
     name = strategy.name.capitalize()
     return name if strategy.share is None else f"{name} (bound {wording.number(curves.bounds[index, 0])})"

@@ -26,6 +26,8 @@ AWAITED = "awaited_settings"
 PAGE_PARAMETERS = "page_parameters"
 # Answer, shown card and the card's key of each release that was shown on these data, by page, the newest last.
 SHOWN_RELEASES = "shown_releases"
+# The last entries that a page had an answer to: its name, the version of the data, and the value of each field by key.
+ANSWERED = "answered_entries"
 # What is wrong with fields that the page's question goes on without, by session key; set by the page.
 ASIDE = "aside"
 

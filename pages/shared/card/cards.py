@@ -98,7 +98,9 @@ def label(disclosure: Provenance, text: str = "", prefix: str = "", suffix: str 
         st.caption(disclosure.label)  # Too long for a badge, which is cut where it does not fit.
 
 
-def draw_answer(card: Answer, key: str, is_final: bool = True, badge_text: str = "") -> None:
+def draw_answer(
+    card: Answer, key: str, is_final: bool = True, badge_text: str = "", figure_shows_range: bool = False
+) -> None:
     """Draw the answer: instruction, number with its error, verdict, the way to the code, and further sentences.
 
     Args:
@@ -106,6 +108,7 @@ def draw_answer(card: Answer, key: str, is_final: bool = True, badge_text: str =
         key: Unique on the page.
         is_final: False while a search can still change the answer.
         badge_text: Replaces the words of the badge of its disclosure; empty to keep them.
+        figure_shows_range: True if the figure shows the near-optimal range; the words on it then stand in *Why?*.
     """
     bound_selection = None
     if (run := page_run.CURRENT_RUN.get()) is not None and run.answer_card is None:
@@ -141,13 +144,14 @@ def draw_answer(card: Answer, key: str, is_final: bool = True, badge_text: str =
             if card.code is not None:
                 fields.button(code_label, key + keys.CARD_CODE, "code", _open_code, card, key, **options)
             facts_text = card.disclosure.label if isinstance(card.disclosure, ReleaseFacts) else ""
-            if reasons := list(filter(None, (card.detail, facts_text))):
+            range_text = wording.capital(card.near_optimal)
+            if reasons := list(filter(None, (range_text * figure_shows_range, card.detail, facts_text))):
                 with st.popover("Why?", type="tertiary", key=f"{key}_why"):
                     st.markdown("\n\n".join(reasons))
         if bound_selection is not None and not awaits_selection:
             bound_selection.draw_step(f"{key}_draw", "tertiary")
-        if card.near_optimal and is_useful:
-            st.markdown(wording.capital(card.near_optimal))
+        if range_text and is_useful and not figure_shows_range:
+            st.markdown(range_text)
         if card.alternative is not None and card.code is not None:
             button_arguments = _open_code, card, key, card.alternative.form_prefix
             label = card.alternative.sentence.removesuffix(".")

@@ -324,11 +324,14 @@ def build(
     build_with = partial(build_parameters, question.parameters, labels=required_labels, subjects=subjects)
     complete_parameters, all_problems = build_with(values_by_name)
     if complete_parameters is not None:
+        entered_values = {key: state[key] for key in question.widgets.values()}
+        state[keys.ANSWERED] = question.name, state[keys.DATA_VERSION], entered_values
         return complete_parameters
     needed_values = {name: value for name, value in values_by_name.items() if name not in optional_names}
     parameters, _ = build_with(needed_values)
     if parameters is None:
         show_problems(all_problems)
+        _offer_undo(question)
         return None
     for name in filter(values_by_name.__contains__, optional_names):
         default = getattr(parameters, name)
@@ -343,6 +346,22 @@ def build(
     if state[keys.ASIDE]:
         show_problems(itertools.chain.from_iterable(state[keys.ASIDE].values()))
     return parameters
+
+
+def _offer_undo(question: Question) -> None:
+    """Draw the button that sets the changed fields back to the last values that had an answer on these data, if any."""
+    state = st.session_state
+    name, data_version, values_by_key = state.get(keys.ANSWERED, ("", None, {}))
+    changed_values = {key: value for key, value in values_by_key.items() if state.get(key) != value}
+    if not changed_values or (name, data_version) != (question.name, state[keys.DATA_VERSION]):
+        return
+    label = "Undo the last changes"
+    if len(changed_values) == 1:
+        ((key, value),) = changed_values.items()
+        subject = next(question.subjects[name] for name in question.widgets if question.widgets[name] == key)
+        if isinstance(value, float):
+            label = f"Set {_write_mid_sentence(subject)} back to {wording.entered(value)}"
+    button(label, f"{question.name}_undo", "undo", partial(state.update, changed_values))
 
 
 def build_parameters(

@@ -14,7 +14,7 @@ import streamlit as st
 from dpcore.answer import selected_bound
 from dpcore.answer.answer import Answer
 from dpcore.answer.axes import RANGE_SOURCE
-from dpcore.answer.plot import Plot
+from dpcore.answer.plot import Band, Plot
 from dpcore.answer.section import BEHIND, DOWNLOADS, Cached, SearchResult, Solver
 from dpcore.common.checks import InvalidInput
 from dpcore.common.parameters import FieldOrigin, Place, list_unused
@@ -421,7 +421,9 @@ class Page:
             layout.COMPUTED: lambda: self.draw_method(answer),
         }
         with slots.answer:
-            cards.draw_answer(answer, key, is_final, session.INVENTED_BADGE if is_demonstration else "")
+            badge_text = session.INVENTED_BADGE if is_demonstration else ""
+            has_band = any(isinstance(item, Band) for item in main_plot.items)
+            cards.draw_answer(answer, key, is_final, badge_text, has_band)
             if question.chooses_bound and not is_demonstration:
                 other_bounds.draw(question, run.shown_card or answer)
             if is_final and not is_demonstration and catalogue.STATING is not None:

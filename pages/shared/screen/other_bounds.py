@@ -35,7 +35,7 @@ def draw(question: Question, card: Answer) -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key=f"{question.name}_others"
     ):
-        st.caption(f"Other releases, other bounds{warning}:", width="content")
+        st.caption(f"Best bound of other releases{warning}:", width="content")
         for other, bound_text in pages_and_texts:
             st.page_link(other.path, label=f"{other.title}: {bound_text}", width="content")
 

@@ -35,9 +35,10 @@ def make_rows(num_rows: int = 400, seed: int = 3) -> pd.DataFrame:
     answers = rng.choice(["Y", "n", "y", "maybe"], num_rows)
     users = [f"u{n}" for n in rng.integers(0, 40, num_rows)]
     texts = ["" if k % 50 == 0 else day.isoformat() for k, day in enumerate(days)]
-    return pd.DataFrame(
+    frame = pd.DataFrame(
         {"user": users, "day": texts, "said": answers, "group": rng.choice(["a", "b"], num_rows)}
     )
+    return frame.assign(size=rng.integers(0, 9, num_rows), odd=rng.choice(["", "x", "2", "3.5"], num_rows))
 
 
 def count_kept(frame: pd.DataFrame, cap: int) -> int:
@@ -133,7 +134,9 @@ def test_programs_count_units_and_shares_as_the_page(ending: str, disclosure, em
     else:
         typed.to_parquet("t.parquet")
     name, label = f"t.{ending}", "public" if disclosure is Disclosure.PUBLIC else "private"
-    dataset = to_dataset(name, value="said", yes="Y", disclosure=label, **COLUMNS)
+    only = "group != B; size > 2; odd <= 3.5"
+    dataset = to_dataset(name, value="said", yes="Y", only=only, disclosure=label, **COLUMNS)
+    frame = frame[(frame["group"] == "a") & (frame["size"] > 2) & frame["odd"].isin(["2", "3.5"])]
     in_year = frame[frame["day"].str[:4] == "2025"]
     assert dataset.histogram.num_rows == len(in_year)
     assert dataset.values is not None
@@ -148,7 +151,7 @@ def test_programs_count_units_and_shares_as_the_page(ending: str, disclosure, em
     for library in (Program.PIPELINEDP, Program.TUMULT):
         compile(write(choice, library).text, "program", "exec")
     assert not write(choice, Program.BIGQUERY).text
-    assert "no periods" in write(choice, Program.BIGQUERY).differences[0]
+    assert "no bins, periods and filters" in write(choice, Program.BIGQUERY).differences[0]
     yes_units = in_year[in_year["said"].str.lower() == "y"].groupby(["user", in_year["day"].str[:7]]).size()
     choice = Choice(Quantity.SUM, 1000.0, disclosure, max_total=1.0, **fields)
     assert run_program(choice, Program.PYTHON)["total"] == pytest.approx(len(yes_units), abs=0.1)
@@ -157,10 +160,12 @@ def test_programs_count_units_and_shares_as_the_page(ending: str, disclosure, em
 def test_answers_say_unit_price_and_share_and_ask_again_alike(empty_folder: Path) -> None:
     make_rows().to_csv("t.csv", index=False)
     options: dict[str, Any] = {"value": "said", "yes": "Y", "epsilon": 0.5, "person_epsilon": 8, **COLUMNS}
+    options["only"] = "size >= 1"
     answer = ss.mean_bound("t.csv", **options)
     assert "Per user and month; whole person: ε = 6 of 8" in str(answer)
     assert "Of the total ε = 8, 2 remains." in answer.facts["Whole person"]
     assert "share of rows with Y in said was released" in answer.methods.text
+    assert "Only rows with size >= 1 count. Rows with a date in day" in answer.methods.text
     assert "a person has rows in at most 12 months" in answer.methods.text
     assert "group privacy gives ε = 6" in answer.code("python")
     assert any(
@@ -170,6 +175,7 @@ def test_answers_say_unit_price_and_share_and_ask_again_alike(empty_folder: Path
     drawn = answer.draw(0.25, largest=20)
     assert "whole person: ε = 9 of 8" in str(drawn)
     assert "1 is missing" in drawn.facts["Whole person"]
+    assert "group privacy gives ε = 9" in drawn.code("python").replace("\n# ", " ")
     for call, settings in (
         (ss.plan_bounds, {"lines": "share; rows"}),
         (ss.group_bounds, {"group": "group", "statistic": "mean"}),
@@ -198,6 +204,9 @@ def test_answers_say_unit_price_and_share_and_ask_again_alike(empty_folder: Path
         ({"date": "user", "periods": YEAR}, "chosen for user and for date"),
         ({"person_epsilon": 2}, "go with periods"),
         ({"yes": "Y"}, "es is the text of a cell of values"),
+        ({"only": "size ~ 3"}, "he condition 'size ~ 3' cannot be read"),
+        ({"only": "size > many"}, "he condition 'size > many' cannot be read"),
+        ({"only": "length > 3"}, "here is no column length"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(columns: dict[str, Any], message: str) -> None:

@@ -303,6 +303,17 @@ def test_bad_value_bounds_give_a_sentence_and_nothing_entered_is_lost():
     enter_fields(app, lower=0.0, upper=1.0)
     assert not errors(app)
     assert_answer(app, build_counts_problem(SAMPLE.histogram, 0.7, 1.0, 0.25))
+    # The fix is a button: the last entries that had an answer, on the same data alone.
+    enter_fields(app, lower=2.0)
+    assert app.button(key="mean_undo").label == "Set lowest value L back to 0"
+    enter_fields(app, epsilon=None)
+    assert app.button(key="mean_undo").label == "Undo the last changes"
+    check(app.button(key="mean_undo").click().run())
+    assert read_entered(app) == [0.7, 0.0, 1.0]
+    assert not errors(app)
+    enter_fields(with_data(app, SECRET), lower=5.0, upper=1.0)
+    assert errors(app)
+    assert not [button for button in app.button if button.key == "mean_undo"]
 
 
 # --- private data and labels --------------------------------------------------------------------------------

@@ -34,6 +34,6 @@ def test_bounds_read_off_private_data_are_labelled_and_never_beside_one_that_was
     app.session_state["mean.lower"], app.session_state["mean.upper"] = 0.0, 100.0
     check(app.run())
     assert [label.partition(":")[0] for label in list_others(app)] == ["Mean"]
-    assert "Other releases, other bounds (do not publish):" in shown_texts(app)
+    assert "Best bound of other releases (do not publish):" in shown_texts(app)
     confirm(app, "total_card_draw")
     assert list_others(app) == []

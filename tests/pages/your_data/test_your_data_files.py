@@ -613,6 +613,12 @@ def test_missing_values_are_left_out_or_replaced_next_to_the_message():
     use(app)
     assert histogram_of(app) == {1: 3}
     assert data(app).layout.dropped_column == "amount"
+    # Of public data the fix is a button at the message.
+    app = upload(open_app("Data"), BLANKS)
+    check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
+    use(check(app.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run()))
+    check(app.button(key="drop_missing").click().run())
+    assert (histogram_of(app), data(app).disclosure) == ({1: 3}, Disclosure.PUBLIC)
 
 
 def test_the_rule_for_missing_values_is_set_before_the_file_is_opened():

@@ -1,0 +1,53 @@
+"""Public conditions on rows: those that do not satisfy all of them are left out before anything is counted."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from dpcore.common.checks import refuse
+
+_CONDITION = re.compile(r"(.+?)\s*(!=|<=|>=|=|<|>)\s*(.+)")
+
+
+@dataclass(frozen=True)
+class RowFilter:
+    """One condition on a row; a cell that is empty, or no number for an order, never satisfies it.
+
+    Attributes:
+        column: The column.
+        sign: ``=`` and ``!=`` compare texts in any case, ``<``, ``<=``, ``>`` and ``>=`` numbers.
+        value: What its cells are compared with, as entered.
+    """
+
+    column: str
+    sign: str
+    value: str
+
+    @property
+    def is_of_text(self) -> bool:
+        """Return True if texts are compared."""
+        return self.sign in ("=", "!=")
+
+    @property
+    def text(self) -> str:
+        """Return the condition as a person writes it."""
+        return f"{self.column} {self.sign} {self.value}"
+
+
+def parse_filters(text: str | None) -> tuple[RowFilter, ...]:
+    """Parse conditions such as ``quantity > 0; country = France``; empty for none.
+
+    Raises:
+        InvalidInput: A condition cannot be read.
+    """
+    filters = []
+    for piece in filter(None, (piece.strip() for piece in (text or "").split(";"))):
+        match = _CONDITION.fullmatch(piece)
+        row_filter = RowFilter(*match.groups()) if match else RowFilter("", "=", "")
+        is_number = re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?", row_filter.value) is not None
+        if not row_filter.column or not (row_filter.is_of_text or is_number):
+            remedy = "Write quantity > 0 or country = France, with ; between several"
+            raise refuse(f"the condition {piece[:40]!r} cannot be read", remedy=remedy)
+        filters.append(row_filter)
+    return tuple(filters)
