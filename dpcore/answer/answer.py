@@ -187,7 +187,10 @@ class RelativeError:
 
     @property
     def text(self) -> str:
-        """Return the share with what it is of, as ``1.5 % of the count``."""
+        """Return the share with the words for its base, as in ``1.5 % of the count``.
+
+        A share above 1,000 % is ``over 1,000 %``.
+        """
         share_text = wording.percent(self.share) if self.share <= 10.0 else f"over {wording.percent(10.0)}"
         return f"{share_text} of {self.base_phrase}"
 

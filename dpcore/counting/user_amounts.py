@@ -17,7 +17,7 @@ from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps, compile_sql, quote_l
 from dpcore.counting.facets import Facets
 from dpcore.counting.files import Source, add_folder_cells, name_file, open_files
 from dpcore.counting.formats import File, FileStart
-from dpcore.counting.heads import describe_parquet
+from dpcore.counting.heads import inspect_parquet
 from dpcore.counting.public_rules import write_yes_sql
 from dpcore.counting.reduce_files import ANOTHER_COLUMN, NO_NUMBERS, FileReduction
 from dpcore.counting.relation import Relation, refuse_times, rename_roles
@@ -108,7 +108,7 @@ def _open_by_header(paths: Sequence[File], names: Sequence[str] | None, stated_s
             if file_start.kind is FileKind.TEXT:
                 relation, head = _read_text_header(path, file_name, file_start, stated_separator)
             else:
-                relation, head = describe_parquet(path, file_name, 0, reads_header_only=True)
+                relation, head = inspect_parquet(path, file_name, 0, reads_header_only=True)
         except InvalidInput:
             raise _build_unreadable_error() from None
         relation, head = add_folder_cells(path, relation, head)

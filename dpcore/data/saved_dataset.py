@@ -54,9 +54,9 @@ class SavedDataset:
 
 
 def to_json(dataset: Dataset, remaining_bytes: int = ROOM) -> SavedDataset:
-    """Convert a dataset to JSON, with as many facets as there is room for, the smaller ones first.
+    """Convert a dataset to JSON with as many facets as fit, smallest first.
 
-    Facets without room are left out, with a note. Names of groups are always left out.
+    Facets that do not fit and further value columns are left out, with a note. Names of groups are always left out.
 
     Args:
         dataset: The data.

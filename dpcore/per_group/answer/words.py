@@ -323,8 +323,8 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
         above_groups_mask = solution.problem.pairs.groups_per_user > pair.max_groups
         above_amount_mask = np.abs(solution.problem.amounts) > pair.max_amount
         facts_by_name["Who is affected"] = (
-            f"above the bound on groups: {_count_share(above_groups_mask, 'user')}; above the bound in each: "
-            f"{_count_share(above_amount_mask, 'pair')} of user and group."
+            f"above the bound on groups: {_write_share(above_groups_mask, 'user')}; above the bound in each: "
+            f"{_write_share(above_amount_mask, 'pair')} of user and group."
         )
     if solution.vector_choices:
         cap_text, radial_text = (format_error(parameters, choice.error) for choice in solution.vector_choices)
@@ -381,7 +381,7 @@ _SELECTION_BY_PROGRAM = {
 """True for the programs that select groups as the page counts."""
 
 
-def _count_share(above_mask: npt.NDArray[np.bool_], noun: str) -> str:
+def _write_share(above_mask: npt.NDArray[np.bool_], noun: str) -> str:
     """Write how many users or pairs are above a bound, and their share."""
     return f"{wording.counted(int(above_mask.sum()), noun)} ({wording.percent(float(above_mask.mean()))})"
 

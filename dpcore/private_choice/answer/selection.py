@@ -278,7 +278,7 @@ def select(
     if request.number is OtherBound.TOTAL:
         if user_amounts.totals is None:
             raise refuse("there is no total for each user to draw a bound from")
-        histogram = release_bounds.count_units(user_amounts.totals, problem.unit, problem.largest)
+        histogram = release_bounds.convert_to_units(user_amounts.totals, problem.unit, problem.largest)
     return choice.choose(problem, histogram, charge, column_name)
 
 

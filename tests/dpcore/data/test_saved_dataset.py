@@ -258,7 +258,7 @@ def test_every_mechanism_that_draws_can_be_read_back() -> None:
 
     names = [
         choice.MECHANISM,
-        regression_draw._list_facts(1.0).mechanism,
+        regression_draw._build_facts(1.0).mechanism,
         release.MECHANISM,
         *(item.value for item in private_histogram.CopyNoise),
     ]
