@@ -137,7 +137,9 @@ class Objective(Option):
 
 def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
     """Return the defaults of `dpcore.mean.choose_defaults` that apply to a mean among the lines, for these data."""
-    return {name: value for name, value in mean.choose_defaults(dataset).items() if name != "counts"}
+    # Lines may all name further columns, of data without a first one.
+    with_values = next((each for each in (dataset, *dataset.further) if each.values is not None), dataset)
+    return {name: value for name, value in mean.choose_defaults(with_values).items() if name != "counts"}
 
 
 @dataclass(frozen=True)
