@@ -126,9 +126,9 @@ class Periods:
             total_text = f"Of the total ε = {wording.digits(self.person_epsilon)}"
             advice_text = f" {total_text}, {wording.number(abs(remainder))} {verb}."
         if price.epsilon >= MANY_EPSILON or price.delta >= 1e-3:
-            advice_text += (
-                " That protects a person little: take fewer or longer periods, or the user as the unit."
-            )
+            way_text = "take fewer or longer periods, or the user as the unit"
+            way_text = "release less often" if self.num_releases > 1 else way_text
+            advice_text += f" That protects a person little: {way_text}."
         guarantee_text = f"For a whole person, {reason_text} {price.text}."
         return badge_text, f"A user is here a user in one {self.noun}. {guarantee_text}", advice_text
 

@@ -245,7 +245,7 @@ def write_dataset_cell(code: Code, source: Source, public_only: bool) -> str:
     if source.generator is not None:
         code.import_name("samples", "dpcore.data")
         return f"data = samples.generate_dataset({code.write(source.generator)})"
-    if source.needs_rows and dataset.privacy_unit:
+    if source.needs_rows and dataset.privacy_unit and dataset.release is None:
         return _write_events_cell(code, source, public_only)
     disclosure_code = code.write(dataset.disclosure)
     if source.needs_rows and dataset.values is not None and dataset.values.bins is not None:
