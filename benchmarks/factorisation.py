@@ -125,7 +125,7 @@ def print_errors(title: str, ratings: Ratings, study: RatingStudy) -> None:
 def _compute_gain(result: StudyResult, other_model: ModelKind, epsilon_index: int) -> FloatArray:
     """Compute by how many per cent the adaptive error is below the other's, per seed: shape (seeds, 1 + BUCKETS)."""
     adaptive_errors, other_errors = (
-        result.list_runs(model)[epsilon_index] for model in (ModelKind.ADAPTIVE, other_model)
+        result.select_runs(model)[epsilon_index] for model in (ModelKind.ADAPTIVE, other_model)
     )
     return np.asarray(100.0 * (1.0 - adaptive_errors / other_errors))
 
@@ -270,7 +270,7 @@ def print_table_over_epsilon() -> bool:
         on_page = run(ratings, study)
         result = run(ratings, replace(study, repeats=TABLE_SEEDS, seed=TABLE_SEED))
         plain_errors = ", ".join(
-            f"{model.value} {result.list_runs(model)[0, :, 0].mean():.4f}"
+            f"{model.value} {result.select_runs(model)[0, :, 0].mean():.4f}"
             for model in study.model_kinds
             if not model.is_private
         )
@@ -278,7 +278,7 @@ def print_table_over_epsilon() -> bool:
         private = [model for model in study.model_kinds if model.is_private]
         print(f"{'epsilon':>8}" + "".join(f"{model.value:>34}" for model in private) + "  answer")
         for epsilon_index, epsilon in enumerate(study.epsilons):
-            errors_by_model = {model: result.list_runs(model)[epsilon_index, :, 0] for model in private}
+            errors_by_model = {model: result.select_runs(model)[epsilon_index, :, 0] for model in private}
             judgement = judge(on_page, epsilon)
             assert judgement is not None
             answer = FACTORISATION if judgement.is_worth_it else RatingStudy.baseline
@@ -289,7 +289,7 @@ def print_table_over_epsilon() -> bool:
                 for model_errors in errors_by_model.values()
             )
             passed = answer is best_model or extra_errors.mean() <= _compute_standard_error(extra_errors)
-            excess = errors_by_model[answer] - result.list_runs(ModelKind.NO_PRIVACY)[epsilon_index, :, 0]
+            excess = errors_by_model[answer] - result.select_runs(ModelKind.NO_PRIVACY)[epsilon_index, :, 0]
             share = _compute_standard_error(excess) / max(abs(excess.mean()), 1e-12)
             if not passed:
                 failed.append(f"{name} at {epsilon:g}")

@@ -269,9 +269,7 @@ class ContributionHistogram(ByDigest):
     def _rows_before(self) -> FloatArray:
         """Return for each distinct size the number of rows of all users with fewer rows.
 
-        The last entry counts all rows.
-
-        Shape (k + 1,), float64.
+        The last entry counts all rows. Shape (k + 1,), float64.
         """
         return np.concatenate(([0.0], np.cumsum(self.sizes.astype(np.float64) * self.users)))
 
@@ -293,7 +291,10 @@ class ContributionHistogram(ByDigest):
 
     @cached_property
     def _rows_from(self) -> FloatArray:
-        """Return the number of rows of users with at least each size, and a 0 behind the last, float64."""
+        """Return for each distinct size the number of rows of all users with that many or more, and a 0 at the end.
+
+        Shape (k + 1,), float64.
+        """
         return suffix_sums(self.sizes.astype(np.float64) * self.users)
 
     @cached_property
@@ -401,7 +402,10 @@ class ContributionHistogram(ByDigest):
         return np.asarray(np.interp(user_counts, cumulative_users, cumulative_rows) / cumulative_rows[-1])
 
     def summary(self) -> Summary:
-        """Compute median, mean, share of the heaviest, and Gini coefficient of the rows per user."""
+        """Compute median, mean and Gini coefficient of rows per user, and the heaviest users' share of all rows.
+
+        The heaviest are 1 % of the users.
+        """
         m, n = float(self.num_users), float(self._rows_before[-1])
         users_up_to = m - self._users_from[1:]
         middle_ranks = [math.floor((m + 1) / 2), math.ceil((m + 1) / 2)]

@@ -122,6 +122,9 @@ def test_every_block_says_its_language_and_runs_or_is_listed() -> None:
         assert name == "gap.md" or not code, f"{name}: {code}"  # its formulae are no code
     for _, block in list_blocks("powershell"):
         assert all(runs_elsewhere(line) for line in block.splitlines())
+    lines = [line for _, block in list_blocks("sh", "powershell") for line in block.splitlines()]
+    lines += [span for _, span in list_spans("")]
+    assert all(any(line.startswith(beginning) for line in lines) for beginning in ELSEWHERE)
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in list_blocks("python")} - {"python.md"}))

@@ -257,7 +257,7 @@ def plot_best(
     best_bound_and_error: tuple[float, float] | None,
     provenance: Provenance,
 ) -> tuple[Plot, ...]:
-    """Plot the best bound over ε, and its error over ε, each with a mark at the ε in use if that is known.
+    """Plot the best bound over ε, and below it its error over ε, each with a mark at the question's own ε if known.
 
     Args:
         question_name: Of the question.

@@ -139,10 +139,10 @@ class Handle:
 
 @functools.cache
 def draw_unit_noise(noise_kind: NoiseKind) -> FloatArray:
-    """Draw noise with a mean magnitude of 1, shape (`NUM_SETS`, `NUM_DOTS`); the same at every call.
+    """Draw sets of noise with an expected magnitude of 1, shape (`NUM_SETS`, `NUM_DOTS`); the same at every call.
 
-    The first set, which most people see, is the one whose mean, mean magnitude and root mean square are nearest to
-    the law's.
+    They are sorted by how near their mean, mean magnitude and mean square are to the expected ones, nearest first, as
+    most people see only the first.
     """
     rng = np.random.default_rng(_SEED)
     if noise_kind is NoiseKind.LAPLACE:

@@ -9,7 +9,7 @@ from typing import Any
 from dpcore.answer.plot import Axis, Plot
 
 
-def write_symbols(plot: Plot, symbols: Mapping[str, str]) -> Plot:
+def relabel_plot(plot: Plot, symbols: Mapping[str, str]) -> Plot:
     """Return the plot with symbols for its title, titles of axes and names of items, also in its lower plot.
 
     Args:
@@ -17,11 +17,11 @@ def write_symbols(plot: Plot, symbols: Mapping[str, str]) -> Plot:
         symbols: The symbol of each title, heading or name of an axis, and name of an item; others stay in words.
     """
 
-    def write_axis(axis: Axis) -> Axis:
+    def relabel_axis(axis: Axis) -> Axis:
         """Return the axis titled with the symbol of its heading or name; unchanged without one."""
         return replace(axis, title=symbols.get(axis.heading, symbols.get(axis.name, axis.title)))
 
-    def write_item(item: Any) -> Any:
+    def relabel_item(item: Any) -> Any:
         """Return the item named by its symbol, without a label of its own; unchanged without one."""
         if (symbol := symbols.get(getattr(item, "name", ""))) is None:
             return item
@@ -34,9 +34,9 @@ def write_symbols(plot: Plot, symbols: Mapping[str, str]) -> Plot:
     return replace(
         plot,
         title=symbols.get(plot.title, plot.title),
-        x=write_axis(plot.x),
-        y=write_axis(plot.y),
-        items=[write_item(item) for item in plot.items],
+        x=relabel_axis(plot.x),
+        y=relabel_axis(plot.y),
+        items=[relabel_item(item) for item in plot.items],
         toggles=tuple(toggles),
-        lower_plot=plot.lower_plot and write_symbols(plot.lower_plot, symbols),
+        lower_plot=plot.lower_plot and relabel_plot(plot.lower_plot, symbols),
     )

@@ -40,6 +40,10 @@ def state_unit(
     layout = None if dataset is None else dataset.layout
     if layout is None or not (layout.periods or layout.filters) or not hasattr(parameters, "epsilon"):
         return answer
+    selections = [
+        *selections,
+        *([dataset.release] if dataset is not None and dataset.release is not None else []),
+    ]
     rows_sentences = [f"Only rows with {row_filter.text} count" for row_filter in layout.filters]
     badge_text = guarantee_text = advice_text = ""
     if (periods := layout.periods) is not None:
@@ -50,6 +54,9 @@ def state_unit(
         total_delta = sum(deltas) + sum(facts.delta for facts in selections)
         price = periods.price_person(total_epsilon, total_delta, is_gaussian)
         badge_text, guarantee_text, advice_text = periods.describe(price)
+        guarantee_text += (
+            " That covers the choice of the bound, too." if selections and guarantee_text else ""
+        )
         rows_sentences.append(periods.rows_sentence)
 
     def state_in_methods() -> Methods | None:

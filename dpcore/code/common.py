@@ -132,9 +132,10 @@ def write_head(
     privacy_unit_text = " and ".join(make_printable(name, 60) for name in choice.privacy_unit)
     comment_lines += write_comment(f"Privacy unit: {privacy_unit_text}. {neighbours_sentence}", comment_mark)
     if (periods := choice.read_as.periods) is not None:
-        shares = [share for share in (choice, choice.selection) if share is not None]
+        all_shares = choice, choice.selection, choice.disclosure, choice.range_facts
+        shares: list[Any] = [share for share in all_shares if hasattr(share, "epsilon")]
         budgets = sum(share.epsilon for share in shares), sum(share.delta or 0.0 for share in shares)
-        is_gaussian = choice.noise is NoiseKind.GAUSSIAN and choice.selection is None
+        is_gaussian = choice.noise is NoiseKind.GAUSSIAN and len(shares) == 1
         person_price = periods.price_person(*budgets, is_gaussian)
         comment_lines += write_comment(periods.describe(person_price)[1], comment_mark)
     if requirements_text and choice.quantity is not Quantity.MODEL:

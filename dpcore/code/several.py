@@ -250,7 +250,7 @@ def write_for_pipelinedp(several: Several) -> Code:
         )
     elif Quantity.MEAN in several.quantities:
         sentences.append(_SPLIT_MEAN.format(library="PipelineDP"))
-    refusal_sentences = _refuse_releases(several, "PipelineDP")
+    refusal_sentences = _list_refusals(several, "PipelineDP")
     if several.has_quantile and several.noise is NoiseKind.GAUSSIAN:
         refusal_sentences.append(
             "The error of a quantile in PipelineDP's tree is known with Laplace noise alone: OpenDP, Tumult and plain "
@@ -270,13 +270,13 @@ def write_for_tumult(several: Several) -> Code:
         )
     if Quantity.MEAN in several.quantities and several.noise is NoiseKind.LAPLACE:
         sentences.append(_SPLIT_MEAN.format(library="Tumult"))
-    return _write(several, Program.TUMULT, sentences, _refuse_releases(several, "Tumult"))
+    return _write(several, Program.TUMULT, sentences, _list_refusals(several, "Tumult"))
 
 
 def write_for_bigquery(several: Several) -> Code:
     """Write a BigQuery query for each release, or only the sentences on why there are none."""
     several, weight_sentences = _bound_rows_of_quantiles(_drop_shared_count(several), "BigQuery")
-    choice, refusal_sentences = several.reading_choice, _refuse_releases(several, "BigQuery")
+    choice, refusal_sentences = several.reading_choice, _list_refusals(several, "BigQuery")
     sentences = [
         "BigQuery has no accountant: nothing but these shares holds the sum of the epsilons.",
         "BigQuery draws Laplace noise whatever noise is chosen.",
@@ -357,7 +357,7 @@ def _replace_weights_by_rows(release: ReleaseShare) -> ReleaseShare:
     return replace(release, choice=replace(release.choice, threshold=None, max_rows=max(round(threshold), 1)))
 
 
-def _refuse_releases(several: Several, library_name: str) -> list[str]:
+def _list_refusals(several: Several, library_name: str) -> list[str]:
     """List the sentences on why a library has no program; none if it has one."""
     clamps_users = any(release.choice.clamps_users for release in several.releases)
     sentences = [common.CLAMPS_ROWS.format(library=library_name)] if clamps_users else []

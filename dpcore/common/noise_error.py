@@ -48,7 +48,10 @@ class NoiseKind(enum.Enum):
 
     @property
     def middle_weight(self) -> float:
-        """Return by which factor the middle sum of a variance is scaled at no cost; see `dpcore.mean.variance`."""
+        """Return the factor by which the middle one of three released sums is scaled, for a variance.
+
+        The scaling costs no privacy: see `dpcore.mean.variance`.
+        """
         return 1.0 if self is NoiseKind.LAPLACE else math.sqrt(3.5)
 
 
@@ -113,7 +116,10 @@ def expected_absolute(noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLi
 
 
 def root_mean_square(noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLike) -> FloatArray:
-    """Compute sqrt(E (a + noise)^2) = sqrt(a^2 + variance); arguments as in `expected_absolute`."""
+    """Compute the root mean square of a + noise, sqrt(a^2 + variance).
+
+    ``shift`` is a, and ``scale`` is the scale of the noise, b of Laplace or the standard deviation of Gaussian noise.
+    """
     a, s = np.asarray(shift, dtype=np.float64), np.asarray(scale, dtype=np.float64)
     return np.hypot(a, math.sqrt(noise.unit_variance) * s)
 

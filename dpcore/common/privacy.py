@@ -424,10 +424,10 @@ class Ledger:
         return Ledger((*self.releases, facts), (*self.marks, draw_mark()))
 
     def merge(self, other_ledger: Ledger) -> Ledger:
-        """Return a ledger with the releases of both, each once; its total is never less than either.
+        """Return a ledger with the releases of both, where releases that both hold stand once.
 
-        A release of ``other_ledger`` is taken for one of these only if mark and facts are the same. If its mark
-        stands for another release here, it counts as a further one.
+        Two releases are the same if mark and facts are. A release of ``other_ledger`` with the mark of another
+        release here gets a new mark. The total is never less than either ledger's.
         """
         facts_by_mark = dict(zip(self.marks, self.releases, strict=True))
         merged_ledger = self

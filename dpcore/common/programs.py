@@ -261,7 +261,10 @@ def describe_program(
     of_counts: bool = False,
     num_aggregates: int = 1,
 ) -> str:
-    """Write which noise the errors are computed for; arguments as in `find_noise`."""
+    """Write a phrase on the noise that a program draws, for which errors are computed.
+
+    The arguments are those of `find_noise`, which computes the noise itself.
+    """
     if program is Program.BIGQUERY:
         noise_phrase = ", whatever noise is chosen" if kind is NoiseKind.GAUSSIAN else ""
         epsilon_share = {1: "half", 2: "two thirds"}[num_aggregates]

@@ -267,7 +267,7 @@ class JsonValue:
         return JsonValue(value, f"{self.location}, {name}" if self.location else name, self.problems)
 
     def must_be(self, requirement: str) -> None:
-        """Add the problem that the value must be ``requirement``, a phrase such as "a number", and say what it is."""
+        """Add the problem that the value is not what ``requirement`` names, such as "a number"; say what it is."""
         self.refuse(f"this must be {requirement}; got {_describe(self.value)}")
 
 

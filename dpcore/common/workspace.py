@@ -156,7 +156,10 @@ def open_link(link: str, workspace: Workspace) -> bool:
 
 
 def _may_read_files() -> bool:
-    """Return True if a browser sees this temporary folder: not under WSL, nor if Firefox or Chromium is a snap."""
+    """Return True if a browser can open files in the temporary folder.
+
+    It cannot under WSL, nor if Firefox or Chromium is installed as a snap.
+    """
     return not sys.platform.startswith("linux") or not (
         "microsoft" in platform.release().lower()
         or any(os.path.exists(f"/snap/bin/{browser_name}") for browser_name in ("firefox", "chromium"))

@@ -373,7 +373,7 @@ def _inspect(
         table = read_workbook(path, name, should_stop, sheet)
         return Relation.of_table(table), table, 0
     if file_start.kind is FileKind.PARQUET:
-        relation, table = heads.describe_parquet(path, name, SMALL_CELLS if remaining_bytes > 0 else 0)
+        relation, table = heads.inspect_parquet(path, name, SMALL_CELLS if remaining_bytes > 0 else 0)
         return replace(relation, stamp=file_stamp), table, 0
     is_json = file_start.kind is FileKind.JSON
     max_bytes = max(remaining_bytes, ARRAY_BYTES) if file_start.is_json_array else remaining_bytes
@@ -389,9 +389,9 @@ def _inspect(
     if file_start.is_json_array:
         raise refuse(f"the JSON array is longer than {ARRAY_BYTES:,} bytes", "", "Write one object per line")
     if is_json:
-        relation, table = heads.describe_json(path, name, file_start)
+        relation, table = heads.inspect_json(path, name, file_start)
     else:
-        relation, table = heads.describe_text(path, name, file_start, separator)
+        relation, table = heads.inspect_text(path, name, file_start, separator)
     return replace(relation, stamp=file_stamp), _add_packing(table, file_start.packing), 0
 
 

@@ -111,7 +111,7 @@ _GROUP_BYTES = 1_000_000
 """Bytes that a row group of a Parquet file may have besides its rows: page headers and dictionaries."""
 
 
-def describe_json(path: formats.File, name: str, file_start: formats.FileStart) -> tuple[Relation, Table]:
+def inspect_json(path: formats.File, name: str, file_start: formats.FileStart) -> tuple[Relation, Table]:
     """Return the relation of a large file of JSON Lines, and its first rows as a table."""
     content = file_start.content
     content = content if file_start.is_complete else content[: content.rfind(b"\n") + 1]
@@ -126,7 +126,7 @@ def describe_json(path: formats.File, name: str, file_start: formats.FileStart) 
     return Relation(path, name, FileKind.JSON, table.columns, file_start.packing, encoding, keys=keys), table
 
 
-def describe_text(
+def inspect_text(
     path: formats.File, name: str, file_start: formats.FileStart, stated_separator: str = ""
 ) -> tuple[Relation, Table]:
     """Return the relation of a large text file, and its first rows as a table."""
@@ -212,7 +212,7 @@ def _cut_rows(table: Table) -> Table:
     return replace(table, frame=table.frame.iloc[:HEAD_ROWS], lines=table.lines[:HEAD_ROWS], notes=notes)
 
 
-def describe_parquet(
+def inspect_parquet(
     path: formats.File, name: str, max_cells: int, reads_header_only: bool = False
 ) -> tuple[Relation, Table]:
     """Return the relation of a Parquet file with its first rows, or all rows if it has at most ``max_cells`` cells.

@@ -125,7 +125,9 @@ def select_events(
         columns_by_name[f"{TASK}_{index}" if index else TASK] = expression
     if roles.value is not None and value_expression is None:
         values = table[roles.value]
-        value_expression = compare_yes(values, roles.yes) if roles.yes else replace_infinite(values, has_nan)
+        value_expression = (
+            compare_yes(values, roles.yes) if roles.yes else replace_non_numbers(values, has_nan)
+        )
     columns_by_name |= {} if value_expression is None else {"value": value_expression}
     return table.select(**columns_by_name)
 
@@ -138,8 +140,11 @@ def _blank_all_or_none(expressions: list[Value]) -> list[Value]:
     return [any_null_mask.ifelse(expression.nullif(expression), expression) for expression in expressions]
 
 
-def replace_infinite(expression: Value, has_nan: bool) -> Value:
-    """Return the column as floats, NaN and values below all numbers as one large number: one test detects all."""
+def replace_non_numbers(expression: Value, has_nan: bool) -> Value:
+    """Return the column as floats, with one large number in place of NaN and values below `-MAX_NUMBER`.
+
+    A single comparison with `MAX_NUMBER` then finds all cells that are no number to count.
+    """
     floats = expression.cast("float64")
     too_low_mask = floats < -MAX_NUMBER
     return (floats.isnan() | too_low_mask if has_nan else too_low_mask).ifelse(_NO_NUMBER, floats)
@@ -240,7 +245,10 @@ def _count_true(mask: Any) -> Any:
 
 
 def count_copies(table: Table, columns: Sequence[str], roles: Roles, has_nan: bool) -> Table:
-    """Build the query that counts, among the rows that count, exact copies of earlier ones, in one row (``copies``)."""
+    """Build the query of the number of rows that are exact copies of earlier ones.
+
+    Its result is one row, with the column ``copies``. Rows that do not count are left out.
+    """
     rows = table.select(**{column: _null_blanks(table[column], has_nan, strip_text) for column in columns})
     if roles.missing_users is MissingUsers.LEAVE_OUT:
         rows = rows.filter(*(rows[column].notnull() for column in roles.privacy_unit))

@@ -251,12 +251,15 @@ class FileReduction(FileAttempts):
         return query.select_events(table, roles, value_expression, **select_options)
 
     def _find_value_column(self, table: Table, view_column: str | None) -> Value | None:
-        """Return the expression of a view column's numbers, with one number for infinite ones; None for None."""
+        """Return the Ibis expression of a view column's numbers; None if no column is given.
+
+        In numbers that the file itself stores, NaN and infinite ones are replaced by one large number.
+        """
         if view_column is None:
             return None
         number_expression = table[f"n{view_column}"]
         if self._number_sql_by_column[view_column] == view_column:
-            return query.replace_infinite(number_expression, has_nan=True)
+            return query.replace_non_numbers(number_expression, has_nan=True)
         return number_expression
 
     def _build_reduction(

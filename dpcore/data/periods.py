@@ -109,7 +109,10 @@ class Periods:
         return price_person(epsilon, delta, self.num_periods, self.num_releases, rho)
 
     def describe(self, price: PersonPrice) -> tuple[str, str, str]:
-        """Describe unit and price for a badge, in sentences, and what remains of a total; all empty for a filter."""
+        """Write the unit and its price for a badge, the guarantee as sentences, and advice on a total epsilon.
+
+        All three texts are empty if the periods do not change the unit of privacy.
+        """
         if self.is_filter:
             return "", "", ""
         reason_text = f"with rows in at most {self.num_periods} {self.noun}s, group privacy gives"
@@ -123,9 +126,9 @@ class Periods:
             total_text = f"Of the total ε = {wording.digits(self.person_epsilon)}"
             advice_text = f" {total_text}, {wording.number(abs(remainder))} {verb}."
         if price.epsilon >= MANY_EPSILON or price.delta >= 1e-3:
-            advice_text += (
-                " That protects a person little: take fewer or longer periods, or the user as the unit."
-            )
+            way_text = "take fewer or longer periods, or the user as the unit"
+            way_text = "release less often" if self.num_releases > 1 else way_text
+            advice_text += f" That protects a person little: {way_text}."
         guarantee_text = f"For a whole person, {reason_text} {price.text}."
         return badge_text, f"A user is here a user in one {self.noun}. {guarantee_text}", advice_text
 

@@ -15,7 +15,8 @@ from dpcore.common.privacy import Neighbours, ReleaseFacts, is_mechanism
 from dpcore.common.strict_json import Codec, JsonValue, Reader, cut, read_text, read_texts
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
 from dpcore.data.design_matrix import MAX_LEVELS, Design, Feature, FeatureKind
-from dpcore.dataset import MAX_VALUES, Dataset, LabelledRows, Pairs, PairSizes, TaskSizes, Totals, Values
+from dpcore.data.task_facets import Pairs, PairSizes, TaskSizes
+from dpcore.dataset import MAX_VALUES, Dataset, LabelledRows, Totals, Values
 
 ROOM = 32_000_000
 """Largest number of bytes of the arrays of one file, about two million rows with values; encoded, a third more."""
@@ -54,9 +55,9 @@ class SavedDataset:
 
 
 def to_json(dataset: Dataset, remaining_bytes: int = ROOM) -> SavedDataset:
-    """Convert a dataset to JSON, with as many facets as there is room for, the smaller ones first.
+    """Convert a dataset to JSON with as many facets as fit, smallest first.
 
-    Facets without room are left out, with a note. Names of groups are always left out.
+    Facets that do not fit and further value columns are left out, with a note. Names of groups are always left out.
 
     Args:
         dataset: The data.

@@ -110,8 +110,8 @@ class StudyResult:
     def compare(self, form: Form, other_form: Form) -> FloatArray:
         """Compare two forms' mean accuracies: 1 if the first is higher, -1 if lower, 0 if within a standard error.
 
-        The result has shape (epsilons, owners) and is NaN where one of them has no run. The standard error is that of
-        the difference of two shares of right answers, over the test records of all runs. A sign does not prove a
+        The result has shape (epsilons, owners), and NaN for a form without runs. The standard error is that of the
+        difference between two shares of right answers, over the test records of all runs. A sign does not prove a
         difference.
         """
         accuracies, other_accuracies = np.broadcast_arrays(self.average(form), self.average(other_form))

@@ -145,11 +145,11 @@ def select_most(ownership: Ownership, bound: int) -> RecordSelection:
 
 
 def bound_selection(ownership: Ownership, bound: int, prices: IntArray) -> int:
-    """Compute an upper bound on the size of any selection, from any prices y ≥ 0 of users.
+    """Compute an upper bound on the number of records of any selection, from any prices y ≥ 0 of users.
 
-    It is k Σ y plus the sum over records of max(1 − Σ y of its owners, 0). Every kept record pays for its owners'
-    places out of its worth of 1; at most k places are sold per user, so places cost at most k Σ y. The sums are
-    integers until the end, then rounded down.
+    The bound is k Σ y plus the sum over records of max(1 − Σ y of its owners, 0), rounded down. It holds because a
+    kept record uses one of the k places of each owner: the records kept are worth 1 each, and their places cost at
+    most k Σ y in all.
 
     Args:
         ownership: Who owns what.
@@ -168,9 +168,10 @@ def bound_selection(ownership: Ownership, bound: int, prices: IntArray) -> int:
 
 
 def _solve_relaxation(ownership: Ownership, bound: int) -> tuple[FloatArray, IntArray]:
-    """Solve the linear program; return (share of each record that is kept, prices of users in integers).
+    """Solve the linear program in which a record may be kept in part.
 
-    All are 0 if it was not solved.
+    Returns the share of each record that is kept, and the users' prices as integers, in 1 / `PRICE_UNIT`. All are 0
+    if the solver fails.
     """
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix

@@ -275,9 +275,9 @@ class PopularityModel:
 
 
 def release_popularity(train: Ratings, spending: Spending, seed: int = 0) -> FloatArray:
-    """Release each item's choices among k random ones of each user, with noise of the whole budget, shape (num_items,).
+    """Count each item's choices among k random ones of each user, and add noise of the whole budget.
 
-    A baseline. The counts may be negative, unlike those of `count_with_noise`.
+    A baseline; shape (num_items,). The counts may be negative, unlike those of `count_with_noise`.
     """
     # For this single release k / s^2 is mu^2 = 2 beta.
     noise_std = float(np.sqrt(spending.max_items / (2.0 * spending.budget)))

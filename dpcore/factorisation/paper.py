@@ -121,7 +121,7 @@ def _measure_models(
     Lists by the model's key, over all items, then by fifth, rarest first.
     """
     result = runs.run((epsilon,), exponent, seed, model_kinds)
-    return {kind.name.lower(): result.list_runs(kind)[0, 0].tolist() for kind in model_kinds}
+    return {kind.name.lower(): result.select_runs(kind)[0, 0].tolist() for kind in model_kinds}
 
 
 @functools.cache

@@ -146,7 +146,7 @@ class FactorisationParameters(Parameters):
 
     @property
     def population(self) -> GeneratedRatings:
-        """Return the generator with the entered settings, whatever the source is."""
+        """Return the generator of made-up ratings with the entered settings, also if the ratings come from data."""
         return GeneratedRatings(self.num_users, self.num_items, self.ratings_per_user, rank=self.rank)
 
     @property

@@ -132,9 +132,9 @@ class RatingStudy(Study):
     def fit(
         self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, models: Fitted, on_sweep: OnSweep
     ) -> Any:
-        """Fit and return one model; private ones at this epsilon.
+        """Fit one model of a kind, with this epsilon if it is private, and return it.
 
-        Item means with own offsets are made of the item means in ``models``.
+        ``models`` are the models fitted before: item means with own offsets are built from the item means there.
         """
         match kind:
             case ModelKind.GLOBAL_MEAN:
@@ -215,7 +215,10 @@ class ChoiceStudy(Study):
     def fit(
         self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, models: Fitted, on_sweep: OnSweep
     ) -> Any:
-        """Fit and return one model; private ones at this epsilon."""
+        """Fit one model of a kind, with this epsilon if it is private, and return it.
+
+        ``models``, the models fitted before, are not used.
+        """
         match kind:
             case ModelKind.POPULAR:
                 return PopularityModel(train.item_counts)

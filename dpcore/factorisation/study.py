@@ -102,7 +102,7 @@ class Study(abc.ABC):
         return Spending.from_target(target, self.count_share, self.settings.sweeps, self.max_items, *releases)
 
     def count_sweeps(self) -> int:
-        """Count the sweeps of all factorisations of one seed, private ones once at each epsilon."""
+        """Return how many sweeps all factorisations of one seed take, where private ones are fitted at each epsilon."""
         num_private_fits = len(self.epsilons) * len(SCHEMES.keys() & set(self.model_kinds))
         reference_sweeps = self.non_private_settings.sweeps if ModelKind.NO_PRIVACY in self.model_kinds else 0
         return int(reference_sweeps + num_private_fits * self.settings.sweeps)
@@ -155,7 +155,7 @@ class StudyResult:
     first_seed_models: Fitted = field(default_factory=dict)
     is_finished: bool = False
 
-    def list_runs(self, model_kind: ModelKind, measure_name: str = "") -> FloatArray:
+    def select_runs(self, model_kind: ModelKind, measure_name: str = "") -> FloatArray:
         """Return a measure of a model in each run, shape (epsilons, repeats, 1 + BUCKETS).
 
         An empty ``measure_name`` stands for the main measure.
@@ -165,12 +165,12 @@ class StudyResult:
 
     def summarise(self, model_kind: ModelKind, measure_name: str = "") -> Summary:
         """Summarise a measure of a model over seeds; arrays have shape (epsilons, 1 + BUCKETS)."""
-        return summarise_runs(self.list_runs(model_kind, measure_name))
+        return summarise_runs(self.select_runs(model_kind, measure_name))
 
     def compare(self, model_kind: ModelKind, reference_kind: ModelKind, measure_name: str = "") -> Summary:
         """Summarise the measure of a model less that of a reference, paired by seed; shapes as in `summarise`."""
-        reference_runs = self.list_runs(reference_kind, measure_name)
-        return summarise_runs(self.list_runs(model_kind, measure_name) - reference_runs)
+        reference_runs = self.select_runs(reference_kind, measure_name)
+        return summarise_runs(self.select_runs(model_kind, measure_name) - reference_runs)
 
 
 class ProgressReport(Protocol):
@@ -220,7 +220,7 @@ def run(
         if should_stop():
             raise _StopError
 
-    def count_sweep() -> None:
+    def report_sweep() -> None:
         """Report that one sweep more is done, and stop if the study is to stop."""
         nonlocal sweeps_done
         sweeps_done += 1
@@ -240,7 +240,7 @@ def run(
             for model_kind, epsilon_index in (*fits_without_privacy, *private_fits):
                 stop_if_asked()
                 epsilon = 0.0 if epsilon_index is None else study.epsilons[epsilon_index]
-                model = study.fit(model_kind, split.train, epsilon, noise_seed, seed_models, count_sweep)
+                model = study.fit(model_kind, split.train, epsilon, noise_seed, seed_models, report_sweep)
                 seed_models[model_kind, epsilon] = model
                 if seed_index == 0:
                     first_seed_models[model_kind, epsilon] = model

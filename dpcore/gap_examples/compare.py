@@ -116,7 +116,10 @@ class FourfoldProof:
 
 
 def carry_out_fourfold_proof(comparison: Comparison) -> FourfoldProof:
-    """Construct the cap h' of the proof of theorem 3 on this problem, and compute what it costs."""
+    """Construct the cap h' of the proof of theorem 3 on this problem.
+
+    Its variances are compared with those of the threshold.
+    """
     problem, h = comparison.problem, comparison.smooth_choice.threshold
     histogram = problem.histogram
     rows_below, users_above, _ = (float(piece_sum) for piece_sum in histogram.pieces(h))

@@ -113,7 +113,7 @@ class BiasTerm(enum.Enum):
 
     @property
     def needs_variance(self) -> bool:
-        """Return True if the bound needs Var(H), beside whatever else it needs."""
+        """Return True if the bound uses Var(H), possibly with other facts on the loss."""
         return self.needs_text.endswith(_AND_VARIANCE)
 
     @property
@@ -179,7 +179,9 @@ def compute_cap_statistics(
     largest_size: float,
     above_sums: AboveSums | None = None,
 ) -> CapStatistics:
-    """Compute `CapStatistics` from sums over the users below and above a cap, in whatever unit the sums are in.
+    """Compute `CapStatistics` of each cap from sums over the users below and above it.
+
+    Rows may be counted, or measured as shares of all.
 
     Args:
         sum_pieces: Sums over users at or below and above each bound (rows, or shares of the whole).

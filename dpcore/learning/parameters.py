@@ -125,7 +125,10 @@ class LearningParameters(Parameters):
 
     @property
     def privacy(self) -> PrivacyTerm:
-        """Return F, the privacy term of the chosen form: quadratic, or the power that was entered, 1 for linear."""
+        """Return the privacy term F of the chosen form.
+
+        It is quadratic, or has the entered power, which is 1 if none was entered.
+        """
         if self.privacy_form is PrivacyForm.QUADRATIC:
             return PrivacyTerm(constant=self.privacy_constant)
         return PrivacyTerm(self.privacy_power or 1.0, self.privacy_constant, log_power=0.0)

@@ -178,7 +178,7 @@ class MeanParameters(Parameters):
         return self.value_bound * self.value_bound / 4.0  # 1e300**2 raises, 1e300 * 1e300 is infinite
 
     def problem(self, histogram: ContributionHistogram, summary: ValueSummary | None = None) -> MeanProblem:
-        """Return the problem of these parameters on given data, public counts or private ones.
+        """Build the problem that these parameters and data define, with public or private counts.
 
         Args:
             histogram: Rows per user.

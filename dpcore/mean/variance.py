@@ -36,6 +36,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
@@ -49,24 +50,29 @@ LARGEST_SPREAD = 1.0 / 16.0
 """Largest variance of (x - mean)^2 over (U - L)^4: that of two values, one with a share of 0.15 or 0.85."""
 
 
-def find_phi(mean_share: float, variance_share: float) -> tuple[float, float, float]:
+def find_phi(
+    mean_share: npt.ArrayLike, variance_share: npt.ArrayLike
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the coefficients of phi on the three sums.
 
     Args:
-        mean_share: p, the mean less L over U - L, in [0, 1].
-        variance_share: s^2 over (U - L)^2, in [0, 1/4].
+        mean_share: p, the mean less L over U - L, in [0, 1], any shape.
+        variance_share: s^2 over (U - L)^2, in [0, 1/4], likewise.
     """
-    low = mean_share**2 - variance_share
-    return low, low - mean_share, (1.0 - mean_share) ** 2 - variance_share
+    p, squared_s = np.asarray(mean_share, dtype=np.float64), np.asarray(variance_share, dtype=np.float64)
+    low = np.asarray(p**2 - squared_s)
+    return low, np.asarray(low - p), np.asarray((1.0 - p) ** 2 - squared_s)
 
 
-def compute_noise_factor(mean_share: float, variance_share: float, noise_kind: NoiseKind) -> float:
+def compute_noise_factor(
+    mean_share: npt.ArrayLike, variance_share: npt.ArrayLike, noise_kind: NoiseKind
+) -> FloatArray:
     """Compute the variance of the noise on the variance, over that of the noise on each sum times (U - L)^4 / n_h^2.
 
     It is at most 1, which it is if all values lie at one end.
     """
     low, middle, high = find_phi(mean_share, variance_share)
-    return low**2 + (middle / noise_kind.middle_weight) ** 2 + high**2
+    return np.asarray(low**2 + (middle / noise_kind.middle_weight) ** 2 + high**2)
 
 
 def measure_variance(values: Values) -> float:
@@ -97,7 +103,7 @@ def measure_error(
         reads_variance: True to take the noise at the mean and variance of these values; else at the worst ones.
     """
     mean_error = capped_error(problem, bounds)
-    largest, num_rows = problem.value_bound**2, values.num_rows
+    largest = problem.value_bound**2
     deviations = np.clip(values.values, clamped_values.lower, clamped_values.upper) - clamped_values.mean
     variances = np.zeros(deviations.shape)
     if values.standard_deviations is not None:
@@ -112,21 +118,19 @@ def measure_error(
         np.sqrt(4.0 * deviations**2 * variances + 2.0 * variances**2) if values.bins is not None else None,
     )
     clamped_squares = clamp(squares, 0.0, largest)
-    noise_factor, spread = 1.0, LARGEST_SPREAD * largest**2
+    spread = LARGEST_SPREAD * largest**2
     if reads_variance:
-        variance_share = clamped_values.variance * (1.0 - 1.0 / num_rows) / largest
-        mean_share = (clamped_values.mean - clamped_values.lower) / problem.value_bound
-        noise_factor = compute_noise_factor(mean_share, variance_share, noise_kind)
         spread = min(clamped_squares.variance, spread)
     else:
         # Most of the variance that values of this variance can have about a mean that is as far from an end as it can.
         share = min(problem.value_variance / largest, 0.25)
         farthest = (1.0 + math.sqrt(1.0 - 4.0 * share)) ** 2 / 4.0
         spread = min(spread, share * max(farthest - share, 0.0) * largest**2) if share < 0.25 else spread
-    table_values, clamping_shift = None, 0.0
+    table_values, mean_shift, variance = None, mean_error.shift, clamped_squares.mean
     if problem.table_values is not None:
-        clamping_shift = problem.table_values.clamping_shift
-        about_variance = replace(clamped_squares, unclamped_mean=measure_variance(values))
+        # By bounding alone.
+        mean_shift, variance = mean_shift - problem.table_values.clamping_shift, measure_variance(values)
+        about_variance = replace(clamped_squares, unclamped_mean=variance)
         table_values = TableValues.from_clamped(problem.histogram, about_variance)
     squares_error = capped_error(
         MeanProblem(
@@ -141,12 +145,15 @@ def measure_error(
         bounds,
     )
     # The mean of the kept rows is nearer to them than that of all rows.
-    nearer = mean_error.sampling_variance + (mean_error.shift - clamping_shift) ** 2
-    return MeanError(
-        squares_error.sampling_variance,
-        squares_error.privacy_variance * noise_factor,
-        np.asarray(squares_error.shift - nearer),
-    )
+    shift = np.asarray(squares_error.shift - mean_error.sampling_variance - mean_shift**2)
+    noise_factor = np.ones(())
+    if reads_variance:  # Noise at the mean and variance of the kept rows.
+        mean_share = (clamped_values.mean + mean_shift - clamped_values.lower) / problem.value_bound
+        noise_factor = compute_noise_factor(
+            mean_share, np.clip((variance + shift) / largest, 0.0, 0.25), noise_kind
+        )
+    privacy_variance = np.asarray(squares_error.privacy_variance * noise_factor)
+    return MeanError(squares_error.sampling_variance, privacy_variance, shift)
 
 
 def take_root(variance_error: MeanError, variance: float) -> tuple[MeanError, float]:

@@ -272,7 +272,10 @@ def compute_lower_bound(problem: TaskProblem, user_multipliers: FloatArray) -> f
 
 
 def _iterate_prices(problem: TaskProblem, task_prices: FloatArray) -> tuple[FloatArray, float]:
-    """Compute the next task prices by one fixed-point step, and the relative gap at the given prices."""
+    """Take one fixed-point step from the prices of the tasks to the next ones.
+
+    Returns the next prices, and the relative gap between both bounds at the given ones.
+    """
     graph = problem.graph
     price_norms = np.sqrt(graph.sum_by_user(task_prices**2))
     # A user without a task has length 0 and gives nothing.
@@ -285,7 +288,10 @@ def _iterate_prices(problem: TaskProblem, task_prices: FloatArray) -> tuple[Floa
 
 
 def _bound_below(problem: TaskProblem, task_prices: FloatArray, summed_price_norms: float) -> float:
-    """Compute a lower bound on the total bound from the prices and the sum of the users' price norms."""
+    """Compute a lower bound on the total error bound of any weights, from the prices of the tasks.
+
+    ``summed_price_norms`` is the sum of the users' norms of their tasks' prices.
+    """
     price_sum = float(np.sum(np.cbrt(problem.noise_costs * task_prices**2)))
     return price_sum**3 / (problem.budget * summed_price_norms**2)
 

@@ -64,7 +64,7 @@ def compute_moments(problem: PerGroupProblem, max_groups: int, max_amount: float
 
 
 def compute_pair_error(problem: PerGroupProblem, max_groups: int, max_amount: float) -> float:
-    """Return the problem's objective under a pair of bounds; arguments as `compute_moments`."""
+    """Compute the error that the problem minimises, for one pair of bounds L0 and L-infinity."""
     return problem.combine_errors(compute_moments(problem, max_groups, max_amount).mean_squares)
 
 
@@ -94,7 +94,10 @@ class ErrorParts:
 
 
 def compute_error_parts(problem: PerGroupProblem, max_groups: int, max_amount: float) -> ErrorParts:
-    """Return the parts of the problem's objective under a pair of bounds; arguments as `compute_moments`."""
+    """Split the error that the problem minimises into clipping, left-out groups, sampling and noise.
+
+    It is computed for one pair of bounds L0 and L-infinity.
+    """
     m = compute_moments(problem, max_groups, max_amount)
     divided_weights = problem.parameters.divide_weights(m.mean_squares, problem.weights)
     lost_amounts = m.clipped_amounts + m.left_out_amounts

@@ -340,15 +340,25 @@ class PerGroupParameters(Parameters):
         return np.asarray(norm_factor * np.asarray(max_norm, dtype=np.float64))
 
     def norm_noise(self, max_norm: npt.ArrayLike) -> FloatArray:
-        """Return the standard deviation of each group's noise; arguments as `norm_sensitivity`."""
+        """Compute the standard deviation of each group's noise if every user's vector has a norm of at most T.
+
+        The result has the shape of ``max_norm``.
+        """
         return np.sqrt(self.vector_noise.variance(self.norm_sensitivity(max_norm)))
 
     def pair_noise(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
-        """Return the standard deviation of each group's noise; arguments as `pair_norm`."""
+        """Compute the standard deviation of each group's noise under a pair of bounds L0 and L-infinity.
+
+        The bounds may be arrays, and are broadcast.
+        """
         return np.sqrt(self.noise.variance(self.pair_sensitivity(max_groups, max_amount)))
 
     def pair_sensitivity(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
-        """Return the largest norm of the change of the release by one user; arguments as `pair_norm`."""
+        """Compute by how much one user can change the release at most, under a pair of bounds, as a norm.
+
+        It is the L1 norm with Laplace noise and the L2 norm with Gaussian noise. The bounds may be arrays, and are
+        broadcast.
+        """
         return self.norm_sensitivity(self.pair_norm(max_groups, max_amount))
 
     @property

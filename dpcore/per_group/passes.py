@@ -164,9 +164,10 @@ class Passes:
     def find_minimum(
         self, low: float, high: float, limit: float, group_window: tuple[int, int] | None = None
     ) -> IntervalMinimum:
-        """Return the smallest lower bound of the error over a window of L0 and L-infinity in [low, high].
+        """Find the smallest lower bound of the error over a range of L0 and an interval [low, high] of L-infinity.
 
-        If none is below ``limit``, the result has the limit and an L0 of 0.
+        The result has also the L0 and amount where it is attained, and the range of L0 in which the bound is below
+        ``limit``. If no bound is below ``limit``, the result has the limit and an L0 of 0.
         """
         first_l0, last_l0 = group_window or (1, self.most_groups)
         last_l0 = min(last_l0, self.most_groups)

@@ -57,7 +57,7 @@ from dpcore.common import mechanisms
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.dataset import PairSizes
+from dpcore.data.task_facets import PairSizes
 from dpcore.per_group.moments import compute_moments
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
@@ -144,7 +144,10 @@ class PrivatePairProblem:
 
     @property
     def sensitivity(self) -> int:
-        """Return the largest change of a score by one user, in steps; see the module."""
+        """Return by how many steps one user can change a candidate's distance at most.
+
+        One user is `RESOLUTION` steps; the rest covers rounding.
+        """
         return RESOLUTION + (3 if self.neighbours is Neighbours.REPLACE_USER else 1)
 
     @property
@@ -269,9 +272,9 @@ class PrivatePairProblem:
         return distances
 
     def compute_scores(self, any_pairs: AnyPairs | None) -> list[int]:
-        """Return the scores of all pairs for the exponential mechanism.
+        """Compute each candidate pair's score for the exponential mechanism, a whole number of steps; higher is better.
 
-        They are -s in steps, clipped at 2^61, plus public weights.
+        It is minus the candidate's distance, clipped at 2^61, plus a weight that does not depend on data.
         """
         # This many steps correspond to a factor of e. Clipping a score does not increase its sensitivity.
         steps_per_e = 2.0 * self.sensitivity / self.epsilon
@@ -403,7 +406,10 @@ def list_tuner_candidates(problem: PerGroupProblem) -> list[tuple[int, int]]:
 def pick_as_tuner(
     problem: PerGroupProblem, compute_keep_probabilities: Callable[[int], FloatArray] | None = None
 ) -> tuple[int, int]:
-    """Return the pair (L0, L-infinity) that PipelineDP's tuner would pick, whatever the objective of the problem.
+    """Find the pair (L0, L-infinity) that PipelineDP's tuner would pick.
+
+    The tuner minimises the mean over groups of the root mean squared error, which may not be the error that the
+    problem minimises.
 
     Args:
         problem: The problem.

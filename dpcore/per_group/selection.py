@@ -169,7 +169,7 @@ class Selection:
         return moments
 
     def compute_error(self, max_groups: int, max_amount: float) -> float:
-        """Return the problem's objective under a pair of bounds; arguments as `evaluate_groups`."""
+        """Compute the error that the problem minimises, for one pair of bounds L0 and L-infinity."""
         return self.problem.combine_errors(self.evaluate_groups(max_groups, max_amount).mean_squares)
 
     def evaluate_at(self, epsilons: FloatArray, max_groups: int, max_amount: float) -> list[SelectedGroups]:
@@ -325,7 +325,10 @@ class _Search:
         self._add((1, s.max_groups_per_user), (1.0 if self.is_integer else 0.0, s.largest_amount))
 
     def _add(self, l0_range: tuple[int, int], amount_range: tuple[float, float]) -> None:
-        """Evaluate a box of one pair; bound a larger box, and keep it if it may hold a better pair; skip empty ones."""
+        """Evaluate a box that is a single pair; of a larger box, compute a lower bound on its error.
+
+        The larger box is kept if its bound is below the best error so far. An empty box is ignored.
+        """
         if l0_range[0] > l0_range[1] or amount_range[0] > amount_range[1]:
             return
         if l0_range[0] == l0_range[1] and amount_range[0] == amount_range[1]:

@@ -68,7 +68,10 @@ class SortedPairs:
         return cls(groups, amounts, signed_counts, entry_ks[starts], np.r_[starts, entry_ks.size])
 
     def select_groups(self, group_codes: IntArray, num_codes: int) -> SortedPairs:
-        """Return the entries of the given groups, with new codes from 0 on; ``num_codes`` is the number of old ones."""
+        """Return the entries of the given groups, which get the codes 0, 1, 2 … in the given order.
+
+        ``num_codes`` is the number of old codes.
+        """
         new_codes = np.full(num_codes, -1, dtype=np.int64)
         new_codes[group_codes] = np.arange(group_codes.size)
         entry_groups = new_codes[self.groups]

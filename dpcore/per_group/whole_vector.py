@@ -94,18 +94,21 @@ def compute_norms(problem: PerGroupProblem) -> FloatArray:
 
 
 def sum_cut_amounts(problem: PerGroupProblem, vector_rule: VectorRule, max_norm: float) -> FloatArray:
-    """Return the amount of every group that a rule cuts away, shape (num_entries,); arguments as `keep_amounts`."""
+    """Sum for each group the part of the amounts that a rule with norm T cuts off, shape (num_entries,)."""
     return problem.sum_by_group(problem.amounts - keep_amounts(problem, vector_rule, max_norm))
 
 
 def compute_mean_squares(problem: PerGroupProblem, vector_rule: VectorRule, max_norm: float) -> FloatArray:
-    """Return every group's mean squared error, from bias and noise; arguments as `keep_amounts`."""
+    """Compute every group's mean squared error under a rule with norm T, shape (num_entries,).
+
+    It is the squared bias plus the variance of the noise.
+    """
     noise_variance = float(problem.parameters.norm_noise(max_norm)) ** 2
     return np.asarray(sum_cut_amounts(problem, vector_rule, max_norm) ** 2 + noise_variance)
 
 
 def compute_vector_error(problem: PerGroupProblem, vector_rule: VectorRule, max_norm: float) -> float:
-    """Return the problem's objective under a rule; arguments as `keep_amounts`."""
+    """Compute the error that the problem minimises, under a rule with norm T."""
     return problem.combine_errors(compute_mean_squares(problem, vector_rule, max_norm))
 
 

@@ -247,7 +247,11 @@ class BoundCurve:
         return float(self._alpha[-1])
 
     def find_best(self, v: npt.ArrayLike) -> Optimum:
-        """Find the best bounds: corners of the hull, or under whole noise any bound that is near it."""
+        """Find the best bound at each v, with its squared error and slope.
+
+        With real noise it is a corner of the lower convex hull of the errors. With whole noise all bounds near the
+        hull are compared.
+        """
         v = np.asarray(v, dtype=np.float64)
         indices = np.searchsorted(-self._crossings, -v, side="left")
         if self.whole_noise is not None:

@@ -341,7 +341,10 @@ def find_needed_budgets(curves: Sequence[Curve], target_errors: FloatArray, budg
 
 
 def _find_needed(curve: Curve, target_error: float, power: int) -> float:
-    """Find the epsilon or mu^2 that one line needs for its target; 0 if it needs none, infinite if none is enough."""
+    """Find the least budget at which one line reaches its target error: epsilon, or mu^2 with a power of 2.
+
+    It is 0 if the line needs no budget, and infinite if no budget is enough.
+    """
 
     def is_enough(v: FloatArray) -> list[bool]:
         """Return for each v whether the line reaches its target error there."""

@@ -222,7 +222,7 @@ def _split_line(piece: str) -> tuple[str, str]:
 
 
 def list_missing_lines(text: str, new_lines: Iterable[str]) -> list[str]:
-    """Return those of the new lines that do not stand in the text yet, compared by their statistic."""
+    """Return the new lines whose statistic no line of the text has."""
     present_labels = {line.label for line in parse_lines(text, Problems())} | {
         label for label, _ in split_lines(text)
     }
@@ -237,9 +237,9 @@ def _write_label(statistic_name: str, quantile: float | None) -> str:
 
 
 def _split_text(text: str) -> list[str]:
-    """Split a text at semicolons and line breaks into lines with single spaces; empty ones are dropped.
+    """Split a text at semicolons and line breaks into lines, and drop empty ones.
 
-    They are lower-case but for a column.
+    Words are separated by single spaces and in lower case, but for the name of a column.
     """
     pieces = [" ".join(piece.split()) for piece in re.split(r"[;\n]", text) if piece.strip()]
     return [re.sub(r'(?i)( of )("[^"]+"|\S+)|.', _lower, piece) for piece in pieces]

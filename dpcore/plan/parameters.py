@@ -137,7 +137,9 @@ class Objective(Option):
 
 def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
     """Return the defaults of `dpcore.mean.choose_defaults` that apply to a mean among the lines, for these data."""
-    return {name: value for name, value in mean.choose_defaults(dataset).items() if name != "counts"}
+    # Lines may all name further columns, of data without a first one.
+    with_values = next((each for each in (dataset, *dataset.further) if each.values is not None), dataset)
+    return {name: value for name, value in mean.choose_defaults(with_values).items() if name != "counts"}
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,10 @@ class PlanParameters(Parameters):
         return tuple(dict.fromkeys(line.column for line in self.parsed_lines if line.column))
 
     def choose_for(self, line: Line) -> PlanParameters:
-        """Return the parameters of one line, with its own range if it names one; sigma^2 was entered for the first."""
+        """Return these parameters with the range that a line names, or unchanged if it names none.
+
+        An entered variance is that of the first column. For a line on another column the worst case replaces it.
+        """
         if line.lower is None or line.upper is None:
             return self
         changes: dict[str, Any] = {"lower": line.lower, "upper": line.upper}
@@ -285,7 +290,10 @@ class PlanParameters(Parameters):
 
     @property
     def budget(self) -> Budget:
-        """Return the budget that is divided; BigQuery draws Laplace noise whatever is chosen."""
+        """Return the budget that is divided among the lines.
+
+        Its noise is that of the mechanism, but always Laplace noise with BigQuery.
+        """
         has_quantile = any(line.statistic is LineStatistic.QUANTILE for line in self.parsed_lines)
         draws_laplace = self.mechanism is NoiseKind.LAPLACE or self.program is Program.BIGQUERY
         mechanism, delta = (NoiseKind.LAPLACE, None) if draws_laplace else (self.mechanism, self.delta)

@@ -131,6 +131,6 @@ def _share_rows(
 
 
 def _get_parts(line: PlannedLine) -> tuple[FloatArray, FloatArray, float]:
-    """Return the parts of the error of a line of a mean: see `PlannedLine.mean_parts`."""
+    """Return `PlannedLine.mean_parts` of a line that is known to be a mean."""
     assert line.mean_parts is not None
     return line.mean_parts

@@ -360,9 +360,10 @@ class PlanSolution:
         return math.sqrt(sum_weighted_squares(self.equal_split_lines) / plan_sum) if plan_sum > 0.0 else 1.0
 
     def summarise_errors(self, lines: Sequence[AllocatedLine]) -> float:
-        """Return the root of the weighted mean square of error over target, or the largest ratio.
+        """Summarise the lines' ratios of error to target in one number.
 
-        The first is for the objective `SUM`, the second for the others.
+        For the objective `SUM` it is the root of their weighted mean square, and for other objectives the largest
+        one.
         """
         if self.parameters.objective is not Objective.SUM:
             return max(line.error_ratio for line in lines)

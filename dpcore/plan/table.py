@@ -243,9 +243,9 @@ def check_magnitude(label: str, amount: float) -> None:
 
 
 def _make_sum_curve(dataset: Dataset, unit_variance: float) -> tuple[curves.Curve, float]:
-    """Build the curve of a sum, and return it with the sum itself.
+    """Build the curve of a sum's error over its bound; return it with the sum of all rows, without noise.
 
-    Totals of both signs are clamped to [-T, T].
+    If totals have both signs, they are clamped to [-T, T].
     """
     user_totals = compute_user_totals(dataset, Summed.VALUES)
     if user_totals.amounts is not None:
@@ -382,7 +382,7 @@ def _build_tree_problem(problem: QuantileProblem, program: Program) -> QuantileP
 
 
 def choose_rank_weights(parameters: PlanParameters) -> WeightKind:
-    """Return how rows count in a quantile: by smooth weights in plain Python, under a cap in libraries."""
+    """Return how a user's rows weigh in a quantile: smooth weights if the program has them, else a cap."""
     return WeightKind.SMOOTH if parameters.program in WEIGHTED_PROGRAMS else WeightKind.CAP
 
 
@@ -456,9 +456,10 @@ def search_rank_bound(
 def compute_rank_error(
     dataset: Dataset, parameters: PlanParameters, planned_line: PlannedLine, v: float, bound: float
 ) -> float:
-    """Compute the expected rank error of a quantile line at this v and bound, with the rows that its program counts.
+    """Compute the expected rank error of a quantile at a bound, with the budget that v stands for.
 
-    If rows are many and weigh by user it is exact to 1 %: see `dpcore.quantile.rows.ThinRows`.
+    Rows count as the program of the parameters counts them. With many rows that weigh by user it is exact to 1 %: see
+    `dpcore.quantile.rows.ThinRows`.
     """
     epsilon, weight_kind = convert_rank_v(v, parameters.budget.mechanism), choose_rank_weights(parameters)
     if parameters.program in TREE_PROGRAMS:

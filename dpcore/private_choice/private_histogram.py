@@ -206,7 +206,7 @@ def compute_phantom_limits(num_bins: int, noise_shape: NoiseShape) -> FloatArray
 
 
 def sum_tails(counts: FloatArray) -> FloatArray:
-    """Sum the counts of each bin and all later ones, same shape."""
+    """Compute for each bin the sum of its count and those of all later bins, same shape."""
     return np.asarray(np.cumsum(counts[::-1])[::-1])
 
 

@@ -227,13 +227,11 @@ def request_total_bound(
     return _build_request(OtherBound.TOTAL, setting, condition, epsilon_choice, largest_in_units, unit)
 
 
-def count_units(totals: FloatArray, unit_size: float, largest: int) -> ContributionHistogram:
-    """Convert totals to a histogram of units, rounded up and clipped to 1 ..
+def convert_to_units(totals: FloatArray, unit_size: float, largest: int) -> ContributionHistogram:
+    """Round each total up to whole units, and return how many users have how many units.
 
-    ``largest`` + 1.
-
-    0.3 is three units of 0.1, whatever float64 says of it. A total of 0 or less counts as 1, which costs no bound
-    anything.
+    0.3 is three units of 0.1, in spite of float64's rounding. A total of 0 or less counts as 1 unit, and one of more
+    than ``largest`` as ``largest`` + 1. Without totals it is the histogram of no users.
     """
     if not totals.size:
         return ContributionHistogram.nobody()

@@ -217,7 +217,7 @@ class QuantileParameters(Parameters):
 
     @property
     def _range_ends(self) -> tuple[float, float]:
-        """Return the ends of a uniform base: as entered, else 0 and 1."""
+        """Return the entered ends of a uniform base; 0 and 1 replace ends that are not entered."""
         return 0.0 if self.low is None else self.low, 1.0 if self.high is None else self.high
 
     @property
@@ -284,7 +284,9 @@ class QuantileParameters(Parameters):
         return WeightKind.CAP if self.weighting is Weighting.CAP else WeightKind.SMOOTH
 
     def build_base(self, stretch: float = 1.0, shift: float = 0.0, mechanism: Program | None = None) -> Base:
-        """Build the base distribution nu or a program's candidates, as entered or made poorer.
+        """Build the base distribution nu, or a program's candidates, from the entered range.
+
+        Both can be made poorer: wider by ``stretch``, moved by ``shift``.
 
         Args:
             mechanism: The program whose candidates they are; None for that of the parameters.

@@ -387,10 +387,9 @@ class QuantileOutput:
         return np.asarray(np.diff(self.cdf(edges)) / np.diff(edges))
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        """Draw answers exactly: Gumbel-max over the intervals in log space, then within one by its base mass.
+        """Draw answers exactly, without a grid and without underflow at any epsilon.
 
-        No grid and no underflow, whatever epsilon. For simulations: NumPy's generator is not meant for
-        release.
+        They are for simulations: NumPy's generator is not meant for release.
 
         Args:
             size: Number of independent answers; the cost is ``size`` times the number of intervals.

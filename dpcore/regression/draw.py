@@ -45,10 +45,10 @@ class Draw:
     @property
     def facts(self) -> ReleaseFacts:
         """Return the privacy guarantee of the release, whose label the released coefficients carry."""
-        return _list_facts(self.release.epsilon)
+        return _build_facts(self.release.epsilon)
 
 
-def _list_facts(epsilon: float) -> ReleaseFacts:
+def _build_facts(epsilon: float) -> ReleaseFacts:
     """Return the guarantee of a release at this epsilon: epsilon-DP for the labels of one user, by Laplace noise."""
     # Features and who owns which row are public, and C is made of nothing else: neighbours differ in one user's labels.
     return ReleaseFacts(epsilon, 0.0, Neighbours.REPLACE_VALUES, "Laplace")
@@ -151,7 +151,7 @@ def draw_coefficients(
         noiseless_coefficients,
         sensitivity,
         problem.epsilon,
-        None if charge is None else lambda epsilon, _: charge(_list_facts(epsilon)),
+        None if charge is None else lambda epsilon, _: charge(_build_facts(epsilon)),
     )
     return Draw(problem.digest, problem.feature_names, release, standard_errors, half_widths)
 

@@ -289,9 +289,9 @@ def compute_hessian(whitened: Whitened, trade_off: float, priced_entries: Priced
 
 
 def _evaluate_dual(whitened: Whitened, trade_off: float, m: FloatArray) -> DualPoint:
-    """Evaluate prices, multipliers and gradient at the best multiple of M.
+    """Evaluate the dual at the multiple of M with the highest lower bound: prices, multipliers and gradient.
 
-    If no multiple has a lower bound above 0, they are evaluated at M itself.
+    If no multiple has a lower bound above 0, it is evaluated at M itself.
     """
     priced_entries, scale = price_entries(whitened, trade_off, m), 0.0
     if priced_entries.lower_bound > 0.0:

@@ -139,11 +139,11 @@ def compute_errors(num_rows: float, exponent: float, epsilon: float, seed: int) 
 
 
 def compute_errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
-    """Compute the expected squared error of predictions on these rows, by method, label unit squared.
+    """Compute for each method the expected squared error of its predictions on these rows, in squared label units.
 
-    A column of ones is added, and labels are counted from the least one. B is then the largest, and σ² that of
-    ordinary least squares: both are read off data that are public. The paper does not say so; other readings do not
-    give its numbers.
+    A column of ones is added, and the smallest label is subtracted from all. B is the largest label then, and σ² the
+    residual variance of ordinary least squares; both are read off the data, which are public. The paper does not say
+    so, but other readings do not give its numbers.
 
     Raises:
         InvalidInput: Features are linearly dependent.

@@ -177,7 +177,10 @@ class _Search:
             self.best_w, self.best_objective = w, objective
 
     def try_dual(self, m: FloatArray, priced_entries: PricedEntries | None = None) -> PricedEntries:
-        """Keep M if its lower bound is the highest so far; return its prices, which are computed if not given."""
+        """Keep M as the best dual point if its lower bound is the highest so far.
+
+        Returns the prices of M, which are computed if they are not given.
+        """
         if priced_entries is None:
             priced_entries = price_entries(self.whitened, self.trade_off, m)
         if priced_entries.lower_bound > self.best_lower_bound:
@@ -284,9 +287,9 @@ def _ascend_smoothed_duals(search: _Search) -> IntArray:
 
 
 def _list_smoothings(trade_off: float, num_users: int) -> list[float]:
-    """Return the trade-offs to go through, descending.
+    """List the trade-offs at which the problem is solved one after another, descending, each started at the last.
 
-    The last one is the true trade-off, unless it is so small that Newton steps fail on it.
+    The last is the true trade-off, unless it is so small that Newton steps fail on it.
     """
     smoothed_trade_offs = [a / num_users for a in SMOOTHING if a / num_users > trade_off]
     if not smoothed_trade_offs or trade_off > smoothed_trade_offs[-1] / 10.0:

@@ -29,6 +29,7 @@ from dpcore.common.version import VERSION
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import DROP, MissingUsers, Roles, TableKind
 from dpcore.data.design_matrix import Design
+from dpcore.data.row_filter import RowFilter
 from dpcore.data.tables import TableLayout
 from dpcore.dataset import Dataset
 
@@ -244,7 +245,7 @@ def write_dataset_cell(code: Code, source: Source, public_only: bool) -> str:
     if source.generator is not None:
         code.import_name("samples", "dpcore.data")
         return f"data = samples.generate_dataset({code.write(source.generator)})"
-    if source.needs_rows and dataset.privacy_unit:
+    if source.needs_rows and dataset.privacy_unit and dataset.release is None:
         return _write_events_cell(code, source, public_only)
     disclosure_code = code.write(dataset.disclosure)
     if source.needs_rows and dataset.values is not None and dataset.values.bins is not None:
@@ -441,7 +442,8 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
         data_settings |= (
             {"yes": dataset.layout.yes} if dataset.layout.yes and "value" in data_settings else {}
         )
-        data_settings |= {"only": "; ".join(f.text for f in dataset.layout.filters) or None}
+        own_filters = [f for f in dataset.layout.filters if f != RowFilter.of_number(f.column)]
+        data_settings |= {"only": "; ".join(f.text for f in own_filters) or None}
     if (periods := dataset.periods) is not None:
         data_settings |= {"date": periods.column, "periods": periods.span, "releases": periods.num_releases}
         data_settings |= {"person_epsilon": periods.person_epsilon}

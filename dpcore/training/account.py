@@ -202,9 +202,10 @@ def plan_noise(mechanism: Mechanism, bound: float) -> NoisePlan:
 
 @functools.lru_cache(maxsize=256)
 def _find_sampled_multiplier(mechanism: Mechanism, weight_multiplier: float, full_multiplier: float) -> float:
-    """Return the least noise multiplier at which steps on a random share of the users keep ε, to 0.1 %, rounded up.
+    """Find the least noise multiplier at which steps on random users stay within ε; rounded up by at most 0.1 %.
 
-    It is at most ``full_multiplier``, the multiplier if all users take part in every step.
+    Each user takes part in a step with the same probability. ``full_multiplier``, the multiplier if all users take
+    part in every step, is the most that it can be.
     """
     # A grid of a thousandth of a small ε would take minutes; the rounding is upwards, so it only costs noise.
     grid_distance = min(1e-3, max(mechanism.epsilon / 1000.0, 1e-4))

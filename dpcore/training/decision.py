@@ -180,7 +180,10 @@ def compare_losses(table: Table, cell_index: int, other_cell_index: int) -> tupl
 
 
 def compare_with_guessing(table: Table, references: References, cell_index: int) -> experiment.SplitSummary:
-    """Summarise a cell's loss less that of guessing on rows held out, run by run; below 0 if training pays."""
+    """Summarise by how much a cell's loss on held-out rows differs from that of guessing, run by run.
+
+    It is below 0 if training helps.
+    """
     split_indices = np.arange(table.experiment.num_runs) % len(table.experiment.splits)
     guessing_losses = select_score(references.guessing_scores)[split_indices]
     return summarise_splits(select_score(table.scores)[cell_index] - guessing_losses, table.experiment)

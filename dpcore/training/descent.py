@@ -284,9 +284,9 @@ def clip_slopes(rows: ClassifierRows, mechanism: Mechanism, margins: FloatArray,
 
 
 def make_weighted_gradient(rows: ClassifierRows, mechanism: Mechanism, weights: FloatArray) -> Gradient:
-    """Return a `Gradient` function that sums weight × clipped gradient over the rows of users who take part.
+    """Return a `Gradient` function that sums weight times clipped gradient over the rows of the users who take part.
 
-    It counts nobody.
+    In place of a number of users, it returns None.
 
     Args:
         rows: The data.
@@ -413,10 +413,10 @@ def train_cells(
     ranks: IntArray | None = None,
     should_stop: ShouldStop = never,
 ) -> FloatArray | None:
-    """Train several runs at one bound, or by the rule at several bounds; return the models θ, None if stopped.
+    """Train a method several times at one bound, or by the rule at several bounds at once.
 
-    With the pace of the rule all methods descend by it; followed clipped sums do, whatever was entered. A step of few
-    rows takes nearly as long for one bound as for ten.
+    With the pace of the rule, and for a bound that follows, steps and step size are those of the rule in place of the
+    entered ones. A step of few rows takes nearly as long for one bound as for ten.
 
     Args:
         rows: Users to train on.

@@ -353,10 +353,10 @@ def fill_table(
     should_stop: ShouldStop = never,
     on_update: Callable[[Table], None] | None = None,
 ) -> Table:
-    """Return a copy of a table with all runs that it lacks; after a stop, with those that were made.
+    """Make the runs that a table lacks, and return a copy of the table with them.
 
-    With ``on_update``, all cells get their first `BATCH` runs before any gets later ones, so that there is a whole
-    curve soon.
+    After a stop, the copy has the runs that were made until then. With ``on_update``, all cells get their first
+    `BATCH` runs before any gets later ones, so that there is a whole curve soon.
 
     Args:
         table: What there is already.

@@ -178,7 +178,7 @@ class Mechanism:
         return self.step_size / self.loss.smoothness
 
     def project(self, theta: FloatArray) -> FloatArray:
-        """Return models of norm at most the radius, shape (d, runs): longer ones are scaled down.
+        """Scale the models whose norm exceeds the radius down to it, shape (d, runs); others stay as they are.
 
         For noisy models this costs no privacy.
         """

@@ -141,7 +141,7 @@ def train_once(
     return release.descend_by_rule() if mechanism.pace is Pace.RULE else release.descend_as_entered()
 
 
-def state_guarantee(rows: ClassifierRows, mechanism: Mechanism, cell: Cell) -> ReleaseFacts:
+def compute_guarantee(rows: ClassifierRows, mechanism: Mechanism, cell: Cell) -> ReleaseFacts:
     """Return the guarantee that `train_once` would charge; nothing is drawn, and only public sizes matter.
 
     Raises:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -10,6 +11,7 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import ReleaseFacts
+from dpcore.data.tables import FileLayout, TableLayout
 from dpcore.data.totals_per_user import get_user_amounts
 from dpcore.dataset import Dataset
 from dpcore.private_choice import private_histogram
@@ -111,7 +113,13 @@ def draw_copy(parameters: PrivateCopyParameters) -> None:
     is_empty = dp_copy.histogram is None
     st.session_state[QUESTION.key("empty_copy")] = original.histogram.digest if is_empty else None
     if not is_empty:
-        session.use_release(dp_copy.to_dataset(original.name, original.contribution))
+        release = dp_copy.to_dataset(original.name, original.contribution)
+        if (layout := original.layout) is not None and (layout.periods or layout.filters):
+            # Both are public, and rules of every release under a bound that is read off this histogram.
+            rules: dict[str, Any] = {"periods": layout.periods, "filters": layout.filters}
+            layout = TableLayout((FileLayout.by_name("events.csv"),), **rules)
+            release = replace(release, privacy_unit=original.privacy_unit, layout=layout)
+        session.use_release(release)
 
 
 def use_original() -> None:

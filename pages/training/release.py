@@ -21,7 +21,7 @@ from dpcore.training.account import Method
 from dpcore.training.answer.solution import TrainingSolution, scale_rows
 from dpcore.training.answer.words import describe_cell, describe_model
 from dpcore.training.mechanism import Mechanism
-from dpcore.training.release import Model, ReleaseRecord, StoppedError, state_guarantee, train_once
+from dpcore.training.release import Model, ReleaseRecord, StoppedError, compute_guarantee, train_once
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.training_data import describe_positive
 from pages.shared.base import cache
@@ -126,7 +126,7 @@ def _start_release(solution: TrainingSolution) -> None:
     positive_meaning = describe_positive(data, parameters.positive_above)
     collect_release()
     try:
-        facts = state_guarantee(rows, mechanism, cell)
+        facts = compute_guarantee(rows, mechanism, cell)
     except InvalidInput as refused:
         releases_store.refuse(refused)
         return

@@ -26,7 +26,7 @@ def test_from_a_quantile_to_a_plan_a_program_that_runs_and_settings_that_answer_
     press(page.get_by_role("button", name="Add to the plan"))
     press(page.get_by_role("link", name="Added to the plan: open Budget plan"))
     expect(page.get_by_role("heading", level=1, name="Budget plan")).to_be_visible()
-    for line in ("users", "rows", "sum", "mean", "rows per group"):
+    for line in ("number of users", "number of rows", "sum", "mean", "rows per group"):
         press(page.get_by_role("button", name=f"Add {line}", exact=True))
     enter(page.get_by_role("textbox", name="Target error of rows", exact=True), "2%")
     press(page.get_by_role("button", name="Remove sum", exact=True))

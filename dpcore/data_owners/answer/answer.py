@@ -69,7 +69,7 @@ def write_headline(solution: OwnersSolution) -> str:
 
 
 def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
-    """Build the numbers of the answer: owners needed, bound, ε from which joining pays, and the best cap if any."""
+    """Build the answer's numbers: owners needed, bound, least ε at which joining is better, best cap if any."""
     joint_count, full_count = (
         "none suffice" if num_owners is None else wording.number(num_owners)
         for num_owners in (solution.owners_needed_joint, solution.owners_needed_full)

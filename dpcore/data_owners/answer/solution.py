@@ -197,7 +197,10 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
 
 
 def _compare_settings(collaboration: Collaboration, provenance: Provenance) -> MethodComparison:
-    """Build the comparison of all settings over epsilon, with the epsilons from which joining pays."""
+    """Build the comparison of all settings' bounds over epsilon.
+
+    It marks the epsilons from which joining is better than training alone.
+    """
     crossing_epsilon_by_name = {
         part_name: float(bounds.find_epsilon_star(collaboration, protected_part))
         for part_name, protected_part in (("joint privacy", JOINT), ("full privacy", FULL))

@@ -100,7 +100,7 @@ def write_runs(result: StudyResult, disclosure_text: str) -> str:
     """
     csv_rows = []
     for model_kind in result.study.model_kinds:
-        rmses, recalls = (result.list_runs(model_kind, measure_name) for measure_name in ("rmse", "recall"))
+        rmses, recalls = (result.select_runs(model_kind, measure_name) for measure_name in ("rmse", "recall"))
         epsilons = result.study.epsilons if model_kind.is_private else ("",)
         for i, seed, measure_index in np.argwhere(np.isfinite(rmses[: len(epsilons)])):
             run_fields = model_kind.name.lower(), str(epsilons[i]), seed, measure_index or "all"
@@ -238,7 +238,10 @@ def show_choices(answer: Answer, dataset: Dataset) -> section.Parts:
     study = parameters.choice_study
 
     def train(report_progress: ProgressReport, should_stop: ShouldStop) -> StudyResult:
-        """Run the study on the choices in the data, or on generated ones that taste decides."""
+        """Train and test the models of the study on choices.
+
+        The choices are those in the data, or generated ones, where it depends on taste which items a user rates.
+        """
         if uses_data:
             chosen_ratings = select_choices(ratings, parameters.chosen_from)
         else:

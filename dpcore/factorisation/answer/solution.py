@@ -205,7 +205,10 @@ def train_and_store() -> None:
 
 
 def replace_noise(budget_shares: BudgetShares, parameters: FactorisationParameters) -> BudgetShares:
-    """Return the shares with the noise at the page's budget, which pays for counts only if they are needed."""
+    """Return the shares of the budget with the noise that the budget of the parameters leads to.
+
+    If counts are not needed, they get no share, and the noise is smaller.
+    """
     spending = parameters.spending
     # Gradient steps need counts for their length.
     if not budget_shares.scheme.needs_counts and parameters.gradient_steps is None:

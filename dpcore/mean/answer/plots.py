@@ -223,7 +223,10 @@ def has_range_choice(dataset: Dataset) -> bool:
 
 
 def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanParameters) -> Ranges:
-    """Return the range in use and the best ones at the best smooth weights' bound, for data with `has_range_choice`."""
+    """Choose the ranges [L, U] to compare, for data with `has_range_choice`: the entered one and the best ones.
+
+    Rows weigh by the best smooth weights.
+    """
     assert dataset.values is not None
     noise_kind = solution.problem.noise.kind
     problem = ValueRangeProblem(dataset.values, parameters.epsilon, solution.problem.relative_noise)
@@ -241,7 +244,7 @@ def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanPara
     users_problem, current_users_range = users.build_problem(dataset, solution.problem), None
     if users_problem is not None and solution.users_solution is not None:
         threshold = solution.users_solution.threshold
-        current_users_range = users.describe_choice(users_problem, threshold, *current_ends, None)
+        current_users_range = users.build_choice(users_problem, threshold, *current_ends, None)
     return Ranges(
         weighted_rows,
         weighted_rows.choose(*current_ends, best_range.certificate.lower_bound),
@@ -277,7 +280,7 @@ def round_outward(range_choice: RangeChoice) -> tuple[float, float]:
 
 
 def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
-    """Plot the error over U at the L in use, with a mark at the best U if a release can use that range."""
+    """Plot the error over U at the entered L, with a mark at the best U if a release can use that range."""
     problem, best_range = ranges.weighted_rows.problem, ranges.best_range_at_lower
     lower, upper, row_values = ranges.current_range.lower, ranges.current_range.upper, problem.values.values
     max_end = max(float(row_values.max()), upper, lower + 1e-9 * max(abs(lower), 1.0))
@@ -289,7 +292,7 @@ def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
 
 
 def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
-    """Plot the error over L at the U in use; no best L is marked."""
+    """Plot the error over L at the entered U, without a mark at the best L."""
     row_values = ranges.weighted_rows.problem.values.values
     lower, upper = ranges.current_range.lower, ranges.current_range.upper
     # The same seen from above: distances from U.
@@ -366,9 +369,9 @@ def _plot_range_end(
 def build_table(
     ranges: Ranges, joint_choice: RangeChoice | None, joint_users_choice: RangeChoice | None = None
 ) -> dict[str, list[str]]:
-    """Return a table of ranges as texts by column title: the range in use and the best ones, for rows and for users.
+    """Build a table that compares ranges for rows and for users, as lists of texts by column title.
 
-    Ranges that are None, and best ranges for rows that no release can use, have no row.
+    Ranges that are None have no row, nor have best ranges for rows that no release can use.
     """
     choices_by_name = {
         "In use": ranges.current_range,

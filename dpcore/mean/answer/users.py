@@ -431,7 +431,7 @@ def build_problem(dataset: Dataset, problem: mean.MeanProblem) -> ClampedUsersPr
     return users_problem if means.min() < means.max() else None
 
 
-def describe_choice(
+def build_choice(
     problem: ClampedUsersProblem,
     threshold: float,
     lower: float,
@@ -455,7 +455,7 @@ def find_best_choice(
     limit_choice = best_joint(problem, progress=progress, should_stop=should_stop)
     half_width = limit_choice.width / 2.0
     ends = limit_choice.centre - half_width, limit_choice.centre + half_width
-    return describe_choice(problem, limit_choice.threshold, *ends, limit_choice.certificate)
+    return build_choice(problem, limit_choice.threshold, *ends, limit_choice.certificate)
 
 
 def is_usable(problem: ClampedUsersProblem, range_choice: RangeChoice) -> bool:

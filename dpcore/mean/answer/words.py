@@ -287,7 +287,10 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
 
 
 def describe_noise(problem: mean.MeanProblem) -> str:
-    """Write which noise the program draws, and what its split of the budget costs with Laplace noise."""
+    """Write a phrase on the noise that the program draws.
+
+    If Laplace noise is split between sum and rows, a sentence says what that costs.
+    """
     budget_arguments = problem.mechanism, problem.epsilon, problem.delta
     noise_text = describe_program(problem.program, *budget_arguments, num_aggregates=problem.num_aggregates)
     released_sums = problem.released_sums if isinstance(problem, PrivateCountsProblem) else None

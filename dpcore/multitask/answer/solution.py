@@ -174,7 +174,7 @@ class WeightComparison:
 
     @cached_property
     def buckets(self) -> tuple[Bucket, ...]:
-        """Slice the tasks from tail to head, the weights against uniform ones."""
+        """Group the tasks by size, from small to large, and compare the weights with uniform ones in each group."""
         return multitask_weights.slice_by_size(self.allocation, self.uniform_allocation)
 
     @cached_property
@@ -184,7 +184,10 @@ class WeightComparison:
 
     @cached_property
     def task_skews(self) -> FloatArray:
-        """Compute each task's share of weight that sits with other users than in the plain loss, shape (num_tasks,)."""
+        """Compute for each task how much of its weight lies with other users than in the plain loss, as a share.
+
+        Shape (num_tasks,).
+        """
         return compute_skew(self.allocation)
 
     def compute_relative_total(self, allocation: Allocation) -> float:

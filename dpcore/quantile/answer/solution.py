@@ -211,7 +211,7 @@ class QuantileSolution:
 
     @property
     def rank_error(self) -> float:
-        """Return the expected rank error at the bound in use, mean over the quantiles and the subsamples."""
+        """Return the expected rank error at the bound in use, averaged over quantiles and random subsamples."""
         return compute_mean_error(self.outputs)
 
     @property
@@ -290,7 +290,10 @@ def compute(
 def compute_one(
     parameters: QuantileParameters, problem: QuantileProblem, choices: Choices
 ) -> QuantileSolution:
-    """Build the solution of one mechanism from its best bounds, with the distributions at the bound in use."""
+    """Build the solution of one mechanism: the bound in use, the answers at it, and those at the bound of the paper.
+
+    The bound is the entered one, none, the paper's or the best of the given ones, as the parameters say.
+    """
     quantiles, weighting, histogram = parameters.quantile_levels, parameters.weight_kind, problem.histogram
     max_size = float(histogram.max_size)
     paper_optimum = parameters.build_rank_bound(histogram).find_best(weighting)

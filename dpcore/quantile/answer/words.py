@@ -257,7 +257,11 @@ def describe_paper_bound(solution: QuantileSolution) -> str:
 
 
 def describe_poorer_bases(solution: QuantileSolution, base_change: BaseChange) -> str:
-    """Write the caption of poorer bases: a fixed sentence for moved ones, for wider ones the width that ε allows."""
+    """Write the caption of the figure on base distributions that are moved or widened.
+
+    For moved ones it is a fixed sentence. For widened ones it says up to which width the answers stay good at this
+    epsilon.
+    """
     if base_change is BaseChange.MOVED:
         return "Once the quantile lies outside ν or far in its tail, no answer comes near it, **whatever ε**."
     w, quantiles = solution.outputs[0].largest_user_weight, solution.parameters.quantile_levels
@@ -294,7 +298,10 @@ def describe_inputs(dataset: Dataset, solution: QuantileSolution) -> str:
 
 
 def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
-    """Write the methods text: guarantee, bound in use, mechanism and rank error; without a bound, all but the bound."""
+    """Write the methods text: guarantee, bound in use, mechanism and rank error.
+
+    If rows are not bounded, it says nothing of a bound.
+    """
     p = solution.parameters
     draw_sentences = _describe_draw(solution)
     if p.base is BaseKind.UNIFORM:

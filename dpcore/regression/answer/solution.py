@@ -207,10 +207,10 @@ TEXT_BY_STAGE = {
 
 
 def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Solver:
-    """Search for the best weights and try caps beside each other; return the answer so far, or None as its value.
+    """Search for the best weights and try caps, each in the background of the page.
 
-    A generator for `Solver`: it yields what is to be cached or searched. The answer is the final one, a first one, or
-    one for earlier settings.
+    This is a generator for `Solver`: it yields what is to be cached or searched. Its value is the final answer, a
+    first one, one for earlier settings, or None.
     """
     unit_problem = yield Cached(build_unit_problem, (dataset,), num_kept=2)
     residual_variance = parameters.residual_variance
@@ -272,24 +272,26 @@ def build_solution(
     uncapped_fit = sample_limiting.estimate_on_all_rows(problem)
     labels = parameters.clip_labels(get_table(dataset))
 
-    def describe(name: str, note: str, estimate: LinearEstimate) -> Method:
+    def build_method(name: str, note: str, estimate: LinearEstimate) -> Method:
         """Build the method of an estimate, with its variances and its error in predicting these labels."""
         squared_prediction_error = estimation.compute_prediction_error(problem, estimate, labels)
         return Method(name, note, estimate.variance, estimate.privacy_variance, squared_prediction_error)
 
     note = "the least variance that any unbiased one has"
-    methods_by_key = {"ours": describe("Best weights", note, best_estimate)}
+    methods_by_key = {"ours": build_method("Best weights", note, best_estimate)}
     if cap_curve is not None:
         note = f"at most {wording.counted(cap_curve.max_contributions, 'row')} per user"
         methods_by_key["best bound"] = Method("Best bound", note, *cap_curve.list_costs(cap_curve.best_index))
-    methods_by_key["no bound"] = describe("No bound", "ordinary least squares on all rows", uncapped_fit)
+    methods_by_key["no bound"] = build_method("No bound", "ordinary least squares on all rows", uncapped_fit)
     if cap_curve is not None:
         num_lost = int(cap_curve.num_rank_deficient_draws[0])
         note = f"{num_lost} of {cap_draws.num_draws} draws had dependent rows" if num_lost else "a bound of 1"
         methods_by_key["one row"] = Method("One row per user", note, *cap_curve.list_costs(0))
     try:
         averages_estimate = sample_limiting.estimate_on_averages(problem)
-        methods_by_key["averages"] = describe("User averages", "one averaged row per user", averages_estimate)
+        methods_by_key["averages"] = build_method(
+            "User averages", "one averaged row per user", averages_estimate
+        )
     except InvalidInput:
         note = "not defined: the averages are linearly dependent"
         methods_by_key["averages"] = Method("User averages", note)

@@ -36,9 +36,10 @@ from dpcore.total.strategies import FIGURES, PAPER_STRATEGIES, Strategy, simulat
 
 
 def solve_beside_page(dataset: Dataset, parameters: TotalParameters) -> section.Solver:
-    """Find the best bound or range, with what every user adds cached apart: it does not depend on epsilon.
+    """Find the best bound or range for the page.
 
-    A generator for `Solver`, which yields what is to be cached.
+    This is a generator for `Solver`: it yields what is to be cached. What every user adds is cached apart, as it does
+    not depend on epsilon.
     """
     user_totals = yield section.Cached(compute_user_totals, (dataset, parameters.summed))
     solution = yield section.Cached(solve, (dataset, parameters.about_data, user_totals))

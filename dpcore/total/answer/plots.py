@@ -90,7 +90,7 @@ def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
 
 
 def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Plot:
-    """Plot the main figure for totals of both signs: the error against T if totals are clipped to [-T, T]."""
+    """Plot the error over T for totals of both signs, which are clipped to [-T, T]."""
     columns, clipped_sum = _list_columns(solution.errors), solution.clipped_sum
     own_bound = parameters.own_bound
     error_curve = _build_curve(columns, solution.measure, CHOSEN_WIDTH)
@@ -265,7 +265,10 @@ def plot_strategies(
 
 
 def _name_strategy(curves: strategies.StrategyCurves, index: int) -> str:
-    """Return a strategy's name for the legend; a quantile's with its bound, which is the same at every epsilon."""
+    """Return a strategy's name for the legend.
+
+    That of a quantile has its bound behind it, which is the same at every epsilon.
+    """
     strategy = curves.strategies[index]
     name = strategy.name.capitalize()
     return name if strategy.share is None else f"{name} (bound {wording.number(curves.bounds[index, 0])})"

@@ -132,7 +132,7 @@ class TotalSolution(_CurveSolution):
 
     @property
     def delta(self) -> float:
-        """Return the delta of Gaussian noise: as entered, or the usual one where the question has Laplace noise."""
+        """Return the delta for Gaussian noise: the entered one, or a default one if the question has Laplace noise."""
         return DEFAULT_DELTA if self.problem.delta is None else self.problem.delta
 
 
@@ -188,7 +188,9 @@ def explain_refusal(user_totals: UserTotals) -> str:
 def solve(
     dataset: Dataset, parameters: TotalParameters, user_totals: UserTotals | None = None
 ) -> TotalSolution | SignedSolution:
-    """Find the best bound, or a range for totals of both signs, and compute the errors over bounds.
+    """Find the best bound on a user's total, and its errors over bounds.
+
+    For totals of both signs, find the best range [-T, T] in place of the bound.
 
     Args:
         dataset: The data.

@@ -49,7 +49,7 @@ class Runs:
 
     @property
     def digest(self) -> Hashable:
-        """Return what tells runs apart: for each table, its experiment's key and the finished runs of each cell."""
+        """Return a key of the finished runs: each table's experiment and the number of runs of each cell."""
         tables = [table for table in (self.table, self.close_table) if table is not None]
         return tuple((table.experiment.key, *table.runs_done.tolist()) for table in tables)
 
@@ -260,7 +260,7 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Bound
 
 
 def build_plain_mechanism(parameters: TrainingParameters) -> Mechanism:
-    """Return the plain descent that the theory describes: steps and step size as entered, whatever the page uses."""
+    """Return the descent that the theory is about: steps and step size as entered, without any rule for them."""
     return build_from(Mechanism, parameters, pace=Pace.ENTERED)
 
 

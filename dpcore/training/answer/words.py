@@ -84,7 +84,10 @@ def measure_relative_error(solution: TrainingSolution) -> RelativeError:
 
 
 def format_uncertainty(solution: TrainingSolution) -> str:
-    """Format the 95 % half-widths of the answer's loss: ``± 0.003 noise, ± 0.02 users``; NaN ones are left out."""
+    """Format the 95 % half-widths of the answer's loss, as in ``± 0.003 noise, ± 0.02 users``.
+
+    Those that are NaN are left out.
+    """
     summary, i = solution.table.summarise(), solution.answer_index
     return ", ".join(
         f"± {wording.number(float(half_widths_by_cell[i]), 2)} {source_word}"

@@ -19,7 +19,7 @@ import streamlit as st
 
 from dpcore.answer.answer import BIAS, STYLE_BY_PART
 from dpcore.answer.handle import Dots, Handle, SecondBound, Spread, UserBars
-from dpcore.answer.notation import write_symbols
+from dpcore.answer.notation import relabel_plot
 from dpcore.answer.plot import Plot, Style
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
@@ -203,7 +203,7 @@ def draw(
     """
     run = page_run.CURRENT_RUN.get()
     if run is not None and st.session_state.get(keys.PAPER_NOTATION):
-        plot = write_symbols(plot, run.question.symbols)
+        plot = relabel_plot(plot, run.question.symbols)
     fig, alt = plotly_figures.draw(plot), plot.alt
     key, disclosure = plot.key.replace("-", "_"), plot.disclosure
     if label:

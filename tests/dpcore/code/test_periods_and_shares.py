@@ -175,6 +175,7 @@ def test_answers_say_unit_price_and_share_and_ask_again_alike(empty_folder: Path
     drawn = answer.draw(0.25, largest=20)
     assert "whole person: ε = 9 of 8" in str(drawn)
     assert "1 is missing" in drawn.facts["Whole person"]
+    assert "group privacy gives ε = 9" in drawn.code("python").replace("\n# ", " ")
     for call, settings in (
         (ss.plan_bounds, {"lines": "share; rows"}),
         (ss.group_bounds, {"group": "group", "statistic": "mean"}),

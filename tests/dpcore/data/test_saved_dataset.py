@@ -14,7 +14,8 @@ from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts, 
 from dpcore.common.strict_json import MAX_PROBLEMS, JsonValue, encode_array, load_json
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import saved_dataset
-from dpcore.dataset import Contribution, Dataset, LabelledRows, Pairs, PairSizes, TaskSizes, Totals, Values
+from dpcore.data.task_facets import Pairs, PairSizes, TaskSizes
+from dpcore.dataset import Contribution, Dataset, LabelledRows, Totals, Values
 
 
 def parsed(text: str | bytes) -> JsonValue:
@@ -258,7 +259,7 @@ def test_every_mechanism_that_draws_can_be_read_back() -> None:
 
     names = [
         choice.MECHANISM,
-        regression_draw._list_facts(1.0).mechanism,
+        regression_draw._build_facts(1.0).mechanism,
         release.MECHANISM,
         *(item.value for item in private_histogram.CopyNoise),
     ]

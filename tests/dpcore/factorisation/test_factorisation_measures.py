@@ -98,7 +98,7 @@ def test_a_study_fills_every_run_and_repeats_itself(generated: Ratings, result: 
     repeated = run(generated, STUDY)
     assert np.array_equal(repeated.rmse, result.rmse)
     for model_kind in (ModelKind.GLOBAL_MEAN, ModelKind.ITEM_MEAN, ModelKind.NO_PRIVACY):
-        assert np.ptp(result.list_runs(model_kind)[:, :, 0], axis=0) == pytest.approx(0.0)
+        assert np.ptp(result.select_runs(model_kind)[:, :, 0], axis=0) == pytest.approx(0.0)
     private = result.summarise(ModelKind.PRIVATE_MEAN).means
     assert private[1, 0] < private[0, 0]
     # With hardly any noise the DP item mean comes near the one without privacy.
@@ -110,7 +110,7 @@ def test_a_study_fills_every_run_and_repeats_itself(generated: Ratings, result: 
 def test_differences_are_paired_by_seed(result: StudyResult) -> None:
     difference = result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM)
     adaptive_runs, uniform_runs = (
-        result.list_runs(model_kind) for model_kind in (ModelKind.ADAPTIVE, ModelKind.UNIFORM)
+        result.select_runs(model_kind) for model_kind in (ModelKind.ADAPTIVE, ModelKind.UNIFORM)
     )
     assert difference.means == pytest.approx((adaptive_runs - uniform_runs).mean(axis=1))
     # Two seeds: half the interval is t = 12.706 times half the distance of the two differences.

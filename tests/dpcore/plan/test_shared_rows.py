@@ -152,3 +152,39 @@ def test_programs_release_the_count_once_and_state_the_noise_of_the_plan(
     if noise is LAPLACE:
         assert "mean of c" in plan.code("bigquery")
         assert SHARED_COUNT not in plan.code("bigquery")
+
+
+HOSTILE = (
+    "x,9,5,3\nx,-1e308,inf,3\nx,seven,,nan\nx,1e999,-1e999,1e308\nx,10,-5,0\nx,0,5,3\nx,4\nx,1,2,3,4,5\n"
+)
+
+
+@NOISES
+def test_a_hostile_user_moves_all_sums_by_no_more_than_the_noise_covers(noise, tmp_path, monkeypatch, capsys):
+    """The exact sums of the program with and without the user: the losses by OpenDP's own maps stay in the budget."""
+    monkeypatch.chdir(tmp_path)
+    frame = make_frame(40, most=1)  # Of these users no rows are drawn: they are the same in every run.
+    frame.to_csv("table.csv", index=False)
+    settings = (
+        SETTINGS
+        | OF_NOISE[noise]
+        | {"disclosure": "private", "variance_source": "values", "program": "plain Python"}
+    )
+    plan = ss.plan_bounds("table.csv", **settings, epsilon=2, lines=f"{LINES}; variance of b from -5 to 5")
+    assert plan.solution.count_line is not None
+    text, order = plan.code("python"), 1 if noise is LAPLACE else 2
+    prepared = []
+    for rows in ("", HOSTILE, HOSTILE * 50):
+        (tmp_path / "table.csv").write_text(frame.to_csv(index=False) + rows)
+        prepared.append(run_text(text)["prepared"])
+        printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert len(printed) == len(prepared[0]) == 6
+    total = float(text.split("TOTAL = ")[1].split()[0])
+    for other in prepared[1:]:
+        losses = {
+            name: draw.map(float(np.linalg.norm(np.subtract(sums, other[name][1]), order)))
+            for name, (draw, sums, _) in prepared[0].items()
+        }
+        assert sum(losses.values()) <= total
+        # The user uses up what there is of most of them: half the noise would not do.
+        assert sum(losses.values()) > 0.5 * total

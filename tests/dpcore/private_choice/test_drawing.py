@@ -15,7 +15,7 @@ from dpcore.data.totals_per_user import get_user_amounts
 from dpcore.dataset import Dataset
 from dpcore.private_choice.answer import selection
 from dpcore.private_choice.parameters import OtherBound
-from dpcore.private_choice.release_bounds import count_units
+from dpcore.private_choice.release_bounds import convert_to_units
 from dpcore.reply import Reply
 
 EVENTS = pd.read_csv(samples.FOLDER / "shop_events.csv")
@@ -80,7 +80,7 @@ def test_where_epsilon_is_plenty_the_draw_is_the_best_bound(replies) -> None:
         asked = selection.build_request(reply.answer, reply.data, selection.SelectionSettings(epsilon=1000.0))
         histogram = reply.data.histogram
         if asked.number is OtherBound.TOTAL:
-            histogram = count_units(
+            histogram = convert_to_units(
                 get_user_amounts(reply.data).totals, asked.problem.unit, asked.problem.largest
             )
         best = asked.problem.condition.best_bound(histogram)

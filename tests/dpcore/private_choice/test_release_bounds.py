@@ -134,7 +134,7 @@ def test_wrong_variants_are_caught() -> None:
     laws = [
         np.log(
             choice.compute_probabilities(
-                draw.problem, release_bounds.count_units(item, draw.problem.unit, draw.problem.largest)
+                draw.problem, release_bounds.convert_to_units(item, draw.problem.unit, draw.problem.largest)
             )
         )
         for item in (here, there)
@@ -227,13 +227,14 @@ def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noi
     error = np.maximum(totals - bounds[:, None], 0.0).sum(axis=1) + scale * math.sqrt(2.0 / math.pi) * bounds
     # Without the further margin that a draw of a sum takes.
     far = draw.problem.condition.distances(
-        release_bounds.count_units(totals, draw.problem.unit, draw.problem.largest), draw.problem.candidates
+        release_bounds.convert_to_units(totals, draw.problem.unit, draw.problem.largest),
+        draw.problem.candidates,
     )[0]
     assert error[np.argmin(far)] <= 1.005 * error.min()  # Neighbours on the grid are 2 % apart.
 
 
 def test_a_total_becomes_whole_units_by_itself() -> None:
-    units = release_bounds.count_units(np.array([0.3, 0.1, 0.0, -5.0, 1e300, 0.31]), 0.1, 1000)
+    units = release_bounds.convert_to_units(np.array([0.3, 0.1, 0.0, -5.0, 1e300, 0.31]), 0.1, 1000)
     assert dict(zip(units.sizes.tolist(), units.users.tolist(), strict=True)) == {1: 3, 3: 1, 4: 1, 1001: 1}
     draw = request_total_bound(GAUSSIAN, 7.5, 0.1)
     assert (draw.problem.unit, draw.problem.largest) == (1e-4, 75_000)

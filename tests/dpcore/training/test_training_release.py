@@ -289,7 +289,7 @@ def test_what_is_stopped_before_its_noise_says_so_and_the_price_is_known_before(
         with pytest.raises(release.StoppedError) as stopped:
             release.train_once(rows, mechanism, cell, charges.append, should_stop=lambda: True)
         assert not stopped.value.was_drawn
-        assert charges == [release.state_guarantee(rows, mechanism, cell)]
+        assert charges == [release.compute_guarantee(rows, mechanism, cell)]
         shares: list[float] = []
         last_check = 1 if cell.method is Method.OUTPUT else 2
         with pytest.raises(release.StoppedError) as stopped:

@@ -180,7 +180,7 @@ def test_figures_draw_what_was_computed() -> None:
     assert len(rows) == (3 + 5 * 2) * 2 * 6
     wanted = {"model": "TAIL".lower(), "epsilon": "5.0", "seed": "1", "items": "all"}
     (row,) = [one for one in rows if wanted.items() <= one.items()]
-    assert float(row["rmse"]) == result.list_runs(ModelKind.TAIL)[1, 1, 0]
+    assert float(row["rmse"]) == result.select_runs(ModelKind.TAIL)[1, 1, 0]
 
 
 def test_recall_is_said_with_its_interval_and_drawn() -> None:

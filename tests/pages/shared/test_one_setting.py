@@ -132,7 +132,7 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
         assert not on_page.setting.list_differences(request.setting)
         histogram_drawn_on = data_set.histogram
         if summed is Summed.VALUES:
-            histogram_drawn_on = release_bounds.count_units(
+            histogram_drawn_on = release_bounds.convert_to_units(
                 get_user_amounts(data_set).totals, request.problem.unit, request.problem.largest
             )
         bounds["the draw"] = request.problem.condition.best_bound(histogram_drawn_on) * request.problem.unit
