@@ -230,3 +230,43 @@ def test_periods_change_the_digest_and_survive_a_session_file() -> None:
     assert not problems.entries
     assert read is not None
     assert (read.periods, read.user_columns) == (dataset.periods, ("user",))
+
+
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
+def test_an_engine_counts_units_shares_and_filters_as_files_are_counted() -> None:
+    import ibis
+    import pyarrow as pa
+
+    from dpcore import counting
+    from dpcore.counting.engines import ENGINES, write_recipe
+    from dpcore.data.column_roles import Roles
+    from dpcore.data.row_filter import parse_filters
+
+    frame = make_rows()
+    periods = Periods("day", "2025-01-01 to 2025-12-31 by week")
+    roles = Roles.of_events(
+        ["user"], "said", [], yes="Y", periods=periods, filters=parse_filters("size > 2; odd != x")
+    )
+    connection = ibis.duckdb.connect()
+    for day_column in (frame["day"], pd.to_datetime(frame["day"].replace("", None))):
+        connection.con.register("t", pa.Table.from_pandas(frame.assign(day=day_column)))
+        counted = counting.count_table(connection.table("t"), roles, Disclosure.PRIVATE, name="t").dataset
+        options = {"date": "day", "periods": periods.span, "only": "size > 2; odd != x"}
+        of_frame = to_dataset(frame.assign(day=day_column), user="user", value="said", yes="Y", **options)
+        assert counted is not None
+        assert (counted.histogram, counted.layout) == (
+            of_frame.histogram,
+            replace(of_frame.layout, files=counted.layout.files, numbers=()),
+        )
+    command, code, sql = write_recipe(ENGINES["duckdb"], roles, "t")
+    assert (
+        "--yes Y --only 'size > 2; odd != x' --date day --periods '2025-01-01 to 2025-12-31 by week'"
+        in command
+    )
+    names: dict[str, Any] = {}
+    exec(code[code.index("from dpcore.common") : code.index("backend =")], names)
+    exec(code[code.index("roles =") : code.index("counted =")], names)
+    assert names["roles"] == roles
+    connection.con.register("t", pa.Table.from_pandas(frame.assign(day=day_column)))
+    users = connection.con.execute(sql).fetchall()
+    assert sum(num for _, nobody, num in users if not nobody) == of_frame.histogram.num_users
