@@ -71,7 +71,7 @@ def _build_parser(program_name: str = "python -m dpcore.counting") -> argparse.A
     missing_help = "values that are missing or no number: drop their rows, or a public number in their place"
     add_argument("--missing", metavar="drop|NUMBER", type=parse_missing, help=missing_help)
     add_argument("--yes", metavar="TEXT", help="value that counts as 1; every other filled one counts as 0")
-    add_argument("--only", metavar="CONDITIONS", help="public conditions on rows, such as 'quantity > 0'")
+    add_argument("--filters", metavar="CONDITIONS", help="public conditions on rows, such as 'quantity > 0'")
     add_argument("--date", help="column of dates, for --periods")
     periods_help = "public periods that make the unit, such as '2025-01-01 to 2026-01-01 by month'"
     add_argument("--periods", help=periods_help)
@@ -157,7 +157,7 @@ def _count(command_options: argparse.Namespace) -> CountResult:
     user_value_task = command_options.user, command_options.value, command_options.task
     periods = build_periods(command_options.date, command_options.periods)
     rules: dict[str, Any] = {"missing": command_options.missing, "yes": command_options.yes}
-    rules |= {"periods": periods, "filters": parse_filters(command_options.only)}
+    rules |= {"periods": periods, "filters": parse_filters(command_options.filters)}
     roles = Roles.of_events(*user_value_task, contribution, unnamed_rule, **rules)
     if command_options.distribution_to is not None and not command_options.task:
         raise refuse("--distribution-to needs --task, the column of groups")

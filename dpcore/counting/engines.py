@@ -255,7 +255,7 @@ def count_table(
         raise refuse(message, remedy="Name --value, leave out --task and --count, or count twice")
     notes = [binned_values.BINNED_NOTE] if value_bins is not None else []
     steps = Steps(progress, count_queries(roles) + (value_bins is not None))
-    value_type = None if roles.value is None or roles.yes else table[roles.value].type()
+    value_type = None if roles.value is None or roles.yes_text else table[roles.value].type()
     if value_type is not None and not value_type.is_numeric():
         message = f"column {shorten(roles.value or '')} has the type {value_type}, not numbers"
         raise refuse(message, remedy="Convert it to numbers in a view, or choose another column")
@@ -336,8 +336,8 @@ def write_recipe(
     missing_text = "" if roles.missing_rule is None else str(roles.missing_rule)
     rule_options = {
         "--missing": missing_text,
-        "--yes": roles.yes,
-        "--only": "; ".join(f.text for f in roles.filters),
+        "--yes": roles.yes_text,
+        "--filters": "; ".join(f.text for f in roles.filters),
     }
     if roles.periods is not None:
         rule_options |= {"--date": roles.periods.column, "--periods": roles.periods.span}
@@ -365,7 +365,7 @@ def _write_python(
     columns_code = f"{list(user_columns)}, {roles.value!r}, {list(roles.groups)}"
     rules: dict[str, Any] = {
         "missing": roles.missing_rule,
-        "yes": roles.yes or None,
+        "yes": roles.yes_text or None,
         "periods": roles.periods,
     }
     rules["filters"] = roles.filters or None
