@@ -144,7 +144,7 @@ def build_error_parts(
 
 
 class Verdict(StrEnum):
-    """The use of a release, by its error over the released value; `VERDICT_LIMITS` states the limits."""
+    """The use of a release, by its error over the released value; `RelativeError.limit_text` states the limit."""
 
     USEFUL = "useful"
     ROUGH = "rough"
@@ -152,12 +152,6 @@ class Verdict(StrEnum):
 
 
 ROUGH_ABOVE, NOT_USEFUL_ABOVE = 0.1, 0.5
-VERDICT_LIMITS = {
-    Verdict.USEFUL: f"up to {wording.percent(ROUGH_ABOVE)}",
-    Verdict.ROUGH: f"over {wording.percent(ROUGH_ABOVE)}",
-    Verdict.NOT_USEFUL: f"over {wording.percent(NOT_USEFUL_ABOVE)}",
-}
-"""The limit that an error keeps or exceeds under each verdict."""
 
 
 @dataclass(frozen=True)
@@ -169,19 +163,27 @@ class RelativeError:
         base_phrase: That size: ``the count``, or what stands in for a value that was not read.
         remark: A further sentence for the card; empty for none.
         error_phrase: The error with its verb, the beginning of a sentence that `text` ends.
+        limit_factor: The limits of the verdict are multiplied by it.
     """
 
     share: float
     base_phrase: str
     remark: str = ""
     error_phrase: str = "the error is"
+    limit_factor: float = 1.0
 
     @property
     def verdict(self) -> Verdict:
         """Return whether the release is useful, rough or not useful; an infinite or undefined share is not useful."""
-        if self.share <= ROUGH_ABOVE:
+        if self.share <= self.limit_factor * ROUGH_ABOVE:
             return Verdict.USEFUL
-        return Verdict.ROUGH if self.share <= NOT_USEFUL_ABOVE else Verdict.NOT_USEFUL
+        return Verdict.ROUGH if self.share <= self.limit_factor * NOT_USEFUL_ABOVE else Verdict.NOT_USEFUL
+
+    @property
+    def limit_text(self) -> str:
+        """Return the limit that the error keeps or exceeds: ``up to 10 %``."""
+        limit = self.limit_factor * (NOT_USEFUL_ABOVE if self.verdict is Verdict.NOT_USEFUL else ROUGH_ABOVE)
+        return f"{'up to' if self.verdict is Verdict.USEFUL else 'over'} {100.0 * limit:g}{wording.PERCENT}"
 
     @property
     def text(self) -> str:

@@ -36,8 +36,8 @@ from dpcore.report.charts import LINE_BY_STYLE as LINE_BY_STYLE
 
 HEIGHT = 380
 """Height in pixels of a figure that is not the main one."""
-HANDLE_HEIGHT = 400
-"""Height in pixels of a main figure with a handle: it is seen whole with what stands below it while it moves."""
+HANDLE_HEIGHT = 435
+"""Height in pixels of a main figure with a handle: 1280 x 800 pixels show it whole, with the bars below it."""
 NAME_BY_DTYPE = {np.dtype(name): name for name in ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")}
 """Each NumPy type with its name in Plotly's script."""
 CELL_TICKS = (1.0, 1.5, 2.0, 3.0, 4.0)

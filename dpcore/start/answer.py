@@ -124,7 +124,7 @@ def choose_axis_limits(histogram: ContributionHistogram) -> tuple[float, float]:
 
 MAX_ERRORS = 5.0
 """Ends of the axis of simulated counts, in best errors: at the best bound hardly one of them lies beyond."""
-HEIGHT = 330
+HEIGHT = 350
 """In pixels: with the questions above it and the users below it, it is seen whole on a screen of 1280 x 800."""
 
 

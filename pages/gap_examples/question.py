@@ -11,8 +11,8 @@ QUESTION = Question(
     icon=":material/trophy:",
     url_path="gap",
     group="The trade-off, live",
-    lead="A bound drops rows of heavy users; weights keep them. **How much more variance does the bounded mean "
-    "have?**",
+    lead="A bound drops rows of heavy users; smooth weights scale them down. **How much more variance does "
+    "the bounded mean have?**",
     result_noun="Weights",
     sentence="How much better than the best bound can smooth weights be, on my data and on any?",
     answers_from=(Facet.ROWS,),

@@ -19,7 +19,7 @@ from pages.shared.render.question_page import Page
 from pages.shared.screen import layout
 from pages.shared.session import session
 
-TO_WEIGHTS = "Weights vs. caps: v(h), v′(h)"
+TO_WEIGHTS = "Weights vs. caps"
 
 
 class MeanPage(Page):

@@ -48,7 +48,7 @@ QUESTION = Question(
     icon=":material/functions:",
     url_path="mean",
     group="Choose a bound",
-    lead="You release the mean of a column with user-level differential privacy. **How many rows may one user "
+    lead="You release the mean of a column with differential privacy. **How many rows may one user "
     "contribute?**",
     chooses_bound=True,
     is_quick=True,

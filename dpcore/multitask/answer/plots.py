@@ -179,7 +179,7 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
         "Weight and error bound against the size of the task",
         f"The larger μ, the more small tasks weigh. {describe_tail_and_head(comparison)}.",
         SIZE_AXIS,
-        Axis("weight ω", "1 = √β", weight_limits, title="Weight of a task, ω (1 = √β)"),
+        Axis("weight ω", "1 = √β", weight_limits, title="Weight ω (1 = whole budget)"),
         (
             Curve(UNIFORM_WEIGHTS, sizes, uniform_weights, UNIFORM_STYLE),
             Points(weights_name, sizes, weights, WEIGHTS_STYLE, opacity=0.8, size=6),

@@ -31,6 +31,8 @@ MOST_POINTS = 1500
 GROUPS_AXIS, USERS_AXIS = "groups per user", "users in the group"
 """Axes of integers."""
 KEY_BY_PART = {BIAS: "bias", SAMPLING: "sampling", NOISE: "noise"}
+MAP_HEIGHT = 520
+"""In pixels: the map alone fills the first screen of 1280 x 800, as its cells are small."""
 MAX_ERRORS = 3.0
 """Ends of the axis of simulated releases, in best errors."""
 
@@ -97,7 +99,12 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         error_unit = _name_error_unit(parameters)
         y = _build_axis("error", error_unit, visible_errors, *(pair.error for pair in marked_pairs))
     handle, alt = build_handle(solution, columns), _describe_error_map(solution)
-    return Plot("per-group-error", title, alt, x, y, items, provenance, columns, is_main=True, handle=handle)
+    options = {
+        "is_main": True,
+        "height": MAP_HEIGHT if isinstance(items[0], Cells) else None,
+        "handle": handle,
+    }
+    return Plot("per-group-error", title, alt, x, y, items, provenance, columns, **options)
 
 
 def _name_unit(statistic: Statistic, mean_unit: str = "unit of the values") -> str:

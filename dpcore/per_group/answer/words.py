@@ -151,19 +151,15 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
     error_text = format_error(parameters, pair_error)
     pair_text = "none" if solution.pair_choice.is_settled else "none found"
     pair_label, clipboard_text = "Best pair", ""
-    error_label, error_note, error_key = "Error of publishing nothing", "", ""
+    error_label, error_key, error_help = "Error of publishing nothing", "", objective_help
     if pair is not None:
         pair_text = format_pair(parameters, pair.max_groups, pair.max_amount)
         pair_label, clipboard_text = "Best pair of bounds", f"{pair.max_groups}, {pair.max_amount:.12g}"
         if parameters.statistic is Statistic.USERS:
             pair_label, clipboard_text = "Best bound", f"{pair.max_groups}"
-        error_label, error_key, error_note = (
-            "Error per group",
-            "error_of_the_pair",
-            _describe_median(solution),
-        )
+        error_label, error_key = "Error per group", "error_of_the_pair"
         saving_text = wording.change(pair.error, solution.problem.error_of_nothing)
-        objective_help += f" It is {saving_text} than without a release."
+        error_help += f" It is {saving_text} than without a release."
     if isinstance(solution, DistributionSolution):
         return (
             Number("Best pair found", pair_text, clipboard_text=clipboard_text),
@@ -171,7 +167,7 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
         )
     numbers = [
         Number(pair_label, pair_text, clipboard_text=clipboard_text),
-        Number(error_label, error_text, error_note, objective_help, pair_error, "", error_key, error_text),
+        Number(error_label, error_text, "", error_help, pair_error, "", error_key, error_text),
     ]
     if solution.selection_solution is not None and pair is not None:
         selected_groups = solution.selection_solution.groups_by_bounds["pair"]
@@ -189,19 +185,6 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
             Number("Error of scaling", vector_error_text, comparison_note, objective_help),
         ]
     return tuple(numbers)
-
-
-def _describe_median(solution: AnySolution) -> str:
-    """Write the size of the median group, to compare an error with; empty for means and for relative errors."""
-    if (
-        isinstance(solution, DistributionSolution)
-        or solution.is_mean
-        or solution.parameters.objective.is_relative
-    ):
-        return ""
-    sizes = np.abs(solution.problem.totals)
-    median_size = sizes[_find_median(sizes, solution.problem.pairs.multiplicities)]
-    return f"(median group: {format_error(solution.parameters, float(median_size))})"
 
 
 def _find_median(values: FloatArray, multiplicities: FloatArray) -> int:

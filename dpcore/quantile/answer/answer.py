@@ -320,8 +320,8 @@ def build_answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, dataset),
         numbers=numbers,
-        # A random row is a quarter of all rows off, half of this base, and so the first that is not useful.
-        relative_error=RelativeError(float(numbers[1].value or 0.0) / 0.5, "half of all rows"),
+        # A random row is a quarter of all rows off, and so the first that is not useful.
+        relative_error=RelativeError(float(numbers[1].value or 0.0), "rows", limit_factor=0.5),
         assumptions=(
             *list_assumptions(parameters.neighbours, parameters.program),
             *binned_values.list_assumptions(dataset, is_quantile=True),

@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from dpcore.answer.answer import STYLE_BY_PART, VERDICT_LIMITS, Answer, Verdict
+from dpcore.answer.answer import STYLE_BY_PART, Answer, Verdict
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.privacy import (
@@ -28,6 +28,9 @@ from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.question import SIMULATION, Question
 from pages.shared.card import code_panel
 from pages.shared.fields import fields
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 
 def _register(name: str, html: str) -> Any:
@@ -100,8 +103,8 @@ def label(disclosure: Provenance, text: str = "", prefix: str = "", suffix: str 
 
 def draw_answer(
     card: Answer, key: str, is_final: bool = True, badge_text: str = "", figure_shows_range: bool = False
-) -> None:
-    """Draw the answer: instruction, number with its error, verdict, the way to the code, and further sentences.
+) -> DeltaGenerator:
+    """Draw the answer: instruction, error, verdict, the way to the code, further sentences; return the container.
 
     Args:
         card: What it says; the rest of it is for `behind`.
@@ -123,7 +126,8 @@ def draw_answer(
         # The open choice stands where its button stood, with all of it in sight.
         card = replace(card, detail="", near_optimal="", numbers=(), alternative=None)
     # As high as the column of the figure, so that what stands below it stays in place while a slider moves.
-    with st.container(key=key, height="stretch"):
+    container = st.container(key=key, height="stretch")
+    with container:
         _draw_words(card, key, is_final, badge_text)
         relative = card.relative_error
         if relative is not None and relative.remark and not is_choosing:
@@ -158,6 +162,7 @@ def draw_answer(
             fields.button(label, f"{key}_alternative", "code", *button_arguments, type="tertiary")
         elif card.alternative is not None:
             st.markdown(card.alternative.sentence)
+    return container
 
 
 def _open_code(card: Answer, key: str, form_name: str = "") -> None:
@@ -197,7 +202,7 @@ def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None
     if relative is None:
         text = f"{chip} {badge}".lstrip()
     else:
-        verdict_text = f"{wording.capital(relative.verdict.value)} ({VERDICT_LIMITS[relative.verdict]})"
+        verdict_text = f"{wording.capital(relative.verdict.value)} ({relative.limit_text})"
         # As high before the final answer as after it, so that nothing jumps when that arrives.
         chip = chip or _write_chip(verdict_text, *VERDICT_BADGES[relative.verdict])
         reason = wording.capital(f"{relative.error_phrase} {relative.text}.")

@@ -423,7 +423,10 @@ class Page:
         with slots.answer:
             badge_text = session.INVENTED_BADGE if is_demonstration else ""
             has_band = any(isinstance(item, Band) for item in main_plot.items)
-            cards.draw_answer(answer, key, is_final, badge_text, has_band)
+            card_container = cards.draw_answer(answer, key, is_final, badge_text, has_band)
+            if needs is not None:
+                with card_container:
+                    session.draw_data_link(needs.link_label)
             if question.chooses_bound and not is_demonstration:
                 other_bounds.draw(question, run.shown_card or answer)
             if is_final and not is_demonstration and catalogue.STATING is not None:
@@ -437,8 +440,6 @@ class Page:
         with slots.bottom:
             layout.draw_tabs(tabs, question.key(tabs_name))
         with slots.answer:
-            if needs is not None:
-                session.draw_data_link(needs.link_label)
             if any(run.is_cut_short for run in runs):
                 button_label = "Go on" if runs[0].search.resumes else "Search again"
                 fields.button(button_label, f"{question.name}_again", "refresh", jobs.forget, runs)
