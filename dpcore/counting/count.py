@@ -259,6 +259,11 @@ def count(
         InvalidInput: The files cannot be counted; all problems at once.
     """
     start_seconds = time.monotonic()
+    if roles.further_values and roles.drops_missing:
+        # A row counts if all columns of values hold a number, so that all of them are of the same rows.
+        columns = (*roles.further_values, *([roles.value] if roles.value and not roles.yes else []))
+        number_filters = tuple(map(RowFilter.of_number, columns))
+        roles = replace(roles, filters=tuple(dict.fromkeys((*roles.filters, *number_filters))))
     column_roles.check_roles(source.columns, roles, source.name)
     if isinstance(provenance, ReleaseFacts) and roles.kind is not TableKind.HISTOGRAM:
         raise refuse("a DP release has one row per size", remedy="Say so, or that the data are private")
@@ -306,11 +311,6 @@ def count(
         totals_column = size_column.removeprefix(TOTALS_PREFIX)
         totals = Totals(dataset.histogram.sizes, totals_column, dataset.histogram.users)
         dataset = replace(dataset, contribution=Contribution.TOTAL, totals=totals)
-    if roles.further_values and roles.drops_missing:
-        raise refuse(
-            "rows cannot be left out for missing values of several columns",
-            remedy="Replace missing values by a public number",
-        )
     # Each further column is counted as the first one was: every check and rule is the same.
     for column in roles.further_values if roles.kind is TableKind.EVENTS else ():
         further_roles = replace(
