@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.dataset import Pairs
+from dpcore.data.task_facets import Pairs
 from dpcore.multitask import exact, sampling, weights
 from dpcore.multitask.experiment import Experiment, HeavyTailed, run_experiment
 from dpcore.multitask.problem import (

@@ -22,15 +22,17 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, convert_system_errors, refuse
 from dpcore.common.privacy import LABEL_COLUMN, Disclosure
 from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_files, open_table
-from dpcore.counting.count import CountResult, prefer_pair_roles
+from dpcore.counting.count import CountResult
 from dpcore.counting.engines import COUNT_OPTIONS, is_address
 from dpcore.counting.files import SUMMARIES, expand_patterns, find_summaries
+from dpcore.counting.pair_tables import prefer_pair_roles
 from dpcore.data import binned_values, group_pairs
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, TOTALS_PREFIX, MissingUsers, Roles
 from dpcore.data.periods import build_periods
+from dpcore.data.task_facets import Pairs
 from dpcore.data.value_bins import ValueBins
-from dpcore.dataset import Contribution, Dataset, Pairs
+from dpcore.dataset import Contribution, Dataset
 
 _BYTES_BY_UNIT = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 

@@ -1,7 +1,6 @@
 """Counting: whatever a person has in hand becomes a dataset.
 
-A table in memory, a file, counts, or a histogram (`to_dataset`); files whose columns have roles (`count`); a table of
-pairs of user and group that an engine counted (`count_pairs`).
+A table in memory, a file, counts, or a histogram (`to_dataset`); files whose columns have roles (`count`).
 """
 
 from __future__ import annotations
@@ -9,142 +8,32 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, describe_error, refuse
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, check_provenance, classify
 from dpcore.common.progress import Progress, ShouldStop
-from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import files
-from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps, StoppedError
+from dpcore.counting.duck import MEMORY_LIMIT, Steps, StoppedError
 from dpcore.counting.facets import Facets
 from dpcore.counting.files import Source
 from dpcore.counting.formats import MemoryFile
 from dpcore.counting.frames import FRAME_FILE, write_parquet
+from dpcore.counting.pair_tables import build_pair_dataset, prefer_pair_roles
 from dpcore.counting.reduce_files import FileReduction
-from dpcore.counting.relation import find_safe_path, refuse_changed, refuse_times, write_scan
+from dpcore.counting.relation import refuse_changed, refuse_times
 from dpcore.data import column_names, column_roles
-from dpcore.data.cell_numbers import MAX_NUMBER, NUMBER_TEXT, read_numbers
 from dpcore.data.column_roles import TOTALS_PREFIX, MissingRule, MissingUsers, Roles, TableKind, explain_roles
 from dpcore.data.periods import build_periods
 from dpcore.data.row_filter import RowFilter, parse_filters
 from dpcore.data.tables import FileKind, Table, TableLayout
-from dpcore.dataset import MAX_PAIRS, Contribution, Dataset, Pairs, Totals
-
-MAX_EXACT_INTEGER = 2**53
-"""Largest number up to which all integers are exact in float64."""
-
-
-def prefer_pair_roles(guessed_roles: Roles, chosen_roles: Roles) -> Roles:
-    """Return the guessed roles, with the chosen value column, if they are of pairs and fit; else the chosen roles.
-
-    They fit if rows are counted, and the chosen columns of user and group, if any, are those of the pairs.
-    """
-    if guessed_roles.kind is not TableKind.PAIRS or chosen_roles.contribution is not Contribution.ROWS:
-        return chosen_roles
-    has_pair_user = chosen_roles.privacy_unit == (guessed_roles.user,)
-    if not has_pair_user or chosen_roles.further_task or chosen_roles.task not in (None, guessed_roles.task):
-        return chosen_roles
-    # A value column that is the rows of the pair is redundant, as these are counted anyway.
-    value_column = None if chosen_roles.value == guessed_roles.count else chosen_roles.value
-    return replace(guessed_roles, value=value_column)
-
-
-def count_pairs(
-    source: Source,
-    roles: Roles,
-    disclosure: Disclosure,
-    memory_limit: int,
-    should_stop: ShouldStop | None = None,
-) -> Dataset:
-    """Build the dataset from a table of pairs that an engine counted.
-
-    Args:
-        source: One file; its users and groups are codes, and `count` of the roles is the rows of a pair.
-        roles: Roles of the kind `TableKind.PAIRS`.
-        disclosure: Public or private, as the user states.
-        memory_limit: Bytes that DuckDB may use.
-        should_stop: Called while a large file is read.
-
-    Raises:
-        InvalidInput: A cell is not a valid number, or there are several files; all problems at once.
-    """
-    if len(source.head.layouts) > 1:
-        raise refuse("codes in one file of pairs are not those of another", remedy="Choose one file")
-    pair_columns = [column for column in (roles.user, roles.task, roles.count, roles.value) if column]
-    numbers_by_column = _read_number_columns(source, pair_columns, memory_limit, should_stop)
-    with Problems() as problems:
-        for name in pair_columns:
-            valid_cell_mask, requirement_text = (
-                np.abs(numbers_by_column[name]) <= MAX_NUMBER,
-                f"a {NUMBER_TEXT}",
-            )
-            if name != roles.value:
-                min_valid = 1 if name == roles.count else 0
-                requirement_text = f"a whole number of at least {min_valid}"
-                cell_numbers = numbers_by_column[name]
-                valid_cell_mask &= (cell_numbers >= min_valid) & (cell_numbers == np.rint(cell_numbers))
-            if num_bad := int((~valid_cell_mask).sum()):
-                location = f"column {column_names.shorten(name)}, row {np.argmin(valid_cell_mask) + 1:,}"
-                remedy = "Count again with --pairs-to, or say that one row is one contribution"
-                problems.add(f"{num_bad:,} cells are not {requirement_text}", location, remedy)
-        if numbers_by_column[pair_columns[0]].size > MAX_PAIRS:
-            num_pairs = numbers_by_column[pair_columns[0]].size
-            problems.add(f"there are {num_pairs:,} pairs; at most {MAX_PAIRS:,} fit")
-    user_and_group_numbers = [numbers_by_column[name] for name in pair_columns[:2]]
-    user_codes, group_codes = (np.unique(n, return_inverse=True)[1] for n in user_and_group_numbers)
-    pair_order = np.lexsort((group_codes, user_codes))
-    user_codes, group_codes = user_codes[pair_order], group_codes[pair_order]
-    pair_starts = np.flatnonzero(np.r_[True, (np.diff(user_codes) != 0) | (np.diff(group_codes) != 0)])
-    rows_per_pair = np.add.reduceat(numbers_by_column[pair_columns[2]][pair_order], pair_starts)
-    rows_per_user = np.bincount(user_codes[pair_starts], rows_per_pair)
-    if float(rows_per_pair.sum()) > MAX_EXACT_INTEGER:
-        raise refuse("the pairs have too many rows", f"column {column_names.shorten(pair_columns[2])}")
-    histogram = ContributionHistogram.from_counts(rows_per_user.astype(np.int64))
-    sums_per_pair = totals = None
-    if roles.value is not None:
-        sums_per_pair = np.add.reduceat(numbers_by_column[roles.value][pair_order], pair_starts)
-        sums_per_user = np.bincount(user_codes[pair_starts], sums_per_pair)
-        totals = Totals(sums_per_user, roles.value) if sums_per_user.min() >= 0 else None
-    return Dataset(
-        source.name, f"File {source.name}. {explain_roles(roles)}", disclosure, histogram, roles.privacy_unit,
-        totals=totals or Totals.of_contributions(histogram),
-        pairs=Pairs(
-            user_codes[pair_starts], group_codes[pair_starts], int(group_codes.max()) + 1, pair_columns[1],
-            rows=rows_per_pair.astype(np.int64), sums=sums_per_pair, value_column=roles.value or "",
-        ),
-        notes=(*source.head.notes, "Rows that name no group are in no pair, so the file does not hold them."),
-    )  # fmt: skip
-
-
-def _read_number_columns(
-    source: Source, columns: list[str], memory_limit: int, should_stop: ShouldStop | None
-) -> dict[str, npt.NDArray[np.float64]]:
-    """Read these columns of a file or a table in memory as float64 arrays; other cells become NaN."""
-    import duckdb
-
-    if source.is_complete:
-        return {column: read_numbers(source.head, column).values for column in columns}
-    with closing(Workspace()) as workspace:
-        (relation,) = source.relations
-        relation = replace(relation, path=find_safe_path(relation.path, workspace))
-        cast_sql = "::VARCHAR" if relation.types else ""
-        with closing(Duck([relation.path], workspace.folder, memory_limit, should_stop)) as duck:
-            cell_sqls = [f"x{relation.columns.index(name)}{cast_sql}" for name in columns]
-            number_sqls = [f"TRY_CAST({sql} AS DOUBLE) AS c{index}" for index, sql in enumerate(cell_sqls)]
-            numbers_sql = f"SELECT {', '.join(number_sqls)} FROM {write_scan(relation)}"
-            try:
-                numbers_by_alias = duck.fetch_columns(numbers_sql)
-            except duckdb.Error:
-                raise refuse("the table of pairs cannot be read", remedy="Save it as CSV (UTF-8)") from None
-    return {name: np.asarray(numbers_by_alias[f"c{index}"], np.float64) for index, name in enumerate(columns)}
+from dpcore.dataset import Contribution, Dataset, Totals
 
 
 def to_dataset(
@@ -370,6 +259,11 @@ def count(
         InvalidInput: The files cannot be counted; all problems at once.
     """
     start_seconds = time.monotonic()
+    if roles.further_values and roles.drops_missing:
+        # A row counts if all columns of values hold a number, so that all of them are of the same rows.
+        columns = (*roles.further_values, *([roles.value] if roles.value and not roles.yes else []))
+        number_filters = tuple(map(RowFilter.of_number, columns))
+        roles = replace(roles, filters=tuple(dict.fromkeys((*roles.filters, *number_filters))))
     column_roles.check_roles(source.columns, roles, source.name)
     if isinstance(provenance, ReleaseFacts) and roles.kind is not TableKind.HISTOGRAM:
         raise refuse("a DP release has one row per size", remedy="Say so, or that the data are private")
@@ -383,7 +277,7 @@ def count(
     input_problems: Sequence[InputProblem] = ()
     try:
         if roles.kind is TableKind.PAIRS:
-            pair_dataset = count_pairs(source, roles, classify(provenance), memory_limit, should_stop)
+            pair_dataset = build_pair_dataset(source, roles, classify(provenance), memory_limit, should_stop)
             return CountResult.build(start_seconds, pair_dataset)
         file_reduction = FileReduction(
             source.relations, event_roles, memory_limit, should_stop, Steps(progress, count_queries(event_roles)),
@@ -417,11 +311,6 @@ def count(
         totals_column = size_column.removeprefix(TOTALS_PREFIX)
         totals = Totals(dataset.histogram.sizes, totals_column, dataset.histogram.users)
         dataset = replace(dataset, contribution=Contribution.TOTAL, totals=totals)
-    if roles.further_values and roles.drops_missing:
-        raise refuse(
-            "rows cannot be left out for missing values of several columns",
-            remedy="Replace missing values by a public number",
-        )
     # Each further column is counted as the first one was: every check and rule is the same.
     for column in roles.further_values if roles.kind is TableKind.EVENTS else ():
         further_roles = replace(

@@ -14,7 +14,7 @@ from dpcore.common.checks import refuse
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.counting import query
 from dpcore.counting.duck import Columns, Duck, compile_sql
-from dpcore.data import binned_values
+from dpcore.data import binned_values, task_facets
 from dpcore.data.value_bins import ValueBins
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ class Facets:
     histogram: ContributionHistogram
     values: dataset.Values | None = None
     totals: dataset.Totals | None = None
-    pairs: dataset.Pairs | None = None
-    tasks: dataset.TaskSizes | None = None
-    pair_sizes: dataset.PairSizes | None = None
+    pairs: task_facets.Pairs | None = None
+    tasks: task_facets.TaskSizes | None = None
+    pair_sizes: task_facets.PairSizes | None = None
     task_names: tuple[str, ...] = ()
 
 

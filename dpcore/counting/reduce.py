@@ -27,6 +27,7 @@ from dpcore.counting.duck import (
 )
 from dpcore.counting.facets import Facets, RowPlaces, convert_to_floats, describe_first, list_task_names
 from dpcore.counting.rejects import MAX_PLACES
+from dpcore.data import task_facets
 from dpcore.data.cell_numbers import NUMBER_TEXT
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles, write_user_hint
@@ -450,9 +451,9 @@ class Reduction:
             return
         facets.pair_sizes = self._fetch_pair_sizes(rows)
         users_per_task = np.repeat(task_sizes, task_counts)
-        facets.tasks = dataset.TaskSizes(users_per_task, self.roles.task or "", self.roles.further_task)
+        facets.tasks = task_facets.TaskSizes(users_per_task, self.roles.task or "", self.roles.further_task)
 
-    def _fetch_pair_sizes(self, rows: Table) -> dataset.PairSizes | None:
+    def _fetch_pair_sizes(self, rows: Table) -> task_facets.PairSizes | None:
         """Return the distribution of pairs and the totals per group; None, with a note, if there are too many sizes."""
         size_columns = self._run_in_parts(query.count_pair_sizes, rows)
         total_columns = self._run_in_parts(query.count_group_totals, rows, query.list_task_columns(rows))
@@ -460,7 +461,7 @@ class Reduction:
             self.notes.append(f"Sizes of pairs were not kept; at most {MAX_SIZES:,} distinct ones fit.")
             return None
         group_counts = total_columns["groups"].astype(np.int64)
-        return dataset.PairSizes(
+        return task_facets.PairSizes(
             size_columns["groups"], size_columns["rows"], size_columns["pairs"],
             np.repeat(total_columns["rows"], group_counts), np.repeat(total_columns["users"], group_counts),
             self.roles.task or "", self.roles.further_task,
@@ -468,7 +469,7 @@ class Reduction:
 
     def _build_pairs(
         self, rows: Table, coded_columns: dict[str, npt.NDArray[Any]], num_tasks: int
-    ) -> dataset.Pairs:
+    ) -> task_facets.Pairs:
         """Build the pairs from ``coded_columns``, which is emptied on the way, as its arrays are large."""
         pair_order = np.lexsort((coded_columns["task"], coded_columns["user"]))
         for column in list(coded_columns):
@@ -488,7 +489,7 @@ class Reduction:
                     "sums": coded_columns["sums"], "sums_of_squares": coded_columns["squares"],
                     "value_column": self.roles.value, "value_range": value_range,
                 }  # fmt: skip
-        return dataset.Pairs(
+        return task_facets.Pairs(
             read_only(user_codes), read_only(task_codes), num_tasks, self.roles.task or "", rows=coded_columns["rows"],
             rows_without_group=self._num_rows_without_task, further_columns=self.roles.further_task, **amount_options,
         )  # fmt: skip

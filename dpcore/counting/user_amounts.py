@@ -12,12 +12,12 @@ from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import formats, query
-from dpcore.counting.count import count_pairs, prefer_pair_roles
 from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps, compile_sql, quote_literal
 from dpcore.counting.facets import Facets
 from dpcore.counting.files import Source, add_folder_cells, name_file, open_files
 from dpcore.counting.formats import File, FileStart
 from dpcore.counting.heads import inspect_parquet
+from dpcore.counting.pair_tables import build_pair_dataset, prefer_pair_roles
 from dpcore.counting.public_rules import write_yes_sql
 from dpcore.counting.reduce_files import ANOTHER_COLUMN, NO_NUMBERS, FileReduction
 from dpcore.counting.relation import Relation, refuse_times, rename_roles
@@ -75,7 +75,7 @@ def read_user_amounts(
     preferred_roles = roles if keeps_rows else prefer_pair_roles(source.roles, roles)
     if preferred_roles.kind is TableKind.PAIRS:
         try:
-            return count_pairs(source, preferred_roles, Disclosure.PRIVATE, MEMORY_LIMIT)
+            return build_pair_dataset(source, preferred_roles, Disclosure.PRIVATE, MEMORY_LIMIT)
         except InvalidInput:
             raise _build_unreadable_error() from None
     amounts_reduction = _AmountsReduction(source.relations, roles, MEMORY_LIMIT, None, Steps(None, 4), [])

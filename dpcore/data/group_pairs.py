@@ -25,7 +25,8 @@ from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.common.strict_json import JsonValue
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
-from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes, TaskSizes
+from dpcore.data.task_facets import Pairs, PairSizes, TaskSizes
+from dpcore.dataset import Contribution, Dataset
 
 NO_GROUP = -1
 """Code of a row that names no group."""

@@ -29,9 +29,16 @@ class RowFilter:
         """Return True if texts are compared."""
         return self.sign in ("=", "!=")
 
+    @classmethod
+    def of_number(cls, column: str) -> RowFilter:
+        """Build the condition that a cell holds a number up to ±1e100."""
+        return cls(column, ">=", "-1e100")
+
     @property
     def text(self) -> str:
         """Return the condition as a person writes it."""
+        if self == RowFilter.of_number(self.column):
+            return f"a number in {self.column}"
         return f"{self.column} {self.sign} {self.value}"
 
 

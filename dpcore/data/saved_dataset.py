@@ -15,7 +15,8 @@ from dpcore.common.privacy import Neighbours, ReleaseFacts, is_mechanism
 from dpcore.common.strict_json import Codec, JsonValue, Reader, cut, read_text, read_texts
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
 from dpcore.data.design_matrix import MAX_LEVELS, Design, Feature, FeatureKind
-from dpcore.dataset import MAX_VALUES, Dataset, LabelledRows, Pairs, PairSizes, TaskSizes, Totals, Values
+from dpcore.data.task_facets import Pairs, PairSizes, TaskSizes
+from dpcore.dataset import MAX_VALUES, Dataset, LabelledRows, Totals, Values
 
 ROOM = 32_000_000
 """Largest number of bytes of the arrays of one file, about two million rows with values; encoded, a third more."""

@@ -19,7 +19,8 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import MAX_USERS, ByDigest, ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.data.column_names import and_more
 from dpcore.data.tables import TableLayout
-from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes, Totals, Values
+from dpcore.data.task_facets import Pairs, PairSizes
+from dpcore.dataset import Contribution, Dataset, Totals, Values
 
 SIGNED_REMEDY = "Clip every total to [L, U]; with L < 0 the noise must cover the larger of |L| and |U|"
 

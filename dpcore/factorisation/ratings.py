@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.dataset import Pairs
+from dpcore.data.task_facets import Pairs
 from dpcore.multitask.problem import TaskCodes, TaskGraph
 
 RatingValues = npt.NDArray[np.floating]

@@ -26,7 +26,7 @@ from dpcore.common.checks import refuse
 from dpcore.common.noise_error import Summary, summarise_runs
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
-from dpcore.dataset import Pairs
+from dpcore.data.task_facets import Pairs
 from dpcore.multitask import learners
 from dpcore.multitask.learners import DescentSettings, Examples, RidgeSettings, RidgeSums
 from dpcore.multitask.problem import PrivacyTarget, TaskGraph, TaskProblem, compute_exact_budget

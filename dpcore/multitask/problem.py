@@ -25,7 +25,7 @@ from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.parameters import Option
 from dpcore.common.privacy import compute_gaussian_epsilon, compute_gaussian_sigma
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.dataset import Pairs
+from dpcore.data.task_facets import Pairs
 
 TaskCodes = npt.NDArray[np.int32]
 

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from dpcore.common.checks import refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data import group_pairs
-from dpcore.dataset import Pairs, Values
+from dpcore.data.task_facets import Pairs
+from dpcore.dataset import Values
 
 MAX_GROUPS = 100_000_000
 """Most groups on a public list."""

@@ -57,7 +57,7 @@ from dpcore.common import mechanisms
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.dataset import PairSizes
+from dpcore.data.task_facets import PairSizes
 from dpcore.per_group.moments import compute_moments
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic

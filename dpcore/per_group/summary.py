@@ -1,7 +1,7 @@
 """Bounds per group from the distribution of pairs alone.
 
-The pairs themselves are then not known (`dpcore.dataset.PairSizes`). The numbers of pairs of each size (rows of the
-pair, groups of its user) and the rows and users of every group are known, but not which pairs lie in which group.
+The pairs themselves are then not known (see `PairSizes`). The numbers of pairs of each size (rows of the pair, groups
+of its user) and the rows and users of every group are known, but not which pairs lie in which group.
 These determine the sum of all groups' biases, the sum of their sampling variances, and the noise. They do not
 determine how the bias is spread over groups: it is taken to be proportional to their sizes, as if every group had the
 same mixture of pairs.
@@ -20,7 +20,7 @@ import numpy as np
 
 from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray
-from dpcore.dataset import PairSizes
+from dpcore.data.task_facets import PairSizes
 from dpcore.per_group.pair_of_bounds import PairChoice, search_pairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 

@@ -29,6 +29,7 @@ from dpcore.common.version import VERSION
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import DROP, MissingUsers, Roles, TableKind
 from dpcore.data.design_matrix import Design
+from dpcore.data.row_filter import RowFilter
 from dpcore.data.tables import TableLayout
 from dpcore.dataset import Dataset
 
@@ -441,7 +442,8 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
         data_settings |= (
             {"yes": dataset.layout.yes} if dataset.layout.yes and "value" in data_settings else {}
         )
-        data_settings |= {"only": "; ".join(f.text for f in dataset.layout.filters) or None}
+        own_filters = [f for f in dataset.layout.filters if f != RowFilter.of_number(f.column)]
+        data_settings |= {"only": "; ".join(f.text for f in own_filters) or None}
     if (periods := dataset.periods) is not None:
         data_settings |= {"date": periods.column, "periods": periods.span, "releases": periods.num_releases}
         data_settings |= {"person_epsilon": periods.person_epsilon}

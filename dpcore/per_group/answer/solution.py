@@ -13,7 +13,8 @@ from dpcore.answer.against import BoundComparison
 from dpcore.common.checks import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
-from dpcore.dataset import Dataset, Pairs, PairSizes
+from dpcore.data.task_facets import Pairs, PairSizes
+from dpcore.dataset import Dataset
 from dpcore.per_group import whole_vector
 from dpcore.per_group.answer import error_map
 from dpcore.per_group.answer.error_map import LARGE, ErrorMap, Pair

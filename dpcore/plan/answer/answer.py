@@ -181,6 +181,17 @@ def build_answer(
         'ε = 1 is enough for both numbers.'
         >>> answer.bound["share"].round(3).to_dict()
         {'users': 0.5, 'rows': 0.5}
+
+        The variance of 100 users with a row each, half at either end of [0, 10], errs by noise alone: √2/2.
+
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"user": range(100), "value": [0.0, 10.0] * 50})
+        >>> columns = {"user": "user", "value": "value", "disclosure": "public"}
+        >>> answer = ss.variance_bound(table, **columns, epsilon=1, lower=0, upper=10)
+        >>> answer.headline
+        'All of ε = 1 goes to variance (1 row per user), and it is enough.'
+        >>> round(answer.solution.lines[0].error, 3)
+        0.707
     """
     solution = solve(dataset, parameters) if solution is None else solution
     proofs, numbers = words.list_proofs(solution), words.build_numbers(solution)

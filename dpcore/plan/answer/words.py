@@ -33,12 +33,13 @@ USELESS_SHARE = 0.5
 
 
 def write_headline(solution: PlanSolution) -> str:
-    """Write for how many lines the budget is enough; for a single line, that all of it goes there."""
+    """Write for how many lines the budget is enough; for a single line, that all of it goes there, and its bound."""
     num_lines, num_reached = len(solution.lines), solution.num_reached
     epsilon_text = format_rounded_up(solution.budget.epsilon, 4)
     if num_lines == 1:
         verb = "is enough" if num_reached else "is not enough"
-        return f"All of ε = {epsilon_text} goes to {solution.lines[0].label}, and it {verb}."
+        line = solution.lines[0]
+        return f"All of ε = {epsilon_text} goes to {line.label} ({_describe_bound(line)}), and it {verb}."
     count_text = f"{num_reached or 'none'} of {num_lines} numbers"
     if num_reached == num_lines:
         count_text = "both numbers" if num_lines == 2 else f"all {num_lines} numbers"

@@ -25,8 +25,9 @@ from dpcore.common.text_fields import to_values
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.binned_values import expand_rows
 from dpcore.data.group_list import code_cells
+from dpcore.data.task_facets import Pairs, PairSizes
 from dpcore.data.totals_per_user import UserAmounts, get_user_amounts, has_totals
-from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes
+from dpcore.dataset import Contribution, Dataset
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
 from dpcore.per_group import private_pair

@@ -28,7 +28,8 @@ from dpcore.code import LIBRARIES, Choice, Quantity, write
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
-from dpcore.dataset import LabelledRows, Pairs
+from dpcore.data.task_facets import Pairs
+from dpcore.dataset import LabelledRows
 from dpcore.mean import private_counts
 from dpcore.multitask.problem import Loss, TaskGraph, TaskProblem
 from dpcore.multitask.weights import BudgetFit, WeightRule

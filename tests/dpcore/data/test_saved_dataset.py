@@ -14,7 +14,8 @@ from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts, 
 from dpcore.common.strict_json import MAX_PROBLEMS, JsonValue, encode_array, load_json
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import saved_dataset
-from dpcore.dataset import Contribution, Dataset, LabelledRows, Pairs, PairSizes, TaskSizes, Totals, Values
+from dpcore.data.task_facets import Pairs, PairSizes, TaskSizes
+from dpcore.dataset import Contribution, Dataset, LabelledRows, Totals, Values
 
 
 def parsed(text: str | bytes) -> JsonValue:

@@ -7,7 +7,7 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.data.group_pairs import build_pairs
-from dpcore.dataset import Pairs
+from dpcore.data.task_facets import Pairs
 from dpcore.factorisation.ratings import GeneratedRatings, Ratings
 from tests.dpcore.factorisation.conftest import table
 

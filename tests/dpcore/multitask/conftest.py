@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpcore.dataset import Pairs
+from dpcore.data.task_facets import Pairs
 from dpcore.multitask.problem import Allocation, Loss, TaskGraph, TaskProblem
 from dpcore.multitask.weights import compute_task_weights
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpcore.common.checks import InvalidInput
-from dpcore.dataset import Pairs
+from dpcore.data.task_facets import Pairs
 from dpcore.multitask.experiment import (
     DIMENSION,
     LABEL_NOISE,

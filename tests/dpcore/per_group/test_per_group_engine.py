@@ -19,7 +19,7 @@ from dpcore.counting.__main__ import _build_parser, write_pairs_csv
 from dpcore.counting.count import build_dataset
 from dpcore.counting.text import read_table
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
-from dpcore.dataset import PairSizes
+from dpcore.data.task_facets import PairSizes
 from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic

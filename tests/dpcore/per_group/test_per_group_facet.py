@@ -12,7 +12,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.counting import build_dataset, read_table
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import NO_GROUP, build_pairs
-from dpcore.dataset import Pairs
+from dpcore.data.task_facets import Pairs
 
 
 def test_rows_become_pairs_with_rows_sums_and_squares() -> None:

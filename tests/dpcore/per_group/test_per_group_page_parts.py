@@ -7,7 +7,7 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
-from dpcore.dataset import Pairs
+from dpcore.data.task_facets import Pairs
 from dpcore.per_group.moments import compute_error_parts, compute_moments, compute_pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic

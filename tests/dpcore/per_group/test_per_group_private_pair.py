@@ -15,7 +15,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours, ReleaseFacts
 from dpcore.common.programs import Program
 from dpcore.data import samples
-from dpcore.dataset import PairSizes
+from dpcore.data.task_facets import PairSizes
 from dpcore.per_group import private_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic

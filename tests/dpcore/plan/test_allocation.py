@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dpcore
 from dpcore import quantile
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program
@@ -144,6 +145,18 @@ def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
         capped = quantile.output(problem, quantile.WeightKind.CAP, other.bound)
         assert other.bound == round(other.bound)
         assert other.error == pytest.approx(capped.expected_rank_error, rel=0.03)  # of 400 subsamples
+
+
+@pytest.mark.parametrize("program", [Program.OPENDP, Program.TUMULT, Program.PIPELINEDP, Program.BEST])
+def test_a_quantile_alone_has_the_error_and_the_bound_of_its_page(program):
+    settings = {"user": "user_id", "value": "amount", "epsilon": 0.4, "lower": 0.0, "upper": 100.0}
+    settings |= {"program": program, "disclosure": "public"}
+    events = samples.FOLDER / "shop_events.csv"
+    plan = dpcore.plan_bounds(events, lines="quantile 0.75", **settings)
+    page = dpcore.quantile_bound(events, quantiles="0.75", neighbours="add_or_remove_user", **settings)
+    # The plan rounds epsilon down to 32 binary digits.
+    assert float(plan.bound["error"].iloc[0]) == pytest.approx(page.error, rel=1e-6)
+    assert float(plan.bound["bound"].iloc[0]) == page.bound
 
 
 def test_a_line_best_published_as_0_is_dropped_and_the_others_get_its_share():

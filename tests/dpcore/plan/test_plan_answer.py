@@ -91,7 +91,8 @@ def test_an_equal_split_is_no_better_and_all_of_one_line_is_its_own():
     assert plan_answer.solution.equal_split_factor >= 1.0
     one = build_plan_answer("rows")
     assert one.solution.lines[0].share == 1.0
-    assert one.headline == "All of ε = 1 goes to rows, and it is not enough."
+    bound_text = f"{one.solution.lines[0].bound:.0f} rows per user"
+    assert one.headline == f"All of ε = 1 goes to rows ({bound_text}), and it is not enough."
 
 
 def test_what_is_dropped_and_what_is_never_reached_is_said():

@@ -67,8 +67,31 @@ def test_a_line_of_another_column_is_that_of_a_plan_of_this_column():
     assert only.planned_line.reference_value == pytest.approx(frame["years"].mean())
     with pytest.raises(InvalidInput, match="no program in Tumult"):
         ss.plan_bounds(TICKETS, **SETTINGS, epsilon=1, lines=LINES, program="Tumult")
-    with pytest.raises(InvalidInput, match="left out for missing values of several"):
-        ss.plan_bounds(TICKETS, **SETTINGS, epsilon=1, lines=LINES, missing="drop")
+
+
+def test_a_row_counts_if_all_columns_of_values_hold_a_number(tmp_path, monkeypatch, capsys):
+    frame = pd.read_csv(TICKETS).astype({"years": object})
+    frame.loc[:99, "years"], frame.loc[50:149, "words"] = "none", None
+    monkeypatch.chdir(tmp_path)
+    frame.to_csv("tickets.csv", index=False)
+    settings = SETTINGS | {
+        "disclosure": "private",
+        "variance_source": "values",
+        "epsilon": 500,
+        "missing": "drop",
+    }
+    lines = "rows; mean; mean of years from 0 to 20"
+    plan = ss.plan_bounds("tickets.csv", **settings, lines=lines)
+    complete = frame.iloc[150:].astype({"years": float})
+    values = [line.reference_value for line in plan.solution.planned_lines]
+    assert values == pytest.approx([len(complete), complete["words"].mean(), complete["years"].mean()])
+    for library in (Program.PYTHON, Program.OPENDP):
+        run_text(plan.code({Program.PYTHON: "python", Program.OPENDP: "opendp"}[library]))
+        told = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
+        released = {facts["release"]: facts["released"] for facts in told}
+        assert [released[name.split(" from")[0]] for name in lines.split("; ")] == pytest.approx(
+            values, rel=0.02
+        )
 
 
 @pytest.mark.parametrize("disclosure", ["public", "private"])

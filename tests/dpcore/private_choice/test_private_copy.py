@@ -15,8 +15,9 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts, classify, format_rounded_up
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
+from dpcore.data.task_facets import TaskSizes
 from dpcore.data.totals_per_user import Amounts
-from dpcore.dataset import Contribution, Dataset, TaskSizes
+from dpcore.dataset import Contribution, Dataset
 from dpcore.private_choice import comparison
 from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.private_choice.private_histogram import (

@@ -18,7 +18,8 @@ from dpcore.common import mechanisms
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
-from dpcore.dataset import Dataset, PairSizes
+from dpcore.data.task_facets import PairSizes
+from dpcore.dataset import Dataset
 
 HEADER = "who,amount,place\n"
 BASE = HEADER + "".join(f"u{at % 5},{at % 7 + 1}.5,g{at % 2}\n" for at in range(20))

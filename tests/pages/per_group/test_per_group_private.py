@@ -14,7 +14,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
-from dpcore.dataset import Pairs
+from dpcore.data.task_facets import Pairs
 from dpcore.per_group.answer import answer, words
 from dpcore.per_group.answer.error_map import split_error
 from dpcore.per_group.answer.solution import SELECTED_MAP_SIZE

@@ -19,10 +19,11 @@ from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, Provenance, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
+from dpcore.data.task_facets import Pairs
 from dpcore.data_owners import answer as owners_answer
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
-from dpcore.dataset import Dataset, Pairs, Values
+from dpcore.dataset import Dataset, Values
 from dpcore.gap_examples import answer as gap_answer
 from dpcore.gap_examples.parameters import GapParameters
 from dpcore.learning import LearningParameters
