@@ -38,7 +38,7 @@ QUESTION = Question(
         "Uniform weights": "μ = 0",
     },
     other_origins=uploads.ENTRIES
-    | FieldOrigin.PUBLIC.each("tabs", "relative")
+    | FieldOrigin.PUBLIC.each("tabs", "relative", "paper_figure")
     | FieldOrigin.DATA.each(
         *(f"{name}_job{end}" for name in ("optimum", "cvxpy", "experiment") for end in ("", "_earlier")),
         "download",
