@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore import questions
+from dpcore import call_description, questions
 from dpcore.common.checks import EPSILON_RANGE, InvalidInput, Problems, refuse
 from dpcore.common.privacy import Charge, Disclosure, Ledger, check_provenance
 from dpcore.common.text_fields import find_option, list_options
@@ -52,7 +52,7 @@ from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.reply import DrawnReply, Reply
 from dpcore.report.markup import to_plain_text
 
-READING_ARGUMENTS = ("missing", "sheet", "separator", "yes", *questions.PERIOD_ARGUMENTS)
+READING_ARGUMENTS = ("missing", "sheet", "separator", "yes", *call_description.PERIOD_ARGUMENTS)
 """Arguments of a call that say how the columns are read."""
 SELECTABLE = (*questions.SELECTABLE, "private_bound")
 """Calls whose bound can be selected."""
@@ -299,8 +299,8 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
     if isinstance(data, ContributionHistogram):
         return UserAmounts(data)
     user_columns, group_columns, value_column = columns["user"], columns["group"], columns["value"]
-    periods = build_periods(*(columns.get(name) for name in questions.PERIOD_ARGUMENTS[1:]))
-    filters = parse_filters(columns.get("only"))
+    periods = build_periods(*(columns.get(name) for name in call_description.PERIOD_ARGUMENTS[1:]))
+    filters = parse_filters(columns.get("filters"))
     named_columns = [*user_columns, *group_columns, *([value_column] if value_column is not None else [])]
     named_columns += [*([] if periods is None else [periods.column]), *(f.column for f in filters)]
     files: list[File] = [Path(path) for path in list_paths(data) or ()]

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
-import enum
 import functools
 import gc
 import importlib
@@ -21,9 +20,19 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING
 from typing import TYPE_CHECKING, Any
 
+from dpcore.call_description import (
+    LABEL_ARGUMENTS,
+    OF_RANGES,
+    Question,
+    build_signature,
+    is_required,
+    list_settings,
+    to_text,
+    write_docstring,
+)
 from dpcore.common import text_fields
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure
@@ -32,90 +41,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dpcore.reply import Reply
-
-HELP_BY_COLUMN = {
-    "user": "The column that says who a row belongs to, or several that say so together.",
-    "value": "The column of numbers that is released.",
-    "group": "The column of groups, or several that name one together.",
-    "missing": 'If a value is missing or no number: "drop" leaves the row out, a public number replaces the value. '
-    "By default such data are refused. A rule that is chosen because a blank was seen is a look at the data.",
-    "yes": "The text of the value that counts as 1, such as Y; every other filled cell counts as 0. A mean is a share.",
-    "only": "Public conditions, such as quantity > 0; country = France. Rows that do not satisfy all are left out.",
-    "date": "The column of dates, for `periods`. A date counts as it is written; rows without one are left out.",
-    "periods": "Public periods, such as 2025-01-01 to 2026-01-01 by month (day, week, year). A unit is then a user in "
-    "one of them, and rows outside are left out. It says little of a person with rows in most of them.",
-    "releases": "How often such a release is made, each of the next period, which then is the only one. Default 1.",
-    "person_epsilon": "The largest epsilon for a whole person; the answer says what remains.",
-    "sheet": "The sheet of a workbook; by default the first.",
-    "separator": "The character between fields of text, such as ; or tab or blank; by default it is detected.",
-    "label": "The column that is predicted: numbers, or words of which `positive` names one.",
-    "features": "The columns that it is predicted from: numbers as they are, others one-hot. By default all.",
-    "levels": "The public list of a column's levels, the reference level first, by column; by default off the cells.",
-    "intercept": "True to put a column of ones first.",
-    "ranges": "The public range of each column that enters as a number, lowest and highest, by column.",
-    "positive": "The class of the label that counts as 1; all others are -1. By default labels are numbers.",
-    "disclosure": '"private" or "public", or the facts of a DP release; the answer carries the label.',
-}
-"""Arguments that say how to read the data, with their help; all others belong to the question."""
-LABEL_ARGUMENTS = ("label", "features", "levels", "intercept")
-"""Those of a table with a label that is predicted from features."""
-PERIOD_ARGUMENTS = ("only", "date", "periods", "releases", "person_epsilon")
-"""Those of a filter, and of a unit that is a user in a period of time."""
-OF_UNITS = ("mean", "total", "per_group", "quantile", "plan", "learning", "examples_per_user")
-"""Packages whose answers state the unit and the guarantee for a whole person."""
-OF_RANGES = ("mean", "quantile", "plan")
-"""Packages whose ``lower`` and ``upper`` are the range of a value: of yes and no it is 0 to 1."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """The package, columns and settings of one call.
-
-    Attributes:
-        package_name: Package of its mathematics, below `dpcore`.
-        accepted_columns: Which of value and group it takes; of tables with a label, of ranges and positive.
-        needed_columns: Which of them it cannot do without.
-        required_settings: Settings that have a default on the page and must be said here, as a wrong one is not seen.
-        fixed_settings: Settings that the call itself stands for, as a field holds them.
-        default_data: One entry, in place of data that are not given because the settings say all; empty where data are
-            needed.
-        source_with_data: The setting ``source`` where data are given and it is not said; empty where the answer sees to
-            it itself.
-        field_names_by_setting: The field of the page's parameters behind a setting, where it has another name than the
-            setting of the call.
-        derived_settings: Settings that follow from the data where they are not said, as ``choose_defaults`` of the
-            package has them; the page proposes the same.
-        required_with_data: Settings that must be said where data are given, and say nothing of data that are generated.
-        table_module: Module of the package whose ``read_labelled_table`` makes of a table with a label what the
-            question takes; empty where the question is about how many rows users have.
-    """
-
-    package_name: str
-    accepted_columns: tuple[str, ...] = ()
-    needed_columns: tuple[str, ...] = ()
-    required_settings: tuple[str, ...] = ()
-    fixed_settings: Mapping[str, str | None] = field(default_factory=dict)
-    field_names_by_setting: Mapping[str, str] = field(default_factory=dict)
-    default_data: tuple[Any, ...] = ()
-    source_with_data: str = ""
-    derived_settings: tuple[str, ...] = ()
-    required_with_data: tuple[str, ...] = ()
-    table_module: str = ""
-
-    @property
-    def column_arguments(self) -> tuple[str, ...]:
-        """Return the names of the arguments that say how the data are read."""
-        names = {"user", "disclosure", *self.needed_columns, *self.accepted_columns}
-        names |= set(LABEL_ARGUMENTS if self.table_module else ("sheet", "separator"))
-        names |= set(PERIOD_ARGUMENTS if self.package_name in OF_UNITS else ())
-        names |= {"missing", "yes"} if "value" in names else set()
-        return tuple(name for name in HELP_BY_COLUMN if name in names)
-
-    @property
-    def nullable_settings(self) -> tuple[str, ...]:
-        """Return the settings whose default in the call is None, whatever default their field has."""
-        return *self.derived_settings, *self.required_with_data
-
 
 QUESTIONS = {
     "mean_bound": Question(
@@ -210,8 +135,8 @@ def call_of(call_name: str) -> Callable[..., Reply | pd.DataFrame]:
         return reply_of(call_name, data, settings)
 
     call.__name__ = call.__qualname__ = call_name
-    call.__signature__ = _build_signature(question, parameters_type)  # type: ignore[attr-defined]
-    call.__doc__ = _write_docstring(question, parameters_type, build_answer)
+    call.__signature__ = build_signature(question, parameters_type)  # type: ignore[attr-defined]
+    call.__doc__ = write_docstring(question, parameters_type, build_answer)
     return call
 
 
@@ -332,10 +257,10 @@ def types_of(call_name: str) -> dict[str, Any]:
     question = QUESTIONS[call_name]
     _, parameters_type, _ = _answer_types(question)
     types_by_field = text_fields.list_field_types(parameters_type)
-    fields_by_setting = _list_settings(question, parameters_type)
+    fields_by_setting = list_settings(question, parameters_type)
     types_by_setting = {name: types_by_field[f.name] for name, f in fields_by_setting.items()}
     column_types: dict[str, Any] = {"intercept": bool, "missing": str | float, "yes": str, "periods": str}
-    column_types |= {"only": str, "releases": int, "person_epsilon": float}
+    column_types |= {"filters": str, "releases": int, "person_epsilon": float}
     return types_by_setting | {k: t for k, t in column_types.items() if k in question.column_arguments}
 
 
@@ -358,40 +283,19 @@ def call_with(package_name: str, parameters: Any) -> tuple[str, dict[str, Any]] 
         Name and settings; None where no call asks this question.
     """
     field_names = [f.name for f in dataclasses.fields(parameters) if f.init]
-    values_by_field = {name: _to_text(getattr(parameters, name)) for name in field_names}
+    values_by_field = {name: to_text(getattr(parameters, name)) for name in field_names}
     for call_name, question in QUESTIONS.items():
         has_fixed_settings = question.fixed_settings.items() <= values_by_field.items()
         if question.package_name == package_name and has_fixed_settings:
             named_settings = *question.required_settings, *question.nullable_settings
             return call_name, {
                 setting_name: values_by_field[f.name]
-                for setting_name, f in _list_settings(question, type(parameters)).items()
+                for setting_name, f in list_settings(question, type(parameters)).items()
                 if setting_name in named_settings
                 or f.default is MISSING
                 or getattr(parameters, f.name) != f.default
             }
     return None
-
-
-def _to_text(value: Any) -> Any:
-    """Return an option as the text that names it in a call; other values unchanged."""
-    return text_fields.name_option(value) if isinstance(value, enum.Enum) else value
-
-
-def _list_settings(question: Question, parameters_type: Any) -> dict[str, dataclasses.Field[Any]]:
-    """Return the fields of the question's own settings by their names in the call, those without a default first."""
-    settings_by_field = {field_name: key for key, field_name in question.field_names_by_setting.items()}
-    fields_by_setting = {
-        settings_by_field.get(f.name, f.name): f
-        for f in dataclasses.fields(parameters_type)
-        if f.name not in question.fixed_settings
-    }
-    return dict(sorted(fields_by_setting.items(), key=lambda item: not _is_required(question, *item)))
-
-
-def _is_required(question: Question, setting_name: str, parameter_field: dataclasses.Field[Any]) -> bool:
-    """Return True if a call must name this setting: it has no default, or one that is meant for the page alone."""
-    return parameter_field.default is MISSING or setting_name in question.required_settings
 
 
 def _build_parameters(
@@ -402,7 +306,7 @@ def _build_parameters(
     With data, settings in ``required_with_data`` must be among them. A setting that does not go with another one is
     refused.
     """
-    fields_by_setting = _list_settings(question, parameters_type)
+    fields_by_setting = list_settings(question, parameters_type)
     types_by_field = text_fields.list_field_types(parameters_type)
     values_by_field: dict[str, Any] = {
         field_name: _parse_setting(types_by_field[field_name], field_name, option_text)
@@ -423,7 +327,7 @@ def _build_parameters(
                 values_by_field[field_name] = _parse_setting(types_by_field[field_name], setting_name, value)
         for setting_name, f in fields_by_setting.items():
             must_be_given = has_data and setting_name in question.required_with_data
-            must_be_given |= _is_required(question, setting_name, f)
+            must_be_given |= is_required(question, setting_name, f)
             if must_be_given and settings.get(setting_name) is None:
                 problems.add(f"{setting_name} is missing")
                 values_by_field[f.name] = None
@@ -469,69 +373,3 @@ def _parse_setting(annotation: Any, setting_name: str, value: Any) -> Any:
         return option
     options_text = text_fields.list_options(options_type)
     raise refuse(f"{setting_name} must be one of {options_text}; got {str(value)[:40]!r}")
-
-
-def _build_signature(question: Question, parameters_type: Any) -> inspect.Signature:
-    """Build the signature of a call: the data (None by default if settings can replace them), columns, settings."""
-    from dpcore.reply import Reply
-
-    fields_by_setting = _list_settings(question, parameters_type)
-    no_default = inspect.Parameter.empty
-    column_defaults = {"disclosure": "private", "intercept": True, "releases": 1}
-    column_defaults |= dict.fromkeys(question.needed_columns, no_default)
-    defaults_by_name = {name: column_defaults.get(name) for name in question.column_arguments}
-    for name, f in fields_by_setting.items():  # Those without a default come first.
-        default = None if name in question.nullable_settings else f.default
-        defaults_by_name[name] = no_default if _is_required(question, name, f) else default
-    data_argument = inspect.Parameter(
-        "data", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None if question.default_data else no_default
-    )
-    keyword_arguments = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_to_text(default))
-        for name, default in defaults_by_name.items()
-    ]
-    return inspect.Signature([data_argument, *keyword_arguments], return_annotation=Reply)
-
-
-def _write_docstring(question: Question, parameters_type: Any, build_answer: Any) -> str:
-    """Write the docstring of a call from that of ``build_answer`` and the help of its settings."""
-    # Here, as NumPy comes with it, and help on all commands needs none.
-    from dpcore.common.parameters import describe
-
-    help_by_field = describe(parameters_type)
-    types_by_field = text_fields.list_field_types(parameters_type)
-    first_paragraph, _, remainder = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
-    ending_match = re.search(r"^(Examples|Source):.*", remainder, flags=re.MULTILINE | re.DOTALL)
-    counts_phrase = "" if question.table_module else "rows per user as a list; a `ContributionHistogram`; "
-    none_sentence = (
-        " You need no data if the settings below define the example." if question.default_data else ""
-    )
-    docstring_lines = [
-        first_paragraph,
-        "",
-        "Args:",
-        "    data: A table in memory (pandas, Polars, Arrow), one row per contribution; the path of a file; "
-        f"{counts_phrase}or a `Dataset`.{none_sentence}",
-        *(f"    {name}: {HELP_BY_COLUMN[name]}" for name in question.column_arguments),
-    ]
-    for name, f in _list_settings(question, parameters_type).items():
-        options_type = text_fields.find_options_type(types_by_field[f.name])
-        value_sentences = f" One of {text_fields.list_options(options_type)}." if options_type else ""
-        if name == "source" and question.source_with_data:
-            value_sentences += f" Where data are given it is {question.source_with_data!r} by default."
-        if name in question.derived_settings:
-            value_sentences += " By default it follows from the data: see `choose_defaults`."
-        if name in question.required_with_data:
-            value_sentences += " It must be said where data are given."
-        docstring_lines.append(f"    {name}: {help_by_field[f.name]}{value_sentences}")
-    docstring_lines += [
-        "",
-        "Returns:",
-        '    The answer: `print` it, or read its `bound`, `error`, `numbers`, `figure()`, `code("opendp")`,',
-        '    `report("file.html")`, `script()`, `to_json()`.',
-        "",
-        "Raises:",
-        "    InvalidInput: The page's sentences on bad input, all at once; a `ValueError`.",
-        *(["", ending_match.group().rstrip()] if ending_match else []),
-    ]
-    return "\n".join(docstring_lines)
