@@ -338,7 +338,7 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
             missing_users=MissingUsers.ONE_USER if layout.missing_is_a_user else MissingUsers.LEAVE_OUT,
             drops_missing=dataset.drops_missing,
             missing_constant=layout.missing_constant,
-            yes=layout.yes,
+            yes_text=layout.yes_text,
             periods=layout.periods,
             filters=layout.filters,
             value=roles.value or layout.dropped_column or None,
@@ -440,10 +440,10 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
     if dataset.layout is not None:
         data_settings |= _list_reading_options(dataset.layout)
         data_settings |= (
-            {"yes": dataset.layout.yes} if dataset.layout.yes and "value" in data_settings else {}
+            {"yes": dataset.layout.yes_text} if dataset.layout.yes_text and "value" in data_settings else {}
         )
         own_filters = [f for f in dataset.layout.filters if f != RowFilter.of_number(f.column)]
-        data_settings |= {"only": "; ".join(f.text for f in own_filters) or None}
+        data_settings |= {"filters": "; ".join(f.text for f in own_filters) or None}
     if (periods := dataset.periods) is not None:
         data_settings |= {"date": periods.column, "periods": periods.span, "releases": periods.num_releases}
         data_settings |= {"person_epsilon": periods.person_epsilon}
