@@ -41,7 +41,7 @@ COLUMN_TYPES = {
     "group": "str | Sequence[str] | None",
     "missing": "Literal['drop'] | float | None",
     "yes": "str | None",
-    "only": "str | None",
+    "filters": "str | None",
     "date": "str | None",
     "periods": "str | None",
     "releases": "int",

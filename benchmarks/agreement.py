@@ -93,12 +93,17 @@ def draw_settings(num_settings: int) -> Iterator[Setting]:
             yield Setting(call, LINES[call], settings | further.get(call, {"objective": "rmse"}))
 
 
-MEAN = Setting(
-    "mean_bound",
-    "mean",
-    {"epsilon": 1.0, "program": "OpenDP", "counts": "private"} | VALUES | OF_TABLE,
+_GAUSSIAN = {"epsilon": 1.0, "program": "OpenDP", "mechanism": "Gaussian", "delta": 1e-6}
+ISSUE_SETTINGS = (
+    Setting("count_bound", "rows", _GAUSSIAN | {"objective": "rmse"}),
+    Setting("group_bounds", "rows per group", _GAUSSIAN | {"statistic": "rows"}),
+    Setting(
+        "mean_bound",
+        "mean",
+        {"epsilon": 1.0, "program": "OpenDP", "counts": "private"} | VALUES | OF_TABLE,
+    ),
 )
-"""The mean of issue 62, beside the random settings."""
+"""Settings at which pages once stated another error than that of the program, beside the random ones."""
 
 
 def find_differences(setting: Setting) -> list[str]:

@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 from tests.browser import browser as helpers  # noqa: E402
 
 FOLDER = ROOT / "docs" / "img"
-SIZE = {"width": 1280, "height": 800}
+SIZE = {"width": 1280, "height": 960}
 SCALE = 2
 COLOURS = 192
 # Work in the background ends within seconds on a quiet machine.
@@ -198,12 +198,12 @@ def pictures() -> list[Picture]:
             "your-data",
             then=_upload,
             shows=(_figure, _find_column("In use:")),
-            height=480,
+            height=560,
             callouts=(
                 Callout(
                     "Press what you release",
                     lambda page: _main(page).get_by_role("link", name="Mean"),
-                    (90, -34),
+                    (90, -75),
                 ),
             ),
         ),
@@ -212,7 +212,7 @@ def pictures() -> list[Picture]:
             "your-data",
             then=_range,
             shows=(_figure, _find_column("Keep at most")),
-            height=380,
+            height=478,
             callouts=(
                 Callout(
                     "The bound",

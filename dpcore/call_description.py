@@ -19,7 +19,7 @@ HELP_BY_COLUMN = {
     "missing": 'If a value is missing or no number: "drop" leaves the row out, a public number replaces the value. '
     "By default such data are refused. A rule that is chosen because a blank was seen is a look at the data.",
     "yes": "The text of the value that counts as 1, such as Y; every other filled cell counts as 0. A mean is a share.",
-    "only": "Public conditions, such as quantity > 0; country = France. Rows that do not satisfy all are left out.",
+    "filters": "Public conditions, such as quantity > 0; country = France. Rows that do not satisfy all are left out.",
     "date": "The column of dates, for `periods`. A date counts as it is written; rows without one are left out.",
     "periods": "Public periods, such as 2025-01-01 to 2026-01-01 by month (day, week, year). A unit is then a user in "
     "one of them, and rows outside are left out. It says little of a person with rows in most of them.",
@@ -38,7 +38,7 @@ HELP_BY_COLUMN = {
 """Arguments that say how to read the data, with their help; all others belong to the question."""
 LABEL_ARGUMENTS = ("label", "features", "levels", "intercept")
 """Those of a table with a label that is predicted from features."""
-PERIOD_ARGUMENTS = ("only", "date", "periods", "releases", "person_epsilon")
+PERIOD_ARGUMENTS = ("filters", "date", "periods", "releases", "person_epsilon")
 """Those of a filter, and of a unit that is a user in a period of time."""
 OF_UNITS = ("mean", "total", "per_group", "quantile", "plan", "learning", "examples_per_user")
 """Packages whose answers state the unit and the guarantee for a whole person."""

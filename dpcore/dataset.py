@@ -281,7 +281,9 @@ class Dataset:
             hasher.update(further_dataset.digest.encode())
         if self.layout is not None and self.layout.has_missing_rule:  # Programs follow it.
             hasher.update(f"{self.layout.dropped_column}/{self.layout.missing_constant}".encode())
-        rules = () if self.layout is None else (self.layout.yes, self.layout.periods, self.layout.filters)
+        rules = (
+            () if self.layout is None else (self.layout.yes_text, self.layout.periods, self.layout.filters)
+        )
         if any(rules):  # So do programs and guarantees.
             hasher.update(repr(rules).encode())
         return hasher.hexdigest()
@@ -305,7 +307,7 @@ class Dataset:
         """
         if self.layout is None or not self.layout.share_column:
             return ""
-        return f"share of rows with {self.layout.yes or 'yes'} in {self.layout.share_column}"
+        return f"share of rows with {self.layout.yes_text or 'yes'} in {self.layout.share_column}"
 
     @property
     def periods(self) -> Periods | None:

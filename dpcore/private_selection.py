@@ -300,7 +300,7 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         return UserAmounts(data)
     user_columns, group_columns, value_column = columns["user"], columns["group"], columns["value"]
     periods = build_periods(*(columns.get(name) for name in call_description.PERIOD_ARGUMENTS[1:]))
-    filters = parse_filters(columns.get("only"))
+    filters = parse_filters(columns.get("filters"))
     named_columns = [*user_columns, *group_columns, *([value_column] if value_column is not None else [])]
     named_columns += [*([] if periods is None else [periods.column]), *(f.column for f in filters)]
     files: list[File] = [Path(path) for path in list_paths(data) or ()]

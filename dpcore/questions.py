@@ -260,7 +260,7 @@ def types_of(call_name: str) -> dict[str, Any]:
     fields_by_setting = list_settings(question, parameters_type)
     types_by_setting = {name: types_by_field[f.name] for name, f in fields_by_setting.items()}
     column_types: dict[str, Any] = {"intercept": bool, "missing": str | float, "yes": str, "periods": str}
-    column_types |= {"only": str, "releases": int, "person_epsilon": float}
+    column_types |= {"filters": str, "releases": int, "person_epsilon": float}
     return types_by_setting | {k: t for k, t in column_types.items() if k in question.column_arguments}
 
 

@@ -407,7 +407,7 @@ class Choice:
             number_ranges = () if self.training is None else self.training.number_ranges
             feature_columns = tuple(name for name, _ in number_ranges)
             return tuple(dict.fromkeys((self.value_column, *feature_columns, *dict(self.read_as.numbers))))
-        if self.read_as.yes and self.value_column == self.read_as.share_column:
+        if self.read_as.yes_text and self.value_column == self.read_as.share_column:
             return ()  # Its cells are compared with a text.
         value_columns = (self.value_column,) if self.quantity in OF_VALUES else ()
         dropped_column = self.read_as.dropped_column

@@ -275,10 +275,10 @@ def list_reading_differences(choice: Choice) -> list[str]:
     """List sentences on how the program reads the data differently from Sweet Spot."""
     differences = []
     table_layout = choice.read_as
-    if table_layout.yes:
+    if table_layout.yes_text:
         blank_text = "stops the program" if choice.is_of_public_data else "counts as 0"
         differences.append(
-            f"A cell that says {table_layout.yes}, in any case, counts as 1, and every other filled cell as 0. A blank "
+            f"A cell that says {table_layout.yes_text}, in any case, counts as 1, any other filled cell as 0. A blank "
             f"{blank_text} if there is no rule for missing values."
         )
     if table_layout.has_missing_rule and choice.quantity not in MODELS:

@@ -175,7 +175,7 @@ def _describe_bounds(choice: Choice) -> list[str]:
 def write_statements(choice: Choice) -> str:
     """Write the statements of a release that BigQuery has."""
     unit_columns_sql = [quote_sql_name(name) for name in choice.privacy_unit]
-    yes = choice.read_as.yes if choice.value_column == choice.read_as.share_column else ""
+    yes = choice.read_as.yes_text if choice.value_column == choice.read_as.share_column else ""
     group_sql = quote_sql_name(choice.group_column)
     columns_sql = [*unit_columns_sql, group_sql] if choice.quantity in PER_GROUP else unit_columns_sql
     value_sql = quote_sql_name(choice.value_column)

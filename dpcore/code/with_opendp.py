@@ -64,7 +64,7 @@ def has_short_program(choice: Choice) -> bool:
     has_missing_rule = (
         table_layout.missing_is_a_user
         or table_layout.has_missing_rule
-        or bool(table_layout.yes or table_layout.filters)
+        or bool(table_layout.yes_text or table_layout.filters)
     )
     needs_marks = any(table_layout.decimal(name) for name in choice.number_columns)
     # Polars takes some names for patterns of names.

@@ -30,6 +30,7 @@ from dpcore.data import binned_values, group_pairs
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, TOTALS_PREFIX, MissingUsers, Roles
 from dpcore.data.periods import build_periods
+from dpcore.data.row_filter import parse_filters
 from dpcore.data.task_facets import Pairs
 from dpcore.data.value_bins import ValueBins
 from dpcore.dataset import Contribution, Dataset
@@ -72,6 +73,7 @@ def _build_parser(program_name: str = "python -m dpcore.counting") -> argparse.A
     missing_help = "values that are missing or no number: drop their rows, or a public number in their place"
     add_argument("--missing", metavar="drop|NUMBER", type=parse_missing, help=missing_help)
     add_argument("--yes", metavar="TEXT", help="value that counts as 1; every other filled one counts as 0")
+    add_argument("--filters", metavar="CONDITIONS", help="public conditions on rows, such as 'quantity > 0'")
     add_argument("--date", help="column of dates, for --periods")
     periods_help = "public periods that make the unit, such as '2025-01-01 to 2026-01-01 by month'"
     add_argument("--periods", help=periods_help)
@@ -156,8 +158,9 @@ def _count(command_options: argparse.Namespace) -> CountResult:
     unnamed_rule = MissingUsers.ONE_USER if command_options.missing_users == "one" else MissingUsers.LEAVE_OUT
     user_value_task = command_options.user, command_options.value, command_options.task
     periods = build_periods(command_options.date, command_options.periods)
-    rules = command_options.missing, command_options.yes, periods
-    roles = Roles.of_events(*user_value_task, contribution, unnamed_rule, *rules)
+    rules: dict[str, Any] = {"missing": command_options.missing, "yes": command_options.yes}
+    rules |= {"periods": periods, "filters": parse_filters(command_options.filters)}
+    roles = Roles.of_events(*user_value_task, contribution, unnamed_rule, **rules)
     if command_options.distribution_to is not None and not command_options.task:
         raise refuse("--distribution-to needs --task, the column of groups")
     disclosure = Disclosure.PUBLIC if command_options.public else Disclosure.PRIVATE

@@ -48,7 +48,7 @@ def to_dataset(
     sheet: str = "",
     separator: str = "",
     yes: str | None = None,
-    only: str | None = None,
+    filters: str | None = None,
     date: str | None = None,
     periods: str | None = None,
     releases: int = 1,
@@ -73,7 +73,7 @@ def to_dataset(
         sheet: Sheet of workbooks; empty for the first.
         separator: Separator of fields of text files; empty to detect it.
         yes: The cell of the values that counts as 1, while all other filled ones count as 0; None to read numbers.
-        only: Public conditions such as ``quantity > 0; country = France``; other rows are left out.
+        filters: Public conditions such as ``quantity > 0; country = France``; other rows are left out.
         date: The column of dates, for periods.
         periods: Public periods such as ``2025-01-01 to 2026-01-01 by month``, each of which makes a user another unit.
         releases: How often such a release is made, each of further periods.
@@ -97,9 +97,9 @@ def to_dataset(
         with problems.collecting():
             provenance = check_provenance(disclosure)
         stated_periods = None
-        filters: tuple[RowFilter, ...] = ()
+        row_filters: tuple[RowFilter, ...] = ()
         with problems.collecting():
-            filters = parse_filters(only)
+            row_filters = parse_filters(filters)
         with problems.collecting():
             stated_periods = build_periods(date, periods, releases, person_epsilon)
         with problems.collecting():
@@ -113,7 +113,7 @@ def to_dataset(
                     *column_names.list_columns(value),
                     *further_values,
                     *(column_names.list_columns(date) if user_columns else ()),
-                    *(row_filter.column for row_filter in filters),
+                    *(row_filter.column for row_filter in row_filters),
                 ]
                 parquet_bytes = write_parquet(data, named_columns, unmet_needs if user_columns else ())
                 source = files.open_files([MemoryFile(parquet_bytes)], [FRAME_FILE])
@@ -125,7 +125,7 @@ def to_dataset(
                 source = files.open_files(file_paths, sheet=sheet, separator=separator)
             if source is not None:
                 user_value_group = user_columns, value, group_columns
-                options = {"missing": missing, "yes": yes, "periods": stated_periods, "filters": filters}
+                options = {"missing": missing, "yes": yes, "periods": stated_periods, "filters": row_filters}
                 roles = _choose_roles(source, *user_value_group, contribution, unmet_needs, problems, options)
                 if further_values and roles.kind is TableKind.EVENTS:
                     column_names.refuse_missing(problems, source.columns, further_values)
@@ -261,14 +261,14 @@ def count(
     start_seconds = time.monotonic()
     if roles.further_values and roles.drops_missing:
         # A row counts if all columns of values hold a number, so that all of them are of the same rows.
-        columns = (*roles.further_values, *([roles.value] if roles.value and not roles.yes else []))
+        columns = (*roles.further_values, *([roles.value] if roles.value and not roles.yes_text else []))
         number_filters = tuple(map(RowFilter.of_number, columns))
         roles = replace(roles, filters=tuple(dict.fromkeys((*roles.filters, *number_filters))))
     column_roles.check_roles(source.columns, roles, source.name)
     if isinstance(provenance, ReleaseFacts) and roles.kind is not TableKind.HISTOGRAM:
         raise refuse("a DP release has one row per size", remedy="Say so, or that the data are private")
     with Problems() as problems:
-        for column in (None if roles.yes else roles.value, roles.count, roles.size, roles.users):
+        for column in (None if roles.yes_text else roles.value, roles.count, roles.size, roles.users):
             refuse_times(problems, source.head.times, column)
     refuse_changed(source.relations, "since it was looked at")
     notes = [note for note in source.head.notes if source.is_complete or "was read as" not in note]
@@ -314,7 +314,7 @@ def count(
     # Each further column is counted as the first one was: every check and rule is the same.
     for column in roles.further_values if roles.kind is TableKind.EVENTS else ():
         further_roles = replace(
-            roles, value=column, task=None, further_task=(), further_values=(), is_share=False, yes=""
+            roles, value=column, task=None, further_task=(), further_values=(), is_share=False, yes_text=""
         )
         further_dataset = count(
             source, further_roles, provenance, memory_limit=memory_limit, should_stop=should_stop

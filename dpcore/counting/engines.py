@@ -255,7 +255,7 @@ def count_table(
         raise refuse(message, remedy="Name --value, leave out --task and --count, or count twice")
     notes = [binned_values.BINNED_NOTE] if value_bins is not None else []
     steps = Steps(progress, count_queries(roles) + (value_bins is not None))
-    value_type = None if roles.value is None or roles.yes else table[roles.value].type()
+    value_type = None if roles.value is None or roles.yes_text else table[roles.value].type()
     if value_type is not None and not value_type.is_numeric():
         message = f"column {shorten(roles.value or '')} has the type {value_type}, not numbers"
         raise refuse(message, remedy="Convert it to numbers in a view, or choose another column")
@@ -333,11 +333,15 @@ def write_recipe(
     if roles.contribution is not Contribution.ROWS:
         command_words += ["--count", COUNT_OPTIONS[roles.contribution]]
     command_words += ["--missing-users", "one"] if roles.missing_users is MissingUsers.ONE_USER else []
-    if roles.missing_rule is not None:
-        command_words += ["--missing", str(roles.missing_rule)]
-    command_words += ["--yes", roles.yes] if roles.yes else []
+    missing_text = "" if roles.missing_rule is None else str(roles.missing_rule)
+    rule_options = {
+        "--missing": missing_text,
+        "--yes": roles.yes_text,
+        "--filters": "; ".join(f.text for f in roles.filters),
+    }
     if roles.periods is not None:
-        command_words += ["--date", roles.periods.column, "--periods", roles.periods.span]
+        rule_options |= {"--date": roles.periods.column, "--periods": roles.periods.span}
+    command_words += [word for option, text in rule_options.items() if text for word in (option, text)]
     if value_bins is not None:
         bin_words = [wording.digits(number) for number in vars(value_bins).values()]
         command_words += ["--values-to", "values.json", "--value-bins", *bin_words]
@@ -359,11 +363,15 @@ def _write_python(
         import_code = "\nfrom dpcore.data.value_bins import ValueBins"
         bins_code = f", value_bins=ValueBins{tuple(vars(value_bins).values())}"
     columns_code = f"{list(user_columns)}, {roles.value!r}, {list(roles.groups)}"
-    missing_rule_code = "" if roles.missing_rule is None else f", missing={roles.missing_rule!r}"
-    missing_rule_code += f", yes={roles.yes!r}" if roles.yes else ""
-    if roles.periods is not None:
-        import_code += "\nfrom dpcore.data.periods import Periods"
-        missing_rule_code += f", periods=Periods({roles.periods.column!r}, {roles.periods.span!r})"
+    rules: dict[str, Any] = {
+        "missing": roles.missing_rule,
+        "yes": roles.yes_text or None,
+        "periods": roles.periods,
+    }
+    rules["filters"] = roles.filters or None
+    rules_code = "".join(f", {name}={rule!r}" for name, rule in rules.items() if rule is not None)
+    import_code += "\nfrom dpcore.data.periods import Periods" if roles.periods is not None else ""
+    import_code += "\nfrom dpcore.data.row_filter import RowFilter" if roles.filters else ""
     return f"""from dpcore import counting
 from dpcore.common.privacy import Disclosure
 from dpcore.data.column_roles import MissingUsers, Roles{import_code}
@@ -371,7 +379,7 @@ from dpcore.dataset import Contribution
 
 backend = counting.connect({engine.example_address!r})
 table = counting.open_table(backend, {table_name!r})
-roles = Roles.of_events({columns_code}, {roles.contribution}, {roles.missing_users}{missing_rule_code})
+roles = Roles.of_events({columns_code}, {roles.contribution}, {roles.missing_users}{rules_code})
 counted = counting.count_table(table, roles, Disclosure.PRIVATE, name={table_name!r}{bins_code})
 print(counted.dataset.histogram)"""
 
@@ -390,6 +398,7 @@ def write_sql(engine: Engine, roles: Roles, table_name: str, value_bins: ValueBi
     needed_columns = [*roles.privacy_unit, *roles.groups, *([roles.value] if roles.value is not None else [])]
     types_by_column = {column: "float64" if column == roles.value else "string" for column in needed_columns}
     types_by_column |= {} if roles.periods is None else {roles.periods.column: "timestamp"}
+    types_by_column |= {f.column: "string" if f.is_of_text else "float64" for f in roles.filters}
     # A database table, so that `query` does not cache an expression with these names.
     rows = DatabaseTable(table_name, ibis.schema(types_by_column), None, Namespace()).to_expr()
     for has_nan in (True, False):

@@ -126,7 +126,7 @@ def select_events(
     if roles.value is not None and value_expression is None:
         values = table[roles.value]
         value_expression = (
-            compare_yes(values, roles.yes) if roles.yes else replace_non_numbers(values, has_nan)
+            compare_yes(values, roles.yes_text) if roles.yes_text else replace_non_numbers(values, has_nan)
         )
     columns_by_name |= {} if value_expression is None else {"value": value_expression}
     return table.select(**columns_by_name)

@@ -63,8 +63,8 @@ class FileReduction(FileAttempts):
             if column_name is None:
                 continue
             view_column = f"c{self.columns.index(column_name)}"
-            if self.roles.yes and not is_histogram:
-                sql_by_column[view_column] = write_yes_sql(view_column, self.roles.yes)
+            if self.roles.yes_text and not is_histogram:
+                sql_by_column[view_column] = write_yes_sql(view_column, self.roles.yes_text)
                 self.decimal_marks[column_name] = ""
             elif self._types_by_column[view_column].is_string():
                 marks = self._settle_marks(duck, view_column, column_name)

@@ -71,7 +71,7 @@ def read_user_amounts(
     with Problems() as problems:
         refuse_missing(problems, source.columns, named_columns)
     with Problems() as problems:
-        refuse_times(problems, source.head.times, None if roles.yes else roles.value)
+        refuse_times(problems, source.head.times, None if roles.yes_text else roles.value)
     preferred_roles = roles if keeps_rows else prefer_pair_roles(source.roles, roles)
     if preferred_roles.kind is TableKind.PAIRS:
         try:
@@ -162,8 +162,8 @@ class _AmountsReduction(FileReduction):
             return
         view_column = f"c{self.columns.index(value_column)}"
         column_type = self._types_by_column[view_column]
-        if self.roles.yes:
-            number_sql, self.decimal_marks[value_column] = write_yes_sql(view_column, self.roles.yes), ""
+        if self.roles.yes_text:
+            number_sql, self.decimal_marks[value_column] = write_yes_sql(view_column, self.roles.yes_text), ""
         elif column_type.is_string():
             # The decimal mark of the column is for the program only; no number here depends on it.
             marks = self._settle_marks(duck, view_column, value_column)

@@ -71,7 +71,7 @@ class Roles:
         drops_missing: True if rows whose cell of ``value`` holds no number are left out (events).
         missing_constant: Public number that replaces such cells; None if they are refused or their rows left out.
         is_share: True if it is known that ``value`` says yes and no, so that it lies between 0 and 1 (events).
-        yes: The cell of ``value`` that counts as 1, in any case, while all other filled ones count as 0; empty to read
+        yes_text: The cell of ``value`` that counts as 1, in any case; other filled ones count as 0. Empty to read
             numbers (events).
         periods: Periods of time, each of which makes a user another unit; None for the user as the unit (events).
         filters: Public conditions; rows that do not satisfy all of them are left out (events).
@@ -92,7 +92,7 @@ class Roles:
     drops_missing: bool = False
     missing_constant: float | None = None
     is_share: bool = False
-    yes: str = ""
+    yes_text: str = ""
     periods: Periods | None = None
     filters: tuple[RowFilter, ...] = ()
     further_values: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ class Roles:
             TableKind.EVENTS, user_columns[0], value=value_column, task=task, missing_users=missing_users,
             further_user=tuple(user_columns[1:]), further_task=tuple(task_columns[1:]), contribution=contribution,
             drops_missing=missing == DROP, missing_constant=float(missing or 0.0) if is_number else None,
-            yes=(yes or "").strip(), periods=periods, filters=filters,
+            yes_text=(yes or "").strip(), periods=periods, filters=filters,
         )  # fmt: skip
 
     @property
@@ -181,13 +181,13 @@ PAIRS_SUM = "sum"
 def describe_values(roles: Roles, table: Table) -> dict[str, Any]:
     """Return fields of a `TableLayout`: the rule for missing values, and whether values are known to be shares."""
     value_column = (roles.value if roles.kind is TableKind.EVENTS else None) or ""
-    is_share = roles.is_share or value_column in table.booleans or bool(roles.yes)
+    is_share = roles.is_share or value_column in table.booleans or bool(roles.yes_text)
     is_share &= roles.missing_constant is None or 0.0 <= roles.missing_constant <= 1.0
     return {
         "dropped_column": value_column if roles.drops_missing else "",
         "missing_constant": roles.missing_constant,
         "share_column": value_column if is_share else "",
-        "yes": roles.yes,
+        "yes_text": roles.yes_text,
         "periods": roles.periods,
         "filters": roles.filters,
     }
@@ -195,15 +195,15 @@ def describe_values(roles: Roles, table: Table) -> dict[str, Any]:
 
 def build_rule_layout(roles: Roles) -> TableLayout | None:
     """Build the usual layout of a file with what roles settle for values and dates; None if they settle nothing."""
-    if roles.missing_rule is None and not roles.yes and roles.periods is None and not roles.filters:
+    if roles.missing_rule is None and not roles.yes_text and roles.periods is None and not roles.filters:
         return None
     return TableLayout(
         (FileLayout.by_name("events.csv"),),
         missing_is_a_user=roles.missing_users is MissingUsers.ONE_USER,
         dropped_column=(roles.value or "") if roles.drops_missing else "",
         missing_constant=roles.missing_constant,
-        share_column=(roles.value or "") if roles.yes else "",
-        yes=roles.yes,
+        share_column=(roles.value or "") if roles.yes_text else "",
+        yes_text=roles.yes_text,
         periods=roles.periods,
         filters=roles.filters,
     )
@@ -220,8 +220,8 @@ def explain_roles(roles: Roles) -> str:
         phrases.append(f"missing value = {rule_text}")
     if roles.is_share:
         phrases.append("value is yes or no")
-    if roles.yes:
-        phrases.append(f"yes = {roles.yes}")
+    if roles.yes_text:
+        phrases.append(f"yes = {roles.yes_text}")
     if roles.periods is not None:
         phrases.append(f"unit = user and {roles.periods.noun}, {roles.periods.span_text}")
     phrases += [f"only {row_filter.text}" for row_filter in roles.filters]

@@ -97,7 +97,7 @@ class TableLayout:
         dropped_column: Column of values whose missing or unusable cells leave out their rows; empty for none.
         missing_constant: Public number that replaces such cells of the values; None for none.
         share_column: Column of values that is known to say yes and no, so that they lie in [0, 1]; empty for none.
-        yes: The cell of values that counts as 1, in any case; all other filled ones count as 0. Empty to read numbers.
+        yes_text: The cell of values that counts as 1, in any case; other filled ones count as 0. Empty for numbers.
         periods: Periods of time, each of which makes a user another unit; None for the user as the unit.
         filters: Public conditions; rows that do not satisfy all of them are left out.
     """
@@ -109,7 +109,7 @@ class TableLayout:
     dropped_column: str = ""
     missing_constant: float | None = None
     share_column: str = ""
-    yes: str = ""
+    yes_text: str = ""
     periods: Periods | None = None
     filters: tuple[RowFilter, ...] = ()
 

@@ -325,7 +325,7 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
             missing_users=MissingUsers.ONE_USER if layout.missing_is_a_user else MissingUsers.LEAVE_OUT,
             drops_missing=dataset.drops_missing,
             missing_constant=layout.missing_constant,
-            yes=layout.yes,
+            yes_text=layout.yes_text,
             periods=layout.periods,
             filters=layout.filters,
             value=roles.value or layout.dropped_column or None,

@@ -79,10 +79,10 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
     if dataset.layout is not None:
         data_settings |= list_reading_options(dataset.layout)
         data_settings |= (
-            {"yes": dataset.layout.yes} if dataset.layout.yes and "value" in data_settings else {}
+            {"yes": dataset.layout.yes_text} if dataset.layout.yes_text and "value" in data_settings else {}
         )
         own_filters = [f for f in dataset.layout.filters if f != RowFilter.of_number(f.column)]
-        data_settings |= {"only": "; ".join(f.text for f in own_filters) or None}
+        data_settings |= {"filters": "; ".join(f.text for f in own_filters) or None}
     if (periods := dataset.periods) is not None:
         data_settings |= {"date": periods.column, "periods": periods.span, "releases": periods.num_releases}
         data_settings |= {"person_epsilon": periods.person_epsilon}

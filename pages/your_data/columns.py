@@ -146,8 +146,8 @@ def propose(roles: Roles) -> None:
     state[build_key("kind")], state[build_key("contribution")] = roles.kind, roles.contribution
     state[build_key("missing")], state[build_key("people")] = roles.missing_users, People.ONE
     state[build_key("share")] = roles.is_share
-    state[build_key("yes")], periods = roles.yes, roles.periods
-    state[build_key("only")] = "; ".join(row_filter.text for row_filter in roles.filters)
+    state[build_key("yes")], periods = roles.yes_text, roles.periods
+    state[build_key("filters")] = "; ".join(row_filter.text for row_filter in roles.filters)
     state[build_key("date")] = NO_COLUMN if periods is None else periods.column
     state[build_key("span")] = "" if periods is None else periods.span
     state[build_key("releases")] = 1 if periods is None else periods.num_releases
@@ -312,7 +312,9 @@ def _show_rules(columns: Sequence[str]) -> None:
     """Draw the filters of rows, and the column of dates and the periods that make a user several units."""
     state, date_key = st.session_state, build_key("date")
     only_example, example = "quantity > 0; country = France", "2025-01-01 to 2026-01-01 by month"
-    st.text_input("Only rows with", key=build_key("only"), placeholder=only_example, persist_state="session")
+    st.text_input(
+        "Only rows with", key=build_key("filters"), placeholder=only_example, persist_state="session"
+    )
     column_texts = {NO_COLUMN: "(none: a user is the unit)"} | {column: column for column in columns}
     if state.get(date_key) not in column_texts:
         state[date_key] = NO_COLUMN
@@ -335,7 +337,7 @@ def read_rules() -> tuple[dict[str, Any], tuple[InputProblem, ...]]:
     """Return the filters and periods that the widgets hold, as fields of roles, and what is wrong with them."""
     state, problems, rules = st.session_state, Problems(), dict[str, Any]()
     with problems.collecting():
-        rules["filters"] = parse_filters(state.get(build_key("only")))
+        rules["filters"] = parse_filters(state.get(build_key("filters")))
     if (column := state.get(build_key("date"), NO_COLUMN)) != NO_COLUMN:
         numbers = (state.get(build_key(name)) for name in ("releases", "person_epsilon"))
         with problems.collecting():
@@ -373,7 +375,7 @@ def _read_roles(table_kind: TableKind, source: counting.Source) -> Roles:
         rule = Rule.REFUSE if members["value"] is None else state.get(build_key("rule"), Rule.REFUSE)
         members["drops_missing"] = rule is Rule.DROP
         if members["value"] is not None:
-            members["yes"] = (state.get(build_key("yes")) or "").strip()
+            members["yes_text"] = (state.get(build_key("yes")) or "").strip()
             members["is_share"] = _may_be_share(source) and bool(state.get(build_key("share")))
         members |= read_rules()[0]
         if rule is Rule.REPLACE:

@@ -8,7 +8,7 @@ UPLOAD_NAMES = (
     *("file_", "round", "table", "problems", "pairs", "kind", "role_", "public", "missing"),
     *("copies", "names", "further", "further_task", "contribution", "path", "job", "stopped"),
     *("people", "rule", "rule_default", "constant", "saw_missing", "share", "separator", "sheet", "files"),
-    *("further_values", "yes", "only", "date", "span", "releases", "person_epsilon"),
+    *("further_values", "yes", "filters", "date", "span", "releases", "person_epsilon"),
 )
 """Session keys of the upload of a table."""
 OTHER_NAMES = (

@@ -422,7 +422,8 @@ class Page:
         }
         with slots.answer:
             badge_text = session.INVENTED_BADGE if is_demonstration else ""
-            has_band = any(isinstance(item, Band) for item in main_plot.items)
+            # Invented data need no range, and what is below it would move with its length.
+            has_band = is_demonstration or any(isinstance(item, Band) for item in main_plot.items)
             card_container = cards.draw_answer(answer, key, is_final, badge_text, has_band)
             if needs is not None:
                 with card_container:

@@ -43,7 +43,9 @@ def run_text(text: str) -> dict[str, Any]:
         exec(compile(text, "program", "exec"), names)
     print(printed.getvalue(), end="")
     releases = [json.loads(line) for line in printed.getvalue().splitlines() if line.startswith('{"release"')]
-    return names | {"released": {release["release"]: release["released"] for release in releases}}
+    return names | (
+        {"released": {line["release"]: line["released"] for line in releases}} if releases else {}
+    )
 
 
 # One of every kind that any library can write, by name.

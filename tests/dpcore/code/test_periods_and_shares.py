@@ -134,8 +134,8 @@ def test_programs_count_units_and_shares_as_the_page(ending: str, disclosure, em
     else:
         typed.to_parquet("t.parquet")
     name, label = f"t.{ending}", "public" if disclosure is Disclosure.PUBLIC else "private"
-    only = "group != B; size > 2; odd <= 3.5"
-    dataset = to_dataset(name, value="said", yes="Y", only=only, disclosure=label, **COLUMNS)
+    filters = "group != B; size > 2; odd <= 3.5"
+    dataset = to_dataset(name, value="said", yes="Y", filters=filters, disclosure=label, **COLUMNS)
     frame = frame[(frame["group"] == "a") & (frame["size"] > 2) & frame["odd"].isin(["2", "3.5"])]
     in_year = frame[frame["day"].str[:4] == "2025"]
     assert dataset.histogram.num_rows == len(in_year)
@@ -160,7 +160,7 @@ def test_programs_count_units_and_shares_as_the_page(ending: str, disclosure, em
 def test_answers_say_unit_price_and_share_and_ask_again_alike(empty_folder: Path) -> None:
     make_rows().to_csv("t.csv", index=False)
     options: dict[str, Any] = {"value": "said", "yes": "Y", "epsilon": 0.5, "person_epsilon": 8, **COLUMNS}
-    options["only"] = "size >= 1"
+    options["filters"] = "size >= 1"
     answer = ss.mean_bound("t.csv", **options)
     assert "Per user and month; whole person: ε = 6 of 8" in str(answer)
     assert "Of the total ε = 8, 2 remains." in answer.facts["Whole person"]
@@ -204,9 +204,9 @@ def test_answers_say_unit_price_and_share_and_ask_again_alike(empty_folder: Path
         ({"date": "user", "periods": YEAR}, "chosen for user and for date"),
         ({"person_epsilon": 2}, "go with periods"),
         ({"yes": "Y"}, "es is the text of a cell of values"),
-        ({"only": "size ~ 3"}, "he condition 'size ~ 3' cannot be read"),
-        ({"only": "size > many"}, "he condition 'size > many' cannot be read"),
-        ({"only": "length > 3"}, "here is no column length"),
+        ({"filters": "size ~ 3"}, "he condition 'size ~ 3' cannot be read"),
+        ({"filters": "size > many"}, "he condition 'size > many' cannot be read"),
+        ({"filters": "length > 3"}, "here is no column length"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(columns: dict[str, Any], message: str) -> None:
@@ -230,3 +230,43 @@ def test_periods_change_the_digest_and_survive_a_session_file() -> None:
     assert not problems.entries
     assert read is not None
     assert (read.periods, read.user_columns) == (dataset.periods, ("user",))
+
+
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
+def test_an_engine_counts_units_shares_and_filters_as_files_are_counted() -> None:
+    import ibis
+    import pyarrow as pa
+
+    from dpcore import counting
+    from dpcore.counting.engines import ENGINES, write_recipe
+    from dpcore.data.column_roles import Roles
+    from dpcore.data.row_filter import parse_filters
+
+    frame = make_rows()
+    periods = Periods("day", "2025-01-01 to 2025-12-31 by week")
+    roles = Roles.of_events(
+        ["user"], "said", [], yes="Y", periods=periods, filters=parse_filters("size > 2; odd != x")
+    )
+    connection = ibis.duckdb.connect()
+    for day_column in (frame["day"], pd.to_datetime(frame["day"].replace("", None))):
+        connection.con.register("t", pa.Table.from_pandas(frame.assign(day=day_column)))
+        counted = counting.count_table(connection.table("t"), roles, Disclosure.PRIVATE, name="t").dataset
+        options = {"date": "day", "periods": periods.span, "filters": "size > 2; odd != x"}
+        of_frame = to_dataset(frame.assign(day=day_column), user="user", value="said", yes="Y", **options)
+        assert counted is not None
+        assert (counted.histogram, counted.layout) == (
+            of_frame.histogram,
+            replace(of_frame.layout, files=counted.layout.files, numbers=()),
+        )
+    command, code, sql = write_recipe(ENGINES["duckdb"], roles, "t")
+    assert (
+        "--yes Y --filters 'size > 2; odd != x' --date day --periods '2025-01-01 to 2025-12-31 by week'"
+        in command
+    )
+    names: dict[str, Any] = {}
+    exec(code[code.index("from dpcore.common") : code.index("backend =")], names)
+    exec(code[code.index("roles =") : code.index("counted =")], names)
+    assert names["roles"] == roles
+    connection.con.register("t", pa.Table.from_pandas(frame.assign(day=day_column)))
+    users = connection.con.execute(sql).fetchall()
+    assert sum(num for _, nobody, num in users if not nobody) == of_frame.histogram.num_users

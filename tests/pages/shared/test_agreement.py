@@ -8,7 +8,7 @@ from benchmarks import agreement
 
 
 @pytest.mark.parametrize(
-    "setting", [*agreement.draw_settings(6), agreement.MEAN], ids=lambda setting: setting.line
+    "setting", [*agreement.draw_settings(6), *agreement.ISSUE_SETTINGS], ids=lambda setting: setting.line
 )
 def test_a_setting_has_one_number_everywhere(setting: agreement.Setting) -> None:
     assert agreement.find_differences(setting) == []
