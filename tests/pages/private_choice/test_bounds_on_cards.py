@@ -124,7 +124,7 @@ def test_from_the_button_to_number_code_and_session_file(
     assert "on these data this bound errs" in shown_texts(app)
     assert "In use" not in {item.get("name") for item in figure["data"]}
     # What the error consists of is computed from the private data.
-    assert not answer_of(app, f"{name}_card")["parts"]
+    assert not answer_of(app, f"{name}_card")["split"][1]
     delta = ", δ = 0.000001" if "total.delta" in state else ""
     assert f"the release adds ε = 1{delta}: ε = 1.1{delta} in all" in shown_texts(app)
     app.session_state[keys.CODE_LIBRARY] = "PYTHON"
