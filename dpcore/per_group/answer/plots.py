@@ -31,7 +31,7 @@ MOST_POINTS = 1500
 GROUPS_AXIS, USERS_AXIS = "groups per user", "users in the group"
 """Axes of integers."""
 KEY_BY_PART = {BIAS: "bias", SAMPLING: "sampling", NOISE: "noise"}
-MAP_HEIGHT = 520
+MAP_HEIGHT = 510
 """In pixels: the map alone fills the first screen of 1280 x 800, as its cells are small."""
 MAX_ERRORS = 3.0
 """Ends of the axis of simulated releases, in best errors."""
