@@ -23,7 +23,8 @@ from dpcore.common.privacy import Charge
 from dpcore.dataset import Dataset
 from dpcore.report import content
 from dpcore.report.markup import to_plain_text
-from dpcore.report.script import Call, Source, write_script
+from dpcore.report.script import Source, write_script
+from dpcore.report.settings_file import Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,12 +20,12 @@ from dpcore.common.text_fields import list_former_names, rename_former
 from dpcore.counting.__main__ import refuse_to_overwrite
 from dpcore.counting.files import expand_patterns
 from dpcore.reply import LIBRARY_BY_NAME, Reply
-from dpcore.report import script
+from dpcore.report import settings_file
 
 DATA_HELP = (
     "a table: CSV or other text, JSON Lines, Parquet or Excel; several files with the same columns are one"
 )
-SETTINGS_HELP = f"; a file *{script.SETTINGS_SUFFIX} holds settings, which options overrule"
+SETTINGS_HELP = f"; a file *{settings_file.SETTINGS_SUFFIX} holds settings, which options overrule"
 LABELLED_HELP = "a text table with a label and features in each row"
 SEVERAL_COLUMN_ARGUMENTS = ("user", "group", "features")
 """Arguments that several columns may be."""
@@ -73,14 +73,14 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
     settings |= {key: _parse_by_column(key, settings[key]) for key in EXAMPLES_BY_SETTING if key in settings}
     paths = expand_patterns(paths)
     refuse_to_overwrite(paths, "--report", report_path)
-    settings_paths = [path for path in paths if path.lower().endswith(script.SETTINGS_SUFFIX)]
+    settings_paths = [path for path in paths if path.lower().endswith(settings_file.SETTINGS_SUFFIX)]
     paths = [path for path in paths if path not in settings_paths]
     data_parameter = inspect.signature(getattr(dpcore, call_name)).parameters["data"]
     if not paths and data_parameter.default is inspect.Parameter.empty:
         parser.error("the following arguments are required: DATA, beside the settings")
     if (num_files := len(settings_paths)) > 1:
         raise refuse(f"{' and '.join(settings_paths)} are {num_files} files of settings, and one is read")
-    file_settings = script.read_settings(settings_paths[0]) if settings_paths else {}
+    file_settings = settings_file.read_settings(settings_paths[0]) if settings_paths else {}
     settings = _rename_former(call_name, file_settings) | _rename_former(call_name, settings)
     if call_name not in questions.QUESTIONS:
         call_parameters = inspect.signature(getattr(dpcore, call_name)).parameters

@@ -466,45 +466,9 @@ def render_program(template_name: str, choice: Choice, **further_values: Any) ->
     return render(Path(__file__).with_name(template_name), **(template_values | further_values)).rstrip("\n")
 
 
-LIBRARY = "plain Python (pandas, NumPy)"
-NEEDS = "pip install numpy pandas"
-RELATIONS = {
-    Neighbours.ADD_OR_REMOVE_USER: ADD_OR_REMOVE,
-    Neighbours.REPLACE_USER: "Neighbouring data differ by one user, replaced by another with all their rows.",
-    Neighbours.REPLACE_VALUES: "Neighbouring data differ in one user's values; everybody's number of rows is public.",
-}
-DIFFERENCES = (
-    "The noise comes from NumPy's floating-point generator: right for trying out, but open to attacks on floating "
-    "point. To publish a model take the page's tab Release, which draws it with OpenDP, or a library below.",
-    "Opacus: a row's gradient is clipped by max_grad_norm, and noise_multiplier is the noise over that norm; it knows "
-    "no users. It protects a user if every user has one row, or if a user's rows are collated into one sample. The "
-    "gradient of this sample is the user's mean: smooth weights with a bound of 1.",
-    "jax-privacy: clipped_grad(l2_clip_norm=..., keep_batch_dim=False) clips the gradient of a user whose rows "
-    "stand along a second axis, and batch_selection.UserSelectionStrategy(examples_per_user_per_batch=h) bounds "
-    "them. To weight rows by min(h, s) / s, multiply their losses by it.",
-)
 CLAMPS_ROWS = (
     "{library} cannot limit a user's deviation from the middle of a range: it clamps each row, or each user's total. "
     "Plain Python and OpenDP have this release; here clamp *Rows*."
 )
 NOWHERE = "{library} trains no models; plain Python does, in NumPy."
 NO_WEIGHTS = "{library} has no weights per row and coefficient; plain Python has them, with OpenDP's noise."
-
-
-def write_classifier(choice: Choice) -> Code:
-    """Write the program that trains a linear classifier, in plain Python."""
-    training = choice.training
-    assert training is not None
-    numbers_literal = ", ".join(
-        f"{quote_python_text(name)}: ({lower!r}, {upper!r})"
-        for name, (lower, upper) in training.number_ranges
-    )
-    levels_literal = ", ".join(
-        f"{quote_python_text(name)}: {write_python_literal(level_names)}"
-        for name, level_names in training.category_levels
-    )
-    template_name = "classifier.py" if training.rule is None else "classifier_by_rule.py"
-    literals_by_name = {"numbers": f"{{{numbers_literal}}}", "levels": f"{{{levels_literal}}}"}
-    body_text = render_program(template_name, choice, training=training, **literals_by_name)
-    requirements_text = add_readers(NEEDS, choice)
-    return assemble(choice, LIBRARY, RELATIONS[choice.neighbours], DIFFERENCES, body_text, requirements_text)

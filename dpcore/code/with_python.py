@@ -11,6 +11,7 @@ from dpcore.code import common, with_selection
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
 from dpcore.code.release_noise import find_release_noise
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import Program, find_exact_sigma
 
 LIBRARY = "plain Python (pandas, NumPy; noise by OpenDP 0.16)"
@@ -26,7 +27,7 @@ CANDIDATES = 2000
 def write(choice: Choice) -> Code:
     """Write the program of a release in plain Python; for a classifier, the one that trains it."""
     if choice.quantity is Quantity.CLASSIFIER:
-        return common.write_classifier(choice)
+        return _write_classifier(choice)
     if choice.selection is not None:
         return with_selection.write(choice, Program.PYTHON, LIBRARY, NEEDS)
     relation_sentence = REPLACE if choice.has_public_counts else common.ADD_OR_REMOVE
@@ -61,3 +62,48 @@ def write(choice: Choice) -> Code:
     body_text = common.render_program("with_python.py", choice, candidates=CANDIDATES, **template_values)
     requirements_text = common.add_readers(NEEDS, choice)
     return common.assemble(choice, LIBRARY, relation_sentence, differences, body_text, requirements_text)
+
+
+_CLASSIFIER_LIBRARY = "plain Python (pandas, NumPy)"
+_CLASSIFIER_NEEDS = "pip install numpy pandas"
+_SENTENCE_BY_RELATION = {
+    Neighbours.ADD_OR_REMOVE_USER: common.ADD_OR_REMOVE,
+    Neighbours.REPLACE_USER: "Neighbouring data differ by one user, replaced by another with all their rows.",
+    Neighbours.REPLACE_VALUES: "Neighbouring data differ in one user's values; everybody's number of rows is public.",
+}
+_CLASSIFIER_DIFFERENCES = (
+    "The noise comes from NumPy's floating-point generator: right for trying out, but open to attacks on floating "
+    "point. To publish a model take the page's tab Release, which draws it with OpenDP, or a library below.",
+    "Opacus: a row's gradient is clipped by max_grad_norm, and noise_multiplier is the noise over that norm; it knows "
+    "no users. It protects a user if every user has one row, or if a user's rows are collated into one sample. The "
+    "gradient of this sample is the user's mean: smooth weights with a bound of 1.",
+    "jax-privacy: clipped_grad(l2_clip_norm=..., keep_batch_dim=False) clips the gradient of a user whose rows "
+    "stand along a second axis, and batch_selection.UserSelectionStrategy(examples_per_user_per_batch=h) bounds "
+    "them. To weight rows by min(h, s) / s, multiply their losses by it.",
+)
+
+
+def _write_classifier(choice: Choice) -> Code:
+    """Write the program that trains a linear classifier, in plain Python."""
+    training = choice.training
+    assert training is not None
+    numbers_literal = ", ".join(
+        f"{common.quote_python_text(name)}: ({lower!r}, {upper!r})"
+        for name, (lower, upper) in training.number_ranges
+    )
+    levels_literal = ", ".join(
+        f"{common.quote_python_text(name)}: {common.write_python_literal(level_names)}"
+        for name, level_names in training.category_levels
+    )
+    template_name = "classifier.py" if training.rule is None else "classifier_by_rule.py"
+    literals_by_name = {"numbers": f"{{{numbers_literal}}}", "levels": f"{{{levels_literal}}}"}
+    body_text = common.render_program(template_name, choice, training=training, **literals_by_name)
+    requirements_text = common.add_readers(_CLASSIFIER_NEEDS, choice)
+    return common.assemble(
+        choice,
+        _CLASSIFIER_LIBRARY,
+        _SENTENCE_BY_RELATION[choice.neighbours],
+        _CLASSIFIER_DIFFERENCES,
+        body_text,
+        requirements_text,
+    )

@@ -14,7 +14,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean import Target, VarianceSource
 from dpcore.plan import lines as plan_lines
 from dpcore.plan.parameters import MEAN_FIELDS, PlanParameters
-from dpcore.report import script
+from dpcore.report import settings_file
 from pages.plan.question import QUESTION, RANGE_FIELDS
 from pages.shared.data import group_list
 from pages.shared.render import question_page
@@ -70,4 +70,4 @@ def write_settings(dataset: Dataset, answer: Answer) -> str:
     if "lines" in settings:
         settings = settings | {"lines": [line.text for line in answer.parameters.parsed_lines]}
     command, column_arguments = questions.command_of(name), questions.QUESTIONS[name].column_arguments
-    return script.write_settings((name, settings), command, dataset, column_arguments)
+    return settings_file.write_settings((name, settings), command, dataset, column_arguments)

@@ -14,7 +14,7 @@ from dpcore.dataset import Dataset
 from dpcore.plan.answer import build_answer
 from dpcore.plan.answer.answer import solve_beside_page
 from dpcore.plan.parameters import PlanParameters
-from dpcore.report import script
+from dpcore.report import settings_file
 from pages.plan import inputs, line_table
 from pages.plan.question import QUESTION
 from pages.shared.base import catalogue
@@ -75,7 +75,7 @@ class PlanPage(Page):
     def show_files(self, answer: Answer, dataset: Dataset, label: str) -> None:
         """Offer the answer, and what was entered as a file for the command if the data can be read again."""
         super().show_files(answer, dataset, label)
-        if not script.can_read_again(dataset):
+        if not settings_file.can_read_again(dataset):
             return
         st.markdown(
             "**plan.toml** holds what you entered, with the names of your columns: `sweet-spot plan plan.toml "

@@ -10,7 +10,7 @@ import dpcore as ss
 from dpcore.common.checks import InvalidInput
 from dpcore.common.text_fields import list_former_names
 from dpcore.questions import QUESTIONS, parameters_of
-from dpcore.report.script import read_settings
+from dpcore.report.settings_file import read_settings
 
 RENAMED = [
     (call, former, name)

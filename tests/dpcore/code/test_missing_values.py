@@ -25,7 +25,7 @@ from dpcore.counting.user_amounts import read_user_amounts
 from dpcore.data.column_roles import Roles
 from dpcore.dataset import Dataset
 from dpcore.mean import Counts
-from dpcore.report import script
+from dpcore.report import settings_file
 from tests.dpcore.code.choices import MODULES, run_program
 
 CELLS = ["1.5", "", "2", "oops", "3.25", "nan", "inf", "4", "N/A", "-1.1e100"]
@@ -215,7 +215,7 @@ def test_commands_have_the_rule(rule: Any, empty_folder: Path, capsys) -> None:
     assert sum(size * users for size, users in counts) == len(expected_rows(rule))
     # Settings that are saved have it, too.
     reply = ss.sum_bound("t.csv", user="user", value="amount", missing=rule, epsilon=1)
-    assert script.list_columns(reply.data)["missing"] == rule
+    assert settings_file.list_columns(reply.data)["missing"] == rule
 
 
 @pytest.mark.parametrize("rule", ["none", float("nan"), True, [1]])

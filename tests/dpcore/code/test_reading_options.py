@@ -21,7 +21,7 @@ from dpcore.counting.__main__ import main
 from dpcore.counting.count import to_dataset
 from dpcore.counting.files import expand_patterns
 from dpcore.data.column_roles import Roles
-from dpcore.report import script
+from dpcore.report import settings_file
 from tests.dpcore.code.choices import run_program
 
 FRAME = pd.DataFrame({"user": [f"u{row % 5}" for row in range(12)], "amount": range(12)})
@@ -102,7 +102,7 @@ def test_call_command_draw_and_script_take_sheet_and_separator(empty_folder: Pat
     for path, options in (("t.xlsx", {"sheet": "Käufe"}), ("t.csv", {"separator": "*"})):
         dataset = to_dataset(path, user="user", value="amount", **options)
         assert dataset.values.values.sum() == TOTAL
-        assert options.items() <= script.list_columns(dataset).items()
+        assert options.items() <= settings_file.list_columns(dataset).items()
         ((option, text),) = options.items()
         arguments = ["--user", "user", f"--{option}", text]
         assert main(["--from", path, *arguments]) == 0

@@ -10,8 +10,8 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
 from dpcore.data.tables import FileLayout, TableLayout
-from dpcore.report import script
-from dpcore.report.script import can_read_again, list_columns, read_settings, write_settings
+from dpcore.report import settings_file
+from dpcore.report.settings_file import can_read_again, list_columns, read_settings, write_settings
 
 NASTY = (
     'a "b"',
@@ -92,7 +92,7 @@ def test_what_cannot_be_read_is_a_sentence(tmp_path, monkeypatch):
     assert read_settings(file) == {"epsilon": 1}
     with pytest.raises(InvalidInput, match="cannot be read"):
         read_settings(tmp_path / "none.toml")
-    monkeypatch.setattr(script, "MAX_BYTES", 3)
+    monkeypatch.setattr(settings_file, "MAX_BYTES", 3)
     with pytest.raises(InvalidInput, match="more than 3 bytes"):
         read_settings(file)
 
