@@ -95,8 +95,8 @@ def print_errors(title: str, ratings: Ratings, study: RatingStudy) -> None:
     """Print mean errors with standard errors over seeds, and adaptive weights against the other schemes."""
     result = run(ratings, study)
     print(
-        f"{title}: {ratings.num_ratings:,} ratings, d = {study.settings.dimension}, T = {study.settings.sweeps}, "
-        f"k = {study.max_items}, {study.repeats} seeds;\n"
+        f"{title}: {ratings.num_ratings:,} ratings, d = {study.private_settings.dimension}, "
+        f"T = {study.private_settings.sweeps}, k = {study.max_items}, {study.repeats} seeds;\n"
         "RMSE over all items, then from the rarest fifth to the most rated, with standard errors"
     )
     for epsilon_index, epsilon in enumerate(study.epsilons):
@@ -346,8 +346,8 @@ def compute_advantages(population: GeneratedRatings, study: RatingStudy) -> Floa
             train, test = ratings.split(study.test_share, np.random.default_rng(for_split))
             noise_seed = int(for_noise.generate_state(1)[0])
             fitted = fit_private(
-                train, study.settings, study.rating_range, SCHEMES[ModelKind.ADAPTIVE], spending, study.exponent,
-                study.ridge_to_noise, noise_seed, gradient_steps=study.gradient_steps,
+                train, study.private_settings, study.rating_range, SCHEMES[ModelKind.ADAPTIVE], spending,
+                study.exponent, study.ridge_to_noise, noise_seed, gradient_steps=study.gradient_steps,
             )  # fmt: skip
             assert fitted is not None
             item_means = studies.fit_private_item_means(
@@ -382,7 +382,7 @@ def print_advantages() -> None:
                     epsilons=(epsilon,),
                     repeats=WHERE_SEEDS,
                     rating_range=RatingRange(population.lowest, population.highest),
-                    settings=replace(page.study.settings, dimension=dimension),
+                    private_settings=replace(page.study.private_settings, dimension=dimension),
                 ),
             )
             for epsilon in WHERE_EPSILONS

@@ -48,7 +48,7 @@ OF_RANGES = ("mean", "quantile", "plan")
 
 @dataclass(frozen=True)
 class Question:
-    """The package, columns and settings of one call.
+    """One call as it is declared: its package, and the columns and settings that it takes, without their values.
 
     Attributes:
         package_name: Package of its mathematics, below `dpcore`.

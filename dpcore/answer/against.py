@@ -52,7 +52,7 @@ class MethodComparison:
         compute_costs: The cost of each at epsilons of shape (k,), shape (methods, k).
         labelled_crossings: (ε, change there), exact, ascending: a method costs as much as the first.
         best_method_sentence: The best method by range of ε.
-        provenance: The disclosure of these numbers if it is not that of the data in use.
+        own_provenance: The disclosure of these numbers; None for that of the data in use.
     """
 
     cost_title: str
@@ -60,7 +60,7 @@ class MethodComparison:
     compute_costs: Callable[[FloatArray], FloatArray]
     labelled_crossings: tuple[tuple[float, str], ...] = ()
     best_method_sentence: str = ""
-    provenance: Provenance | None = None
+    own_provenance: Provenance | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class BoundComparison:
         is_integer: Whether a bound is a whole number.
         is_slow: Whether one ε takes so long that all of them are computed beside the page, on request.
         caption: The meaning of the numbers, a sentence below the table; empty if the axes are clear.
-        provenance: The disclosure of these numbers if it is not that of the data in use.
+        own_provenance: The disclosure of these numbers; None for that of the data in use.
         method_comparison: Methods that are compared, too; None if there are none.
     """
 
@@ -90,7 +90,7 @@ class BoundComparison:
     is_integer: bool = True
     is_slow: bool = False
     caption: str = ""
-    provenance: Provenance | None = None
+    own_provenance: Provenance | None = None
     method_comparison: MethodComparison | None = None
 
 
@@ -370,7 +370,7 @@ def show_over_epsilon(
     if isinstance(comparison, str):
         yield Note(comparison)
         return
-    provenance = comparison.provenance or data.provenance
+    provenance = comparison.own_provenance or data.provenance
     method_comparison = (
         comparison if isinstance(comparison, MethodComparison) else comparison.method_comparison
     )

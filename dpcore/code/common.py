@@ -129,7 +129,7 @@ def write_head(
     comment_lines = write_comment(title_sentence, comment_mark)
     comment_lines += write_comment(describe_bound_source(choice), comment_mark)
     neighbours_sentence = relation_sentence if choice.quantity is not Quantity.MODEL else _LEARNER
-    privacy_unit_text = " and ".join(make_printable(name, 60) for name in choice.privacy_unit)
+    privacy_unit_text = " and ".join(make_printable(column_name, 60) for column_name in choice.privacy_unit)
     comment_lines += write_comment(f"Privacy unit: {privacy_unit_text}. {neighbours_sentence}", comment_mark)
     if (periods := choice.read_as.periods) is not None:
         all_shares = choice, choice.selection, choice.disclosure, choice.range_facts

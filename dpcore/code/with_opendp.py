@@ -58,7 +58,7 @@ def has_short_program(choice: Choice) -> bool:
     is_utf8_text = file_layout.kind is FileKind.TEXT and file_layout.encoding in ("utf-8", "ascii")
     is_utf8_text &= len(file_layout.separator) == 1
     is_one_file = (is_utf8_text or file_layout.kind is FileKind.PARQUET) and not other_layouts
-    has_header_on_top = not (
+    has_plain_layout = not (
         file_layout.skip or file_layout.packing or file_layout.names or file_layout.folder_cells
     )
     has_missing_rule = (
@@ -74,7 +74,7 @@ def has_short_program(choice: Choice) -> bool:
         and choice.value_column != choice.group_column
         and all(re.fullmatch(r"\w[\w ]*", name) for name in column_names)
     )
-    is_tidy_file = is_one_file and has_header_on_top and not has_missing_rule and not needs_marks
+    is_tidy_file = is_one_file and has_plain_layout and not has_missing_rule and not needs_marks
     is_release = choice.is_in_libraries and choice.quantity is not Quantity.MODEL and choice.selection is None
     is_of_public_data = choice.is_of_public_data and not choice.groups
     return is_release and is_of_public_data and is_tidy_file and has_plain_names

@@ -275,11 +275,11 @@ def _find_interval_end(
 ) -> float:
     """Find the last integer from ``first_end`` to ``last_end`` up to which the objective is proved within the limit."""
     # A stack of targets: if the way to one is not proved, a nearer one is tried first.
-    proved_end, target_ends = first_end, [last_end]
+    proved_end, target_stack = first_end, [last_end]
     for _ in range(STRETCH_ROUNDS):
-        if not target_ends:
+        if not target_stack:
             break
-        low, high = min(proved_end, target_ends[-1]), max(proved_end, target_ends[-1])
+        low, high = min(proved_end, target_stack[-1]), max(proved_end, target_stack[-1])
         points = np.unique(np.clip(np.rint(log_spaced(low, high, FIRST_POINTS)), low, high))
         split_at_points = compute_split(points)
         values = split_at_points.values
@@ -291,7 +291,7 @@ def _find_interval_end(
             points, within_mask = points[::-1], within_mask[::-1]
             empty_mask = empty_mask[::-1]
         if within_mask.all():
-            proved_end = target_ends.pop()
+            proved_end = target_stack.pop()
             continue
         # The first interval that is not proved. A value above the limit ends the stretch; a poor bound asks for a
         # closer look.
@@ -299,7 +299,7 @@ def _find_interval_end(
         proved_end = float(points[unproved_index])
         if empty_mask[unproved_index]:
             break
-        target_ends.append(float(points[unproved_index + 1]))
+        target_stack.append(float(points[unproved_index + 1]))
     return proved_end
 
 

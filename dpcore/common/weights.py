@@ -118,7 +118,7 @@ class EffectiveSizes:
         self.min_size, self.max_size = float(self.sizes[0]), float(self.sizes[-1])
 
     def convert(self, rows: npt.ArrayLike) -> FloatArray:
-        """Convert numbers of rows above 0 to effective sizes, of their shape; they rise with the rows."""
+        """Convert numbers of rows above 0 to effective sizes, same shape, never falling with rows (all 1 if ρ = 1)."""
         row_array = np.asarray(rows, dtype=np.float64)
         return np.asarray(row_array / (1.0 + (row_array - 1.0) * self.user_share))
 

@@ -107,7 +107,7 @@ class Reduction:
             InvalidInput: The cells cannot be counted; all problems at once.
             StoppedError: Stop was pressed.
         """
-        has_negative = self._check_cells()
+        has_negative_values = self._check_cells()
         rows = query.select_counted(self.rows, self.roles.missing_users)
         histogram = self._count_histogram()
         user_hint = write_user_hint(self.roles, self.columns, histogram)
@@ -118,7 +118,7 @@ class Reduction:
             facets.values = self._fetch_values(rows, histogram, self.duck)
         if self.fetch_values is not None:
             facets.values = self.fetch_values(rows, histogram)
-        facets.totals = self._fetch_totals(rows, histogram, has_negative)
+        facets.totals = self._fetch_totals(rows, histogram, has_negative_values)
         if self.roles.task is not None:
             self._add_task_facets(rows, facets)
         return facets
@@ -393,13 +393,17 @@ class Reduction:
         return self._code_tables[name]
 
     def _fetch_totals(
-        self, rows: Table, histogram: ContributionHistogram, has_negative: bool
+        self, rows: Table, histogram: ContributionHistogram, has_negative_values: bool
     ) -> dataset.Totals:
-        """Return the totals per user, exact or in bins; rows per user without a usable value column."""
+        """Return the sum of the values of each user, exact or in bins; else the rows of each user.
+
+        The rows stand in for the sum if there is no value column, rows are counts, values are fetched as they are, or
+        a value is negative, which a note says.
+        """
         value_column = self.roles.value
         if value_column is None or self.is_count_table or self.fetch_values is not None:
             return dataset.Totals.of_contributions(histogram)
-        if has_negative:
+        if has_negative_values:
             self.notes.append(f"Column {shorten(value_column)} has negative values{COUNT_ROWS_TEXT}")
             return dataset.Totals.of_contributions(histogram)
         # Users with a total of 0 are not in the histogram, but they are few if it is large.

@@ -242,7 +242,7 @@ def list_columns(columns: Columns) -> list[str]:
 
 
 def list_names(columns: Sequence[str]) -> str:
-    """Write up to 20 column names with commas, and how many more there are; "none" if there are none."""
+    """Write up to 20 column names, each shortened, and how many more there are; "none" if there are none."""
     return ", ".join(map(shorten, columns[:MAX_LISTED])) + and_more(len(columns) - MAX_LISTED) or "none"
 
 

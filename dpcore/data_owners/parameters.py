@@ -126,6 +126,7 @@ class OwnersParameters(Parameters):
     train_seed: int = public.number(
         1, "Seed", (0, 2**32 - 1 - MAX_RUNS), name="the seed of the training", place=TAB
     )
+    """Seed of the first run: split, owners, noise, and generated records if any; each further run has the next seed."""
 
     def _check_together(self, problems: Problems) -> None:
         """Add a problem for every set of fields that do not fit together, and for the text fields of the training."""

@@ -172,11 +172,11 @@ class FactorisationParameters(Parameters):
     def study(self) -> RatingStudy:
         """Return the study that *Train* runs."""
         settings = FactorSettings(self.dimension, self.sweeps, self.user_ridge, own_coordinate=OWN_COORDINATE)
-        return build_from(RatingStudy, self, settings=settings, seed=self.train_seed)
+        return build_from(RatingStudy, self, private_settings=settings, seed=self.train_seed)
 
     @property
     def choice_study(self) -> ChoiceStudy:
         """Return the study that *Train on choices* runs."""
         settings = implicit.ImplicitSettings(unobserved_weight=self.unobserved)
-        ridge = implicit.RIDGE_TO_NOISE
-        return build_from(ChoiceStudy, self, settings=settings, ridge_to_noise=ridge, seed=self.train_seed)
+        ridge, seed = implicit.RIDGE_TO_NOISE, self.train_seed
+        return build_from(ChoiceStudy, self, private_settings=settings, ridge_to_noise=ridge, seed=seed)

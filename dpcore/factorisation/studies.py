@@ -106,7 +106,7 @@ class RatingStudy(Study):
         measures_recall: True if recall is measured too.
     """
 
-    settings: FactorSettings = field(default_factory=FactorSettings)
+    private_settings: FactorSettings = field(default_factory=FactorSettings)
     non_private_settings: FactorSettings = RATING_REFERENCE
     ridge_to_noise: float = RIDGE_TO_NOISE
     model_kinds: tuple[ModelKind, ...] = RATING_KINDS
@@ -152,7 +152,7 @@ class RatingStudy(Study):
                     train, self.rating_range, spending, exponent, self.ridge_to_noise, seed
                 )
         return fit_private(
-            train, self.settings, self.rating_range, SCHEMES[kind], self.build_spending(epsilon), self.exponent,
+            train, self.private_settings, self.rating_range, SCHEMES[kind], self.build_spending(epsilon), self.exponent,
             self.ridge_to_noise, seed, on_sweep, self.gradient_steps,
         )  # fmt: skip
 
@@ -182,7 +182,7 @@ class ChoiceStudy(Study):
     Source: Krichene et al. 2023, section 5 and figures 2, 4, 7, 9 and 10; the baseline of what is popular is ours.
     """
 
-    settings: ImplicitSettings = field(default_factory=ImplicitSettings)
+    private_settings: ImplicitSettings = field(default_factory=ImplicitSettings)
     non_private_settings: ImplicitSettings = CHOICE_REFERENCE
     max_items: int = 50
     ridge_to_noise: float = implicit.RIDGE_TO_NOISE
@@ -228,7 +228,7 @@ class ChoiceStudy(Study):
                 return PopularityModel(implicit.release_popularity(train, self.build_spending(epsilon), seed))
         scheme, spending = SCHEMES[kind], self.build_spending(epsilon)
         return implicit.fit_private(
-            train, self.settings, scheme, spending, self.exponent, self.ridge_to_noise, seed, on_sweep
+            train, self.private_settings, scheme, spending, self.exponent, self.ridge_to_noise, seed, on_sweep
         )
 
     def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:

@@ -68,7 +68,7 @@ class Study(abc.ABC):
     Attributes:
         epsilons: Of the guarantee, each with ``delta``.
         delta: Of the guarantee.
-        settings: Of every private factorisation.
+        private_settings: Of every private factorisation.
         non_private_settings: Of the factorisation without privacy.
         max_items: k.
         count_share: Share of the budget for noisy counts.
@@ -84,7 +84,7 @@ class Study(abc.ABC):
 
     epsilons: tuple[float, ...] = (1.0, 5.0, 20.0)
     delta: float = 1e-5
-    settings: Any = None
+    private_settings: Any = None
     non_private_settings: Any = None
     max_items: int = 100
     count_share: float = 0.12
@@ -98,14 +98,14 @@ class Study(abc.ABC):
 
     def build_spending(self, epsilon: float) -> Spending:
         """Return the `Spending` of this study at one epsilon: budget and its division among releases."""
-        target, releases = PrivacyTarget(epsilon, self.delta), self.count_releases()
-        return Spending.from_target(target, self.count_share, self.settings.sweeps, self.max_items, *releases)
+        target, sweeps = PrivacyTarget(epsilon, self.delta), self.private_settings.sweeps
+        return Spending.from_target(target, self.count_share, sweeps, self.max_items, *self.count_releases())
 
     def count_sweeps(self) -> int:
         """Return how many sweeps all factorisations of one seed take, where private ones are fitted at each epsilon."""
         num_private_fits = len(self.epsilons) * len(SCHEMES.keys() & set(self.model_kinds))
         reference_sweeps = self.non_private_settings.sweeps if ModelKind.NO_PRIVACY in self.model_kinds else 0
-        return int(reference_sweeps + num_private_fits * self.settings.sweeps)
+        return int(reference_sweeps + num_private_fits * self.private_settings.sweeps)
 
     @abc.abstractmethod
     def count_releases(self) -> tuple[int, int]:

@@ -90,7 +90,7 @@ def measure_error(
     clamped_values: ClampedValues,
     bounds: FloatArray,
     noise_kind: NoiseKind,
-    reads_variance: bool,
+    takes_noise_at_values: bool,
 ) -> MeanError:
     """Measure the error of a variance about that of `measure_variance`, or of a population, at bounds on rows.
 
@@ -100,7 +100,7 @@ def measure_error(
         clamped_values: Their summary.
         bounds: h in rows per user, shape (k,).
         noise_kind: The noise, which decides on the weight of the middle sum.
-        reads_variance: True to take the noise at the mean and variance of these values; else at the worst ones.
+        takes_noise_at_values: True to take the noise at the mean and variance of these values; else at the worst ones.
     """
     mean_error = capped_error(problem, bounds)
     largest = problem.value_bound**2
@@ -119,7 +119,7 @@ def measure_error(
     )
     clamped_squares = clamp(squares, 0.0, largest)
     spread = LARGEST_SPREAD * largest**2
-    if reads_variance:
+    if takes_noise_at_values:
         spread = min(clamped_squares.variance, spread)
     else:
         # Most of the variance that values of this variance can have about a mean that is as far from an end as it can.
@@ -147,7 +147,7 @@ def measure_error(
     # The mean of the kept rows is nearer to them than that of all rows.
     shift = np.asarray(squares_error.shift - mean_error.sampling_variance - mean_shift**2)
     noise_factor = np.ones(())
-    if reads_variance:  # Noise at the mean and variance of the kept rows.
+    if takes_noise_at_values:  # Noise at the mean and variance of the kept rows.
         mean_share = (clamped_values.mean + mean_shift - clamped_values.lower) / problem.value_bound
         noise_factor = compute_noise_factor(
             mean_share, np.clip((variance + shift) / largest, 0.0, 0.25), noise_kind

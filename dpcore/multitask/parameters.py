@@ -141,7 +141,7 @@ class MultitaskParameters(Parameters):
 
     @property
     def experiment(self) -> Experiment:
-        """Return appendix C's experiment with the chosen seeds, repeats and epsilons."""
+        """Return appendix C's experiment with the chosen users, seed, repeats and epsilons, and the page's delta."""
         return Experiment(
             epsilons=parse_numbers(self.experiment_epsilons),
             repeats=self.experiment_repeats,

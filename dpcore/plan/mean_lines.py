@@ -30,10 +30,10 @@ def make_spread_curve(
     problem, _, value_summary = build_mean_problem(dataset, parameters)
     assert dataset.values is not None
     bounds, has_all_bounds = curves.list_caps(dataset.histogram.max_size, MAX_CAPS)
-    reads_variance = parameters.variance_source is VarianceSource.FROM_VALUES
+    takes_noise_at_values = parameters.variance_source is VarianceSource.FROM_VALUES
     values_and_summary = dataset.values, value_summary.clamped_values
     spread_error = variance.measure_error(
-        problem, *values_and_summary, bounds, parameters.budget.mechanism, reads_variance
+        problem, *values_and_summary, bounds, parameters.budget.mechanism, takes_noise_at_values
     )
     reference_value = variance.measure_variance(dataset.values)
     if statistic is LineStatistic.DEVIATION:

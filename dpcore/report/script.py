@@ -27,7 +27,7 @@ NUMBERS_PER_LINE = 12
 
 
 @dataclass
-class Code:
+class CodeBuilder:
     """Python code under construction, with what it imports as (module, name).
 
     Attributes:
@@ -135,7 +135,7 @@ class Source:
         return self.dataset.provenance if self.disclosure is None else self.disclosure
 
 
-DataCell = Callable[[Code, Source, bool], str]
+DataCell = Callable[[CodeBuilder, Source, bool], str]
 """From the code under construction, the source, and whether only public names may appear, to Python."""
 
 
@@ -160,24 +160,24 @@ def write_script(
         call: The function of `dpcore` that answers this, and its settings; None if there is none, and ``build_answer``
             is called.
     """
-    code = Code()
-    code.import_name("draw_on_white", "dpcore.report.plotly_figures")
-    code.import_name("list_plots", "dpcore.answer.section")
+    code_builder = CodeBuilder()
+    code_builder.import_name("draw_on_white", "dpcore.report.plotly_figures")
+    code_builder.import_name("list_plots", "dpcore.answer.section")
     numbers_code = "label, number in answer.numbers.iterrows()"
     if call is None:
         numbers_code = "label, number in ((one.label, one) for one in answer.numbers)"
-        code.import_name("build_answer", package_name)
-        call_code = f"parameters = {code.write(parameters)}\nanswer = build_answer(data, parameters)"
+        code_builder.import_name("build_answer", package_name)
+        call_code = f"parameters = {code_builder.write(parameters)}\nanswer = build_answer(data, parameters)"
     else:
         call_name, settings = call
-        code.import_name(call_name, "dpcore")
-        settings_code = "".join(f"    {name}={code.write(value)},\n" for name, value in settings.items())
+        code_builder.import_name(call_name, "dpcore")
+        argument_codes = (f"    {name}={code_builder.write(value)},\n" for name, value in settings.items())
         help_comment = f"# `help({call_name})` says what each setting is."
-        call_code = f"{help_comment}\nanswer = {call_name}(\n    data,\n{settings_code})"
+        call_code = f"{help_comment}\nanswer = {call_name}(\n    data,\n{''.join(argument_codes)})"
     # First: it adds to the imports.
-    data_code = (source.write_data_cell or write_dataset_cell)(code, source, public_only)
+    data_code = (source.write_data_cell or write_dataset_cell)(code_builder, source, public_only)
     code_by_cell_title = {
-        IMPORTS_TITLE: "\n".join(code.list_import_lines()),
+        IMPORTS_TITLE: "\n".join(code_builder.list_import_lines()),
         "The data": data_code,
         ANSWER_TITLE: f"{_CALL_COMMENT}\n{call_code}\n{_ANSWER_CODE.format(numbers=numbers_code)}",
         "How sure it is, and what is assumed": _PROOFS_CODE,
@@ -223,47 +223,49 @@ def _write_label(source: Source) -> str:
     return f"Label of what it prints and draws: {source.shown_disclosure.label}."
 
 
-def write_dataset_cell(code: Code, source: Source, public_only: bool) -> str:
+def write_dataset_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
     """Return the code that builds the `Dataset` as ``data``: from a sample, a generator, its numbers, or a file."""
     dataset = source.dataset
     if source.sample_key:
-        code.import_name("samples", "dpcore.data")
+        code_builder.import_name("samples", "dpcore.data")
         return f"data = samples.load({source.sample_key!r})"
     if source.generator is not None:
-        code.import_name("samples", "dpcore.data")
-        return f"data = samples.generate_dataset({code.write(source.generator)})"
+        code_builder.import_name("samples", "dpcore.data")
+        return f"data = samples.generate_dataset({code_builder.write(source.generator)})"
     if source.needs_rows and dataset.privacy_unit and dataset.release is None:
-        return _write_events_cell(code, source, public_only)
-    disclosure_code = code.write(dataset.disclosure)
+        return _write_events_cell(code_builder, source, public_only)
+    disclosure_code = code_builder.write(dataset.disclosure)
     if source.needs_rows and dataset.values is not None and dataset.values.bins is not None:
-        code.import_name("read_summary", "dpcore.counting.files")
+        code_builder.import_name("read_summary", "dpcore.counting.files")
         file_name = "values.json" if public_only and dataset.is_private else dataset.name
         file_check_code = _write_file_check(
-            code, file_name, "Put the file of binned values into this folder."
+            code_builder, file_name, "Put the file of binned values into this folder."
         )
         return f"{file_check_code}\ndata = read_summary([FILE], provenance={disclosure_code})"
     holds_sizes = dataset.disclosure is Disclosure.PUBLIC and dataset.histogram.sizes.size <= MAX_INLINE_SIZES
     if holds_sizes or dataset.release is not None:
-        code.import_name("Dataset", "dpcore.dataset")
-        code.import_name("ContributionHistogram", "dpcore.contributions")
-        sizes_code, users_code = code.write(dataset.histogram.sizes), code.write(dataset.histogram.users)
-        release_argument = f", release={code.write(dataset.release)}" if dataset.release is not None else ""
-        histogram_code = f"ContributionHistogram(sizes, users){release_argument}"
+        code_builder.import_name("Dataset", "dpcore.dataset")
+        code_builder.import_name("ContributionHistogram", "dpcore.contributions")
+        sizes_code, users_code = map(code_builder.write, (dataset.histogram.sizes, dataset.histogram.users))
+        histogram_code = "ContributionHistogram(sizes, users)"
+        if dataset.release is not None:
+            histogram_code += f", release={code_builder.write(dataset.release)}"
         return (
             f"sizes = {sizes_code}\nusers = {users_code}\n"
             f"data = Dataset({dataset.name!r}, {dataset.source!r}, {disclosure_code}, {histogram_code})"
         )
     is_private = dataset.disclosure is Disclosure.PRIVATE
     file_name = "histogram-PRIVATE-do-not-publish.csv" if is_private else "histogram.csv"
-    roles_code = code.write(Roles(TableKind.HISTOGRAM, size="size", users="users"))
+    roles_code = code_builder.write(Roles(TableKind.HISTOGRAM, size="size", users="users"))
     remedy_sentence = "Download it on the page Data, button Histogram (CSV), into this folder."
-    file_check_code = _write_file_check(code, file_name, remedy_sentence)
-    return f"{file_check_code}\ndata = {_write_count_call(code, '[FILE]', roles_code, disclosure_code)}"
+    file_check_code = _write_file_check(code_builder, file_name, remedy_sentence)
+    count_call = _write_count_call(code_builder, "[FILE]", roles_code, disclosure_code)
+    return f"{file_check_code}\ndata = {count_call}"
 
 
-def _write_file_check(code: Code, file_name: str, remedy_sentence: str) -> str:
+def _write_file_check(code_builder: CodeBuilder, file_name: str, remedy_sentence: str) -> str:
     """Return the code that names a file and ends with a sentence if the file is missing."""
-    code.import_name("Path", "pathlib")
+    code_builder.import_name("Path", "pathlib")
     return (
         f"FILE = Path({file_name!r})\nif not FILE.exists():\n"
         f'    raise SystemExit(f"The file {{FILE}} is missing. {remedy_sentence}")'
@@ -271,7 +273,7 @@ def _write_file_check(code: Code, file_name: str, remedy_sentence: str) -> str:
 
 
 def write_table_cell(
-    code: Code,
+    code_builder: CodeBuilder,
     source: Source,
     public_only: bool,
     design: Design | None,
@@ -280,28 +282,28 @@ def write_table_cell(
     """Return the code that builds ``data`` from a table with a label and features.
 
     Args:
-        code: Receives the imports of the cell.
+        code_builder: Receives the imports of the cell.
         source: The data source.
         public_only: Whether names from private data are omitted.
         design: The meaning of the columns; None if it is not known and the script guesses again.
         module_name: The module whose ``build_dataset`` builds the data.
     """
     dataset = source.dataset
-    code.import_name("build_dataset", module_name)
-    code.import_name("read_table", "dpcore.counting")
+    code_builder.import_name("build_dataset", module_name)
+    code_builder.import_name("read_table", "dpcore.counting")
     if design is None:
-        code.import_name("guess_design", "dpcore.data.design_matrix")
+        code_builder.import_name("guess_design", "dpcore.data.design_matrix")
     file_name = "your-table.csv" if public_only and dataset.is_private else dataset.name
     return (
         "# The table that was loaded on the page.\n"
-        f"{_write_file_check(code, file_name, 'Put the table that was loaded on the page into this folder.')}\n"
+        f"{_write_file_check(code_builder, file_name, 'Put the table that was loaded on the page into this folder.')}\n"
         "table = read_table(FILE.read_bytes(), FILE.name)\n"
-        f"design = {'guess_design(table)' if design is None else code.write(design)}\n"
-        f"data = build_dataset(table, design, {code.write(dataset.disclosure)})"
+        f"design = {'guess_design(table)' if design is None else code_builder.write(design)}\n"
+        f"data = build_dataset(table, design, {code_builder.write(dataset.disclosure)})"
     )
 
 
-def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
+def _write_events_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
     """Return the code that counts ``data`` from the rows of the person's own files."""
     dataset = source.dataset
     user_column, *further_user_columns = dataset.user_columns
@@ -332,18 +334,18 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
         )
     if public_only and dataset.is_private:
         file_names = ["your-file.csv"]
-    code.import_name("Path", "pathlib")
-    argument_codes = code.write(roles), code.write(dataset.disclosure)
+    code_builder.import_name("Path", "pathlib")
+    argument_codes = code_builder.write(roles), code_builder.write(dataset.disclosure)
     return (
         "# What was loaded in Data: the answer needs its rows.\n"
         f"FILES = {file_names!r}\nfor name in FILES:\n    if not Path(name).exists():\n"
         '        raise SystemExit(f"The file {name} is missing. Put what was loaded in Data into this folder.")\n'
-        f"data = {_write_count_call(code, 'FILES', *argument_codes, column_names, reading_options)}"
+        f"data = {_write_count_call(code_builder, 'FILES', *argument_codes, column_names, reading_options)}"
     )
 
 
 def _write_count_call(
-    code: Code,
+    code_builder: CodeBuilder,
     files_code: str,
     roles_code: str,
     disclosure_code: str,
@@ -351,10 +353,10 @@ def _write_count_call(
     reading_options: Mapping[str, str] | None = None,
 ) -> str:
     """Return the code that opens files and counts them; the arguments are code."""
-    code.import_name("count", "dpcore.counting")
-    code.import_name("open_files", "dpcore.counting")
+    code_builder.import_name("count", "dpcore.counting")
+    code_builder.import_name("open_files", "dpcore.counting")
     # Names are given where the files hold none.
-    names_code = f".with_names({code.write(list(column_names))})" if column_names else ""
+    names_code = f".with_names({code_builder.write(list(column_names))})" if column_names else ""
     reading_code = "".join(f", {name}={text!r}" for name, text in (reading_options or {}).items())
     return (
         f"count(open_files({files_code}{reading_code}){names_code}, {roles_code}, {disclosure_code}).dataset"

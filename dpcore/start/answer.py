@@ -88,7 +88,7 @@ def against_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundCompa
     return BoundComparison(
         "Sweet spot (rows per user)", "Error of a private count (share of it)",
         find_best, evaluate_errors, histogram.sizes, histogram.users,
-        provenance=None if parameters.users is UserPreset.IN_USE else Disclosure.PUBLIC,
+        own_provenance=None if parameters.users is UserPreset.IN_USE else Disclosure.PUBLIC,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from dpcore.factorisation.answer import build_answer, words
 from dpcore.factorisation.answer.answer import show_training, solve_beside_page
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
 from dpcore.report.content import Line
-from dpcore.report.script import Code, Source
+from dpcore.report.script import CodeBuilder, Source
 from pages.factorisation.question import QUESTION, RANGE
 from pages.shared.fields import fields
 from pages.shared.render import question_page
@@ -43,8 +43,8 @@ FIELD_PAIRS = (
 """Fields that stand beside each other."""
 
 
-def write_data_cell(code: Code, source: Source, public_only: bool) -> str:
-    """Write the cell of the script on generated ratings."""
+def write_data_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
+    """Return the cell of generated ratings, which is the same for all: no data."""
     return "data = None  # Ratings are generated."
 
 

@@ -16,7 +16,7 @@ from dpcore.multitask.answer.solution import solve_beside_page
 from dpcore.multitask.answer.words import summarise_tasks
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from dpcore.report.content import Line
-from dpcore.report.script import Code, Source
+from dpcore.report.script import CodeBuilder, Source
 from pages.multitask.question import QUESTION, list_answer_fields
 from pages.shared.fields import fields
 from pages.shared.render.question_page import Page
@@ -26,8 +26,8 @@ from pages.shared.screen.sections import Renderer, list_contents
 from pages.shared.session import session
 
 
-def write_generated_cell(code: Code, source: Source, public_only: bool) -> str:
-    """Write the cell of a script on generated tasks."""
+def write_generated_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
+    """Return the cell of generated tasks, which is the same for all: no data."""
     return "data = None  # Users and tasks are generated."
 
 
@@ -96,7 +96,7 @@ class MultitaskPage(Page):
         return replace(source, write_data_cell=write_generated_cell) if is_generated else source
 
     def summarise(self, answer: Answer, dataset: Dataset) -> tuple[Line, ...]:
-        """Return lines of the report that summarise users and tasks, those of the data or the generated ones."""
+        """Return lines of the report on the data and the graph's users and tasks; if chosen, on the generated graph."""
         return summarise_tasks(answer.solution, None if answer.parameters.generator else dataset)
 
 

@@ -90,9 +90,9 @@ class QuantilePage(Page):
 
 @cached(max_entries=8)
 def count_outside(digest: str, lower: float, upper: float, _values: Values) -> OutsideCounts:
-    """Return the number of values outside [lower, upper]."""
+    """Return the numbers of values below and above [lower, upper], and of all rows."""
     num_below, num_above = (
-        int(_values.weigh(mask).sum()) for mask in (_values.values < lower, _values.values > upper)
+        int(_values.weigh(side_mask).sum()) for side_mask in (_values.values < lower, _values.values > upper)
     )
     return OutsideCounts(num_below, num_above, _values.num_rows)
 

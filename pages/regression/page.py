@@ -24,7 +24,7 @@ from dpcore.regression.draw import Draw, draw_coefficients
 from dpcore.regression.estimate import ErrorTarget, compute_variances
 from dpcore.regression.parameters import DataSource, RegressionGenerator, RegressionParameters, round_outwards
 from dpcore.report.content import Line
-from dpcore.report.script import Code, Source, write_table_cell
+from dpcore.report.script import CodeBuilder, Source, write_table_cell
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import UPLOAD, RegressionData, find_own_data, find_releases, list_lines
 from pages.shared.base import cache
@@ -223,11 +223,13 @@ class RegressionPage(Page):
         """Build the source of the script: a file of one's own, or the settings alone."""
         own_data = find_own_data(answer)
 
-        def write_cell(code: Code, source: Source, public_only: bool) -> str:
+        def write_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
             """Write the cell that makes ``data``: None for generated ones, else the table that is read."""
             if answer.parameters.source is DataSource.GENERATED:
                 return "data = None  # The settings say how data are generated."
-            return write_table_cell(code, source, public_only, own_data.design, "dpcore.regression.problem")
+            return write_table_cell(
+                code_builder, source, public_only, own_data.design, "dpcore.regression.problem"
+            )
 
         return Source(dataset, needs_rows=True, write_data_cell=write_cell)
 

@@ -71,12 +71,12 @@ def draw_body(slots: layout.PageSlots) -> None:
 
 def _keep_example() -> None:
     """Keep the release that *Sum and count* would show, or open that page if it refuses; called before the run."""
-    question = catalogue.find_page("Sum and count")
+    page_question = catalogue.find_page("Sum and count")
     try:
-        answer = other_bounds.build_answer(question, session.dataset())
-        question_page.keep_release(question, answer, answer, f"{question.name}_card")
+        answer = other_bounds.build_answer(page_question, session.dataset())
+        question_page.keep_release(page_question, answer, answer, f"{page_question.name}_card")
     except InvalidInput:
-        st.session_state[keys.TOUR_GOES_TO] = question.path
+        st.session_state[keys.TOUR_GOES_TO] = page_question.path
 
 
 def _ask_for_numbers(question_name: str, sheet: ReleaseSheet) -> dict[str, str]:

@@ -10,7 +10,7 @@ import streamlit as st
 from dpcore.answer import Answer, Plot
 from dpcore.answer.section import SearchResult, Solver
 from dpcore.report.content import Line
-from dpcore.report.script import Code, Source, write_table_cell
+from dpcore.report.script import CodeBuilder, Source, write_table_cell
 from dpcore.training.answer import TrainingSolution, build_answer, plots, words
 from dpcore.training.answer.answer import solve_beside_page
 from dpcore.training.experiment import MAX_RUNS
@@ -103,14 +103,14 @@ class TrainingPage(Page):
     def build_source(self, answer: Answer, data: TrainingData) -> Source:
         """Build the source of the script: a table with its ranges, unless the settings say what the data are."""
 
-        def write_cell(code: Code, source: Source, public_only: bool) -> str:
+        def write_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
             """Write the cell that makes ``data``: None unless a table was uploaded, else the table with its ranges."""
             if answer.parameters.source is not DataSource.UPLOAD:
                 return "data = None  # The settings say which data."
-            code.import_name("TrainingData", "dpcore.training.training_data")
-            code.import_name("make_scaling", "dpcore.training.rows")
+            code_builder.import_name("TrainingData", "dpcore.training.training_data")
+            code_builder.import_name("make_scaling", "dpcore.training.rows")
             return (
-                f"{write_table_cell(code, source, public_only, data.design)}\n"
+                f"{write_table_cell(code_builder, source, public_only, data.design)}\n"
                 f"ranges = {dict(data.ranges)!r}\n"
                 "scaling = make_scaling(data, design, ranges)\n"
                 "data = TrainingData(data, design=design, scaling=scaling, ranges=ranges)"

@@ -256,13 +256,13 @@ def build_answer(
     Source: Huang et al. 2023, theorem 3.1 and appendix A.
     """
     solution = solve(data, parameters) if solution is None else solution
-    plot_builders = {
+    plot_makers_by_key = {
         "owners-map": lambda: plots.plot_regime_map(solution),
         "owners-bounds": lambda: plots.plot_bounds(solution),
     }
     owner_dataset = data if solution.is_of_data and isinstance(data, Dataset) else None
     if owner_dataset is not None:
-        plot_builders["owners-cap"] = lambda: plots.plot_cap(solution, owner_dataset)
+        plot_makers_by_key["owners-cap"] = lambda: plots.plot_cap(solution, owner_dataset)
     assumptions: tuple[str, ...] = ASSUMPTIONS
     if solution.is_of_data:
         assumptions += (
@@ -287,7 +287,7 @@ def build_answer(
         ),
         parameters=parameters,
         solution=solution,
-        plots=plot_builders,
+        plots=plot_makers_by_key,
         sections=SECTIONS,
         make_methods=lambda: write_methods(solution),
     )

@@ -267,5 +267,5 @@ def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> Bo
         histogram.sizes,
         histogram.users,
         caption="Under uniform sampling. The best k is the same at every ε; above 1, no item's vector is learned well.",
-        provenance=Disclosure.PUBLIC if parameters.source is RatingSource.GENERATED else None,
+        own_provenance=Disclosure.PUBLIC if parameters.source is RatingSource.GENERATED else None,
     )

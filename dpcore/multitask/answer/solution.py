@@ -299,7 +299,10 @@ def solve(dataset: Dataset | None, parameters: MultitaskParameters) -> Multitask
 
 
 def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solver:
-    """Compute and compare weights in cached steps, with the exact optima if their search has ended for these tasks."""
+    """Compute and compare weights in cached steps, with the exact optima if their search has ended for these tasks.
+
+    The dataset is read only if the parameters choose no generator.
+    """
     task_generator, loss, rule = parameters.generator, parameters.loss, parameters.rule
     graph_arguments = (task_generator, parameters.graph_seed, None if task_generator else dataset)
     tasks = yield Cached(load_tasks, graph_arguments, num_kept=2)
@@ -357,5 +360,5 @@ def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Method
         tuple(allocation_by_name),
         compute_error_bounds,
         best_method_sentence="the error bound of all tasks together. The best μ and its gain are the same at every ε.",
-        provenance=tasks.disclosure,
+        own_provenance=tasks.disclosure,
     )

@@ -39,7 +39,7 @@ from dpcore.per_group.selection import SelectedVector
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.summary import APPROXIMATE
 from dpcore.per_group.whole_vector import VectorRule
-from dpcore.report.script import Code, Source
+from dpcore.report.script import CodeBuilder, Source
 
 QUANTITY_BY_STATISTIC = {
     Statistic.ROWS: Quantity.GROUP_ROWS,
@@ -382,18 +382,18 @@ def build_setting(dataset: Dataset, parameters: PerGroupParameters) -> ReleaseSe
 # --- tabs, and the search beside a page ---------------------------------------------------------------------
 
 
-def write_data_cell(code: Code, source: Source, public_only: bool) -> str:
+def write_data_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
     """Write the notebook cell that reads the distribution's file into ``data``; the file's name names no person.
 
     ``public_only`` has no effect.
     """
-    code.import_name("read_distribution", "dpcore.data.group_pairs")
+    code_builder.import_name("read_distribution", "dpcore.data.group_pairs")
     file_name = f"{write_file_name('pair_distribution', source.dataset.provenance)}.json"
-    code.import_name("Path", "pathlib")
+    code_builder.import_name("Path", "pathlib")
     return (
         "# From Group by, Downloads, Distribution of pairs (JSON).\n"
         f"FILE = Path({file_name!r})\n"
-        f"data = read_distribution(FILE.read_bytes(), FILE.name, {code.write(source.dataset.disclosure)})"
+        f"data = read_distribution(FILE.read_bytes(), FILE.name, {code_builder.write(source.dataset.disclosure)})"
     )
 
 

@@ -63,6 +63,7 @@ def build_methods(
     """Build the methods text of the latest number that was drawn, or of the best number on a DP release.
 
     None if nothing was drawn and the data are no release: the best number on private data is no choice of this page.
+    The rule is that of the present parameters, also of a number that was drawn with others.
 
     Args:
         solution: What either way costs.
@@ -70,20 +71,20 @@ def build_methods(
         ledger: What all draws on these cost.
         total_epsilon: The total that the budgets of choice and release are shares of; None if none was entered.
     """
-    parameters, number_name = solution.parameters, NAME_BY_NUMBER[solution.parameters.purpose]
-    drawn_choices = [drawn for purpose, drawn in selections if purpose is parameters.purpose]
+    current_parameters, number_name = solution.parameters, NAME_BY_NUMBER[solution.parameters.purpose]
+    drawn_choices = [drawn for purpose, drawn in selections if purpose is current_parameters.purpose]
     if drawn_choices:
-        rule_clause = _describe_rule(parameters)
+        rule_clause = _describe_rule(current_parameters)
         return _describe_draw(number_name, drawn_choices[-1], rule_clause, ledger or Ledger(), total_epsilon)
     if solution.dataset.release is None:
         return None
     return Methods(
-        guarantee_text=f"The {number_name} for a release at ε = {wording.entered(parameters.epsilon)} was taken from a "
-        "differentially private release of how many users have how many rows.",
+        guarantee_text=f"The {number_name} for a release at ε = {wording.entered(current_parameters.epsilon)} was "
+        "taken from a differentially private release of how many users have how many rows.",
         procedure=f"The {number_name} is {wording.number(solution.best, 6)}.",
         public_procedure="",
         disclosure=solution.dataset.provenance,
-        rule_sentence=f"It {_describe_rule(parameters)}",
+        rule_sentence=f"It {_describe_rule(current_parameters)}",
         subject_phrase="The number",
     )
 

@@ -338,9 +338,8 @@ def build_answer(
     solution = solve(dataset, parameters) if solution is None else solution
     provenance, estimate = solution.dataset.provenance, solution.best_estimate
     # The main figure is the first.
-    targets = sorted(ErrorTarget, key=lambda target: target is not solution.target)
-    error_builders = {plots.ERROR_KEYS[t]: functools.partial(plots.plot_errors, solution, t) for t in targets}
-    cap_builders = {plots.CAP_KEYS[t]: functools.partial(plots.plot_caps, solution, t) for t in ErrorTarget}
+    error_targets = sorted(ErrorTarget, key=lambda target: target is not solution.target)
+    cap_targets = [] if solution.cap_curve is None else list(ErrorTarget)
     answer = Answer(
         headline="Weight the rows. Do not drop any.",
         detail=write_detail(solution),
@@ -353,8 +352,8 @@ def build_answer(
         parameters=solution.parameters,
         solution=solution,
         plots={
-            **error_builders,
-            **(cap_builders if solution.cap_curve is not None else {}),
+            **{plots.ERROR_KEYS[t]: functools.partial(plots.plot_errors, solution, t) for t in error_targets},
+            **{plots.CAP_KEYS[t]: functools.partial(plots.plot_caps, solution, t) for t in cap_targets},
             "regression-weights": lambda: plots.plot_weights(solution),
         },
         make_methods=lambda: write_methods(solution),

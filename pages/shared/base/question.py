@@ -105,7 +105,7 @@ class Facet(enum.Enum):
 
 @dataclass(frozen=True)
 class Question:
-    """One page.
+    """One page as it is declared, without the values of its fields.
 
     Attributes:
         name: Name of its folders in the core and in the pages.

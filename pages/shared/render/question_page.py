@@ -183,11 +183,14 @@ class Needs:
 
 @dataclass(frozen=True)
 class Page:
-    """A question's page; a page with more to it overrides the methods without an underscore.
+    """A question's page, with functions that solve (or yield the steps of a search) and answer it.
+
+    A page with more to it overrides the methods without an underscore.
 
     Attributes:
         question: The question.
-        solve: Solves it, from data and parameters; a generator function if the solution is searched for.
+        solve_or_search: Returns the solution, from data and parameters; on most pages a generator function, whose steps
+            `jobs.solve` runs.
         build_answer: Builds the answer from data, parameters and solution.
         glossary: Stands below *More settings*.
         needs: What the data must have besides rows per user; None for nothing.
@@ -197,7 +200,7 @@ class Page:
     """
 
     question: Question
-    solve: Callable[[Any, Any], Any]
+    solve_or_search: Callable[[Any, Any], Solver | Any]
     build_answer: Callable[[Any, Any, Any], Answer]
     glossary: str = ""
     needs: Needs | None = None
@@ -351,11 +354,11 @@ class Page:
         is_shared = is_demonstration or self.is_same_for_all(data, parameters)
         try:
             parameters, total_sentence = cards.divide_total(self.question, data, parameters)
-            if inspect.isgeneratorfunction(self.solve):
-                solver: Solver = self.solve(data, parameters)
+            if inspect.isgeneratorfunction(self.solve_or_search):
+                solver: Solver = self.solve_or_search(data, parameters)
                 result, runs = jobs.solve(solver, question, data, is_shared)
             else:
-                solution = cache.compute(Cached(self.solve, (data, parameters.about_data), 32))
+                solution = cache.compute(Cached(self.solve_or_search, (data, parameters.about_data), 32))
                 result, runs = SearchResult(solution), []
         except InvalidInput as error:
             with slots.notes:

@@ -215,8 +215,8 @@ def write_current_link(question: Question) -> tuple[str, str]:
         mark_texts |= tour.list_address_fields(current_tour)
     if state.get(keys.PINS) or (current_tour is not None and current_tour.saved_state.pins):
         mark_texts[PINS_MARK] = "1"
-    account_keys = (keys.LEDGERS, *(q.account_key for q in catalogue.PAGES if q.account_key))
-    ledgers = (ledger for key in account_keys for ledger in (state.get(key) or {}).values())
+    ledger_state_keys = (keys.LEDGERS, *(q.account_key for q in catalogue.PAGES if q.account_key))
+    ledgers = (ledger for key in ledger_state_keys for ledger in (state.get(key) or {}).values())
     if any(ledger.releases for ledger in ledgers):
         mark_texts[SPENT_MARK] = "1"
     if state.get(keys.PRESENTING):

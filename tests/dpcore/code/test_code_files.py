@@ -24,7 +24,7 @@ from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.design_matrix import Design, Feature, FeatureKind, build_dataset
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.report import script
-from dpcore.report.script import Code
+from dpcore.report.script import CodeBuilder
 from tests.dpcore.code import files
 from tests.dpcore.code.choices import MODULES, run_program
 from tests.dpcore.code.files import FURTHER, GROUP, NASTY, USER, VALUE, Nasty
@@ -57,7 +57,7 @@ def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, empty_fold
     assert data.histogram.num_rows == len(nasty.rows)
     np.testing.assert_allclose(np.sort(data.values.values), sorted(amount for *_, amount in nasty.rows))
     # A script from Downloads brings the same data again.
-    code = Code()
+    code = CodeBuilder()
     cell = script.write_dataset_cell(code, script.Source(data, needs_rows=True), False)
     script_names: dict[str, Any] = {}
     exec("\n".join([*code.list_import_lines(), cell]), script_names)

@@ -272,7 +272,7 @@ def test_a_bound_and_a_range_are_drawn_from_the_file(counted):
 
 
 def test_a_script_reads_the_file_again(counted, monkeypatch):
-    dataset, code, names = to_dataset(counted), script.Code(), {}
+    dataset, code, names = to_dataset(counted), script.CodeBuilder(), {}
     monkeypatch.chdir(counted.parent)
     for public_only in (False, True):
         cell_code = script.write_dataset_cell(code, script.Source(dataset, needs_rows=True), public_only)

@@ -83,7 +83,7 @@ def test_neighbours_leave_out_the_item_and_its_level(model: FactorModel) -> None
 
 
 STUDY = RatingStudy(
-    epsilons=(1.0, 1e3), repeats=2, max_items=20, settings=FactorSettings(3, 1), measures_recall=False
+    epsilons=(1.0, 1e3), repeats=2, max_items=20, private_settings=FactorSettings(3, 1), measures_recall=False
 )
 
 

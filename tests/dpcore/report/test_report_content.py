@@ -32,7 +32,7 @@ from dpcore.multitask.weights import BudgetFit
 from dpcore.report import content, script
 from dpcore.report.content import SCHEMA, Line, Report, write_report_json
 from dpcore.report.report_html import write_report_html
-from dpcore.report.script import Code
+from dpcore.report.script import CodeBuilder
 
 PUBLIC, PRIVATE, RELEASE = Disclosure.PUBLIC, Disclosure.PRIVATE, Disclosure.DP_RELEASE
 CREATED = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
@@ -174,7 +174,7 @@ def test_the_summary_of_data_names_nobody_and_labels_all():
 
 def rebuilt(value: object) -> object:
     """The object that its Python builds."""
-    code = Code()
+    code = CodeBuilder()
     expression = code.write(value)
     names: dict[str, object] = {}
     exec("\n".join([*code.list_import_lines(), f"made = {expression}"]), names)
@@ -227,7 +227,7 @@ def test_arrays_come_back_and_strange_things_are_refused():
     assert rebuilt(np.array([3, 1])) == [3, 1]
     assert rebuilt(np.float64(0.1)) == 0.1
     with pytest.raises(TypeError, match="set"):
-        Code().write({1})
+        CodeBuilder().write({1})
 
 
 def histogram_data(kind: Disclosure, sizes: int = 3, name: str = 'x"\n"""') -> Dataset:
