@@ -167,9 +167,9 @@ def select_range(
     data = read_if_summary(data)
     options = {"clamp": find_option(Clamp, clamp), "neighbours": find_option(Relation, neighbours)}
     with Problems() as problems:
-        for name, options_type in (("clamp", Clamp), ("neighbours", Relation)):
-            if options[name] is None:
-                problems.add(f"{name} must be one of {list_options(options_type)}")
+        for argument_name, options_type in (("clamp", Clamp), ("neighbours", Relation)):
+            if options[argument_name] is None:
+                problems.add(f"{argument_name} must be one of {list_options(options_type)}")
         if not isinstance(data, Dataset) and None in (user, value):
             remedy = "Say which columns name the user and the value: user=…, value=…"
             problems.add("a range is drawn from one value in each row of a user", remedy=remedy)
@@ -187,17 +187,17 @@ def select_range(
     columns: dict[str, Any] = {"user": tuple(list_columns(user)), "group": (), "value": value}
     columns |= {"missing": missing, "sheet": sheet, "separator": separator}
     if isinstance(data, Dataset):
-        columns, values = get_role_columns(data), data.values and expand_rows(data.values)
+        columns, row_values = get_role_columns(data), data.values and expand_rows(data.values)
         user_amounts = UserAmounts(data.histogram, name=data.name)
     else:
         user_amounts = _read_amounts(data, columns, request)
-        values = None
+        row_values = None
         if user_amounts.pair_user_codes is not None and user_amounts.pair_user_codes.size:
             assert user_amounts.pair_sums is not None
-            values = Values(user_amounts.pair_user_codes, user_amounts.pair_sums, str(value))
-    if values is None and user_amounts.pair_user_codes is None:
+            row_values = Values(user_amounts.pair_user_codes, user_amounts.pair_sums, str(value))
+    if row_values is None and user_amounts.pair_user_codes is None:
         raise refuse("the data have no values to choose a range from")
-    private_range = choose_range(problem, values, charge, str(columns["value"]))
+    private_range = choose_range(problem, row_values, charge, str(columns["value"]))
     dummy_dataset = build_dummy_dataset(columns, Disclosure.PRIVATE, Contribution.ROWS, user_amounts)
     answer = build_range_answer(private_range, request, dummy_dataset)
     return DrawnReply(answer, ("select_range", {}), "dpcore.private_choice.answer", answer.headline)
@@ -225,11 +225,11 @@ def dropped_cells(question: str, data: Any, settings: Mapping[str, Any], **optio
 
 
 def _pose_question(
-    question: str, data: Any, settings: Mapping[str, Any], epsilon: float | None, options: Mapping[str, Any]
+    call_name: str, data: Any, settings: Mapping[str, Any], epsilon: float | None, options: Mapping[str, Any]
 ) -> tuple[Reply, SelectionRequest, UserAmounts, Dataset]:
     """Ask on a made-up table; return its reply, the selection request, the amounts to select from, and the table."""
-    if question not in SELECTABLE:
-        raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE)}; got {question!r}")
+    if call_name not in SELECTABLE:
+        raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE)}; got {call_name!r}")
     columns: dict[str, Any] = {name: tuple(list_columns(settings.get(name))) for name in ("user", "group")}
     columns |= {name: settings.get(name) for name in ("value", *READING_ARGUMENTS)}
     entered_provenance = check_provenance(settings.get("disclosure", Disclosure.PRIVATE))
@@ -241,16 +241,16 @@ def _pose_question(
         raise refuse("a bound that is read off a DP release may be published, and needs no draw")
     contribution = data.contribution if isinstance(data, Dataset) else Contribution.ROWS
     # A pair is not selected by objective and floor, and no group of a made-up table is large.
-    unused_settings = ("objective", "floor") if question == "group_bounds" else ()
+    unused_settings = ("objective", "floor") if call_name == "group_bounds" else ()
     call_settings = {name: settings[name] for name in settings if name not in (*columns, *unused_settings)}
-    column_arguments = questions.QUESTIONS[question].column_arguments
+    column_arguments = questions.QUESTIONS[call_name].column_arguments
     call_settings |= {name: column for name, column in columns.items() if name in column_arguments and column}
     # The settings are checked before any row is read.
     listed_groups, bin_edges = find_groups(write_groups(settings.get("groups")), settings.get("edges"))
     dummy_dataset = build_dummy_dataset(
         columns, provenance, contribution, task_names=(bin_edges or listed_groups)[:1]
     )
-    reply = questions.reply_of(question, dummy_dataset, call_settings)
+    reply = questions.reply_of(call_name, dummy_dataset, call_settings)
     request = _build_request(reply, epsilon, options)
     user_amounts = _read_amounts(data, columns, request)
     dummy_dataset = build_dummy_dataset(
@@ -258,7 +258,7 @@ def _pose_question(
     )
     if request.number in OF_QUANTILE:
         # Its program is that of the answer, which names the file.
-        reply = questions.reply_of(question, dummy_dataset, call_settings)
+        reply = questions.reply_of(call_name, dummy_dataset, call_settings)
     return reply, request, user_amounts, dummy_dataset
 
 
@@ -280,7 +280,7 @@ def _build_request(reply: Reply, epsilon: float | None, options: Mapping[str, An
         remedy = "A bound that is read off these numbers alone needs no draw"
         raise refuse("how many rows users have is public here", remedy=remedy)
     if isinstance(request, MissingInput):
-        missing_settings_text = " ".join(f"{name}=…" for name in request.setting_names)
+        missing_settings_text = " ".join(f"{setting_name}=…" for setting_name in request.setting_names)
         raise refuse(to_plain_text(request.sentence).rstrip("."), remedy=missing_settings_text)
     return request
 

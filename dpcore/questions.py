@@ -118,8 +118,8 @@ def call_of(call_name: str) -> Callable[..., Reply | pd.DataFrame]:
     Returns:
         The function, with the signature and the docstring that `help` shows.
     """
-    question = QUESTIONS[call_name]
-    build_answer, parameters_type, _ = _answer_types(question)
+    call_question = QUESTIONS[call_name]
+    build_answer, parameters_type, _ = _answer_types(call_question)
 
     def call(data: Any = None, **settings: Any) -> Reply | pd.DataFrame:
         """Answer the question, with columns and settings by name.
@@ -131,12 +131,12 @@ def call_of(call_name: str) -> Callable[..., Reply | pd.DataFrame]:
             from dpcore.epsilon_table import tabulate_replies
 
             ask = functools.partial(reply_of, call_name)
-            return tabulate_replies(ask, question.column_arguments, data, settings, list(epsilon))
+            return tabulate_replies(ask, call_question.column_arguments, data, settings, list(epsilon))
         return reply_of(call_name, data, settings)
 
     call.__name__ = call.__qualname__ = call_name
-    call.__signature__ = build_signature(question, parameters_type)  # type: ignore[attr-defined]
-    call.__doc__ = write_docstring(question, parameters_type, build_answer)
+    call.__signature__ = build_signature(call_question, parameters_type)  # type: ignore[attr-defined]
+    call.__doc__ = write_docstring(call_question, parameters_type, build_answer)
     return call
 
 
@@ -254,14 +254,14 @@ def types_of(call_name: str) -> dict[str, Any]:
     Of the arguments for columns, only those that are no column name are among them, such as ``intercept`` and
     ``releases``.
     """
-    question = QUESTIONS[call_name]
-    _, parameters_type, _ = _answer_types(question)
+    call_question = QUESTIONS[call_name]
+    _, parameters_type, _ = _answer_types(call_question)
     types_by_field = text_fields.list_field_types(parameters_type)
-    fields_by_setting = list_settings(question, parameters_type)
-    types_by_setting = {name: types_by_field[f.name] for name, f in fields_by_setting.items()}
+    fields_by_setting = list_settings(call_question, parameters_type)
+    types_by_setting = {setting_name: types_by_field[f.name] for setting_name, f in fields_by_setting.items()}
     column_types: dict[str, Any] = {"intercept": bool, "missing": str | float, "yes": str, "periods": str}
     column_types |= {"filters": str, "releases": int, "person_epsilon": float}
-    return types_by_setting | {k: t for k, t in column_types.items() if k in question.column_arguments}
+    return types_by_setting | {k: t for k, t in column_types.items() if k in call_question.column_arguments}
 
 
 @_pause_collector()
@@ -283,14 +283,14 @@ def call_with(package_name: str, parameters: Any) -> tuple[str, dict[str, Any]] 
         Name and settings; None where no call asks this question.
     """
     field_names = [f.name for f in dataclasses.fields(parameters) if f.init]
-    values_by_field = {name: to_text(getattr(parameters, name)) for name in field_names}
-    for call_name, question in QUESTIONS.items():
-        has_fixed_settings = question.fixed_settings.items() <= values_by_field.items()
-        if question.package_name == package_name and has_fixed_settings:
-            named_settings = *question.required_settings, *question.nullable_settings
+    values_by_field = {field_name: to_text(getattr(parameters, field_name)) for field_name in field_names}
+    for call_name, call_question in QUESTIONS.items():
+        has_fixed_settings = call_question.fixed_settings.items() <= values_by_field.items()
+        if call_question.package_name == package_name and has_fixed_settings:
+            named_settings = *call_question.required_settings, *call_question.nullable_settings
             return call_name, {
                 setting_name: values_by_field[f.name]
-                for setting_name, f in list_settings(question, type(parameters)).items()
+                for setting_name, f in list_settings(call_question, type(parameters)).items()
                 if setting_name in named_settings
                 or f.default is MISSING
                 or getattr(parameters, f.name) != f.default

@@ -335,10 +335,10 @@ class Reply:
             raise refuse("there is no private draw for this answer")
         # That module asks questions, whose replies are of this one.
         select = importlib.import_module("dpcore.private_selection").select_privately
-        call_name, settings = self.call
+        call_name, call_settings = self.call
         options: dict[str, Any] = {"total_epsilon": total_epsilon, "largest": largest, "margin": margin}
         options |= {"unit": unit, "highest_amount": highest_amount, "charge": charge}
-        drawn_reply: DrawnReply = select(call_name, self.data, settings, epsilon, **options)
+        drawn_reply: DrawnReply = select(call_name, self.data, call_settings, epsilon, **options)
         return drawn_reply
 
     def report(self, path: str | Path) -> Path:
@@ -450,8 +450,8 @@ class ReplyWithData(Reply):
     """A reply whose pickle holds the data."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        call_name, settings = self.call
-        return importlib.import_module("dpcore.questions").reply_of, (call_name, self.subject, settings)
+        call_name, call_settings = self.call
+        return importlib.import_module("dpcore.questions").reply_of, (call_name, self.subject, call_settings)
 
 
 def _restore(

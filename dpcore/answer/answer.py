@@ -375,16 +375,16 @@ class Answer:
 
         Solution, files and sections are left out, as they need the data.
         """
-        state = {f.name: getattr(self, f.name) for f in fields(self)}
-        state |= {"solution": None, "files": {}, "sections": {}}
-        state["plots"] = {key: Stored(make_plot()) for key, make_plot in self.plots.items()}
-        state["bound"] = self.bound() if callable(self.bound) else self.bound
-        state["make_methods"] = Stored(self.methods)
+        values_by_field = {f.name: getattr(self, f.name) for f in fields(self)}
+        values_by_field |= {"solution": None, "files": {}, "sections": {}}
+        values_by_field["plots"] = {key: Stored(make_plot()) for key, make_plot in self.plots.items()}
+        values_by_field["bound"] = self.bound() if callable(self.bound) else self.bound
+        values_by_field["make_methods"] = Stored(self.methods)
         if self.write_choice is not None:
-            state["write_choice"] = Stored(self.write_choice())
+            values_by_field["write_choice"] = Stored(self.write_choice())
         if self.code is not None:
-            state["code"] = replace(self.code, source=self.code.forms)
-        return state
+            values_by_field["code"] = replace(self.code, source=self.code.forms)
+        return values_by_field
 
     def __str__(self) -> str:
         """Return up to six lines: headline, two numbers, verdict, near-optimal range or detail, unit, label."""

@@ -141,9 +141,9 @@ def to_latex(text: str) -> str:
     return "".join((*pieces, _escape_latex(text[position:])))
 
 
-def write_bibtex(keys: Iterable[str]) -> str:
+def write_bibtex(work_keys: Iterable[str]) -> str:
     """Return the BibTeX entries of these works, in order, as the text of one file."""
-    return "\n\n".join(WORKS[key].bibtex for key in keys) + "\n"
+    return "\n\n".join(WORKS[work_key].bibtex for work_key in work_keys) + "\n"
 
 
 TEXT_BY_NEIGHBOURS = {

@@ -68,14 +68,14 @@ class Claim:
     holds: Callable[[Columns], bool | np.bool_]
 
 
-def is_ordered(*keys: str) -> Callable[[Columns], bool]:
+def is_ordered(*line_keys: str) -> Callable[[Columns], bool]:
     """Return a check that the lines come in this order at every value, lowest first; NaN is ignored."""
-    return lambda c: not any(np.any(c[low] >= c[high]) for low, high in itertools.pairwise(keys))
+    return lambda c: not any(np.any(c[low] >= c[high]) for low, high in itertools.pairwise(line_keys))
 
 
-def is_falling(*keys: str) -> Callable[[Columns], bool]:
+def is_falling(*line_keys: str) -> Callable[[Columns], bool]:
     """Return a check that each of these lines falls from value to value; NaN is ignored."""
-    return lambda c: not any(np.any(np.diff(c[key]) >= 0.0) for key in keys)
+    return lambda c: not any(np.any(np.diff(c[key]) >= 0.0) for key in line_keys)
 
 
 def all_hold(*checks: Callable[[Columns], bool]) -> Callable[[Columns], bool]:

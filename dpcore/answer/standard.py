@@ -140,7 +140,7 @@ def instruct_to_weight(rows_text: str) -> str:
 
 def show_other_solver(
     key: str,
-    question: Hashable,
+    solved_problem: Hashable,
     solve: Callable[[ShouldStop], tuple[Solved, ...]],
     objective_name: str,
     refusal_text: str,
@@ -149,7 +149,7 @@ def show_other_solver(
 
     Args:
         key: Under which a page keeps the comparison.
-        question: The problem that is solved.
+        solved_problem: The problem that is solved.
         solve: Returns our solution and the other one; ours alone if it is stopped before the other one begins.
         objective_name: The name of the objective.
         refusal_text: Why the comparison is not offered; empty if it is.
@@ -161,7 +161,7 @@ def show_other_solver(
     yield Note("CVXPY hands the problem as written to Clarabel, a general solver.")
     texts_and_icon = "Solving with both", "Compare with CVXPY", "balance"
     solved_results: tuple[Solved, ...] | None = yield Search(
-        key, question, lambda tell, stop: solve(stop), *texts_and_icon, is_measured=False, is_heavy=True
+        key, solved_problem, lambda tell, stop: solve(stop), *texts_and_icon, is_measured=False, is_heavy=True
     )
     if solved_results is None:
         return

@@ -47,7 +47,7 @@ def state_unit(
     rows_sentences = [f"Only rows with {row_filter.text} count" for row_filter in layout.filters]
     badge_text = guarantee_text = advice_text = ""
     if (periods := layout.periods) is not None:
-        deltas = [getattr(parameters, name, None) or 0.0 for name in ("delta", "selection_delta")]
+        deltas = [getattr(parameters, field_name, None) or 0.0 for field_name in ("delta", "selection_delta")]
         is_gaussian = getattr(parameters, "mechanism", None) is NoiseKind.GAUSSIAN
         is_gaussian &= not (deltas[1] or selections)
         total_epsilon = (epsilon or parameters.epsilon) + sum(facts.epsilon for facts in selections)

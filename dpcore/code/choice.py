@@ -333,16 +333,16 @@ class Choice:
 
     def _check_bound(self, problems: Problems) -> None:
         """Add problems unless exactly the fields of one bound are given, within their ranges."""
-        given_names = {name for name in _BOUNDS if getattr(self, name) is not None}
+        given_names = {bound_name for bound_name in _BOUNDS if getattr(self, bound_name) is not None}
         if given_names not in [set(names) for names in NEEDS[self.quantity]]:
             alternatives_text = " or ".join(" and ".join(names) for names in NEEDS[self.quantity])
             problems.add(f"the bound of a {self.quantity.value} is {alternatives_text}, and nothing else")
-        for name in ("max_rows", "max_groups"):
-            if name in given_names:
-                problems.whole(1, MAX_WHOLE, **{name: getattr(self, name)})
-        for name in ("threshold", "max_norm", "budget", "largest_user_weight"):
-            if name in given_names:
-                problems.positive(**{name: getattr(self, name)})
+        for bound_name in ("max_rows", "max_groups"):
+            if bound_name in given_names:
+                problems.whole(1, MAX_WHOLE, **{bound_name: getattr(self, bound_name)})
+        for bound_name in ("threshold", "max_norm", "budget", "largest_user_weight"):
+            if bound_name in given_names:
+                problems.positive(**{bound_name: getattr(self, bound_name)})
         problems.non_negative(weight_of_rows=self.weight_of_rows, weight_of_users=self.weight_of_users)
         problems.between(0.0, 1.0, user_share=self.user_share)
         if (self.weight_of_rows, self.weight_of_users) != (1.0, 0.0) and not self.grows:
@@ -405,7 +405,7 @@ class Choice:
         """Return the columns that programs read as numbers, each once."""
         if self.quantity in MODELS:
             number_ranges = () if self.training is None else self.training.number_ranges
-            feature_columns = tuple(name for name, _ in number_ranges)
+            feature_columns = tuple(column_name for column_name, _ in number_ranges)
             return tuple(dict.fromkeys((self.value_column, *feature_columns, *dict(self.read_as.numbers))))
         if self.read_as.yes_text and self.value_column == self.read_as.share_column:
             return ()  # Its cells are compared with a text.

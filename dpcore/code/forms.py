@@ -92,9 +92,9 @@ def build_forms(
 ) -> CodeChoice | None:
     """Build the forms that are valid; None if none is."""
     named_choices = []
-    for name, quantity, form_fields in forms:
+    for form_name, quantity, form_fields in forms:
         try:
-            named_choices.append((name, Choice(quantity, epsilon, **{**base_fields, **form_fields})))
+            named_choices.append((form_name, Choice(quantity, epsilon, **{**base_fields, **form_fields})))
         except InvalidInput:  # A bound of 0 rows or an empty range, for which there is no program.
             continue
     return CodeChoice(tuple(named_choices), library) if named_choices else None

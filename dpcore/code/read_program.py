@@ -54,9 +54,9 @@ def read_parameters(program_text: str, library: str) -> dict[str, dict[str, Any]
             continue
         arguments = dict(zip(_POSITIONAL.get(name, ()), call.args, strict=False))
         arguments |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-        times = sum(key.partition(" ")[0] == name for key in arguments_by_call)
-        key = f"{name} {times + 1}" if times else name
-        arguments_by_call[key] = {name: _evaluate(node, constants) for name, node in arguments.items()}
+        times = sum(call_key.partition(" ")[0] == name for call_key in arguments_by_call)
+        call_key = f"{name} {times + 1}" if times else name
+        arguments_by_call[call_key] = {name: _evaluate(node, constants) for name, node in arguments.items()}
     return arguments_by_call
 
 

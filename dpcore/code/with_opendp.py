@@ -66,13 +66,13 @@ def has_short_program(choice: Choice) -> bool:
         or table_layout.has_missing_rule
         or bool(table_layout.yes_text or table_layout.filters)
     )
-    needs_marks = any(table_layout.decimal(name) for name in choice.number_columns)
+    needs_marks = any(table_layout.decimal(column_name) for column_name in choice.number_columns)
     # Polars takes some names for patterns of names.
     column_names = (*choice.privacy_unit, choice.value_column, choice.group_column)
     has_plain_names = (
         len(choice.privacy_unit) == 1
         and choice.value_column != choice.group_column
-        and all(re.fullmatch(r"\w[\w ]*", name) for name in column_names)
+        and all(re.fullmatch(r"\w[\w ]*", column_name) for column_name in column_names)
     )
     is_tidy_file = is_one_file and has_plain_layout and not has_missing_rule and not needs_marks
     is_release = choice.is_in_libraries and choice.quantity is not Quantity.MODEL and choice.selection is None

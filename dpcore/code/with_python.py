@@ -88,12 +88,12 @@ def _write_classifier(choice: Choice) -> Code:
     training = choice.training
     assert training is not None
     numbers_literal = ", ".join(
-        f"{common.quote_python_text(name)}: ({lower!r}, {upper!r})"
-        for name, (lower, upper) in training.number_ranges
+        f"{common.quote_python_text(column_name)}: ({lower!r}, {upper!r})"
+        for column_name, (lower, upper) in training.number_ranges
     )
     levels_literal = ", ".join(
-        f"{common.quote_python_text(name)}: {common.write_python_literal(level_names)}"
-        for name, level_names in training.category_levels
+        f"{common.quote_python_text(column_name)}: {common.write_python_literal(level_names)}"
+        for column_name, level_names in training.category_levels
     )
     template_name = "classifier.py" if training.rule is None else "classifier_by_rule.py"
     literals_by_name = {"numbers": f"{{{numbers_literal}}}", "levels": f"{{{levels_literal}}}"}

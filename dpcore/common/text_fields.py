@@ -60,12 +60,12 @@ def to_values(parameters: Any) -> dict[str, Any]:
     }
 
 
-def from_fields(parameters_type: type[P], texts: Mapping[str, str]) -> P:
+def from_fields(parameters_type: type[P], texts_by_field: Mapping[str, str]) -> P:
     """Build a parameters object from text fields.
 
     Args:
         parameters_type: The dataclass.
-        texts: Field name to text; fields with defaults may be missing.
+        texts_by_field: Field name to text; fields with defaults may be missing.
 
     Returns:
         The validated object.
@@ -73,7 +73,7 @@ def from_fields(parameters_type: type[P], texts: Mapping[str, str]) -> P:
     Raises:
         InvalidInput: Unknown or missing fields, unreadable text, values out of range; all at once.
     """
-    values_by_name, problems = _read_values(parameters_type, texts)
+    values_by_name, problems = _read_values(parameters_type, texts_by_field)
     if not problems.entries:
         try:
             return parameters_type(**values_by_name)
@@ -93,7 +93,7 @@ def list_text_limits(parameters_type: Any) -> dict[str, int]:
 
 
 def read_good_fields(
-    parameters_type: type[P], texts: Mapping[str, str], stand_ins: Mapping[str, Any]
+    parameters_type: type[P], texts_by_field: Mapping[str, str], stand_ins: Mapping[str, Any]
 ) -> tuple[P, tuple[str, ...], list[InputProblem]]:
     """Build a parameters object from the text fields that are valid, and list the problems of the others.
 
@@ -102,14 +102,14 @@ def read_good_fields(
 
     Args:
         parameters_type: The dataclass.
-        texts: Field name to text.
+        texts_by_field: Field name to text.
         stand_ins: Values for fields without a default that are missing or bad; by themselves they are valid.
 
     Returns:
         The validated object, the names of fields that it does not have from the texts though they stand there or
         have to, and every problem: those of these fields, and unknown ones.
     """
-    field_values, problems = _read_values(parameters_type, texts)
+    field_values, problems = _read_values(parameters_type, texts_by_field)
     known_fields = [field for field in fields(parameters_type) if field.init]  # type: ignore[arg-type]
     required_names = {f.name for f in known_fields if f.default is MISSING and f.default_factory is MISSING}
     accepted_values = {name: value for name, value in stand_ins.items() if name in required_names}
@@ -129,7 +129,7 @@ def read_good_fields(
                     break
             group_size += 1
         field_values = {name: value for name, value in field_values.items() if name not in remaining_values}
-    unread_names = ({*texts} | required_names) - set(field_values)
+    unread_names = ({*texts_by_field} | required_names) - set(field_values)
     missing_names = tuple(field.name for field in known_fields if field.name in unread_names)
     return parameters, missing_names, problems.entries
 

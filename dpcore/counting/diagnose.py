@@ -375,8 +375,8 @@ def recode_file(
                 if '"' in text and separator != " +":
                     remedy = "Save it with commas between fields"
                     raise refuse("its fields cannot be quoted", location, remedy)
-                *lines, unfinished_line = (unfinished_line + text).split("\n")
-                text = "".join(mark_fields(line, separator) + "\n" for line in lines)
+                *complete_lines, unfinished_line = (unfinished_line + text).split("\n")
+                text = "".join(mark_fields(line, separator) + "\n" for line in complete_lines)
                 text += mark_fields(unfinished_line, separator) if not block else ""
             out_stream.write(text)
             num_bytes_read += len(block)

@@ -296,10 +296,10 @@ class Duck:
     def fetch_columns(self, sql: str) -> Columns:
         """Run a query and return its columns as arrays by name, nulls as NaN."""
         columns: dict[str, Any] = self._run_statement(sql, lambda result: result.fetchnumpy())
-        for name, column_values in columns.items():
+        for column_name, column_values in columns.items():
             if np.ma.is_masked(column_values):
                 column_values = np.ma.filled(column_values.astype(np.float64), np.nan)
-            columns[name] = np.asarray(column_values)
+            columns[column_name] = np.asarray(column_values)
         return columns
 
     def _run_statement(self, sql: str, fetch: Callable[[Any], Any]) -> Any:

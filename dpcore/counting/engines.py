@@ -303,8 +303,8 @@ def count_table(
     except Exception as error:  # every driver has its own
         message = f"the engine could not answer: {take_first_line(error)}"
         raise refuse(message, remedy="Check the connection and your rights to read the table") from error
-    layout = build_rule_layout(roles)
-    dataset = build_counted_dataset(facets, name, f"Table {name}.", roles, disclosure, notes, layout)
+    rule_layout = build_rule_layout(roles)
+    dataset = build_counted_dataset(facets, name, f"Table {name}.", roles, disclosure, notes, rule_layout)
     return CountResult.build(start_seconds, dataset)
 
 

@@ -109,12 +109,12 @@ def _frame_to_arrow(frame: pd.DataFrame) -> pa.Table:
     import pyarrow as pa
 
     arrow_columns = {}
-    for name, series in frame.items():
+    for column_name, series in frame.items():
         try:
-            arrow_columns[name] = pa.Array.from_pandas(series)
+            arrow_columns[column_name] = pa.Array.from_pandas(series)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             # A mixture of texts and numbers is converted to text, as in a text file.
-            arrow_columns[name] = pa.array([None if pd.isna(cell) else str(cell) for cell in series])
+            arrow_columns[column_name] = pa.array([None if pd.isna(cell) else str(cell) for cell in series])
     return pa.table(arrow_columns)
 
 

@@ -30,9 +30,9 @@ def find_period(dates: Any, periods: Periods) -> Value:
     if dates.type().is_temporal():
         day = dates.year() * 10_000 + dates.month() * 100 + dates.day()
     else:
-        text = dates.cast("string").strip()
-        digits = text.replace("-", "").replace("/", "").replace(".", "").substr(0, 8)
-        day = text.re_search(DATE_PATTERN).ifelse(digits, "0").cast("int64")
+        date_texts = dates.cast("string").strip()
+        digits = date_texts.replace("-", "").replace("/", "").replace(".", "").substr(0, 8)
+        day = date_texts.re_search(DATE_PATTERN).ifelse(digits, "0").cast("int64")
     edge_days = [int(edge.replace("-", "")) for edge in periods.edges]
     divisor, first_day = {"day": (1, 0), "month": (100, 1), "year": (10_000, 101)}.get(periods.noun, (1, -1))
     if all(edge_day % divisor == first_day for edge_day in edge_days):
@@ -50,15 +50,15 @@ def count_outside(table: Table, periods: Periods) -> Table:
     )
 
 
-def note_outside(counts: Mapping[str, Any], periods: Periods, notes: list[str]) -> None:
+def note_outside(outside_columns: Mapping[str, Any], periods: Periods, notes: list[str]) -> None:
     """Add a note on the rows in none of the periods; raise InvalidInput if all are.
 
     Args:
-        counts: Result of `count_outside`.
+        outside_columns: Result of `count_outside`.
         periods: The periods.
         notes: List to which the note is added.
     """
-    num_outside, num_rows = (int(np.nan_to_num(counts[name])[0]) for name in ("outside", "rows"))
+    num_outside, num_rows = (int(np.nan_to_num(outside_columns[name])[0]) for name in ("outside", "rows"))
     if num_rows and num_outside == num_rows:
         remedy = "Check the span. A date begins with year, month and day, such as 2025-01-31 or 20250131"
         raise refuse(f"no row has a date {periods.span_text}", f"column {shorten(periods.column)}", remedy)
@@ -85,10 +85,10 @@ def compare_yes(cells: Any, yes: str) -> Value:
     """Return an engine's cells as 1 where they are the text ``yes`` in any case, 0 for others, and null if empty."""
     import ibis
 
-    text = cells.cast("string").strip().nullif("").lower()
-    text = text.re_replace(r"\.0$", "") if cells.type().is_floating() else text
-    number: Value = (text == yes.lower()).ifelse(1.0, 0.0)
-    return text.isnull().ifelse(ibis.null("float64"), number)
+    cell_texts = cells.cast("string").strip().nullif("").lower()
+    cell_texts = cell_texts.re_replace(r"\.0$", "") if cells.type().is_floating() else cell_texts
+    number: Value = (cell_texts == yes.lower()).ifelse(1.0, 0.0)
+    return cell_texts.isnull().ifelse(ibis.null("float64"), number)
 
 
 _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}

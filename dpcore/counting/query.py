@@ -203,7 +203,7 @@ def count_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool =
         is_integer: True if the value must be an integer.
     """
     masks_by_kind = mask_odd_cells(rows, missing_users, is_integer)
-    counts_by_kind = {cell_kind: _count_true(mask) for cell_kind, mask in masks_by_kind.items()}
+    counts_by_kind = {cell_kind: _count_true(odd_mask) for cell_kind, odd_mask in masks_by_kind.items()}
     return rows.aggregate(rows=rows.count(), **counts_by_kind)
 
 

@@ -150,7 +150,7 @@ class Reduction:
         if self.duck is not None:
             user_columns = query.list_user_columns(self.rows)
             sql_by_check = write_user_checks(user_columns, query.list_text_columns(self.rows))
-            sql_by_check |= {name: write_flag_sql(mask) for name, mask in masks.items()}
+            sql_by_check |= {name: write_flag_sql(mask_sql) for name, mask_sql in masks.items()}
             sql_by_mark = {f"{query.MARK_PREFIX}{name}": sql for name, sql in sql_by_check.items()}
 
         def build_histogram(rows: Table) -> Table:
@@ -226,7 +226,7 @@ class Reduction:
         """Return the number of all rows (``rows``), and of the rows of each kind of `query.mask_odd_cells`."""
         survey_query = query.count_odd_cells(self.rows, self.roles.missing_users, self.is_count_table)
         survey_columns = convert_to_floats(self.run_query(survey_query))
-        return {cell_kind: int(counts[0]) for cell_kind, counts in survey_columns.items()}
+        return {cell_kind: int(count_column[0]) for cell_kind, count_column in survey_columns.items()}
 
     def _note_missing(self, num_missing: int, first_text: str) -> None:
         """Add a note on values that were missing or unusable, and on what happened to them."""

@@ -100,7 +100,7 @@ class FileReduction(FileAttempts):
         def check_masks(masks_by_name: Mapping[str, str]) -> dict[str, bool]:
             """Return by name whether any row satisfies each SQL mask."""
             self._steps.num_steps += 1
-            anywhere_sql = ", ".join(f"bool_or({mask})" for mask in masks_by_name.values())
+            anywhere_sql = ", ".join(f"bool_or({mask_sql})" for mask_sql in masks_by_name.values())
             (mask_values,) = duck.fetch_rows(f"SELECT {anywhere_sql} FROM source")
             return dict(zip(masks_by_name, map(bool, mask_values), strict=True))
 

@@ -257,14 +257,14 @@ def write_parquet_scan(path: File, num_columns: int) -> str:
     return f"read_parquet({quote_literal(str(path))}, {options_sql}) AS rows({names_sql})"
 
 
-def _write_json_scan(keys: Sequence[str], options_sql: str) -> str:
+def _write_json_scan(json_keys: Sequence[str], options_sql: str) -> str:
     """Return the SQL that reads JSON Lines, with the values of the keys as columns ``x0``, ``x1`` and so on."""
-    if len({key.lower() for key in keys}) == len(keys) and "" not in keys:
-        columns_sql = ", ".join(f"{quote_literal(key)}: 'JSON'" for key in keys)
-        names_sql = ", ".join(f"x{index}" for index in range(len(keys)))
+    if len({key.lower() for key in json_keys}) == len(json_keys) and "" not in json_keys:
+        columns_sql = ", ".join(f"{quote_literal(key)}: 'JSON'" for key in json_keys)
+        names_sql = ", ".join(f"x{index}" for index in range(len(json_keys)))
         return f"read_json({options_sql}, columns = {{{columns_sql}}}) AS rows({names_sql})"
     # Keys that differ only in case, or an empty key, cannot be DuckDB columns, but their values can be extracted.
-    pointers = ["/" + key.replace("~", "~0").replace("/", "~1") for key in keys]
+    pointers = ["/" + key.replace("~", "~0").replace("/", "~1") for key in json_keys]
     cells_sql = ", ".join(f"json->{quote_literal(pointer)} AS x{i}" for i, pointer in enumerate(pointers))
     is_object_sql = "CASE json_type(json) WHEN 'OBJECT' THEN true ELSE error('not an object') END"
     return f"(SELECT {cells_sql} FROM read_json_objects({options_sql}) WHERE {is_object_sql}) AS rows"

@@ -332,10 +332,10 @@ def _are_numbers(cells: Iterable[str]) -> bool:
 
 def _mark_lines(table_bytes: bytes, separator: str, notes: list[str]) -> tuple[bytes, bool]:
     """Return the text with a mark between fields and a line of names, and True if that line is from the file."""
-    lines = table_bytes.decode().split("\n")
-    header_fields, *rows = [split_fields(line, separator) for line in lines if line.strip()]
+    table_lines = table_bytes.decode().split("\n")
+    header_fields, *rows = [split_fields(line, separator) for line in table_lines if line.strip()]
     fields_text = f"Fields stand between {NAME_BY_SEPARATOR[separator]}"
-    marked_lines = [mark_fields(line, separator) for line in lines]
+    marked_lines = [mark_fields(line, separator) for line in table_lines]
     # Rows of other lengths are reported when they are read.
     full_rows = [fields for fields in rows if len(fields) == len(header_fields)]
     if has_header := _has_names([header_fields, *full_rows]):
@@ -443,8 +443,8 @@ def read_names(content: bytes) -> dict[str, str]:
     Raises:
         InvalidInput: It is not text, too long, or does not have two columns.
     """
-    text, _, _ = decode(content)
-    lines = [line for line in text.lstrip("\ufeff").splitlines() if line.strip()]
+    file_text, _, _ = decode(content)
+    lines = [line for line in file_text.lstrip("\ufeff").splitlines() if line.strip()]
     if len(lines) > MAX_NAMES:
         raise refuse(f"the list has more than {MAX_NAMES:,} lines", remedy="Leave out items without ratings")
     # Later separators may be part of names, or between genres.
@@ -458,7 +458,7 @@ def read_names(content: bytes) -> dict[str, str]:
             rows_of_fields = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=best_delimiter))
     full_rows = [fields for fields in rows_of_fields if len(fields) > 1]
     ids_with_names = [(fields[0].strip(), fields[1].strip()[:LONGEST_TASK_NAME]) for fields in full_rows]
-    names_by_id = {item_id: name for item_id, name in ids_with_names if name}
+    names_by_id = {item_id: item_name for item_id, item_name in ids_with_names if item_name}
     if len(names_by_id) < len(lines) / 2 or not names_by_id:
         remedy = "Bring one item a line, its id and its name, with a comma, a tab or :: between them"
         raise refuse("the list has no two columns", remedy=remedy)

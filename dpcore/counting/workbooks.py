@@ -437,9 +437,9 @@ class SheetReader(_TextCollector):
         """Put a cell's value into its row, or a complete row on the list."""
         if name == "c":
             self._text_element = ""
-            if text := self._take_text():
+            if element_text := self._take_text():
                 self._row_values += [None] * (self._column_number - len(self._row_values))
-                self._row_values[self._column_number - 1] = self._convert_value(text)
+                self._row_values[self._column_number - 1] = self._convert_value(element_text)
         elif name == "row" and self._row_values:
             # A row after a later one is skipped, as openpyxl does in the programs.
             if self._row_number > self._last_number:

@@ -256,7 +256,7 @@ def read_numbers(
 
         def check_masks(masks_by_name: Mapping[str, str]) -> dict[str, bool]:
             """Return for each SQL mask, by name, whether it is true in any cell."""
-            anywhere_sql = ", ".join(f"bool_or({mask})" for mask in masks_by_name.values())
+            anywhere_sql = ", ".join(f"bool_or({mask_sql})" for mask_sql in masks_by_name.values())
             (mask_values,) = connection.execute(f"SELECT {anywhere_sql} FROM cells").fetchall()
             return dict(zip(masks_by_name, map(bool, mask_values), strict=True))
 

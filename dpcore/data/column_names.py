@@ -258,9 +258,9 @@ def refuse_wrong_names(**arguments: object) -> None:
 
 def refuse_missing(problems: Problems, columns: Sequence[str], named_columns: Sequence[str]) -> None:
     """Add a problem for every name that is not a column."""
-    for name in named_columns:
-        if name not in columns:
-            problems.add(f"there is no column {shorten(str(name))}; there are {list_names(columns)}")
+    for column_name in named_columns:
+        if column_name not in columns:
+            problems.add(f"there is no column {shorten(str(column_name))}; there are {list_names(columns)}")
 
 
 def add_missing_arguments(problems: Problems, missing_names: Sequence[str]) -> None:

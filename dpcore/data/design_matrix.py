@@ -284,12 +284,12 @@ def build_dataset(
     if check is not None:
         check(features, user_codes, feature_names)
     text_columns = tuple(name for name in reading.missing_mask_by_column if name not in reading.decimal_marks)
-    layout = TableLayout(table.layouts, tuple(reading.decimal_marks.items()), filled=text_columns)
+    table_layout = TableLayout(table.layouts, tuple(reading.decimal_marks.items()), filled=text_columns)
     source_text, rows_per_user = f"File {table.name}. {explain_design(design)}", np.bincount(user_codes)
     return Dataset(
         table.name, source_text, disclosure, ContributionHistogram.from_counts(rows_per_user), (design.user,),
         table=LabelledRows(features, labels[complete_rows], user_codes, feature_names, design.label),
-        notes=tuple(reading.notes), layout=layout if table.layouts else None,
+        notes=tuple(reading.notes), layout=table_layout if table.layouts else None,
     )  # fmt: skip
 
 

@@ -35,14 +35,14 @@ def parse_groups(text: str | None) -> tuple[str, ...]:
         return ()
     if len(text) > MAX_CHARACTERS:
         raise refuse(f"the list of groups has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read")
-    lines = [line for line in re.split("[\r\n]", text) if line.strip(BLANKS)]
+    filled_lines = [line for line in re.split("[\r\n]", text) if line.strip(BLANKS)]
     if text.lstrip().startswith("["):
         try:
             json_names = json.loads(text)
-            lines = json_names if all(isinstance(name, str) for name in json_names) else lines
+            filled_lines = json_names if all(isinstance(name, str) for name in json_names) else filled_lines
         except ValueError:  # A name may begin with a bracket.
             pass
-    names = [name.strip(BLANKS) for name in lines]
+    names = [name.strip(BLANKS) for name in filled_lines]
     if "" in names:
         remedy = "Remove it: rows with an empty cell are in no group"
         raise refuse("the list of groups has an empty name", remedy=remedy)
@@ -69,7 +69,7 @@ def write_groups(groups: Any) -> Any:
             raise refuse(f"the list of groups {groups.name} cannot be read: {reason_text}") from None
     if isinstance(groups, str) or not isinstance(groups, Iterable):
         return groups
-    return json.dumps([str(name) for name in groups], ensure_ascii=False)
+    return json.dumps([str(group_name) for group_name in groups], ensure_ascii=False)
 
 
 def find_groups(groups_text: str | None, edges_text: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -80,9 +80,9 @@ def find_groups(groups_text: str | None, edges_text: str | None) -> tuple[tuple[
     Raises:
         InvalidInput: The list or the edges cannot be read, or both are given.
     """
-    for argument_name, text in (("list of groups", groups_text), ("edges of bins", edges_text)):
-        if not isinstance(text, str | None):
-            raise refuse(f"the {argument_name} must be a text; got {str(text)[:40]}")
+    for argument_name, entered_text in (("list of groups", groups_text), ("edges of bins", edges_text)):
+        if not isinstance(entered_text, str | None):
+            raise refuse(f"the {argument_name} must be a text; got {str(entered_text)[:40]}")
     group_names, bin_edges = parse_groups(groups_text), parse_edges(edges_text)
     if group_names and bin_edges:
         raise refuse("the public list of groups and edges of bins do not go together", "", "Leave one empty")

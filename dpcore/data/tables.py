@@ -158,7 +158,7 @@ class Table:
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the column names from left to right."""
-        return tuple(str(name) for name in self.frame.columns)
+        return tuple(str(column_name) for column_name in self.frame.columns)
 
     def line(self, row: int) -> int:
         """Return the first file line of a row; rows count from 0, lines from 1."""
@@ -173,7 +173,7 @@ class Table:
 def build_table(
     header: Sequence[str],
     cells: pd.DataFrame | list[list[str]],
-    lines: IntArray,
+    line_numbers: IntArray,
     name: str,
     line_word: str = "line",
 ) -> Table:
@@ -182,7 +182,7 @@ def build_table(
     Args:
         header: Column names.
         cells: Text, stripped; each row as long as the header.
-        lines: Line (or row of the sheet) of the header and of each row, shape (rows + 1,).
+        line_numbers: Line (or row of the sheet) of the header and of each row, shape (rows + 1,).
         name: File name, for messages.
         line_word: Word for such a line.
 
@@ -192,7 +192,7 @@ def build_table(
     import pandas as pd
 
     notes: list[str] = []
-    header_line = int(lines[0])
+    header_line = int(line_numbers[0])
     with Problems() as problems:
         names = check_names(list(header), header_line, problems, notes)
         if not len(cells):
@@ -200,7 +200,7 @@ def build_table(
             problems.add("there are no rows", location, "Add one for each contribution")
     frame = pd.DataFrame(cells, dtype=str)
     frame.columns = pd.Index(names)
-    frame, row_lines = drop_blank_rows(frame, lines[1:], notes)
+    frame, row_lines = drop_blank_rows(frame, line_numbers[1:], notes)
     with Problems() as problems:
         check_header_row(names, frame, row_lines, header_line, problems, notes)
     return Table(frame, name, "", "", row_lines, tuple(notes), line_word=line_word)

@@ -324,11 +324,11 @@ def build_dummy_dataset(
         group_column, further_columns = group_columns[0], group_columns[1:]
         pair_fields |= {"rows": sizes, "further_columns": further_columns}
         pairs = Pairs(np.arange(3), np.zeros(3, dtype=np.int64), 1, group_column, **pair_fields)
-    name, layout = ("", None) if user_amounts is None else (user_amounts.name, user_amounts.layout)
+    data_name, table_layout = ("", None) if user_amounts is None else (user_amounts.name, user_amounts.layout)
     unit_columns = role_columns["user"]
-    if layout is not None and layout.periods is not None:
-        unit_columns = (*unit_columns, layout.periods.unit_column)
+    if table_layout is not None and table_layout.periods is not None:
+        unit_columns = (*unit_columns, table_layout.periods.unit_column)
     return Dataset(
-        name or "data", "A made-up table.", disclosure, histogram, unit_columns, contribution, values,
-        totals_facet, pairs, layout=layout, task_names=task_names,
+        data_name or "data", "A made-up table.", disclosure, histogram, unit_columns, contribution, values,
+        totals_facet, pairs, layout=table_layout, task_names=task_names,
     )  # fmt: skip

@@ -260,12 +260,12 @@ def pad_units(records: LabelledRecords, unit_codes: IntArray, num_units: int) ->
     largest_size = max(int(np.bincount(unit_codes, minlength=num_units).max()), 1)
     indices_in_unit = rank_within_users(unit_codes, np.arange(unit_codes.size))
     features = np.zeros((num_units, largest_size, records.features.shape[1]))
-    targets = np.zeros((num_units, largest_size, records.num_classes))
+    one_hot_labels = np.zeros((num_units, largest_size, records.num_classes))
     record_mask = np.zeros((num_units, largest_size, 1))
     features[unit_codes, indices_in_unit] = records.features
-    targets[unit_codes, indices_in_unit, records.labels] = 1.0
+    one_hot_labels[unit_codes, indices_in_unit, records.labels] = 1.0
     record_mask[unit_codes, indices_in_unit] = 1.0
-    return PaddedUnits(features, targets, record_mask)
+    return PaddedUnits(features, one_hot_labels, record_mask)
 
 
 def _softmax(scores: FloatArray) -> FloatArray:

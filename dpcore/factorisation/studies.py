@@ -210,7 +210,7 @@ class ChoiceStudy(Study):
         if not all(is_in_table.any() for is_in_table in table_masks):
             remedy = "Bring more users, or hold out more of them"
             raise refuse("nothing is left to train on or to test", remedy=remedy)
-        return Split(*(choices.select(mask) for mask in table_masks))
+        return Split(*(choices.select(table_mask) for table_mask in table_masks))
 
     def fit(
         self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, models: Fitted, on_sweep: OnSweep

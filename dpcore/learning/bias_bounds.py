@@ -151,10 +151,10 @@ class CapStatistics:
     def round_down(self) -> CapStatistics:
         """Return a copy with cut share, total variation and chi-squared lowered by the most that rounding adds."""
         rounded_fields = {
-            name: np.maximum(
-                getattr(self, name) * (1.0 - RELATIVE_ROUNDING) - allowance * self.capped_row_share, 0.0
+            field_name: np.maximum(
+                getattr(self, field_name) * (1.0 - RELATIVE_ROUNDING) - allowance * self.capped_row_share, 0.0
             )
-            for name, allowance in ROUNDING_BY_FIELD.items()
+            for field_name, allowance in ROUNDING_BY_FIELD.items()
         }
         return replace(self, **rounded_fields)
 

@@ -334,8 +334,8 @@ def find_best_user_task_weights(
         task_prices = next_prices
         next_prices, gap = _iterate_prices(problem, task_prices)
     user_scales = scale_to_budget(graph, task_prices, problem.budget)
-    name = "exact optimum, one weight per user and task"
-    allocation = Allocation(name, problem, task_prices, user_scales, rule=UserRule.FULL)
+    optimum_name = "exact optimum, one weight per user and task"
+    allocation = Allocation(optimum_name, problem, task_prices, user_scales, rule=UserRule.FULL)
     lower_bound = compute_free_lower_bound(problem, task_prices)
     return watch.certify(allocation, lower_bound, "a dual bound computed from the same graph")
 

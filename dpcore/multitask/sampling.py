@@ -27,9 +27,9 @@ def allocate_uniform_sampling(problem: TaskProblem, max_tasks: int) -> Allocatio
     """
     graph = problem.graph
     keep_probabilities = max_tasks / np.maximum(graph.tasks_per_user, max_tasks)
-    name = f"{wording.counted(max_tasks, 'task')} per user, drawn uniformly"
+    allocation_name = f"{wording.counted(max_tasks, 'task')} per user, drawn uniformly"
     task_weights = np.full(problem.graph.num_tasks, math.sqrt(problem.budget / max_tasks))
-    allocation = Allocation(name, problem, task_weights, keep_probabilities, rule=UserRule.SAMPLED)
+    allocation = Allocation(allocation_name, problem, task_weights, keep_probabilities, rule=UserRule.SAMPLED)
     return replace(allocation, clipped_user_share=float(np.mean(keep_probabilities < 1.0)))
 
 

@@ -310,21 +310,21 @@ def _integrate_laplace(
     return np.asarray(np.einsum("ij,ij->i", squares, node_weights))
 
 
-def _integrate_tails(ends: FloatArray, noise_sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the integrals over y from 0 to ``ends`` of P(D > y) and of 2 y P(D > y).
+def _integrate_tails(upper_ends: FloatArray, noise_sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the integrals over y from 0 to ``upper_ends`` of P(D > y) and of 2 y P(D > y).
 
     D is the scaled noise of the sum, given that the scaled noise T of the rows has the size ``noise_sizes``.
     E clamp(D; -a, b) is the first at b minus that at a; E clamp^2 is the sum of the second at both, also for negative a
     or b.
     """
-    y = np.abs(ends)
+    y = np.abs(upper_ends)
     # The density of D is f up to u = min(y, |T|), and falls exponentially over the rest, r.
     u = np.minimum(y, noise_sizes)
     r, f = y - u, 1.0 / (noise_sizes + 1.0)
     passed_shares = -np.expm1(-r)
     e1 = u / 2.0 - u**2 * f / 4.0 + f * passed_shares / 2.0
     e2 = u**2 / 2.0 - u**3 * f / 3.0 + passed_shares - f * r * (1.0 - passed_shares)
-    negative_mask = ends < 0.0
+    negative_mask = upper_ends < 0.0
     return np.where(negative_mask, e1 - y, e1), np.where(negative_mask, y * y - e2, e2)
 
 
@@ -369,8 +369,8 @@ def _integrate_normal(
     # part.
     z0 = np.clip((MIN_ROWS - row_counts) / rows_noise_deviation, -max_node, max_node)
     z1 = np.where(z0 > 0.0, (z0 - max_node) / 2.0, (z0 + max_node) / 2.0)
-    ends, inner_edges = np.full_like(z0, max_node), (np.minimum(z0, z1), np.maximum(z0, z1))
-    edges = np.hstack((-ends, *inner_edges, ends))
+    last_edges, inner_edges = np.full_like(z0, max_node), (np.minimum(z0, z1), np.maximum(z0, z1))
+    edges = np.hstack((-last_edges, *inner_edges, last_edges))
     lengths = np.diff(edges)[..., None]
     z = (edges[:, :-1, None] + lengths * v).reshape(z0.size, -1)
     node_weights = (lengths * wv).reshape(z.shape) * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)

@@ -87,9 +87,9 @@ class UserGroupPairs:
         if num_listed_groups < facet.num_tasks:
             message = f"the data hold {facet.num_tasks:,} groups, more than the {num_listed_groups:,} entered"
             raise refuse(message, "", "Enter the number of all groups, empty ones included")
-        rows = np.ones(facet.user_codes.size, dtype=np.int64) if facet.rows is None else facet.rows
+        rows_of_pairs = np.ones(facet.user_codes.size, dtype=np.int64) if facet.rows is None else facet.rows
         sum_fields = facet.sums, facet.sums_of_squares, facet.value_range
-        return cls(facet.user_codes, facet.task_codes, rows, num_listed_groups, *sum_fields)
+        return cls(facet.user_codes, facet.task_codes, rows_of_pairs, num_listed_groups, *sum_fields)
 
     @classmethod
     def from_clamped(

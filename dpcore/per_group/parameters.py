@@ -224,9 +224,9 @@ class PerGroupParameters(Parameters):
 
     def _check_together(self, problems: Problems) -> None:
         """Add problems of fields together: deltas, range, private groups, program, public list and own pair."""
-        for name, delta in (("δ", self.delta), ("the δ for selecting groups", self.selection_delta)):
+        for delta_name, delta in (("δ", self.delta), ("the δ for selecting groups", self.selection_delta)):
             if delta is not None:
-                problems.inside(0.0, 1.0, **{name: delta})
+                problems.inside(0.0, 1.0, **{delta_name: delta})
         if self.statistic is Statistic.MEAN:
             if None not in (self.lower, self.upper):
                 problems.ascending(lower=self.lower, upper=self.upper)

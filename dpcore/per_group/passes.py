@@ -266,9 +266,9 @@ class Passes:
         It is net of signs if ``sign`` is 0; for 1 or -1 it is that of the pairs of this sign.
         """
         indices = np.flatnonzero(self.pairs.amounts >= max_amount)
-        counts = self.pairs.signed_counts[indices]
-        counts = np.maximum(sign * counts, 0.0) if sign else counts
-        cut_amounts = (self.pairs.amounts[indices] - max_amount) * counts
+        pair_counts = self.pairs.signed_counts[indices]
+        pair_counts = np.maximum(sign * pair_counts, 0.0) if sign else pair_counts
+        cut_amounts = (self.pairs.amounts[indices] - max_amount) * pair_counts
         return self._sum_by_group(self.pairs.groups[indices], cut_amounts)
 
     def _count_reaching(self, min_amount: float) -> FloatArray:

@@ -280,8 +280,8 @@ class PlanParameters(Parameters):
         """
         assert self.lower is not None
         assert self.upper is not None
-        settings = {name: getattr(self, name) for name in MEAN_FIELDS}
-        return MeanParameters(1.0, self.lower, self.upper, counts=Counts.PRIVATE, **settings)
+        mean_settings = {field_name: getattr(self, field_name) for field_name in MEAN_FIELDS}
+        return MeanParameters(1.0, self.lower, self.upper, counts=Counts.PRIVATE, **mean_settings)
 
     @property
     def parsed_lines(self) -> tuple[Line, ...]:

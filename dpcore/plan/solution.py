@@ -177,9 +177,9 @@ def allocate_lines(
     return tuple(lines)
 
 
-def sum_weighted_squares(lines: Sequence[AllocatedLine]) -> float:
+def sum_weighted_squares(allocated_lines: Sequence[AllocatedLine]) -> float:
     """Return the weighted sum of the lines' squared errors, as the program releases them."""
-    return math.fsum(line.planned_line.weight * line.error**2 for line in lines)
+    return math.fsum(line.planned_line.weight * line.error**2 for line in allocated_lines)
 
 
 def make_program(

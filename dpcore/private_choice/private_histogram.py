@@ -205,9 +205,9 @@ def compute_phantom_limits(num_bins: int, noise_shape: NoiseShape) -> FloatArray
     return np.asarray(gaussian_parts + noise_shape.tail_scale * log_chance)
 
 
-def sum_tails(counts: FloatArray) -> FloatArray:
+def sum_tails(bin_counts: FloatArray) -> FloatArray:
     """Compute for each bin the sum of its count and those of all later bins, same shape."""
-    return np.asarray(np.cumsum(counts[::-1])[::-1])
+    return np.asarray(np.cumsum(bin_counts[::-1])[::-1])
 
 
 def fit_falling_tails(tails: FloatArray) -> FloatArray:
@@ -397,28 +397,28 @@ def release_histogram(
         """Build the guarantee of a copy with this epsilon and delta."""
         return ReleaseFacts(epsilon, delta, parameters.neighbours, parameters.noise.value)
 
-    bins, counts = parameters.bins, parameters.bins.count_users(histogram)
-    if np.any(counts > MAX_USERS):
+    bins, bin_counts = parameters.bins, parameters.bins.count_users(histogram)
+    if np.any(bin_counts > MAX_USERS):
         raise InvalidInput([TOO_MANY_MESSAGE])
     charge_noise = None if charge is None else lambda epsilon, delta: charge(build_facts(epsilon, delta))
-    release = add_noise(counts, parameters, charge_noise)
+    release = add_noise(bin_counts, parameters, charge_noise)
     # Of released counts, public bins and the law of the noise alone: from here on nothing costs privacy.
     noise_shape = compute_noise_shape(parameters.noise, release.scale)
-    users = fit_users(release.values, noise_shape, bins.lower)
-    facts, copied_histogram = build_facts(release.epsilon, release.delta), build_histogram(users, bins)
+    fitted_users = fit_users(release.values, noise_shape, bins.lower)
+    facts, copied_histogram = build_facts(release.epsilon, release.delta), build_histogram(fitted_users, bins)
     return PrivateCopy(
-        parameters, facts, read_only(release.values), read_only(users), copied_histogram, release.scale
+        parameters, facts, read_only(release.values), read_only(fitted_users), copied_histogram, release.scale
     )
 
 
 def add_noise(
-    counts: IntArray, parameters: PrivateCopyParameters, charge: mechanisms.Charge | None = None
+    bin_counts: IntArray, parameters: PrivateCopyParameters, charge: mechanisms.Charge | None = None
 ) -> mechanisms.IntegerRelease:
     """Release the counts with discrete Laplace or Gaussian noise, drawn by OpenDP."""
     epsilon, delta, sensitivity = parameters.epsilon_choice, parameters.delta, parameters.sensitivity
     if delta is None:
-        return mechanisms.release_discrete_laplace(counts, sensitivity, epsilon, charge)
-    return mechanisms.release_discrete_gaussian(counts, sensitivity, epsilon, delta, charge)
+        return mechanisms.release_discrete_laplace(bin_counts, sensitivity, epsilon, charge)
+    return mechanisms.release_discrete_gaussian(bin_counts, sensitivity, epsilon, delta, charge)
 
 
 def build_histogram(fitted_users: IntArray, bins: PublicBins) -> ContributionHistogram | None:

@@ -102,7 +102,7 @@ class TableCondition(MeanCondition, SumsOverUsers):
             Fraction(h) / (Fraction(self.trade_off) * Fraction(self._max_addition(h)))
             for h in candidates.tolist()
         )
-        return np.array([to_steps(target) for target in target_fractions])
+        return np.array([to_steps(num_users_above) for num_users_above in target_fractions])
 
     def _model(self, histogram: ContributionHistogram, scale: float = 1.0) -> CountsOnly:
         """Build the model of the error, with every user ``scale`` times there."""

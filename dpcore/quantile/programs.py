@@ -122,7 +122,7 @@ def permute_and_flip(log_ratios: FloatArray) -> FloatArray:
 
 
 def simulate_tree(
-    rows: Rows, ends: tuple[float, float], quantile: float, noise_scale: float, max_rows: float
+    rows: Rows, tree_range: tuple[float, float], quantile: float, noise_scale: float, max_rows: float
 ) -> FloatArray:
     """Simulate releases of a quantile from a tree of noisy counts.
 
@@ -131,7 +131,7 @@ def simulate_tree(
 
     Args:
         rows: The rows, with the seeds of the random choice of rows.
-        ends: L and U; values outside count as the nearer end.
+        tree_range: L and U; values outside count as the nearer end.
         quantile: q.
         noise_scale: b of the Laplace noise on every node, in rows.
         max_rows: The most rows of a user that are counted.
@@ -141,7 +141,7 @@ def simulate_tree(
 
     Source: google/differential-privacy, cc/algorithms/quantile-tree.h, `GetQuantile`.
     """
-    rows_before = _find_leaves(rows, *ends)
+    rows_before = _find_leaves(rows, *tree_range)
     num_trials_per_subsample = count_trials(rows)
     unit_noise = _draw_noise(rows.draws.first_seed, rows.draws.num_orders * num_trials_per_subsample)
     place_blocks, first_trial = [], 0
@@ -154,7 +154,7 @@ def simulate_tree(
         place_blocks.append(_walk_tree(rows_before, kept_counts, subsample_indices, quantile, block_noise))
         first_trial += subsample_indices.size
     answer_places = np.concatenate(place_blocks)
-    return np.asarray((1.0 - answer_places) * ends[0] + answer_places * ends[1])
+    return np.asarray((1.0 - answer_places) * tree_range[0] + answer_places * tree_range[1])
 
 
 def count_trials(rows: Rows) -> int:

@@ -265,7 +265,7 @@ def write_draws(draws: Sequence[Draw]) -> str:
         pd.DataFrame(
             {
                 "draw": draw_number,
-                "coefficient": [escape_formula(name) for name in draw.feature_names],
+                "coefficient": [escape_formula(feature_name) for feature_name in draw.feature_names],
                 "value": draw.release.values,
                 "noise_scale": draw.release.scale,
                 "half_width_95": draw.half_widths,

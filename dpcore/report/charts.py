@@ -228,10 +228,10 @@ def add_regions(
 
 def add_hatching(fig: Sketch, hatching: Hatching) -> None:
     """Hatch the cells in which the values are not 0; add nothing if there are none."""
-    mask, (x_values, y_values) = hatching.values != 0.0, map(np.asarray, (hatching.x, hatching.y))
+    hatched_mask, (x_values, y_values) = hatching.values != 0.0, map(np.asarray, (hatching.x, hatching.y))
     xs: list[float] = []
     ys: list[float] = []
-    for (left, right), (bottom, top) in cover_by_rectangles(mask, x_values, y_values):
+    for (left, right), (bottom, top) in cover_by_rectangles(hatched_mask, x_values, y_values):
         xs += [left, right, right, left, left, math.nan]
         ys += [bottom, bottom, top, top, bottom, math.nan]
     if not xs:
@@ -284,8 +284,8 @@ def cover_by_rectangles(
 
 def _find_runs(mask: Mask) -> list[tuple[int, int]]:
     """Return (first index, index after the last) of each run of True."""
-    ends = np.flatnonzero(np.diff(np.r_[0, mask.astype(int), 0])).tolist()
-    return list(zip(ends[::2], ends[1::2], strict=True))
+    run_edges = np.flatnonzero(np.diff(np.r_[0, mask.astype(int), 0])).tolist()
+    return list(zip(run_edges[::2], run_edges[1::2], strict=True))
 
 
 def _find_label_cell(mask: Mask, label_cells: Sequence[Cell]) -> Cell | None:

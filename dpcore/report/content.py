@@ -113,8 +113,8 @@ class Report:
     @property
     def holds_private(self) -> bool:
         """Return True if any line, figure, answer or file of the report was computed from private data."""
-        lines = *self.setting_lines, *self.summary_lines, *self.release_lines
-        lines_and_plots: tuple[Line | Plot, ...] = *lines, *self.figures
+        report_lines = *self.setting_lines, *self.summary_lines, *self.release_lines
+        lines_and_plots: tuple[Line | Plot, ...] = *report_lines, *self.figures
         disclosures = [line_or_plot.disclosure for line_or_plot in lines_and_plots]
         disclosures += [answer.disclosure for _, answer in self.answers]
         # The file of the choice is as sensitive as the data.
@@ -142,13 +142,13 @@ def list_settings(
         labels_by_field: Fields of it, with what they are called.
         private_setting_names: Those of them that may have been chosen by looking at private data.
     """
-    lines = []
+    setting_lines = []
     for field_name, field_label in labels_by_field.items():
         if (value := getattr(parameters, field_name)) is not None:
             setting_label = PRIVATE_SETTING_LABEL if field_name in private_setting_names else ""
-            name, value_text = escape_markdown(field_label), format_setting(value)
-            lines.append(Line(name, value_text, Disclosure.PUBLIC, label=setting_label))
-    return tuple(lines)
+            label_text, value_text = escape_markdown(field_label), format_setting(value)
+            setting_lines.append(Line(label_text, value_text, Disclosure.PUBLIC, label=setting_label))
+    return tuple(setting_lines)
 
 
 def format_setting(value: Any) -> str:
@@ -177,7 +177,7 @@ def build_report(answer: Answer, page_title: str, question: str, dataset: Datase
     """
     parameters = answer.parameters
     field_names = [f.name for f in fields(parameters) if getattr(parameters, f.name) not in (None, f.default)]
-    labels_by_field = {name: name.replace("_", " ") for name in field_names}
+    labels_by_field = {field_name: field_name.replace("_", " ") for field_name in field_names}
     private_setting_names = tuple(labels_by_field) if answer.disclosure is Disclosure.PRIVATE else ()
     return Report(
         page_title=page_title,

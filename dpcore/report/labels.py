@@ -49,11 +49,11 @@ def label_items(fig: charts.Sketch, plot: Plot, height: float) -> None:
     types: list[type] = [Mark, Band, Bars, Curve, Border, Cells, Points, Level, Hatching]
     items = [item for item in plot.items if type(item) in types and not getattr(item, "is_unnamed", False)]
     for item in sorted(items, key=lambda item: (plot.is_hidden(_get_name(item)), types.index(type(item)))):
-        name, text = _get_name(item), write_label(plot, item)
-        place = area.find_place(name, text)
-        traces = [trace for trace in fig.data if trace.get("name") == name]
+        item_name, label_text = _get_name(item), write_label(plot, item)
+        place = area.find_place(item_name, label_text)
+        traces = [trace for trace in fig.data if trace.get("name") == item_name]
         for trace in traces:
-            trace["showlegend"] = place is None and bool(area.anchors[name].size)
+            trace["showlegend"] = place is None and bool(area.anchors[item_name].size)
         if place is None or not traces:
             continue
         x, y, side = place
@@ -62,9 +62,9 @@ def label_items(fig: charts.Sketch, plot: Plot, height: float) -> None:
         if not isinstance(plot.items[0], Cells | Regions):
             trace_style = traces[0].get("line") or traces[0]["marker"]
             font["color"] = charts.NEUTRAL_COLOR if isinstance(item, Band) else trace_style["color"]
-        spaced_text = f"\u2002{text}\u2002".replace("<br>", "\u2002<br>\u2002")
+        spaced_text = f"\u2002{label_text}\u2002".replace("<br>", "\u2002<br>\u2002")
         text_options = {"text": [spaced_text], "textposition": f"middle {side}", "textfont": font}
-        trace_options = {"name": name + SUFFIX, "mode": "text", "showlegend": False, "cliponaxis": False}
+        trace_options = {"name": item_name + SUFFIX, "mode": "text", "showlegend": False, "cliponaxis": False}
         fig.data.append({**charts.EMPTY_TRACE, "x": [x], "y": [y], **text_options, **trace_options})
 
 
@@ -131,10 +131,10 @@ class _Area:
         if axis.scale is Scale.NAMES:
             indices = [self.category_names.index(str(value)) for value in np.asarray(values)]
             return (np.array(indices) + 0.5) * length / len(self.category_names)
-        numbers, ends = np.asarray(values, dtype=np.float64), np.array(axis.limits, dtype=np.float64)
+        numbers, axis_ends = np.asarray(values, dtype=np.float64), np.array(axis.limits, dtype=np.float64)
         if axis.scale is Scale.LOG:
-            numbers, ends = np.log(np.where(numbers > 0.0, numbers, np.nan)), np.log(ends)
-        return np.asarray((numbers - ends[0]) / (ends[1] - ends[0]) * length)
+            numbers, axis_ends = np.log(np.where(numbers > 0.0, numbers, np.nan)), np.log(axis_ends)
+        return np.asarray((numbers - axis_ends[0]) / (axis_ends[1] - axis_ends[0]) * length)
 
     def _list_points(self, item: Item) -> tuple[FloatArray, FloatArray]:
         """Return (x, y) in pixels of points along an item, one every `STEP` on lines; some lie outside or are NaN."""

@@ -49,16 +49,16 @@ class ReleaseSheet:
             released_texts: Released numbers as pasted, by name of the statistic; under ``± name`` the standard errors
                 that programs printed.
         """
-        rows = [
+        table_rows = [
             (name, released_texts.get(name) or "…", released_texts.get(f"± {name}") or noise_text, bound_text)
             for name, noise_text, bound_text in self.statistics
         ]
-        rows = [("Statistic", "Released", "± (noise)", "Bound"), *rows]
-        lines = ["| " + " | ".join(map(_escape, row)) + " |" for row in rows]
+        table_rows = [("Statistic", "Released", "± (noise)", "Bound"), *table_rows]
+        table_lines = ["| " + " | ".join(map(_escape, row)) + " |" for row in table_rows]
         fact_lines = [f"| {name} | {_escape(text)} |" for name, text in self.facts.items()]
         note_sentence = "± is the standard error of the noise, bias not included."
-        lines = [lines[0], "|-|-|-|-|", *lines[1:], "", note_sentence, ""]
-        return "\n".join((*lines, "| Guarantee | Statement |", "|-|-|", *fact_lines))
+        table_lines = [table_lines[0], "|-|-|-|-|", *table_lines[1:], "", note_sentence, ""]
+        return "\n".join((*table_lines, "| Guarantee | Statement |", "|-|-|", *fact_lines))
 
     def write_markdown(self, released_texts: Mapping[str, str]) -> str:
         """Return the whole sheet as Markdown; the argument is that of `write_tables`."""

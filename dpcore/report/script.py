@@ -319,18 +319,18 @@ def _write_events_cell(code_builder: CodeBuilder, source: Source, public_only: b
         further_values=dataset.value_columns[1:],
     )
     file_names, column_names, reading_options = [dataset.name], tuple[str, ...](), dict[str, str]()
-    if (layout := dataset.layout) is not None:
-        column_names, reading_options = layout.files[0].names, list_reading_options(layout)
-        file_names = [file_layout.name for file_layout in layout.files]
+    if (table_layout := dataset.layout) is not None:
+        column_names, reading_options = table_layout.files[0].names, list_reading_options(table_layout)
+        file_names = [file_layout.name for file_layout in table_layout.files]
         roles = replace(
             roles,
-            missing_users=MissingUsers.ONE_USER if layout.missing_is_a_user else MissingUsers.LEAVE_OUT,
+            missing_users=MissingUsers.ONE_USER if table_layout.missing_is_a_user else MissingUsers.LEAVE_OUT,
             drops_missing=dataset.drops_missing,
-            missing_constant=layout.missing_constant,
-            yes_text=layout.yes_text,
-            periods=layout.periods,
-            filters=layout.filters,
-            value=roles.value or layout.dropped_column or None,
+            missing_constant=table_layout.missing_constant,
+            yes_text=table_layout.yes_text,
+            periods=table_layout.periods,
+            filters=table_layout.filters,
+            value=roles.value or table_layout.dropped_column or None,
         )
     if public_only and dataset.is_private:
         file_names = ["your-file.csv"]

@@ -42,9 +42,9 @@ def write_settings(call: Call, command_name: str, dataset: Dataset, column_argum
         dataset: The data set; the names of its columns stand in the file.
         column_arguments: The arguments of the call that say how data are read.
     """
-    call_name, settings = call
+    call_name, call_settings = call
     data_settings = {key: value for key, value in list_columns(dataset).items() if key in column_arguments}
-    all_settings = {**data_settings, **settings}
+    all_settings = {**data_settings, **call_settings}
     setting_lines = [f"{key} = {_to_toml(value)}" for key, value in all_settings.items() if value is not None]
     return "\n".join([_SETTINGS_HEADER.format(name=call_name, command=command_name), *setting_lines, ""])
 
@@ -70,9 +70,9 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
     if not dataset.privacy_unit:  # Counts, or a histogram: they come without columns of rows.
         columns_by_argument = {}
     data_settings: dict[str, Any] = {
-        argument: columns[0] if len(columns) == 1 else list(columns)
-        for argument, columns in columns_by_argument.items()
-        if any(columns)
+        argument: argument_columns[0] if len(argument_columns) == 1 else list(argument_columns)
+        for argument, argument_columns in columns_by_argument.items()
+        if any(argument_columns)
     }
     if dataset.layout is not None and dataset.layout.has_missing_rule and "value" in data_settings:
         data_settings["missing"] = DROP if dataset.drops_missing else dataset.layout.missing_constant

@@ -434,9 +434,9 @@ def write_bound_forms(
     row_factor, effective_factor = growth.coefficients(threshold)
     weight_fields = {"threshold": threshold, "clamps_users": clamps_users, "user_share": growth.user_share}
     weight_fields |= {"weight_of_rows": row_factor, "weight_of_users": effective_factor}
-    forms: list[Form] = [(name_smooth_form(threshold), Quantity.MEAN, weight_fields), *further_forms]
+    program_forms: list[Form] = [(name_smooth_form(threshold), Quantity.MEAN, weight_fields), *further_forms]
     if not clamps_users:
-        forms.insert(0, (name_cap_form(cap), Quantity.MEAN, {"max_rows": cap}))
+        program_forms.insert(0, (name_cap_form(cap), Quantity.MEAN, {"max_rows": cap}))
     common_fields = list_data_fields(dataset) | {"lower": parameters.lower, "upper": parameters.upper}
     common_fields |= {"neighbours": neighbours, "noise": parameters.mechanism, "delta": parameters.delta}
-    return build_forms(parameters.epsilon, common_fields, forms)
+    return build_forms(parameters.epsilon, common_fields, program_forms)

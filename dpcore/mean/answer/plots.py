@@ -299,21 +299,21 @@ def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
     max_distance = max(upper - min(float(row_values.min()), lower), 1e-9 * max(abs(upper), 1.0))
     min_distance = min(max(upper - float(np.median(row_values)), _SPAN * max_distance), max_distance)
     # Subtracted from 0, so that no end is −0.
-    ends = 0.0 - _choose_ends(-upper, -upper + min_distance, -upper + max_distance, -lower)[::-1]
-    return _plot_range_end("lower", ends, (ends, upper), ranges, dataset, None)
+    plotted_lowers = 0.0 - _choose_ends(-upper, -upper + min_distance, -upper + max_distance, -lower)[::-1]
+    return _plot_range_end("lower", plotted_lowers, (plotted_lowers, upper), ranges, dataset, None)
 
 
 def _choose_ends(fixed_end: float, min_end: float, max_end: float, *more_ends: float) -> FloatArray:
     """Choose ends to plot, ascending: log-spaced distances from ``fixed_end``, and ``more_ends`` that lie above it."""
     largest_distance = max_end - fixed_end
     smallest_distance = max(min_end - fixed_end, _SPAN * largest_distance)
-    ends = np.append(fixed_end + np.geomspace(smallest_distance, largest_distance, POINTS), more_ends)
-    return np.unique(ends[ends > fixed_end])
+    plotted_ends = np.append(fixed_end + np.geomspace(smallest_distance, largest_distance, POINTS), more_ends)
+    return np.unique(plotted_ends[plotted_ends > fixed_end])
 
 
 def _plot_range_end(
     side: str,
-    ends: FloatArray,
+    plotted_ends: FloatArray,
     plotted_ranges: tuple[npt.ArrayLike, npt.ArrayLike],
     ranges: Ranges,
     dataset: Dataset,
@@ -323,8 +323,8 @@ def _plot_range_end(
 
     Args:
         side: The end that varies: upper or lower.
-        ends: Its values, ascending, shape (points,).
-        plotted_ranges: L and U; one of them is ``ends``, the other is a number.
+        plotted_ends: Its values, ascending, shape (points,).
+        plotted_ranges: L and U; one of them is ``plotted_ends``, the other is a number.
         ranges: The best ranges and the range in use.
         dataset: The data.
         marked_range: The best range with the other end, which gets a mark; None for no mark.
@@ -335,8 +335,8 @@ def _plot_range_end(
     current_end = getattr(ranges.current_range, side)
     styles = {"clamping": Style.BIAS, "bounding": Style.SAMPLING, "noise": Style.PRIVACY}
     items: list[Item] = [
-        Curve("Together", ends, range_parts.error, Style.TOTAL),
-        *(Curve(wording.capital(name), ends, columns[name], style) for name, style in styles.items()),
+        Curve("Together", plotted_ends, range_parts.error, Style.TOTAL),
+        *(Curve(wording.capital(name), plotted_ends, columns[name], style) for name, style in styles.items()),
         Mark(f"{end_name} in use", current_end, current_error, Style.ENTERED, "square"),
     ]
     alt = f"The error over {end_name}, with {other_end_name} as entered."
@@ -350,8 +350,8 @@ def _plot_range_end(
     if ranges.users_problem is not None and ranges.current_users_range is not None:
         threshold = ranges.current_users_range.threshold
         columns["users_error"] = users.compute_errors(ranges.users_problem, threshold, *plotted_ranges)
-        items.append(Curve("Together, users clamped", ends, columns["users_error"], Style.SMOOTH))
-    first_end, last_end = float(ends[0]), float(ends[-1])
+        items.append(Curve("Together, users clamped", plotted_ends, columns["users_error"], Style.SMOOTH))
+    first_end, last_end = float(plotted_ends[0]), float(plotted_ends[-1])
     axis_limits = first_end, last_end if last_end > first_end else first_end + max(abs(first_end), 1.0)
     axis_scale = Scale.LOG if first_end > 0.0 and last_end > 20.0 * first_end else Scale.LINEAR
     return Plot(
@@ -362,7 +362,7 @@ def _plot_range_end(
         Axis("error without cancelling", UNIT, (max_error / 1e4, max_error)),
         items,
         dataset.provenance,
-        add_counts_column({side: ends, **columns}, ranges.has_private_counts),
+        add_counts_column({side: plotted_ends, **columns}, ranges.has_private_counts),
     )
 
 

@@ -454,8 +454,8 @@ def find_best_choice(
     """Find the best range and bound for users together, by `dpcore.mean.clamped_users.best_joint`."""
     limit_choice = best_joint(problem, progress=progress, should_stop=should_stop)
     half_width = limit_choice.width / 2.0
-    ends = limit_choice.centre - half_width, limit_choice.centre + half_width
-    return build_choice(problem, limit_choice.threshold, *ends, limit_choice.certificate)
+    range_ends = limit_choice.centre - half_width, limit_choice.centre + half_width
+    return build_choice(problem, limit_choice.threshold, *range_ends, limit_choice.certificate)
 
 
 def is_usable(problem: ClampedUsersProblem, range_choice: RangeChoice) -> bool:

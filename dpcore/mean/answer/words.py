@@ -52,7 +52,7 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     error_help = f"Root mean square distance of a release from the mean {target_phrase}."
     if not solution.has_private_counts:
         error_help += " It is an upper bound, as a release outside [L, U] is moved to its nearer end."
-    label, key = wording.capital(solution.error_name), solution.error_name.replace(" ", "_")
+    label, error_key = wording.capital(solution.error_name), solution.error_name.replace(" ", "_")
 
     def error_number(choice: mean.CapChoice | mean.SmoothChoice, label: str, key: str) -> Number:
         """Build the number of a choice's error, with the share of noise in its square."""
@@ -67,9 +67,9 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     threshold_args = threshold_text, threshold_unit, threshold_help, threshold, ROWS_UNIT, "threshold"
     numbers = (
         Number("Best bound", rows_text, "per user", cap_help, cap, ROWS_UNIT, "max_contributions"),
-        error_number(solution.cap_choice, label, key),
+        error_number(solution.cap_choice, label, error_key),
         Number("Bound of the smooth weights", *threshold_args),
-        error_number(solution.smooth_choice, f"{label}, smooth weights", f"smooth_{key}"),
+        error_number(solution.smooth_choice, f"{label}, smooth weights", f"smooth_{error_key}"),
     )
     if solution.worst_case is None:
         return numbers

@@ -195,13 +195,13 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
 def plot_skew(comparison: WeightComparison, optimum_skews: FloatArray) -> Plot:
     """Plot over task size the share of a task's weight that moves to other users: chosen weights and free optimum."""
     items: list[Item] = []
-    for name, task_skews, style, symbol in (
+    for curve_name, task_skews, style, symbol in (
         (name_weights(comparison), comparison.task_skews, WEIGHTS_STYLE, "circle"),
         ("Free weights", optimum_skews, USER_OPTIMUM_STYLE, "triangle-up"),
     ):
         sizes, mean_skews = average_by_size(comparison.tasks.graph.task_sizes, task_skews)
-        x, y = Column("users_of_task", sizes), Column(name, mean_skews)
-        items.append(Points(name, x, y, style, opacity=0.8, symbol=symbol, size=6))
+        x, y = Column("users_of_task", sizes), Column(curve_name, mean_skews)
+        items.append(Points(curve_name, x, y, style, opacity=0.8, symbol=symbol, size=6))
     return Plot(
         "many-tasks-weight-skew",
         "Weight skew: whose loss a task learns",
@@ -275,7 +275,7 @@ def plot_budget_use(comparison: WeightComparison) -> Plot:
     """Plot the share of users, among those with a task, by the share of their budget that is used."""
     bin_edges = np.linspace(0.0, 1.0, USE_BINS + 1)
     bars, has_task = [], comparison.tasks.graph.tasks_per_user > 0
-    for name, column_prefix, allocation, style in (
+    for curve_name, column_prefix, allocation, style in (
         (name_weights(comparison), "chosen", comparison.allocation, WEIGHTS_STYLE),
         (UNIFORM_WEIGHTS, "uniform", comparison.uniform_allocation, UNIFORM_STYLE),
     ):
@@ -283,7 +283,7 @@ def plot_budget_use(comparison: WeightComparison) -> Plot:
         # The margin for rounding keeps a full budget just below 1: it belongs to the last bin.
         user_shares_by_bin = np.histogram(np.clip(used_shares, 0.0, 1.0), bin_edges)[0] / used_shares.size
         share_column = Column(f"{column_prefix}_share_of_users", user_shares_by_bin)
-        bars.append(Bars(name, (bin_edges[:-1] + bin_edges[1:]) / 2.0, share_column, style))
+        bars.append(Bars(curve_name, (bin_edges[:-1] + bin_edges[1:]) / 2.0, share_column, style))
     return Plot(
         "many-tasks-use",
         "How much of their budget users use",

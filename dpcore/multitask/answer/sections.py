@@ -56,7 +56,7 @@ def show_graph(answer: Answer, dataset: Dataset) -> section.Parts:
 def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
     """Yield the total bound over mu, and the error bounds from tail to head beside the best uniform sampling."""
     plot_keys = ("many-tasks-exponents", "many-tasks-buckets")
-    yield section.Figures(tuple(answer.plots[key]() for key in plot_keys), has_titles=True)
+    yield section.Figures(tuple(answer.plots[plot_key]() for plot_key in plot_keys), has_titles=True)
 
 
 def show_users_and_tasks(answer: Answer, dataset: Dataset) -> section.Parts:

@@ -62,7 +62,7 @@ class ErrorMap:
             return {}
         bias_parts = np.maximum(self.errors - self.sampling_parts - self.noise_parts, 0.0)
         parts_by_name = {"bias": bias_parts, "sampling": self.sampling_parts, "noise": self.noise_parts}
-        return {name: self.errors * part_errors for name, part_errors in parts_by_name.items()}
+        return {part_name: self.errors * part_errors for part_name, part_errors in parts_by_name.items()}
 
 
 def choose_axes(

@@ -218,7 +218,7 @@ def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     indices = _choose_groups(selection_solution.users_per_group)
     group_users_column = Column("users", selection_solution.users_per_group[indices].astype(np.float64))
     items = []
-    for name, column_name, bounds_name, style, symbol, size in (
+    for curve_name, column_name, bounds_name, style, symbol, size in (
         ("Best pair", "kept_at_pair", "pair", Style.CAP, "circle", 6),
         ("Users scaled", "kept_where_scaled", "scaled", Style.SMOOTH, "triangle-up-open", 9),
         ("PipelineDP's rule", "kept_at_tuner", "tuner", Style.SAMPLING, "square-open", 12),
@@ -226,7 +226,7 @@ def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
         if selected_groups := selection_solution.groups_by_bounds.get(bounds_name):
             probability_column = Column(column_name, selected_groups.keep_probabilities[indices])
             items.append(
-                Points(name, group_users_column, probability_column, style, symbol=symbol, size=size)
+                Points(curve_name, group_users_column, probability_column, style, symbol=symbol, size=size)
             )
     alt = "The more users a group has, the likelier it is released."
     x = _build_axis(USERS_AXIS, "", np.asarray(group_users_column))

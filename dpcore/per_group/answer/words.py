@@ -279,8 +279,8 @@ def _count_outside(solution: PerGroupSolution, dataset: Dataset) -> OutsideCount
     """Count the values that a mean clamps; return None for other statistics and for data without values."""
     if not solution.is_mean or dataset.values is None:
         return None
-    values, (lower, upper) = dataset.values.values, solution.parameters.mean_range
-    return OutsideCounts(int(np.sum(values < lower)), int(np.sum(values > upper)), values.size)
+    row_values, (lower, upper) = dataset.values.values, solution.parameters.mean_range
+    return OutsideCounts(int(np.sum(row_values < lower)), int(np.sum(row_values > upper)), row_values.size)
 
 
 def describe_near_optimal(solution: PerGroupSolution) -> str:
@@ -305,8 +305,8 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
     if (error_parts := solution.error_parts) is not None:
         part_names = "amounts above their bound", "groups beyond theirs", "random choice of groups", "noise"
         part_texts = (
-            f"{name} {wording.percent(part / error_parts.total)}"
-            for name, part in zip(part_names, astuple(error_parts), strict=True)
+            f"{part_name} {wording.percent(part / error_parts.total)}"
+            for part_name, part in zip(part_names, astuple(error_parts), strict=True)
         )
         facts_by_name["Error components"] = f"{', '.join(part_texts)}."
     if pair is not None:
@@ -410,8 +410,8 @@ def list_proofs(solution: PerGroupSolution) -> tuple[Proof, ...]:
     """Return name, certificate and stop reason of pair, cap and radial clip, without those that have no certificate."""
     choices: tuple[PairChoice | VectorChoice, ...] = (solution.pair_choice, *solution.vector_choices)
     return tuple(
-        (name, choice.certificate, choice.stop_reason)
-        for name, choice in zip(("Pair", "One level", "Scaling"), choices, strict=False)
+        (choice_name, choice.certificate, choice.stop_reason)
+        for choice_name, choice in zip(("Pair", "One level", "Scaling"), choices, strict=False)
         if choice.certificate is not None
     )
 

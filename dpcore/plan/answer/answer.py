@@ -276,16 +276,16 @@ def _tabulate(solution: PlanSolution) -> pd.DataFrame:
     field_names = ("share", "spent_budget", "bound", "second_bound", "error")
     # The count that means share needs no target.
     count_lines = list(filter(None, [solution.count_line]))
-    lines = [*solution.lines, *count_lines]
-    columns = {name: [getattr(line, name) for line in lines] for name in field_names}
-    planned_lines = [line.planned_line for line in lines]
-    targets = [line.target_error for line in planned_lines[: len(solution.lines)]]
+    allocated_lines = [*solution.lines, *count_lines]
+    columns = {name: [getattr(line, name) for line in allocated_lines] for name in field_names}
+    planned_lines = [line.planned_line for line in allocated_lines]
+    target_errors = [line.target_error for line in planned_lines[: len(solution.lines)]]
     no_targets = [math.nan] * len(count_lines)
     return pd.DataFrame(
         {
             **columns,
             "unit": [line.unit for line in planned_lines],
-            "wanted": [*targets, *no_targets],
+            "wanted": [*target_errors, *no_targets],
             "reached_at": [*solution.reaching_epsilons, *no_targets],
         },
         index=pd.Index(solution.labels, name="release"),

@@ -22,13 +22,13 @@ def build_range_answer(selection: PrivateRange, request: SelectionRequest, datas
         request: What was selected.
         dataset: Gives the names of file and columns.
     """
-    problem, ends = selection.problem, (selection.lower, selection.upper)
+    problem, range_ends = selection.problem, (selection.lower, selection.upper)
     clamped_text = wording.plain(selection.column) or "each value"
     if problem.clamps_users:
         rows_text = wording.counted(problem.max_contributions, "row")
         clamped_text = f"users' deviations, for weights of at most {rows_text},"
-    lower_text, upper_text = map(wording.entered, ends)
-    clipboard_text = "{:.12g}, {:.12g}".format(*ends)
+    lower_text, upper_text = map(wording.entered, range_ends)
+    clipboard_text = "{:.12g}, {:.12g}".format(*range_ends)
     number = Number("Range, chosen with DP", format_selection(selection), clipboard_text=clipboard_text)
     return Answer(
         headline=f"Clamp {clamped_text} to L = {lower_text}, U = {upper_text}.",

@@ -46,22 +46,22 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     """Plot the main figure: the expected rank error against the bound, with the best bound of each kind."""
     items, least_phrases = list[Item](), list[str]()
     columns: dict[str, npt.NDArray[Any]] = {}
-    for weighting, name, style, symbol in KIND_STYLES:
+    for weighting, curve_name, style, symbol in KIND_STYLES:
         quantile_choice = solution.choices.get(weighting)
         if quantile_choice.weight_kind is not weighting:
             continue
         tried_errors = quantile_choice.search_errors
         values_by_column = {
-            "weights": np.full(tried_errors.bounds.size, name.lower()),
+            "weights": np.full(tried_errors.bounds.size, curve_name.lower()),
             "bound": tried_errors.bounds,
             "expected_rank_error": tried_errors.expected_errors,
             "standard_error_over_subsamples": tried_errors.standard_errors,
         }
-        for column_name, values in values_by_column.items():
-            columns[column_name] = np.append(columns.get(column_name, values[:0]), values)
+        for column_name, column_values in values_by_column.items():
+            columns[column_name] = np.append(columns.get(column_name, column_values[:0]), column_values)
         # Often one lies on the other: both are to be seen.
         dash = "dash" if weighting is WeightKind.CAP else ""
-        items.append(Curve(name, tried_errors.bounds, tried_errors.expected_errors, style, dash=dash))
+        items.append(Curve(curve_name, tried_errors.bounds, tried_errors.expected_errors, style, dash=dash))
         mark_name = "Best bound" if weighting is WeightKind.CAP else "Best smooth weights"
         least_error = quantile_choice.rank_error
         items.append(Mark(mark_name, quantile_choice.bound, least_error, style, symbol))
@@ -78,14 +78,14 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     marked_errors = [item.y for item in items if isinstance(item, Mark)]
     shown_errors = [*columns["expected_rank_error"], *marked_errors, solution.unbounded_error]
     error_limits = fit_limits(np.array(shown_errors))
-    key, title, alt = (
+    plot_key, title, alt = (
         "quantile-error",
         "Rank error against the bound",
         f"Least {', and '.join(least_phrases)}.",
     )
     x, axis_title = build_bound_axis(solution.problem.histogram), f"Expected rank error ({SHARE})"
     y = Axis("rank error", SHARE, error_limits, title=axis_title, number_format=".3~%")
-    return Plot(key, title, alt, x, y, items, dataset.provenance, columns, is_main=True)
+    return Plot(plot_key, title, alt, x, y, items, dataset.provenance, columns, is_main=True)
 
 
 def plot_density(
@@ -132,8 +132,8 @@ def plot_density(
     x, columns = _build_value_axis((low, high)), {"from": edges[:-1], "to": edges[1:]}
     y = linear_axis("density", _fit_from_zero(curves), "per unit of the values", number_format=".3~g")
     items: tuple[Item, ...] = (*curves, *mean_levels, *quantile_levels)
-    key, title = "quantile-density", "Where the answer falls"
-    return Plot(key, title, alt, x, y, items, dataset.provenance, columns, height=400)
+    plot_key, title = "quantile-density", "Where the answer falls"
+    return Plot(plot_key, title, alt, x, y, items, dataset.provenance, columns, height=400)
 
 
 def _cut_bins(solution: QuantileSolution, low: float, high: float) -> FloatArray:
@@ -204,12 +204,12 @@ def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
     histogram = solution.problem.histogram
     rank_bound, bounds = solution.parameters.build_rank_bound(histogram), choose_curve_bounds(histogram)
     items: list[Item] = []
-    for weighting, name, style, symbol in KIND_STYLES:
+    for weighting, curve_name, style, symbol in KIND_STYLES:
         paper_column = Column(f"{weighting.name.lower()}_paper_bound", rank_bound.compute(weighting, bounds))
         best_bound = rank_bound.find_best(weighting).bound
         value_at_best = float(rank_bound.compute(weighting, best_bound))
-        items.append(Curve(name, Column("bound", bounds), paper_column, style))
-        items.append(Mark(f"Best, {name.lower()}", best_bound, value_at_best, style, symbol))
+        items.append(Curve(curve_name, Column("bound", bounds), paper_column, style))
+        items.append(Mark(f"Best, {curve_name.lower()}", best_bound, value_at_best, style, symbol))
     items.append(Level("Vacuous above 1", 1.0, dash="longdash"))
     title, alt = "The paper's bound", f"Least near {wording.counted(solution.counts_bound, 'row')}."
     x = build_bound_axis(histogram)
@@ -255,14 +255,14 @@ def plot_samples(
     columns: dict[str, npt.ArrayLike] = {"from": edges[:-1], "to": edges[1:]}
     items: list[Curve | Points] = []
     for output, output_answers, (style, dash) in zip(solution.outputs, answers.T, STYLES, strict=False):
-        name, column_suffix = name_quantile(output.quantile), f"q{wording.digits(output.quantile)}"
+        quantile_name, column_suffix = name_quantile(output.quantile), f"q{wording.digits(output.quantile)}"
         simulated_shares = np.histogram(output_answers, edges)[0] / num_draws
         exact_probabilities = np.diff(output.cdf(edges))
         columns[f"simulated_share_{column_suffix}"] = simulated_shares
         columns[f"exact_probability_{column_suffix}"] = exact_probabilities
         line_options: dict[str, Any] = {"dash": dash, "width": WIDTH, "line_shape": "hvh"}
-        items.append(Curve(f"{name}, exact", centers, exact_probabilities, style, **line_options))
-        items.append(Points(f"{name}, simulated", centers, simulated_shares, style, size=7))
+        items.append(Curve(f"{quantile_name}, exact", centers, exact_probabilities, style, **line_options))
+        items.append(Points(f"{quantile_name}, simulated", centers, simulated_shares, style, size=7))
     title, alt = "Sampled answers", "Simulated beside exact probabilities."
     x = _build_value_axis(shown_range)
     y = share_axis("share of the answers in a bin", _fit_from_zero(items), number_format=".2~%")

@@ -407,14 +407,14 @@ def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | No
         return name_smooth_form(bound), Quantity.QUANTILE, {"threshold": bound, **disclosure_option}
 
     best_bound = choices.get(weight_kind).bound if p.weighting is Weighting.NONE else solution.bound
-    forms = [build_form(weight_kind, best_bound)]
-    forms += [
+    program_forms = [build_form(weight_kind, best_bound)]
+    program_forms += [
         build_form(quantile_choice.weight_kind, quantile_choice.bound)
         for quantile_choice in choices.each_choice
         if quantile_choice.weight_kind is not weight_kind
     ]
     if p.own_bound is not None:
-        forms.append(build_form(weight_kind, p.own_bound, disclosure=Disclosure.PUBLIC))
+        program_forms.append(build_form(weight_kind, p.own_bound, disclosure=Disclosure.PUBLIC))
     library = p.program
     if library is Program.BEST:
         # Which mechanism errs least was read off the values: of private ones no program may say it. Only bounded rows
@@ -422,4 +422,4 @@ def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | No
         is_public_pick = not dataset.is_private and p.protects_users and weight_kind is WeightKind.CAP
         names_mechanism = is_public_pick and solution.mechanism is not Program.BEST
         library = solution.mechanism if names_mechanism else Program.PYTHON
-    return build_forms(p.epsilon, common_fields, forms, library)
+    return build_forms(p.epsilon, common_fields, program_forms, library)

@@ -154,8 +154,8 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
 def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) -> Plot:
     """Plot the error of best weights, best cap and no cap against ε; the plot's file also has squared errors."""
     columns = {"epsilon": sweep["epsilon"]}
-    for target, column_prefix in itertools.product(ErrorTarget, PREFIX_BY_METHOD.values()):
-        column_name = f"{column_prefix}_{target.value}"
+    for error_target, column_prefix in itertools.product(ErrorTarget, PREFIX_BY_METHOD.values()):
+        column_name = f"{column_prefix}_{error_target.value}"
         columns |= {column_name: np.sqrt(sweep[column_name]), f"{column_name}_squared": sweep[column_name]}
     columns["best_cap"], target_key = sweep["best_cap"], solution.target.value
     cap_error_ratios = columns[f"best_cap_{target_key}"] / columns[f"ours_{target_key}"]

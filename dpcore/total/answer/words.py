@@ -240,8 +240,8 @@ def write_forms(
 
 def _format_range(solution: SignedSolution, num_digits: int = 4) -> str:
     """Format the range as ``[L, U]``, each end with ``num_digits`` digits."""
-    ends = solution.clipped_sum.low, solution.clipped_sum.high
-    return "[{}, {}]".format(*(wording.number(end, num_digits) for end in ends))
+    range_ends = solution.clipped_sum.low, solution.clipped_sum.high
+    return "[{}, {}]".format(*(wording.number(end, num_digits) for end in range_ends))
 
 
 def write_signed_headline(solution: SignedSolution) -> str:

@@ -186,8 +186,8 @@ def describe_inputs(solution: TrainingSolution) -> str:
     """Describe the rows on the first split: users and rows on both sides, features, and the share of label 1."""
     experiment = solution.table.experiment
     train_phrase, test_phrase = (
-        f"{wording.counted(rows.num_users, 'user')} with {wording.counted(rows.num_rows, 'row')}"
-        for rows in (experiment.train, experiment.test)
+        f"{wording.counted(side_rows.num_users, 'user')} with {wording.counted(side_rows.num_rows, 'row')}"
+        for side_rows in (experiment.train, experiment.test)
     )
     return (
         f"{wording.plain(solution.data.dataset.source, 600)} {train_phrase} to train on, {test_phrase} held out; "
