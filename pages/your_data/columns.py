@@ -102,7 +102,9 @@ def choose_rule() -> None:
     state = st.session_state
     is_private = state.get(build_key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
     # Of private data the default holds for every file, so that no blank has to be seen before the rule is chosen.
-    default_rule = Rule.DROP if is_private else Rule.REFUSE
+    # Rows cannot be left out for several columns of values.
+    can_drop = is_private and not state.get(build_key("further_values"))
+    default_rule = Rule.DROP if can_drop else Rule.REFUSE
     if state.get(build_key("rule")) is state.get(build_key("rule_default")):
         state[build_key("rule")] = default_rule
     state[build_key("rule_default")] = default_rule

@@ -48,7 +48,9 @@ STYLE = """<style>
 @media screen and (max-width: 640px) {
   .st-key-answer_beside_figure > * > [data-testid="stHorizontalBlock"] > :first-child { order: 1; }
 }
-.stTooltipIcon button[aria-label^="Help"] { box-sizing: content-box; padding: 0.25rem; margin: -0.25rem; }
+.stTooltipIcon button[aria-label^="Help"], .stMain a[aria-label="Link to heading"] {
+  box-sizing: content-box; padding: 0.25rem; margin: -0.25rem;
+}
 .stCheckbox label, [data-testid="stNumberInputClearButton"] { min-height: 1.5rem; }
 [data-testid="stTabsScrollRight"], [data-testid="stTabsScrollLeft"] { min-width: 1.5rem; }
 .st-key-navigation [data-testid="stPageLink-NavLink"] { margin-inline: -0.5rem; width: calc(100% + 1rem); }

@@ -621,6 +621,16 @@ def test_missing_values_are_left_out_or_replaced_next_to_the_message():
     assert (histogram_of(app), data(app).disclosure) == ({1: 3}, Disclosure.PUBLIC)
 
 
+def test_rows_are_not_left_out_for_missing_values_of_several_columns():
+    app = upload(open_app("Data"), b"user,amount,tax\na,1,2\nb,3,4\n")
+    check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
+    check(app.multiselect(key="your_data.upload_further_values").set_value(["tax"]).run())
+    check(app.run())
+    assert app.selectbox(key="your_data.upload_rule").value is columns.Rule.REFUSE
+    use(app)
+    assert data(app).histogram.num_users == 2
+
+
 def test_the_rule_for_missing_values_is_set_before_the_file_is_opened():
     app = panel()
     set_rule(app, columns.Rule.REPLACE)
