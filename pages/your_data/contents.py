@@ -192,18 +192,18 @@ def list_offers(dataset: Dataset) -> list[tuple[str, list[Question]]]:
 
     A page stands under its first heading only. Headings without pages, and pages that need no data, are left out.
     """
-    columns_by_facet = {}
+    heading_by_facet = {}
     if dataset.values is not None:
         share_text = " (a share)" if dataset.has_shares else ""
-        columns_by_facet[Facet.VALUES] = f"{dataset.values.column}{share_text}"
+        heading_by_facet[Facet.VALUES] = f"{dataset.values.column}{share_text}"
     if group_facet := dataset.pairs or dataset.tasks:
-        columns_by_facet[Facet.GROUPS] = group_facet.label
-    columns_by_facet[Facet.ROWS] = "Rows per user"
+        heading_by_facet[Facet.GROUPS] = group_facet.label
+    heading_by_facet[Facet.ROWS] = "Rows per user"
     offers: list[tuple[str, list[Question]]] = []
     offered_names: set[str] = set()
-    for facet, column in columns_by_facet.items():
+    for facet, heading in heading_by_facet.items():
         new_questions = [question for question in catalogue.PAGES if question.name not in offered_names]
         questions = [question for question in new_questions if facet in question.answers_from]
         offered_names |= {question.name for question in questions}
-        offers += [(column, questions)] if questions else []
+        offers += [(heading, questions)] if questions else []
     return offers

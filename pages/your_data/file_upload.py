@@ -129,8 +129,6 @@ def _show_uploader() -> None:
             example_path = "/home/me/events.parquet"
             help_text = (
                 "It is not copied. Put a semicolon between paths, or write a pattern such as part*.csv. "
-            )
-            help_text += (
                 "You can also enter a folder with partitions such as year=2024; all its files are read."
             )
             path_options: dict[str, Any] = {"placeholder": example_path, "help": help_text}

@@ -60,9 +60,9 @@ def show_offers(dataset: Dataset) -> None:
         cards.label(dataset.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):
         st.markdown("**Next: open a page that these data can answer**")
-        for column, pages in contents.list_offers(dataset):
+        for heading, pages in contents.list_offers(dataset):
             with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-                st.markdown(f"{plain(column)} →", width="content")
+                st.markdown(f"{plain(heading)} →", width="content")
                 for page in pages:
                     st.page_link(page.path, label=page.title, icon=page.icon)
     cards.offer_histogram(dataset)

@@ -67,7 +67,7 @@ BADGES = {
     Disclosure.PRIVATE: ("Do not publish", "orange", ":material/lock:"),
     Disclosure.DP_RELEASE: ("DP", "blue", ":material/verified_user:"),
 }
-VERDICT_BADGES = {
+BADGE_BY_VERDICT = {
     Verdict.USEFUL: ("green", ":material/check_circle:"),
     Verdict.ROUGH: ("orange", ":material/error:"),
     Verdict.NOT_USEFUL: ("red", ":material/cancel:"),
@@ -209,7 +209,7 @@ def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None
     else:
         verdict_text = f"{wording.capital(relative.verdict.value)} ({relative.limit_text})"
         # As high before the final answer as after it, so that nothing jumps when that arrives.
-        chip = chip or _write_chip(verdict_text, *VERDICT_BADGES[relative.verdict])
+        chip = chip or _write_chip(verdict_text, *BADGE_BY_VERDICT[relative.verdict])
         reason = wording.capital(f"{relative.error_phrase} {relative.text}.")
         # The error above may be another one, or say something else of itself.
         is_clear = relative.text in error_text or relative.remark

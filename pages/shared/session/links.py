@@ -273,7 +273,7 @@ def _read_fields(question: Question, nodes: Mapping[str, JsonValue]) -> dict[str
     """Return the values that the question's parameters object accepts, by session key; refuse the nodes of others."""
     assert question.parameters is not None
     types_by_name = text_fields.list_field_types(question.parameters)
-    max_lengths = text_fields.list_text_limits(question.parameters)
+    max_length_by_name = text_fields.list_text_limits(question.parameters)
     values_by_name: dict[str, Any] = {}
     for name, node in nodes.items():
         if name not in question.fields:
@@ -282,7 +282,7 @@ def _read_fields(question: Question, nodes: Mapping[str, JsonValue]) -> dict[str
             if question.fields[name].options is None and types_by_name[name] is not bool:
                 values_by_name[name] = None
         else:
-            max_length = max_lengths.get(name, text_fields.MAX_TEXT)
+            max_length = max_length_by_name.get(name, text_fields.MAX_TEXT)
             try:
                 values_by_name[name] = _convert_value(types_by_name[name], node, max_length)
             except ValueError:

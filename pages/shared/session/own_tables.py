@@ -256,8 +256,8 @@ def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledg
     page_names = tuple(page.name for page in catalogue.QUESTIONS.values() if RELEASES in page.other_origins)
     releases_by_page: dict[str, Any] = {}
     for name, page_node in (node.get_members((), page_names) or {}).items():
-        ledgers = accounts.get(name if catalogue.QUESTIONS[name].account_key else "", {})
-        releases_by_page[name] = _import_saved(name).from_json(page_node, ledgers)
+        ledgers_by_digest = accounts.get(name if catalogue.QUESTIONS[name].account_key else "", {})
+        releases_by_page[name] = _import_saved(name).from_json(page_node, ledgers_by_digest)
     return {name: releases for name, releases in releases_by_page.items() if releases}
 
 

@@ -333,15 +333,15 @@ def get_ledger() -> Ledger:
 
     Data are identified by how many users have how many rows: the same file loaded again keeps its ledger.
     """
-    ledgers: dict[str, Ledger] = st.session_state.get(keys.LEDGERS, {})
-    return ledgers.get(get_original().dataset.histogram.digest, Ledger())
+    ledgers_by_digest: dict[str, Ledger] = st.session_state.get(keys.LEDGERS, {})
+    return ledgers_by_digest.get(get_original().dataset.histogram.digest, Ledger())
 
 
 def record(facts: ReleaseFacts) -> None:
     """Add a release of the original data to their ledger; every draw from these data gets this as ``charge``."""
     digest = get_original().dataset.histogram.digest
-    ledgers: dict[str, Ledger] = st.session_state.get(keys.LEDGERS, {})
-    st.session_state[keys.LEDGERS] = ledgers | {digest: get_ledger().add(facts)}
+    ledgers_by_digest: dict[str, Ledger] = st.session_state.get(keys.LEDGERS, {})
+    st.session_state[keys.LEDGERS] = ledgers_by_digest | {digest: get_ledger().add(facts)}
 
 
 def use_release(dataset: Dataset) -> None:
