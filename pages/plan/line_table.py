@@ -115,7 +115,7 @@ def _draw_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:
 
 
 def _draw_column_form(columns: Sequence[str]) -> None:
-    """Draw the form of a line about one of these columns, which has a range of its own."""
+    """Draw the form that adds a line about one of these columns, with a range of its own if the statistic needs one."""
     statistic_names = [LineStatistic.MEAN.value, LineStatistic.SUM.value, *SPREADS]
     column = st.selectbox("Column", columns, key="plan_column")
     statistic = LineStatistic(st.selectbox("Statistic", statistic_names, key="plan_column_statistic"))

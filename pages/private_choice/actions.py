@@ -101,7 +101,8 @@ def rerun_after_draw() -> None:
 def draw_copy(parameters: PrivateCopyParameters) -> None:
     """Draw a DP histogram of the original data, note what it costs, and make it the session's data.
 
-    A copy in which no user is left is noted too, since it was drawn, but the data in use stay.
+    A copy in which no user is left costs as much, since it was drawn, but the data in use stay. A refusal is kept for
+    `show_refused`.
     """
     st.session_state[QUESTION.key("drew")] = True
     original = session.get_original().dataset
@@ -129,7 +130,7 @@ def use_original() -> None:
 
 
 def is_open(key: str) -> bool:
-    """Return True if the private choice of this button is open, for these data."""
+    """Return True if the private choice that the button with this key opens is open on the original data."""
     key_and_digest = key, session.get_original().dataset.histogram.digest
     return bool(st.session_state.get(QUESTION.key("pending")) == key_and_digest)
 

@@ -126,7 +126,10 @@ class BoundSelection:
         return actions.is_open(key)
 
     def draw_step(self, key: str, button_type: str) -> None:
-        """Show the button that opens the choice; while it is open, its fields, its expected cost and confirmation."""
+        """Show the button that opens the choice; while it is open, its fields, its expected cost and confirmation.
+
+        If no field of the page supplies what is missing, show only what that is.
+        """
         if self.missing is not None and not self.missing.setting_names:
             st.markdown(f":small[{self.missing.sentence}]")
             return

@@ -58,7 +58,7 @@ class QuantilePage(Page):
             return name in ("low", "high") and state[QUESTION.key("base")] is not BaseKind.UNIFORM
 
         def ask_range(unused_names: Collection[str]) -> bool:
-            """Ask for the range of the base if private values need it, and return True if it is missing."""
+            """Ask for the range of the base and return True if values need it and it is missing; else return False."""
             base_kind = state[QUESTION.key("base")]
             end_name_by_key = {QUESTION.key(name): text for name, text in ENDS_BY_BASE[base_kind].items()}
             return dataset.values is not None and question_page.ask_for_range(dataset, end_name_by_key)

@@ -44,7 +44,7 @@ def list_release_phrases(release_kind: str | None = None) -> list[str]:
 
 
 def find_page(phrase: str | None) -> Question | None:
-    """Return the page whose phrase for its release this is; None if there is none."""
+    """Return the page whose phrase for its release this is; None without a phrase, or if no page has it."""
     return next((page for page in catalogue.PAGES if phrase and page.release_phrase == phrase), None)
 
 
