@@ -41,16 +41,16 @@ def _open_clicked_page(key: str, destinations: tuple[Destination | None, ...]) -
 
 def show_figures(figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns]]) -> None:
     """Show a row for each figure: claims, largest difference, small pictures of its main line, and its page."""
-    figures = [figure for figure, _ in figures_with_runs]
+    paper_figures = [figure for figure, _ in figures_with_runs]
     columns: dict[str, list[Any]] = {
-        "Figure": [figure.name for figure in figures],
+        "Figure": [figure.name for figure in paper_figures],
         "Claims that hold": [_count_claims(*figure_and_runs) for figure_and_runs in figures_with_runs],
         **_list_comparisons(figures_with_runs),
         "Open": [],
-        "What it shows": [figure.title for figure in figures],
-        "Line": [figure.lines[-1].name for figure in figures],
+        "What it shows": [figure.title for figure in paper_figures],
+        "Line": [figure.lines[-1].name for figure in paper_figures],
     }
-    destinations = [(figure.page_title, figure.tab_name) for figure in figures]
+    destinations = [(figure.page_title, figure.tab_name) for figure in paper_figures]
     alt = "All figures with their largest difference from the paper's"
     _show_table("figures", columns, destinations, alt)
 

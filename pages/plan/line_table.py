@@ -34,7 +34,7 @@ EXAMPLE = "users", "rows", "mean", "median"
 """Lines of the example, as far as the data have them."""
 SPREADS = LineStatistic.VARIANCE.value, LineStatistic.DEVIATION.value
 """Lines of which a plan has one for each column."""
-LABELS = {"users": "number of users", "rows": "number of rows"}
+LABEL_BY_LINE = {"users": "number of users", "rows": "number of rows"}
 """What is added, by lines whose text says too little."""
 
 
@@ -97,7 +97,7 @@ def _draw_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:
     with st.container(horizontal=True, key="plan_add"):
         for line_text in line_texts:
             button_key = f"plan_add_{line_text.replace(' ', '_')}"
-            button_label = f"Add {LABELS.get(line_text, line_text)}"
+            button_label = f"Add {LABEL_BY_LINE.get(line_text, line_text)}"
             fields.button(button_label, button_key, "add", add_lines, [line_text])
         if dataset.further:
             with st.popover("Add another column", icon=":material/add:", key="plan_column_form"):

@@ -117,8 +117,8 @@ def draw_copy(parameters: PrivateCopyParameters) -> None:
         release = dp_copy.to_dataset(original.name, original.contribution)
         if (layout := original.layout) is not None and (layout.periods or layout.filters):
             # Both are public, and rules of every release under a bound that is read off this histogram.
-            rules: dict[str, Any] = {"periods": layout.periods, "filters": layout.filters}
-            layout = TableLayout((FileLayout.by_name("events.csv"),), **rules)
+            rule_fields: dict[str, Any] = {"periods": layout.periods, "filters": layout.filters}
+            layout = TableLayout((FileLayout.by_name("events.csv"),), **rule_fields)
             release = replace(release, privacy_unit=original.privacy_unit, layout=layout)
         session.use_release(release)
 
@@ -137,8 +137,8 @@ def is_open(key: str) -> bool:
 
 def open_step(label: str, key: str, **options: Any) -> bool:
     """Draw the button that opens a private choice on these data; return True while the choice is open."""
-    pending_entry = {QUESTION.key("pending"): (key, session.get_original().dataset.histogram.digest)}
-    fields.button(label, key, "casino", st.session_state.update, pending_entry, **options)
+    pending_state = {QUESTION.key("pending"): (key, session.get_original().dataset.histogram.digest)}
+    fields.button(label, key, "casino", st.session_state.update, pending_state, **options)
     return is_open(key)
 
 

@@ -183,13 +183,13 @@ def choose_roles(source: counting.Source) -> Roles:
     st.markdown(":small[**2.** Which column is what?]")
     with st.grid(3):
         for role in ROLES_BY_KIND[table_kind]:
-            column_texts = {column: column for column in source.columns}
+            text_by_column = {column: column for column in source.columns}
             if role in ("value", "task") or (role == "user" and table_kind is not TableKind.PAIRS):
                 is_needed = role == "user" and table_kind is TableKind.EVENTS
-                column_texts = {NO_COLUMN: "Choose a column" if is_needed else NO_COLUMN, **column_texts}
-            if st.session_state.get(_role_key(role)) not in column_texts:
-                st.session_state[_role_key(role)] = next(iter(column_texts))
-            fields.pick(LABEL_BY_ROLE[role], column_texts, _role_key(role))
+                text_by_column = {NO_COLUMN: "Choose a column" if is_needed else NO_COLUMN, **text_by_column}
+            if st.session_state.get(_role_key(role)) not in text_by_column:
+                st.session_state[_role_key(role)] = next(iter(text_by_column))
+            fields.pick(LABEL_BY_ROLE[role], text_by_column, _role_key(role))
     if table_kind is TableKind.EVENTS:
         _ask_who(source)
         with st.expander("More about users, groups and rows"):
@@ -317,10 +317,10 @@ def _show_rules(column_names: Sequence[str]) -> None:
     st.text_input(
         "Only rows with", key=build_key("filters"), placeholder=only_example, persist_state="session"
     )
-    column_texts = {NO_COLUMN: "(none: a user is the unit)"} | {column: column for column in column_names}
-    if state.get(date_key) not in column_texts:
+    text_by_column = {NO_COLUMN: "(none: a user is the unit)"} | {column: column for column in column_names}
+    if state.get(date_key) not in text_by_column:
         state[date_key] = NO_COLUMN
-    fields.pick("Dates, for a unit of user and period", column_texts, date_key, PERIODS_HELP)
+    fields.pick("Dates, for a unit of user and period", text_by_column, date_key, PERIODS_HELP)
     if state[date_key] != NO_COLUMN:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             key = build_key("span")

@@ -68,10 +68,10 @@ def _generate(generator_key: str) -> None:
     session_state, generator_type = st.session_state, samples.GENERATORS[generator_key]
     declared_items = declared_fields(generator_type).items()
     labels_by_field = {field_name: f"“{field.label}”" for field_name, field in declared_items}
-    session_keys = {field_name: _build_field_key(generator_key, field_name) for field_name in labels_by_field}
-    if any(session_key not in session_state for session_key in session_keys.values()):
+    key_by_field = {field_name: _build_field_key(generator_key, field_name) for field_name in labels_by_field}
+    if any(session_key not in session_state for session_key in key_by_field.values()):
         return  # A late press: the page shows another generator by now.
-    values_by_field = {field_name: session_state[key] for field_name, key in session_keys.items()}
+    values_by_field = {field_name: session_state[key] for field_name, key in key_by_field.items()}
     generator, input_problems = fields.build_parameters(generator_type, values_by_field, labels_by_field)
     if generator is not None:
         try:

@@ -62,7 +62,7 @@ GRID_BEGINS = "numbers_"
 MOUNT_GRID = _register("numbers", '<dl class="sweetspot-grid"></dl>')
 
 
-BADGES = {
+BADGE_BY_DISCLOSURE = {
     Disclosure.PUBLIC: ("Safe to publish", "green", ":material/public:"),
     Disclosure.PRIVATE: ("Do not publish", "orange", ":material/lock:"),
     Disclosure.DP_RELEASE: ("DP", "blue", ":material/verified_user:"),
@@ -79,7 +79,7 @@ def write_badge(disclosure: Provenance, text: str = "", result_noun: str = "") -
 
     A simulation on public data says that nothing is released. ``text`` replaces all words, not the colour.
     """
-    badge_text, color, icon = BADGES[classify(disclosure)]
+    badge_text, color, icon = BADGE_BY_DISCLOSURE[classify(disclosure)]
     if isinstance(disclosure, ReleaseFacts):
         badge_text += f", ε = {format_rounded_up(disclosure.epsilon)}"
     elif result_noun == SIMULATION and disclosure is Disclosure.PUBLIC:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 
-DISCLOSURE_OPTIONS = {
+TEXT_BY_DISCLOSURE = {
     Disclosure.PRIVATE: "No: numbers computed from them must not be published",
     Disclosure.PUBLIC: "Yes: anybody may see them",
 }
@@ -182,7 +182,7 @@ class TableUpload:
         except InvalidInput as error:
             fields.show_problems(error.problems)
         question = self.question
-        fields.radio("Are these data public?", DISCLOSURE_OPTIONS, question.key("public"), self.public_help)
+        fields.radio("Are these data public?", TEXT_BY_DISCLOSURE, question.key("public"), self.public_help)
         button_keys = f"{question.name}_use", f"{question.name}_discard"
         is_confirmed = uploads.use_or_discard(*button_keys, self._discard_file)
         if is_confirmed and design is not None:
