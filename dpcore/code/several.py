@@ -166,21 +166,15 @@ class Several:
         value_choices = [choice for choice in value_choices if choice.value_column == self.value_columns[0]]
         value_choice = next(iter(value_choices), None)
         range_choice = next((choice for choice in value_choices if choice.lower is not None), None)
-        # It determines the columns that are read; its bounds are dummies, as a choice must have some.
-        quantity = Quantity.COUNT
-        placeholder_bounds: dict[str, Any] = {"max_rows": 1, "max_total": None, "max_groups": None}
-        if value_choice is not None:
-            quantity = Quantity.SUM
-            placeholder_bounds = {"max_rows": None, "max_total": 1.0, "max_groups": None}
-        if group_choice is not None and value_choice is None:
-            quantity = Quantity.GROUP_COUNTS
-            placeholder_bounds = {"max_rows": None, "max_total": None, "max_groups": 1}
-        elif group_choice is not None:
-            quantity = Quantity.GROUP_SUMS
-            placeholder_bounds = {"max_rows": None, "max_total": 1.0, "max_groups": 1}
+        has_values, has_groups = value_choice is not None, group_choice is not None
+        quantities = (Quantity.COUNT, Quantity.GROUP_COUNTS), (Quantity.SUM, Quantity.GROUP_SUMS)
         return replace(
             first_choice,
-            quantity=quantity,
+            # It determines the columns that are read; its bounds are dummies, as a choice must have some.
+            quantity=quantities[has_values][has_groups],
+            max_rows=None if has_values or has_groups else 1,
+            max_total=1.0 if has_values else None,
+            max_groups=1 if has_groups else None,
             epsilon=self.epsilon,
             noise=self.noise,
             delta=self.delta,
@@ -197,7 +191,6 @@ class Several:
             edges=() if group_choice is None else group_choice.edges,
             lower=None if range_choice is None else range_choice.lower,
             upper=None if range_choice is None else range_choice.upper,
-            **placeholder_bounds,
         )
 
     @property
