@@ -25,7 +25,7 @@ STATISTIC_BY_QUANTITY = {
     Quantity.GROUP_SUMS: LineStatistic.GROUP_SUMS,
 }
 """By the release of another page."""
-REFUSALS = {Quantity.GROUP_MEANS: "A plan has no means per group: add their sums and rows."}
+REFUSAL_BY_QUANTITY = {Quantity.GROUP_MEANS: "A plan has no means per group: add their sums and rows."}
 
 
 def list_lines(card: Answer) -> tuple[str, ...]:
@@ -37,7 +37,7 @@ def list_lines(card: Answer) -> tuple[str, ...]:
 
 
 def describe_differences(card: Answer) -> tuple[str, ...]:
-    """Write how a line of the page *Budget plan* differs from the card's release: protected user, public groups."""
+    """Write how a line of *Budget plan* differs from the card's release in user and groups; empty for no difference."""
     sentences = []
     if card.setting is not None and card.setting.neighbours is not NEIGHBOURS:
         sentences.append("There a user with all their rows is protected.")
@@ -55,8 +55,8 @@ def draw(card: Answer, key: str) -> None:
     """
     line_texts = list_lines(card)
     if not line_texts:
-        if card.setting is not None and card.setting.statistic in REFUSALS:
-            st.caption(REFUSALS[card.setting.statistic])
+        if card.setting is not None and card.setting.statistic in REFUSAL_BY_QUANTITY:
+            st.caption(REFUSAL_BY_QUANTITY[card.setting.statistic])
         return
     if not list_missing_lines(st.session_state.get(QUESTION.key("lines")) or "", line_texts):
         st.page_link(QUESTION.path, label="Added to the plan: open Budget plan", icon=":material/check:")

@@ -129,8 +129,6 @@ def _show_uploader() -> None:
             example_path = "/home/me/events.parquet"
             help_text = (
                 "It is not copied. Put a semicolon between paths, or write a pattern such as part*.csv. "
-            )
-            help_text += (
                 "You can also enter a folder with partitions such as year=2024; all its files are read."
             )
             path_options: dict[str, Any] = {"placeholder": example_path, "help": help_text}
@@ -180,7 +178,7 @@ def _read_paths() -> None:
 
 
 def _open_files(paths: Paths, file_names: Sequence[str], workspace: counting.Workspace | None) -> None:
-    """Open files as work beside the page, or read one that holds summaries."""
+    """Discard the files that wait, and open these beside the page; a file that holds a summary is read at once."""
     _discard()
     st.session_state[columns.build_key("sheet")] = None
     _look_at_files(paths, file_names, workspace)
@@ -193,7 +191,7 @@ def _change_sheet() -> None:
 
 
 def _look_at_files(paths: Paths, file_names: Sequence[str], workspace: counting.Workspace | None) -> None:
-    """Open files beside the page, with the chosen sheet and separator, or read a distribution of pairs at once."""
+    """Open files beside the page, with the chosen sheet and separator; read a summary of pairs or values at once."""
     st.session_state[columns.build_key("stopped")] = ""
     reading_options: dict[str, Any] = {
         name: str(st.session_state.get(columns.build_key(name)) or "") for name in ("sheet", "separator")
@@ -229,7 +227,7 @@ def _look_at_files(paths: Paths, file_names: Sequence[str], workspace: counting.
 
 
 def _use_opened_files() -> None:
-    """Store the opened files and propose their roles, or store why that failed; do nothing while it runs."""
+    """Store the opened files and propose their roles, or store why that failed or stopped; do nothing while it runs."""
     session_state = st.session_state
     job: jobs.Job | None = session_state.get(_LOOK_JOB)
     if job is None or job.is_running:
@@ -288,7 +286,10 @@ def _choose_summary(dataset: Dataset) -> None:
 
 
 def _use_source(source: counting.Source, roles: Roles) -> None:
-    """Count the rows of the files, as work beside the page if they are large, and use the data."""
+    """Remember the roles of the files' columns, count the rows, and use the data; do nothing if answers forbid it.
+
+    Files that are not wholly in memory are counted beside the page.
+    """
     if columns.is_each_a_person(source) or columns.has_wrong_rules(roles):
         return  # Said next to that answer.
     disclosure: Disclosure = st.session_state[columns.build_key("public")]
@@ -326,7 +327,7 @@ def _refuse_count(problems: Sequence[InputProblem]) -> None:
 
 
 def _use_finished_jobs() -> None:
-    """Use what work in the background has found, or store why it failed; either way the work is over."""
+    """Use what ended work has found, or store why it failed, and remove the work; leave work that still runs."""
     _use_opened_files()
     if input_problems := jobs.list_failures(columns.build_key("job")):
         _refuse_count(input_problems)
@@ -348,7 +349,7 @@ def _use_counted(count_result: counting.CountResult) -> None:
 
 
 def _use_dataset(dataset: Dataset) -> None:
-    """Make a dataset the session's, and drop the files."""
+    """Make a dataset the session's, drop the files, and run the app again."""
     origin_name = session.UPLOADED if dataset.release is None else session.DP_RELEASE
     session.use(session.LoadedData(dataset, session.Origin(origin_name)))
     _discard()

@@ -71,7 +71,10 @@ class PageRuns:
 
     @contextmanager
     def run(self, is_counted: bool = True) -> Iterator[None]:
-        """Count this thread's run of a page within the context, or do not count it; a nested same call does nothing."""
+        """Count this thread's run of a page within the context; with ``is_counted`` False, stop counting it there.
+
+        Nothing changes if the run is counted, or not counted, already.
+        """
         if getattr(self._thread_state, "is_counted", False) == is_counted:
             yield
             return
@@ -160,7 +163,7 @@ class WorkQueue:
             self._changed.notify_all()
 
     def step(self, queue_entry: QueueEntry, is_stopped: Callable[[], bool]) -> bool:
-        """Let pages go first, and others of the line if the turn was long; return False if stopped while they did.
+        """Let pages go first, and after a long turn other work of the line; return False if stopped while that works.
 
         It is called between two steps of work that has its turn. After False it has none.
         """
@@ -228,7 +231,7 @@ class Answers(Generic[R]):
         compute_answer: Callable[[], R],
         is_complete: Callable[[R], bool] | None = None,
     ) -> R:
-        """Return the answer that is known; else compute one, and keep it if ``is_complete`` is None or says so."""
+        """Return the stored answer; else compute one, and store it unless ``is_complete`` returns False for it."""
         if (known_answer := self.get(question)) is not None:
             return known_answer
         answer = compute_answer()
@@ -258,7 +261,7 @@ def get_answers(name: str, is_shared: bool, max_entries: int = 32) -> Answers[An
 
 
 def compute(call: Cached) -> Any:
-    """Return the result of a call of the core, from this session's store if it was called with this question before."""
+    """Return the result that this session has stored for a call of the core; else make the call and store it."""
     return get_answers(call.name, False, call.num_kept).compute(call.question, call.compute)
 
 

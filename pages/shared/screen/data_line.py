@@ -36,7 +36,10 @@ def draw_first(question: Question) -> None:
 
 
 def correct(question: Question, slot: DeltaGenerator | None, shown_name: str) -> None:
-    """Name the data again if the page shows others; ``shown_name`` is empty for the data in use."""
+    """Name the data again if the page shows others, in a fragment by a run of the whole app.
+
+    ``shown_name`` is empty for the data in use. Without a place in the sidebar nothing happens.
+    """
     names_by_page = st.session_state.get(keys.SHOWN_DATA, {})
     if slot is None or names_by_page.get(question.name) == shown_name:
         return
@@ -47,7 +50,10 @@ def correct(question: Question, slot: DeltaGenerator | None, shown_name: str) ->
 
 
 def _write(shown_name: str) -> str:
-    """Write the name of the data with size and label if they are those in use, else that these are not used."""
+    """Write the name of the page's data, as Markdown; for the data in use, with size and label.
+
+    For other data, add which data are in use and are not used here.
+    """
     dataset = session.dataset()
     name = wording.plain(dataset.name)
     if shown_name:

@@ -115,7 +115,7 @@ def build_content_policy(page_texts: Iterable[str]) -> str:
 
 
 def find_refusal(scope: Scope, public_origins: frozenset[str], is_demo: bool) -> str:
-    """Return why a request or websocket is refused, one sentence; empty if it is accepted.
+    """Return why a request or websocket is refused, as text; empty if it is accepted.
 
     Args:
         scope: Of ASGI, of type ``http`` or ``websocket``.
@@ -183,7 +183,10 @@ class Guard:
         self._headers = ((b"content-security-policy", policy.encode()), *_RESPONSE_HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with a refusal, or hand the request on."""
+        """Answer with a refusal, or hand the request on and add headers to its response.
+
+        A websocket gets this computer's own origin. A health check by a foreign name passes without its headers.
+        """
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
@@ -269,8 +272,8 @@ class StartToken:
             await self._app(scope, receive, send)
         elif scope["type"] == "http" and scope["method"] == "GET" and self._is_in_address(scope):
             port_match = re.search(r":([0-9]+)$", Headers(scope=scope)["host"])
-            name = f"{COOKIE}{port_match[1] if port_match else 80}"
-            cookie = f"{name}={self._token.decode()}; Path=/; HttpOnly; SameSite=Strict"
+            cookie_name = f"{COOKIE}{port_match[1] if port_match else 80}"
+            cookie = f"{cookie_name}={self._token.decode()}; Path=/; HttpOnly; SameSite=Strict"
             await HTMLResponse(SIGN_IN, headers={**_NO_TRACE, "Set-Cookie": cookie})(scope, receive, send)
         elif self._is_in_cookie(scope) or _is_health_check(scope):
             await self._app(scope, receive, send)
