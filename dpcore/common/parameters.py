@@ -194,13 +194,13 @@ EPSILON = Field("Privacy budget ε", "", FieldOrigin.PUBLIC, name="ε", is_requi
 """The field that all questions share."""
 
 
-def _declare(default: Any, label: str, sentence_name: str = "", unit: str = "", **attributes: Any) -> Any:
+def _declare(default: Any, label: str, name: str = "", unit: str = "", **attributes: Any) -> Any:
     """Build a dataclass field with its declaration, whose report label follows from name, label and unit."""
-    report_name = wording.capital(sentence_name.removeprefix("the ")) if sentence_name else label
+    report_name = wording.capital(name.removeprefix("the ")) if name else label
     label_in_sentence = label[:1].lower() + label[1:] if label[1:2].islower() else label
     report_label = f"{report_name}, {unit}" if unit else report_name
-    sentence_name = sentence_name or f"the {label_in_sentence}"
-    field_declaration = Field(label, name=sentence_name, report_label=report_label, **attributes)
+    name = name or f"the {label_in_sentence}"
+    field_declaration = Field(label, name=name, report_label=report_label, **attributes)
     # A link or a session file may hold a longer text than the widget takes.
     max_length = field_declaration.max_length or 0
     length_metadata = {LONGEST: max_length} if max_length > MAX_TEXT else {}
