@@ -215,7 +215,7 @@ Proof = tuple[str, Certificate, str]
 
 @dataclass(frozen=True)
 class Number:
-    """One number of an answer.
+    """One named number of an answer, as text and with all digits, with remarks.
 
     Attributes:
         label: The name of the number.
@@ -264,7 +264,7 @@ class Stored:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The answer to a question.
+    """A solution as a person reads it: sentences, numbers, plots, programs and label.
 
     Attributes:
         headline: The instruction, one sentence, Markdown.

@@ -28,7 +28,7 @@ from dpcore.contributions import FloatArray
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a figure.
+    """One line of a paper's figure: its look, and the values that the paper prints.
 
     Attributes:
         key: Of its number in a run, and of its column.

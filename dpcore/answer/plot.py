@@ -52,7 +52,7 @@ class Scale(enum.Enum):
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis.
+    """One axis of a plot: name, unit, limits and scale.
 
     Attributes:
         name: What it shows, in lower case, as a sentence has it.
@@ -144,7 +144,7 @@ class Series:
 
 @dataclass(frozen=True, eq=False)
 class Curve(Series):
-    """A line.
+    """A line through points of a plot.
 
     Attributes:
         color_style: The style of its colour, where that is not its own style's.
@@ -284,7 +284,7 @@ class Border:
 
 @dataclass(frozen=True)
 class Mark:
-    """One marked point.
+    """One marked point of a plot, with a label.
 
     Attributes:
         name: What it is.
@@ -351,7 +351,7 @@ Item = Curve | Points | Bars | Cells | Regions | Hatching | Border | Mark | Band
 
 @dataclass(frozen=True, eq=False)
 class Plot:
-    """A figure.
+    """A figure as data: axes, what is drawn, and the columns of its file.
 
     Attributes:
         key: Unique in the answer; its words are set off by hyphens. Files are named after it.

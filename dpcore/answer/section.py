@@ -70,7 +70,7 @@ class Live(Element):
 
 @dataclass(frozen=True)
 class Table(Element):
-    """A table.
+    """A table of a section, to be drawn on a page.
 
     Attributes:
         columns_or_rows: Column name to values, or a list of rows.
@@ -100,7 +100,7 @@ class Numbers(Element):
 
 @dataclass(frozen=True)
 class File(Element):
-    """A file to take away.
+    """A file that a section offers for download; it is written when it is asked for.
 
     Attributes:
         label: Text of its button.

@@ -471,7 +471,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Code:
-    """A program for one library.
+    """A finished program for one library, as text, with its differences from the page; empty if it has none.
 
     Attributes:
         text: The program; empty if the library cannot express the choice.

@@ -26,7 +26,7 @@ Forms = tuple[tuple[str, Choice | Several | Code], ...]
 
 @dataclass(frozen=True)
 class CodeChoice:
-    """The programs of an answer.
+    """The choices that an answer offers programs for, by form; the programs are written later.
 
     Attributes:
         source: Its `forms`, or a function that builds them on first use.

@@ -64,7 +64,7 @@ def _largest_objective(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Minimum:
-    """The result of the search.
+    """The smallest value that a search saw, where, and a lower bound on all values.
 
     Attributes:
         minimiser: Where the smallest value was seen.

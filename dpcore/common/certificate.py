@@ -86,7 +86,7 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Solved:
-    """The result of one solver.
+    """What one of two compared solvers reached: its certificate, how it ended, and its time.
 
     Attributes:
         solver: In words.

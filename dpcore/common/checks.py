@@ -16,7 +16,7 @@ from dpcore.common import wording
 
 @dataclass(frozen=True)
 class InputProblem:
-    """One problem of an input.
+    """One bad input as text: what is wrong, where, and what to do about it.
 
     Attributes:
         message: A sentence without its full stop: what is wrong.

@@ -52,7 +52,7 @@ class Losses:
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best bound of one kind.
+    """The best cap or the best threshold of smooth weights, with the losses there.
 
     Attributes:
         bound: h in rows per user; whole for a cap.

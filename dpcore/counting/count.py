@@ -205,7 +205,7 @@ def _choose_roles(
 
 @dataclass(frozen=True)
 class CountResult:
-    """The result of counting.
+    """What counting files gave: the dataset, or None if it was stopped, and the time it took.
 
     Attributes:
         dataset: The counted dataset; None if counting was stopped.

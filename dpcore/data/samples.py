@@ -310,7 +310,7 @@ _ONLINE_RETAIL = "UCI Online Retail (D. Chen, 2015, CC BY 4.0), rows without a c
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample file.
+    """The description of one sample file, without its data.
 
     Attributes:
         key: Short name, used in links.

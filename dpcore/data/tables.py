@@ -49,7 +49,7 @@ _KINDS_BY_ENDING = {
 
 @dataclass(frozen=True)
 class FileLayout:
-    """The layout of one file.
+    """How one file was read: format, separator, encoding, lines above the header.
 
     Attributes:
         name: Display name.

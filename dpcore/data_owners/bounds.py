@@ -38,7 +38,7 @@ class ProtectedPart(enum.Enum):
 
 
 class Unit(Option):
-    """The unit of protection."""
+    """What privacy protects: one record, all records of a user, or a whole owner."""
 
     RECORD = "record", "One record"
     USER = "user", "A user"

@@ -47,7 +47,7 @@ CONSTANT_HELP = "The factor that O(·) hides in the paper, which leaves it open.
 
 @dataclass(frozen=True)
 class OwnersParameters(Parameters):
-    """The question on the page, without the data."""
+    """The parameters of the page *Join or train alone*: everything but the data."""
 
     # Whoever reads owners off private data and enters them has read them off the data.
     owners: int = of_data.number(

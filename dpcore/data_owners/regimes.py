@@ -201,7 +201,7 @@ def build_capped_collaboration(
 
 @dataclass(frozen=True, eq=False)
 class CapChoice:
-    """The best cap per owner.
+    """The best cap on the records of each owner, by the bound on the loss under joint privacy.
 
     Attributes:
         cap: τ, whole.

@@ -26,7 +26,7 @@ CHOICE_SPREAD = 1.5
 
 
 class RatingSource(Option):
-    """The source of the ratings."""
+    """Whether the ratings are those of the data in use or generated."""
 
     DATA = "data", "Your data"
     GENERATED = "generated", "Generated"
@@ -45,7 +45,7 @@ DESCENT = ("algorithm", (Algorithm.DESCENT,))
 
 @dataclass(frozen=True)
 class FactorisationParameters(Parameters):
-    """The settings of the page."""
+    """The settings of *Recommender*, as entered, without the data."""
 
     delta: float = public.number(1e-5, "δ", DELTA_RANGE, name="δ")
     """The probability with which ε may fail, well below 1 / (number of users)."""

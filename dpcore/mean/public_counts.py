@@ -331,7 +331,7 @@ class _Choice:
 
 @dataclass(frozen=True)
 class SmoothChoice(_Choice):
-    """The best smooth weights.
+    """The best smooth weights of a mean with public counts, with the parts of their error.
 
     Attributes:
         threshold: Real-valued h in rows per user: lighter users' rows all weigh the same, heavier users
@@ -349,7 +349,7 @@ class SmoothChoice(_Choice):
 
 @dataclass(frozen=True)
 class CapChoice(_Choice):
-    """The best cap.
+    """The best cap of a mean with public counts, with the parts of its error.
 
     Attributes:
         max_contributions: Integer h: at most h rows of each user are kept, with equal weights.

@@ -37,7 +37,7 @@ HEAVY_TAILED = ("source", (TaskSource.HEAVY_TAILED,))
 
 @dataclass(frozen=True)
 class MultitaskParameters(Parameters):
-    """The settings of the page *Multi-task weights*."""
+    """The settings of the page *Multi-task weights*: everything but the data."""
 
     delta: float = public.number(1e-5, "δ", DELTA_RANGE, name="δ", width=110, place=LINE)
     """The probability with which ε may fail, well below 1 / (number of users)."""

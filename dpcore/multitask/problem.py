@@ -205,7 +205,7 @@ def compare_budgets(target: PrivacyTarget) -> BudgetComparison:
 
 
 class Loss(Option):
-    """The kind of loss."""
+    """Whether the loss that is minimised is strongly convex or only convex."""
 
     STRONGLY_CONVEX = "strongly-convex", "Strongly convex"
     CONVEX = "convex", "Convex"

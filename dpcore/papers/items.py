@@ -73,7 +73,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper.
+    """A paper and what of it the app reproduces.
 
     Attributes:
         title: As sections and figures name it.

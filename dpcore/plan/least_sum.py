@@ -50,7 +50,7 @@ ARGUMENT = (
 
 @dataclass(frozen=True)
 class Split:
-    """A division of the budget.
+    """Each line's share of the budget, from 0 to 1, as the search for the least sum found it.
 
     Attributes:
         shares: Of each line, at least 0, adding up to 1, shape (lines,); 0 where the line is dropped.

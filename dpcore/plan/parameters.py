@@ -45,7 +45,7 @@ MAX_AMOUNT = 2e3
 
 @dataclass(frozen=True)
 class Budget:
-    """One budget that is divided.
+    """The budget of a whole plan, with the noise and the program that account for it.
 
     Attributes:
         epsilon: Of the whole plan.

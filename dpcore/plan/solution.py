@@ -290,7 +290,7 @@ _NEED_FACTORS = {
 
 @dataclass(frozen=True, eq=False)
 class PlanSolution:
-    """A plan on given data.
+    """The division of a plan's budget among its lines, with the bound and error of each.
 
     Attributes:
         parameters: The settings.

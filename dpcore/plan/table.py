@@ -71,7 +71,7 @@ _LARGE_EPSILON = 1e3
 
 @dataclass(frozen=True, eq=False)
 class PlannedLine:
-    """A line on given data.
+    """A line as entered, with its curve of errors and all else that was computed from the data; without a share.
 
     Attributes:
         line: What is released.

@@ -100,7 +100,7 @@ LABEL_BY_COPY_NOISE = {CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussi
 
 @dataclass(frozen=True)
 class PrivateParameters(Parameters):
-    """The question of the page, all of it public."""
+    """The parameters of the page, everything but the data; all of them are public."""
 
     purpose: BoundPurpose = public.choice(
         BoundPurpose.SMOOTH,

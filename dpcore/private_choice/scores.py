@@ -278,7 +278,7 @@ class SmoothMean(MeanCondition, SumsOverUsers):
 
 @dataclass(frozen=True)
 class CapMean(MeanCondition):
-    """The best cap of a mean.
+    """The condition that the best cap of a mean meets, with the distances of candidates from it.
 
     Attributes:
         trade_off: A, as for `SmoothMean`.

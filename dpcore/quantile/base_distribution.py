@@ -199,7 +199,7 @@ _NARROW = 0.1
 
 @dataclass(frozen=True)
 class NormalBase:
-    """The normal distribution.
+    """A normal distribution as the base of a quantile's mechanism.
 
     Attributes:
         mean: In the values' unit.

@@ -210,7 +210,7 @@ CHUNK_NUMBERS = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class DualPoint:
-    """A point of the ascent.
+    """A multiplier M that the dual ascent reached, with its prices and gradient.
 
     Attributes:
         m: M, scaled by its best factor.

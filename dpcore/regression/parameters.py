@@ -263,7 +263,7 @@ def example_3(g: int) -> RegressionProblem:
 
 @dataclass(frozen=True, eq=False)
 class GeneratedTable:
-    """A generated table.
+    """Generated features, labels and users of a regression, with the true coefficients.
 
     Attributes:
         features: X, standard normal, shape (num_rows, num_features).

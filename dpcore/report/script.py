@@ -110,7 +110,7 @@ IMPORTS_TITLE, ANSWER_TITLE, FIGURES_TITLE = "What it uses", "The answer", "Figu
 
 @dataclass(frozen=True)
 class Source:
-    """The data source of a script.
+    """The dataset of a script, with the sample or generator behind it if there is one.
 
     Attributes:
         dataset: The data set.

@@ -64,7 +64,7 @@ def choose_dataset(dataset: Dataset, preset: UserPreset) -> Dataset:
 
 @dataclass(frozen=True)
 class StartParameters(Parameters):
-    """The settings of the picture of the trade-off."""
+    """The settings of the picture of the trade-off: everything but the data in use."""
 
     bound: int | None = of_data.number(
         None, "Your own bound", (1, MAX_SIZE), name="your own bound", renewed=True, placeholder="rows", width=150,

@@ -76,7 +76,7 @@ def _declare_range_end(label: str) -> Any:
 
 @dataclass(frozen=True)
 class TotalParameters(Parameters):
-    """Everything a person chooses on the page but the data."""
+    """The parameters of the page *Sum and count*: everything but the data."""
 
     # Which of two quantities is released; every release says it.
     summed: Summed = public.choice(Summed.ROWS, "What is summed", place=LINE)

@@ -37,7 +37,7 @@ OUTPUT_MECHANISM = "discrete Gaussian on the minimiser"
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A released model.
+    """A classifier as it was released with noise: its coefficients, guarantee and method.
 
     Attributes:
         theta: Of the scaled features, shape (num_features,); it may be published.

@@ -43,7 +43,7 @@ TOLERANCE = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Tasks:
-    """The users and tasks in use.
+    """The graph of users and tasks in use, of the data or generated, with its label.
 
     Attributes:
         graph: Who contributes to what; tasks without users are left out and the others numbered anew.

@@ -159,7 +159,7 @@ def against_epsilon(dataset: Dataset, parameters: QuantileParameters) -> BoundCo
 
 @dataclass(frozen=True)
 class QuantileSolution:
-    """The solution for quantiles.
+    """The best bounds for some quantiles, and the distributions of the answers at the bound in use.
 
     Attributes:
         parameters: The parameters.
