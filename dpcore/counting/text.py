@@ -286,17 +286,17 @@ def _find_marked_separator(sample_text: str, delimiter: str) -> str:
     Blanks or ``::`` are one if all lines have equally many, and there is a column of numbers: lines of names may also
     have equally many words. In a log with quotation marks, other delimiters may stand between these, or in every time.
     """
-    lines = [line for line in sample_text.split("\n") if line.strip(BLANKS)]
+    full_lines = [line for line in sample_text.split("\n") if line.strip(BLANKS)]
     has_quotes = '"' in sample_text
     if delimiter in SPACED:
         return delimiter
-    if len(lines) < 2 or not (delimiter in ("", " ", "\t") or has_quotes):
+    if len(full_lines) < 2 or not (delimiter in ("", " ", "\t") or has_quotes):
         return ""
     if delimiter == "\t":
-        is_nameless = not has_quotes and _lacks_names([split_fields(line, delimiter) for line in lines])
+        is_nameless = not has_quotes and _lacks_names([split_fields(line, delimiter) for line in full_lines])
         return delimiter if is_nameless else ""
     for separator in (" +",) if has_quotes else reversed(SPACED):
-        rows = [split_fields(line, separator) for line in lines]
+        rows = [split_fields(line, separator) for line in full_lines]
         has_equal_rows = len(rows[0]) > 1 and len(set(map(len, rows))) == 1
         # Else the blank of "7, 8" would separate fields, too.
         unquoted_cells = [cell for row in rows for cell in row if not cell.startswith('"')]

@@ -177,6 +177,6 @@ class FactorisationParameters(Parameters):
     @property
     def choice_study(self) -> ChoiceStudy:
         """Return the study that *Train on choices* runs."""
-        settings = implicit.ImplicitSettings(unobserved_weight=self.unobserved)
+        fit_settings = implicit.ImplicitSettings(unobserved_weight=self.unobserved)
         ridge, seed = implicit.RIDGE_TO_NOISE, self.train_seed
-        return build_from(ChoiceStudy, self, private_settings=settings, ridge_to_noise=ridge, seed=seed)
+        return build_from(ChoiceStudy, self, private_settings=fit_settings, ridge_to_noise=ridge, seed=seed)

@@ -318,9 +318,9 @@ def _solve_range(
         tail_weights.add(kappa * (high - low) / (clamping_factor * total_bias))
     for tail_weight in tail_weights:
         if 0.0 < tail_weight <= max_weight:
-            *ends, _ = evaluate(tail_weight)
+            *best_ends, _ = evaluate(tail_weight)
             tangent_slope = clamping_factor * tail_weight
-            tangent_height = bounding + clamping(*ends) + tangent_slope * (ends[1] - ends[0])
+            tangent_height = bounding + clamping(*best_ends) + tangent_slope * (best_ends[1] - best_ends[0])
             # The minimum of (height - tangent_slope W)^2 + kappa W^2 over all widths W.
             lower_bounds.append(tangent_height**2 * kappa / (tangent_slope**2 + kappa))
     return low, high, squared_error, min(max(lower_bounds, default=0.0), squared_error)

@@ -150,12 +150,12 @@ def allocate_lines(
         shares[dropped_mask] = 0.0
         part_counts = round_to_parts(np.where(part_counts > 0, shares, 0.0))
     part_counts = np.where(dropped_mask, 0, part_counts)
-    lines = []
+    plan_lines = []
     for line_index, planned_line in enumerate(planned_lines):
         num_parts, v = int(part_counts[line_index]), float(line_vs[line_index])
         if num_parts == 0:
             error = math.sqrt(no_budget_optima[line_index].squared_errors[0])
-            lines.append(AllocatedLine(planned_line, 0, 0.0, math.inf, 0.0, math.nan, error))
+            plan_lines.append(AllocatedLine(planned_line, 0, 0.0, math.inf, 0.0, math.nan, error))
             continue
         optimum = line_optima[line_index]
         bound, second_bound = float(optimum.bounds[0]), float(optimum.second_bounds[0])
@@ -173,8 +173,8 @@ def allocate_lines(
             if max_groups and math.sqrt(squared_error) < error:
                 bound, second_bound, error = float(max_groups), max_amount, math.sqrt(squared_error)
         spent_budget = num_parts * budget_per_part
-        lines.append(AllocatedLine(planned_line, num_parts, spent_budget, v, bound, second_bound, error))
-    return tuple(lines)
+        plan_lines.append(AllocatedLine(planned_line, num_parts, spent_budget, v, bound, second_bound, error))
+    return tuple(plan_lines)
 
 
 def sum_weighted_squares(allocated_lines: Sequence[AllocatedLine]) -> float:

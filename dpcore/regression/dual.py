@@ -87,8 +87,8 @@ class PricedEntries:
         entry_weights = self._compute_entry_weights(trade_off)
         weighted_sums = np.empty((d, d))
         for j in range(d):
-            mask = column_indices == j
-            weighted_sums[:, j] = whitened.row_matrix[row_positions[mask]].T @ entry_weights[mask]
+            entry_mask = column_indices == j
+            weighted_sums[:, j] = whitened.row_matrix[row_positions[entry_mask]].T @ entry_weights[entry_mask]
         return weighted_sums
 
     def _compute_entry_weights(self, trade_off: float) -> FloatArray:

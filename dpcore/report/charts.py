@@ -97,8 +97,8 @@ class Sketch:
         if pio.templates.default != TEMPLATE:
             pio.templates.default = TEMPLATE
         lists_by_property = {"shapes": self.shapes, "annotations": self.annotations}
-        layout = self.layout | {name: objects for name, objects in lists_by_property.items() if objects}
-        return go.Figure({"data": self.data, "layout": layout}, _validate=False)
+        fig_layout = self.layout | {name: objects for name, objects in lists_by_property.items() if objects}
+        return go.Figure({"data": self.data, "layout": fig_layout}, _validate=False)
 
 
 LABEL_WIDTH = 34
