@@ -249,6 +249,9 @@ def check_roles(columns: Sequence[str], roles: Roles, table_name: str) -> None:
             problems.extend([describe_two_people(roles.privacy_unit)])
         if roles.periods is not None and roles.missing_users is MissingUsers.ONE_USER:
             problems.add("with periods, rows without a user cannot count as one user", "", "Leave them out")
+        if roles.periods is not None and roles.periods.unit_column in columns:
+            column_text = f"column {shorten(roles.periods.unit_column)}"
+            problems.add("programs write the period of a row into this column", column_text, "Rename it")
 
 
 def describe_two_people(columns: Sequence[str]) -> InputProblem:
