@@ -423,11 +423,8 @@ def _write(
                 decimal_marks if choice.is_of_public_data else choice.number_columns or value_columns[1:]
             ),
         )
-    requirements_text = (
-        f"{library_module.NEEDS} dp-accounting" if uses_loss_accountant else library_module.NEEDS
-    )
-    if is_short:
-        requirements_text = with_opendp.POLARS
+    requirements_text = with_opendp.POLARS if is_short else library_module.NEEDS
+    requirements_text += " dp-accounting" if uses_loss_accountant else ""
     return common.assemble(
         choice,
         library_module.LIBRARY,

@@ -69,34 +69,24 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
 
 def list_offered(dataset: Dataset) -> list[str]:
     """List the statistics that a plan on these data can hold; of quantiles the median."""
+    if dataset.contribution is not Contribution.ROWS:
+        return []
     has_sums = dataset.values is not None or (dataset.totals is not None and bool(dataset.totals.column))
-    has_pairs = dataset.pairs is not None
-    is_offered_by_name = {
-        "users": True,
-        "rows": True,
-        "sum": has_sums,
-        "mean": dataset.values is not None,
-        **dict.fromkeys(SPREADS, dataset.values is not None),
-        "median": dataset.values is not None,
-        LineStatistic.GROUP_USERS.value: has_pairs,
-        LineStatistic.GROUP_ROWS.value: has_pairs,
-        LineStatistic.GROUP_SUMS.value: dataset.pairs is not None and dataset.pairs.sums is not None,
-    }
-    return [
-        statistic_name
-        for statistic_name, is_possible in is_offered_by_name.items()
-        if is_possible and dataset.contribution is Contribution.ROWS
-    ]
+    statistic_names = ["users", "rows"] + ["sum"] * has_sums
+    if dataset.values is not None:
+        statistic_names += ["mean", *SPREADS, "median"]
+    if dataset.pairs is not None:
+        statistic_names += [LineStatistic.GROUP_USERS.value, LineStatistic.GROUP_ROWS.value]
+        statistic_names += [LineStatistic.GROUP_SUMS.value] * (dataset.pairs.sums is not None)
+    return statistic_names
 
 
 def _draw_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:
     """Draw a button per line that can be added, and forms for any quantile and column if there are such values."""
     with st.container(horizontal=True, key="plan_add"):
         for line_text in line_texts:
-            button_key, button_label = (
-                f"plan_add_{line_text.replace(' ', '_')}",
-                f"Add {LABELS.get(line_text, line_text)}",
-            )
+            button_key = f"plan_add_{line_text.replace(' ', '_')}"
+            button_label = f"Add {LABELS.get(line_text, line_text)}"
             fields.button(button_label, button_key, "add", add_lines, [line_text])
         if dataset.further:
             with st.popover("Add another column", icon=":material/add:", key="plan_column_form"):

@@ -16,13 +16,7 @@ from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, describe_error
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
-from dpcore.counting.files import (
-    HELD_BYTES,
-    expand_patterns,
-    find_summaries,
-    name_file,
-    read_summary,
-)
+from dpcore.counting.files import HELD_BYTES, expand_patterns, find_summaries, name_file, read_summary
 from dpcore.counting.reduce import MISSING_REMEDY
 from dpcore.data.column_roles import Roles
 from dpcore.dataset import Dataset
