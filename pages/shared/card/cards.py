@@ -91,13 +91,13 @@ def _write_chip(text: str, color: str, icon: str) -> str:
     return f":small[:{color}-background[:{color}[{icon} {text}]]]"
 
 
-def label(disclosure: Provenance, text: str = "", prefix: str = "", suffix: str = "") -> None:
-    """Draw the badge of a disclosure between two Markdown texts, and the facts of a release unless ``text`` is given.
+def label(disclosure: Provenance, prefix: str = "") -> None:
+    """Draw the badge of a disclosure below a Markdown text, and the facts of a release.
 
     They are one element, because the browser's work at every step grows with the number of elements.
     """
-    st.markdown("\n\n".join(filter(None, (prefix, write_badge(disclosure, text), suffix))))
-    if isinstance(disclosure, ReleaseFacts) and not text:
+    st.markdown("\n\n".join(filter(None, (prefix, write_badge(disclosure)))))
+    if isinstance(disclosure, ReleaseFacts):
         st.caption(disclosure.label)  # Too long for a badge, which is cut where it does not fit.
 
 
