@@ -50,8 +50,8 @@ def unrun(page: str) -> Any:
 
 
 def run(notebook: Any) -> Any:
-    """Run the notebook in a kernel of this Python, in `docs`, where it lies; it gets its outputs."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(ROOT / "docs"):
+    """Run the notebook in a kernel of this Python, in a folder for what it writes; it gets its outputs."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         own = {
             "IPYTHONDIR": folder,  # What a person set up for their own notebooks shall not matter.
             "PLOTLY_RENDERER": "plotly_mimetype",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import json
 import re
@@ -274,34 +273,6 @@ def test_the_help_on_all_commands_comes_at_once():
         assert f" {called} {inspect.getdoc(getattr(ss, name)).splitlines()[0]}" in text
     assert {*command.COMMANDS} >= {"mean", "sum", "quantile", "group", "learning", "owners"}
     assert sorted(command.COMMANDS.values()) == sorted([*questions.QUESTIONS, "select_range"])
-
-
-def test_the_commands_of_the_documentation_are_understood(run, monkeypatch):
-    commands_read = []
-
-    def refuses(name, paths, settings):
-        commands_read.append((name, paths, settings))
-        raise InvalidInput(())
-
-    monkeypatch.setattr(ask.questions, "reply_of", refuses)
-    draw = lambda name, paths, settings, epsilon, **public: refuses(name, paths, settings)  # noqa: E731
-    monkeypatch.setattr(ask.dpcore, "select_privately", draw, raising=False)
-    select_range = functools.wraps(ss.select_range)(
-        lambda paths, **settings: refuses("select_range", paths, settings)
-    )
-    monkeypatch.setattr(ask.dpcore, "select_range", select_range, raising=False)
-    commands = [
-        line.split()[1:]
-        for path in (ROOT / "docs").glob("*.md")
-        for line in re.findall(r"^    (sweet-spot .+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    ]
-    assert len(commands) >= 4
-    for words in commands:
-        assert run(*words) == (2, "", ""), words
-    for name, paths, settings in commands_read:
-        assert all((ROOT / path).is_file() for path in paths)
-        assert set(settings) <= set(inspect.signature(getattr(ss, name)).parameters)
-    assert len(commands_read) == len(commands)
 
 
 def test_without_the_app_it_says_how_to_get_it(run, monkeypatch):

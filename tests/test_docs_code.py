@@ -40,7 +40,9 @@ TEXTS = {path.name if path.parent == DOCS else "../README.md": path.read_text("u
 TESTED_LANGUAGES = {"python", "py", "sh", "toml", "dockerfile", "nginx"}
 HAND = "by hand: "
 ELSEWHERE = {
-    "python -m pip install 'ibis-framework[postgres]'": "make test-engines",
+    ".venv/bin/python release.py": "`test_the_private_mean_is_released_by_its_own_section`",
+    ".venv/bin/python -m pip install 'opendp[polars]": "requirements-dev.txt, whose versions tests have",
+    ".venv/bin/python -m pip install 'ibis-framework[postgres]'": "make test-engines",
     "docker run": f"{HAND}no test builds an image; what it starts runs in `test_a_class_is_served`",
     "SWEETSPOT_SERVED=1 SWEETSPOT_ORIGINS=https://class.example.org": "tests/test_server.py",
     "py -3.11 -m venv .venv": f"{HAND}Windows",
@@ -148,8 +150,27 @@ def test_the_lines_of_a_program_are_those_that_its_example_writes() -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
     with contextlib.redirect_stdout(io.StringIO()):
         exec(next(block for file, block in list_blocks("python") if file == name), names)
-    program = re.sub(r"  # .+", "", names["program"])
+    program, excerpt = (re.sub(r" +# .+", "", text) for text in (names["program"], excerpt))
     assert all(line in program.splitlines() for line in excerpt.splitlines())
+
+
+@pytest.mark.usefixtures("_in_folder")
+def test_the_private_mean_is_released_by_its_own_section() -> None:
+    pytest.importorskip("opendp")
+    (section,) = re.findall(r"^## A private mean, .+?(?=^## )", TEXTS["python.md"], re.MULTILINE | re.DOTALL)
+    python, shell = re.findall(r"^```\w+\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(python, "python.md", "exec"), names)
+    install, run = shell.splitlines()
+    assert f"# Needed: {install.split(' -m ')[1]}." in names["program"]
+    command_line = [sys.executable, *shlex.split(run)[1:]]
+    printed = json.loads(subprocess.run(command_line, check=True, capture_output=True).stdout)
+    (example,) = re.findall(r"`(\{.+?\})`", section)
+    assert [*printed] == [*json.loads(example)]
+    assert 0 <= printed["released"] <= 100
+    # The account of the draw, in the program, says what the section says.
+    assert "= 1.1." in names["program"]
+    assert "1.1 in all" in section
 
 
 def test_one_file_has_one_number_and_the_documents_say_why_they_differ() -> None:

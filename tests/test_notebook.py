@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import io
 import os
+import tempfile
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -43,7 +44,7 @@ def in_this_python(page: Any) -> list[str]:
     """What the same cells print here, one after the other, with names of their own."""
     names: dict[str, Any] = {"__name__": "__main__"}
     outputs = []
-    with contextlib.chdir(ROOT / "docs"), warnings.catch_warnings():
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), warnings.catch_warnings():
         warnings.simplefilter("default")
         for cell in page.cells:
             if cell.cell_type == "code":

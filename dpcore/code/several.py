@@ -165,13 +165,15 @@ class Several:
         value_choices = [choice for choice in choices if choice.quantity in OF_VALUES]
         value_choices = [choice for choice in value_choices if choice.value_column == self.value_columns[0]]
         range_choice = next((choice for choice in value_choices if choice.lower is not None), None)
-        # It determines the columns that are read; its bounds are dummies, as a choice must have some.
-        quantity = Quantity.SUM if value_choices else Quantity.COUNT
-        if group_choice is not None:
-            quantity = Quantity.GROUP_SUMS if value_choices else Quantity.GROUP_COUNTS
+        has_values, has_groups = bool(value_choices), group_choice is not None
+        quantities = (Quantity.COUNT, Quantity.GROUP_COUNTS), (Quantity.SUM, Quantity.GROUP_SUMS)
         return replace(
             first_choice,
-            quantity=quantity,
+            # It determines the columns that are read; its bounds are dummies, as a choice must have some.
+            quantity=quantities[has_values][has_groups],
+            max_rows=None if has_values or has_groups else 1,
+            max_total=1.0 if has_values else None,
+            max_groups=1 if has_groups else None,
             epsilon=self.epsilon,
             noise=self.noise,
             delta=self.delta,
@@ -188,9 +190,6 @@ class Several:
             edges=() if group_choice is None else group_choice.edges,
             lower=None if range_choice is None else range_choice.lower,
             upper=None if range_choice is None else range_choice.upper,
-            max_rows=1 if quantity is Quantity.COUNT else None,
-            max_total=1.0 if value_choices else None,
-            max_groups=None if group_choice is None else 1,
         )
 
     @property

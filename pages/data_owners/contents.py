@@ -39,7 +39,7 @@ def show(parameters: OwnersParameters) -> None:
 
 
 def _show_training(parameters: OwnersParameters) -> None:
-    """Draw the training: inputs, *Train*, progress, and the latest results if they are for these records."""
+    """Draw the inputs, *Train*, progress and the latest results. Results for other records are not shown."""
     st.markdown(
         "Logistic regression with a shared part W and a personal part V of every owner. *Joint privacy*: W is trained "
         "with noise, then every owner fits V by itself. "

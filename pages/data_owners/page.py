@@ -19,7 +19,10 @@ from pages.shared.screen import layout
 
 
 def solve_with_label(dataset: Dataset, parameters: OwnersParameters) -> Solver:
-    """Evaluate the bounds for the page; for entered owners only the label of the data counts, not the data."""
+    """Yield the call that evaluates the bounds, and return its solution as a `SearchResult`.
+
+    For owners of the data the call gets the data, for entered owners only the label of the answer.
+    """
     own_table = upload.find_table()
     disclosure = find_disclosure(parameters, dataset, None if own_table is None else own_table.dataset)
     data_or_label = dataset if parameters.source is OwnersSource.DATA else disclosure
@@ -28,10 +31,10 @@ def solve_with_label(dataset: Dataset, parameters: OwnersParameters) -> Solver:
 
 
 class OwnersPage(Page):
-    """The page."""
+    """The page *Join or train alone*."""
 
     def name_data(self, data: Dataset, parameters: OwnersParameters) -> str:
-        """Say where the owners are numbers that somebody entered."""
+        """Return what the sidebar says about entered owners in place of a data name; empty for owners of the data."""
         return "none, only the numbers entered" if parameters.source is OwnersSource.ENTERED else ""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> OwnersParameters | None:

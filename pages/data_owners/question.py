@@ -29,7 +29,9 @@ QUESTION = Question(
 def find_disclosure(
     parameters: OwnersParameters, dataset: Dataset, own_dataset: Dataset | None = None
 ) -> Provenance:
-    """Return the label of the answer: that of the data, or private for changed fields beside private data.
+    """Return the label of the answer: for owners of the data, the label of the data.
+
+    For entered owners it is private if a field was changed beside private data of session or page; else it is public.
 
     Owners that are entered beside private data may have been read off them: what such a field does not hold from the
     start is as private as they are. A DP histogram empties these fields (see `dpcore.common.parameters.FieldOrigin`).

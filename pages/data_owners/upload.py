@@ -61,7 +61,7 @@ def find_table() -> OwnersTable | None:
 
 
 def show_table() -> OwnersTable | None:
-    """Show the uploader and what is in use of the page's own table; return the table, or None if there is none."""
+    """Show the uploader, and size and notes of the page's own table; return that table, or None if there is none."""
     owners_table = find_table()
     UPLOAD.show_uploader()
     UPLOAD.show_choices()

@@ -74,7 +74,10 @@ class FactorisationPage(Page):
             fields.draw_row(QUESTION, "repeats", "train_seed", shares=(1, 1))
 
         def ask_range(unused_names: Collection[str]) -> bool:
-            """Ask for the range and return True, if it is used and an end is missing."""
+            """Ask for the range and return True if it is used and an end is missing; else return False.
+
+            If the range is used, also say which ends a release has emptied.
+            """
             if RANGE[0] in unused_names:
                 return False
             session.explain_cleared(end_name_by_key)
@@ -101,7 +104,7 @@ class FactorisationPage(Page):
         return parameters
 
     def name_data(self, data: Dataset, parameters: FactorisationParameters) -> str:
-        """Say where ratings are generated."""
+        """Return what the sidebar calls generated ratings; empty for ratings of the data in use."""
         return "generated ratings" if parameters.source is RatingSource.GENERATED else ""
 
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: FactorisationParameters) -> bool:

@@ -16,7 +16,9 @@ JOB_KEYS = ("train_job", "implicit_job")
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
-    """Return new values of fields, by name: for ratings of the data where they hold some, else for generated ones.
+    """Return new values of the source of ratings and of their range, by field name; other fields stay.
+
+    If the data hold ratings, they become the source. If not, generated ratings do, unless a source was chosen already.
 
     The range of public ratings is read off them. The range of private ratings must come from what a rating is.
     """

@@ -35,7 +35,10 @@ class LearningPage(Page):
         return parameters
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
-        """Offer an ε at which the excess risk is below 1; one that private data set would stand in links."""
+        """Draw a button that enters the least ε at which the excess risk is below 1.
+
+        There is no button if the risk is below 1 already, if no finite ε does it, or for private data: links hold ε.
+        """
         epsilon = find_least_epsilon(answer.solution)
         if (
             answer.solution.best_choice.total >= 1.0

@@ -18,7 +18,7 @@ def solve(dataset: Dataset, parameters: LearningParameters) -> LearningCap:
 
 
 def write_answer(dataset: Dataset, parameters: LearningParameters) -> str:
-    """Write the best cap if users differ as is set, and if they are alike."""
+    """Write how the best cap moves from users who are alike to the variance that is set, with the noise at both."""
     current_choice = solve(dataset, parameters)
     first_choice = solve(dataset, replace(parameters, loss_variance=_BEGIN.loss_variance))
     cap_change = current_choice.max_contributions - first_choice.max_contributions

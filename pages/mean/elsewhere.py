@@ -18,7 +18,7 @@ from pages.shared.fields import fields, jobs, setting
 
 
 def read_parameters(epsilon: float = 1.0) -> MeanParameters | None:
-    """Build the parameters of *Mean* from its fields in the session; None if one is empty or they are refused."""
+    """Build the parameters of *Mean* at ``epsilon`` from its fields; None if L or U is empty, or they are refused."""
     fields.start(QUESTION, uses_shared_data=False)
     state = st.session_state
     variance_source = state[QUESTION.key("variance_source")]
@@ -39,7 +39,7 @@ def read_parameters(epsilon: float = 1.0) -> MeanParameters | None:
 
 
 def build_answer(dataset: Dataset, epsilon: float = 1.0) -> Answer | None:
-    """Return the answer of *Mean* on these data; None if its fields do not fit together."""
+    """Compute the answer of *Mean* on these data; None if L or U is empty, or its fields are refused."""
     mean_parameters = read_parameters(epsilon)
     if mean_parameters is None:
         return None
@@ -49,7 +49,9 @@ def build_answer(dataset: Dataset, epsilon: float = 1.0) -> Answer | None:
 
 
 def explain_difference(dataset: Dataset, page_setting: ReleaseSetting | None, page_bound: float) -> str:
-    """Write a sentence with the bounds of *Mean* and of another page, and why they differ; empty if they agree.
+    """Write a sentence with the bounds of *Mean* and of another page, and why they differ.
+
+    It is empty if the bounds agree, if the pages release different statistics, or if *Mean* has no answer.
 
     Args:
         dataset: The data in use.

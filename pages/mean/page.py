@@ -23,10 +23,13 @@ TO_WEIGHTS = "Weights vs. caps"
 
 
 class MeanPage(Page):
-    """The page."""
+    """The page *Mean*."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> MeanParameters | None:
-        """Draw the inputs that go with the values at hand, and return the parameters; None if these are refused."""
+        """Draw the inputs that go with the values at hand, and return the parameters.
+
+        Return None if they are refused, or if L or U must be entered first.
+        """
         state, session_key = st.session_state, QUESTION.key
 
         def is_read_off_table(name: str) -> bool:
@@ -36,7 +39,10 @@ class MeanPage(Page):
             return name in ("likeness", "user_share") and is_of_table and reads_values
 
         def ask_range(unused_names: Collection[str]) -> bool:
-            """Ask for L and U and return True if they are missing; if not, say which fields a release has emptied."""
+            """Ask for L and U and return True if they must be entered; else return False.
+
+            For a release that needs no range, also say which fields it has emptied.
+            """
             end_name_by_key = {session_key("lower"): "L", session_key("upper"): "U"}
             if question_page.ask_for_range(dataset, end_name_by_key):
                 return True

@@ -17,7 +17,7 @@ from pages.shared.session.tour import Step
 
 
 def write_saving(dataset: Dataset, parameters: MeanParameters) -> tuple[str, str]:
-    """Write two percentages: how much less error smooth weights have than the best cap, and the rows it leaves out."""
+    """Write two percentages: the error that smooth weights save against the best cap, and the rows that it drops."""
     problem = parameters.problem(dataset.histogram)
     cap_choice, smooth_choice = mean.best_cap(problem), mean.best_smooth(problem)
     kept_rows = float(dataset.histogram.kept_rows(cap_choice.max_contributions))

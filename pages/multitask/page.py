@@ -32,19 +32,22 @@ def write_generated_cell(code: Code, source: Source, public_only: bool) -> str:
 
 
 def use_exponent(exponent: float) -> None:
-    """Take this exponent in place of the one that was chosen."""
+    """Enter this exponent in the page's field."""
     st.session_state[QUESTION.key("exponent")] = exponent
 
 
 class MultitaskPage(Page):
-    """The page."""
+    """The page *Multi-task weights*."""
 
     def name_data(self, data: Dataset, parameters: MultitaskParameters) -> str:
-        """Say where users and tasks are generated."""
+        """Return what the sidebar calls generated users and tasks; empty for tasks of the data in use."""
         return "generated users and tasks" if parameters.generator else ""
 
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: MultitaskParameters) -> bool:
-        """Return True if the data should have tasks and have none; say so, and say if tasks are generated."""
+        """Return True, with a note and the studies, if tasks of the data are chosen and the data have none; else False.
+
+        If the data have none and tasks are generated, a note says that.
+        """
         if dataset.pairs is not None:
             return False
         is_generated = parameters.source is not TaskSource.DATA
@@ -66,7 +69,7 @@ class MultitaskPage(Page):
     def draw_refused(
         self, slots: layout.PageSlots, dataset: Dataset, parameters: MultitaskParameters
     ) -> None:
-        """Draw the studies, which need no tasks."""
+        """Draw the tabs of the studies and of the formula, which need no tasks."""
         renderer = Renderer(QUESTION, without_numbers(parameters, Disclosure.PUBLIC), dataset)
         formula_tab = {layout.COMPUTED: lambda: st.markdown(QUESTION.read_formula())}
         tabs = list_contents(renderer, {"Studies": STUDIES}, formula_tab)
@@ -74,7 +77,7 @@ class MultitaskPage(Page):
             layout.draw_tabs(tabs, QUESTION.key("tabs"))
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
-        """Offer the best exponent in place of the entered one.
+        """Draw a button that enters the best exponent, unless it is entered already or the data are private.
 
         Links, reports and scripts hold the field. The best exponent for private data is computed from them, so that
         users type it if they want it there.

@@ -20,7 +20,7 @@ Destination = tuple[str, str]
 
 
 def open_page(title: str, tab: str) -> None:
-    """Open the page at that tab."""
+    """Have the app open a page in this run, at a tab if one is named; for callbacks."""
     page = catalogue.find_page(title)
     if tab:
         st.session_state[page.key("tabs")] = tab
@@ -33,7 +33,7 @@ def list_labels(destinations: Sequence[Destination | None]) -> list[str | None]:
 
 
 def _open_clicked_page(key: str, destinations: tuple[Destination | None, ...]) -> None:
-    """Open the page of the row whose button was pressed."""
+    """Open the destination of the row whose button was pressed; do nothing if it has none."""
     click = st.session_state.get(key)
     if click is not None and (destination := destinations[click["row"]]) is not None:
         open_page(*destination)
@@ -94,7 +94,10 @@ def _show_table(
 
 
 def _list_comparisons(figures: Sequence[tuple[PaperFigure, FigureRuns] | None]) -> dict[str, list[Any]]:
-    """Return three columns: the largest difference, and lists of the last line's numbers, ours and theirs."""
+    """Return three columns by heading, a row for each figure; a row without a figure holds None.
+
+    The columns are the largest difference as text, and lists of the numbers of the figure's last line, ours and theirs.
+    """
     figure_rows: list[tuple[Any, ...]] = []
     for figure, runs in (f or (None, None) for f in figures):
         if figure is None or runs is None:

@@ -21,7 +21,10 @@ ASK_GROUPS = "**Which groups do you release?** Paste their names from what you k
 
 
 def list_statistics(dataset: Dataset) -> list[Statistic]:
-    """Return the statistics that can be computed from the data."""
+    """Return the statistics that the page offers for the data.
+
+    The sum of non-negative amounts is left out if public data hold a negative sum.
+    """
     pairs = dataset.pairs
     if pairs is None and dataset.pair_sizes is not None:
         return [Statistic.ROWS, Statistic.USERS]
@@ -35,7 +38,10 @@ def list_statistics(dataset: Dataset) -> list[Statistic]:
 
 
 def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters | None:
-    """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
+    """Draw the inputs and return the parameters.
+
+    Return None, with sentences on the page, if they are refused or the range of a mean is missing.
+    """
     is_session_dataset = dataset is session.dataset()
     state, make_key = st.session_state, QUESTION.key
     options: dict[str, list[Any]] = {"statistic": list_statistics(dataset), "objective": list(Objective)}

@@ -18,7 +18,7 @@ from pages.shared.screen import layout
 
 
 class PerGroupPage(Page):
-    """The page."""
+    """The page *Group by*."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> PerGroupParameters | None:
         """Draw the inputs that go with the statistic, and return the parameters; None if they are refused."""

@@ -15,13 +15,16 @@ from pages.shared.session.tour import Step
 
 
 def solve(dataset: Dataset, parameters: PerGroupParameters) -> PairChoice:
-    """Return the best pair of bounds."""
+    """Return the best pair of bounds on data that have groups."""
     assert dataset.pairs is not None
     return best_pair(PerGroupProblem(UserGroupPairs.from_facet(dataset.pairs), parameters))
 
 
 def write_answer(dataset: Dataset, parameters: PerGroupParameters) -> str:
-    """Write the best pair at the epsilon that is set, and at the first one."""
+    """Write which bounds of the best pair fell from the first epsilon to the one that is set, with both pairs.
+
+    If no pair is worth its noise at the epsilon that is set, write only that.
+    """
     current_choice = solve(dataset, parameters)
     first_choice = solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon))
     epsilon_text = wording.entered(parameters.epsilon)

@@ -22,7 +22,10 @@ from pages.shared.screen import layout
 
 
 def read_inputs(slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | None:
-    """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
+    """Draw the inputs and return the parameters.
+
+    Return None, with sentences on the page, if they are refused or a range that a line needs is missing.
+    """
     state, make_key = st.session_state, QUESTION.key
 
     def needs_range() -> bool:
@@ -31,12 +34,15 @@ def read_inputs(slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | N
         return any(line.statistic.needs_range and line.lower is None for line in parsed_lines)
 
     def ask_range(unused_names: Collection[str]) -> bool:
-        """Ask for L and U if a line needs them and return True if they are missing."""
+        """Ask for L and U and return True if a line needs them and they must be entered; else return False."""
         end_name_by_key = {make_key("lower"): "L", make_key("upper"): "U"}
         return needs_range() and question_page.ask_for_range(dataset, end_name_by_key)
 
     def is_hidden(name: str) -> bool:
-        """Return True for fields that no line needs: the range, and settings of a mean."""
+        """Return True for fields that no line needs: the range, the groups, and settings of a mean.
+
+        Likeness and user share of a mean are hidden, too, if the values of the table tell them.
+        """
         parsed_lines = plan_lines.parse_lines(state[make_key("lines")], Problems())
         if name in RANGE_FIELDS:
             return not needs_range()

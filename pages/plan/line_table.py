@@ -68,7 +68,10 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
 
 
 def list_offered(dataset: Dataset) -> list[str]:
-    """List the statistics that a plan on these data can hold; of quantiles the median."""
+    """List the names of the statistics that a plan on these data can hold; of quantiles only the median.
+
+    The list is empty if what users contribute is not counted in rows.
+    """
     if dataset.contribution is not Contribution.ROWS:
         return []
     has_sums = dataset.values is not None or (dataset.totals is not None and bool(dataset.totals.column))
@@ -131,7 +134,10 @@ def add_lines(line_texts: Sequence[str]) -> None:
 
 
 def apply_edit() -> None:
-    """Put what was edited in the table into the plan's text; called before the page runs."""
+    """Change the target of a line in the plan's text, or remove the line, as a person did in the table.
+
+    It is called before the page runs. An edit of a line that has changed since is ignored.
+    """
     edit, lines_key = st.session_state[_KEY].edited, QUESTION.key("lines")
     lines_text = st.session_state[lines_key] or ""
     labels = [line_label for line_label, _ in plan_lines.split_lines(lines_text)]

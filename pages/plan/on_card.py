@@ -37,7 +37,7 @@ def list_lines(card: Answer) -> tuple[str, ...]:
 
 
 def describe_differences(card: Answer) -> tuple[str, ...]:
-    """Write how a line of the page *Budget plan* differs from the card's release: protected user, public groups."""
+    """Write how a line of *Budget plan* differs from the card's release in user and groups; empty for no difference."""
     sentences = []
     if card.setting is not None and card.setting.neighbours is not NEIGHBOURS:
         sentences.append("There a user with all their rows is protected.")

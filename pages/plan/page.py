@@ -25,7 +25,7 @@ from pages.shared.session import session
 
 
 class PlanPage(Page):
-    """The page."""
+    """The page *Budget plan*."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | None:
         """Draw what the lines need, and return the parameters; if refused, draw the bare table and return None."""

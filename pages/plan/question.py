@@ -14,7 +14,9 @@ RANGE_FIELDS = ("lower", "upper")
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
-    """Propose no lines, the range of public values, and the assumptions of *Mean*.
+    """Return new values of fields by name: an empty plan, the range of public values, and the assumptions of *Mean*.
+
+    The plan is set only before a person has seen the page.
 
     Choices of the user stay, except that private values may be read: the user said so of other data.
     """

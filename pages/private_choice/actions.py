@@ -140,7 +140,9 @@ def confirm(
     request: SelectionRequest | None,
     facts: ReleaseFacts,
 ) -> bool:
-    """Say what the open choice spends, and draw its buttons; return True if something was just drawn.
+    """Say what the open choice spends, and draw its buttons; return True if *Spend* was just pressed.
+
+    The press calls ``callback`` if the choice is still open, which may also refuse to draw.
 
     Args:
         key: Of the button that opened it.

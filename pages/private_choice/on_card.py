@@ -84,7 +84,7 @@ class BoundSelection:
 
     @property
     def cost_text(self) -> str:
-        """Write what the selection usually costs, from public figures, not from these data; empty without a request."""
+        """Write how much error a selection usually adds, from public figures alone; empty without a request."""
         if self.request is None:
             return ""
         problem, num_rows = self.request.problem, self.request.public_rows

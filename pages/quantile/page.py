@@ -40,7 +40,7 @@ END_NAMES = {
 
 
 class QuantilePage(Page):
-    """The page."""
+    """The page *Quantile*."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> QuantileParameters | None:
         """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""

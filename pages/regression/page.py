@@ -88,7 +88,10 @@ def show_release(answer: Answer) -> None:
 
 
 def tabulate_release(solution: RegressionSolution, latest_draw: Draw | None) -> dict[str, Any]:
-    """Tabulate the coefficients of the latest draw with their intervals; before the first one, their errors alone."""
+    """Return columns by heading: the coefficients of the latest draw, their intervals, noise and standard errors.
+
+    Before the first draw there are only names, noise scale and standard errors. Generated data add the true values.
+    """
     problem, estimate = solution.problem, solution.best_estimate
     coefficient_names = problem.feature_names if latest_draw is None else latest_draw.feature_names
     columns: dict[str, Any] = {"Coefficient": [escape_formula(name) for name in coefficient_names]}
@@ -215,7 +218,7 @@ class RegressionPage(Page):
         )
 
     def list_report_fields(self, answer: Answer) -> Sequence[str]:
-        """Leave out the settings of the generator for other data."""
+        """List the fields for the report, for uploaded data without the settings of the generator."""
         is_generated = answer.parameters.source is DataSource.GENERATED
         return [name for name in QUESTION.fields if is_generated or name not in GENERATOR_FIELDS]
 
@@ -232,7 +235,7 @@ class RegressionPage(Page):
         return Source(dataset, needs_rows=True, write_data_cell=write_cell)
 
     def list_releases(self, answer: Answer, dataset: Dataset) -> tuple[Line, ...]:
-        """List the latest draw and all that was spent."""
+        """List the latest draw and all that was spent, as lines of the report."""
         store = find_releases(answer)
         return list_lines(store.draws, store.ledger)
 

@@ -19,7 +19,7 @@ from pages.shared.session import session
 
 
 def draw_body(slots: layout.PageSlots) -> None:
-    """Draw the sheet of a release that a page has shown, or the way to these pages."""
+    """Draw the sheet of one release that a page has shown, at first the newest; without any, links to these pages."""
     releases, ledger = st.session_state.get(keys.SHOWN_RELEASES, {}), session.get_ledger()
     possible_sheets = {}
     for name, (answer, card, card_key) in reversed(releases.items()):
@@ -80,7 +80,10 @@ def _keep_example() -> None:
 
 
 def _ask_for_numbers(question_name: str, sheet: ReleaseSheet) -> dict[str, str]:
-    """Draw fields for released numbers and errors that a program prints; return their texts by statistic."""
+    """Draw fields for released numbers and their errors, and return what they hold, as texts.
+
+    The keys are the statistics and, for an error that a program prints, ``± `` and the statistic.
+    """
     texts = {}
     for statistic, noise_text, _ in sheet.statistics:
         for label in (statistic, f"± {statistic}")[: 1 + (noise_text == PRINTED)]:
@@ -91,7 +94,7 @@ def _ask_for_numbers(question_name: str, sheet: ReleaseSheet) -> dict[str, str]:
 
 
 def _draw_files(sheet: ReleaseSheet, released_texts: dict[str, str]) -> None:
-    """Draw the sheet's files, and what may be published."""
+    """Draw the label of the sheet and buttons for its files, and say so if bound and error are withheld."""
     if sheet.methods.is_withheld:
         st.caption(
             ":material/lock: Choose the bound with DP, or without these data. Then the sheet states it, and ±."

@@ -11,7 +11,7 @@ from pages.shared.session.tour import Step
 
 
 def write_answer(dataset: Dataset, parameters: StartParameters) -> str:
-    """Write the noise and the lost rows at the bound that is set, and at the best one."""
+    """Write the noise at the bound that is set and at the best one, and the rows that the best one loses."""
     tradeoff = solve(dataset, parameters)
     bound, best_bound = parameters.bound or 1, tradeoff.best_choice.max_total
     errors_at_bound, errors_at_best = tradeoff.evaluate(bound), tradeoff.evaluate(best_bound)

@@ -44,7 +44,7 @@ def is_signed(answer: Answer) -> bool:
 
 
 class TotalPage(Page):
-    """The page."""
+    """The page *Sum and count*."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> TotalParameters | None:
         """Draw the inputs, with L and U if some total is negative, and return the parameters; None if refused."""
@@ -91,11 +91,11 @@ class TotalPage(Page):
         return answer.parameters.summed is Summed.VALUES
 
     def name_variant(self, answer: Answer) -> str:
-        """Return "signed" if some user's total is negative."""
+        """Return "signed" if some user's total is negative; else an empty text."""
         return "signed" if is_signed(answer) else ""
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
-        """Offer the page for sums per group, unless some user's total is negative."""
+        """Draw a link to *Group by* below everything, unless some user's total is negative."""
         if not is_signed(answer):
             with slots.bottom:
                 st.page_link(

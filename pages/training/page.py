@@ -28,7 +28,7 @@ from pages.training.question import MAX_DEMO_RUNS, QUESTION
 
 
 def solve(data: TrainingData, parameters: TrainingParameters) -> Solver:
-    """Train beside the page; a public demo makes fewer runs."""
+    """Yield the searches that train, and return their result; a public demo makes at most `MAX_DEMO_RUNS` runs."""
     max_runs = MAX_DEMO_RUNS if access.is_served() else MAX_RUNS
     search_result: SearchResult = yield from solve_beside_page(data, parameters, max_runs)
     return search_result
@@ -124,7 +124,7 @@ class TrainingPage(Page):
         return release.list_lines(store.draws, store.ledger)
 
     def list_report_fields(self, answer: Answer) -> list[str]:
-        """Leave out how data are generated, unless these are."""
+        """List the fields for the report, without those of the generator unless the data are generated."""
         is_generated = answer.parameters.source is DataSource.GENERATED
         return [name for name in QUESTION.fields if is_generated or name not in GENERATOR_FIELDS]
 

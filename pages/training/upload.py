@@ -109,7 +109,10 @@ def _range_key(end_name: str, column: str) -> str:
 
 
 def _show_upload() -> TrainingData | None:
-    """Show the upload, then the fields of its ranges; return the scaled data, or None if a range is missing or bad."""
+    """Show the upload, then the fields of its ranges, and return the scaled data.
+
+    Return None if no table is in use, or if a range is missing or bad.
+    """
     data: TrainingData | None = table_upload.show_upload(UPLOAD)
     if data is None:
         return None

@@ -363,7 +363,7 @@ def _show_further_columns(
 
 
 def _read_roles(table_kind: TableKind, source: counting.Source) -> Roles:
-    """Return the roles that the widgets hold."""
+    """Return the roles that the widgets hold, without filters or periods that are wrong."""
     state = st.session_state
     column_by_role = {role: state[_role_key(role)] for role in ROLES_BY_KIND[table_kind]}
     members: dict[str, Any] = {role: None if c == NO_COLUMN else c for role, c in column_by_role.items()}

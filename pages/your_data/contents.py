@@ -64,7 +64,7 @@ def _build_field_key(generator_key: str, field_name: str) -> str:
 
 
 def _generate(generator_key: str) -> None:
-    """Generate data from the entered parameters, or store their problems."""
+    """Generate data from the entered parameters and put them in use, or store the problems for which that failed."""
     session_state, generator_type = st.session_state, samples.GENERATORS[generator_key]
     declared_items = declared_fields(generator_type).items()
     labels_by_field = {field_name: f"“{field.label}”" for field_name, field in declared_items}
@@ -188,7 +188,10 @@ def _show_opened_session(file_content: session_file.FileContent) -> None:
 
 
 def list_offers(dataset: Dataset) -> list[tuple[str, list[Question]]]:
-    """Return every page that the data can answer, once, under the column that it needs, or *Rows per user*."""
+    """Return pairs of a heading and pages: a column of the data, or *Rows per user*, and the pages that answer from it.
+
+    A page stands under its first heading only. Headings without pages, and pages that need no data, are left out.
+    """
     columns_by_facet = {}
     if dataset.values is not None:
         share_text = " (a share)" if dataset.has_shares else ""

@@ -170,7 +170,7 @@ def _read_paths() -> None:
 
 
 def _open_files(paths: Paths, file_names: Sequence[str], workspace: counting.Workspace | None) -> None:
-    """Open files as work beside the page, or read one that holds summaries."""
+    """Discard the files that wait, and open these beside the page; a file that holds a summary is read at once."""
     _discard()
     st.session_state[columns.build_key("sheet")] = None
     _look_at_files(paths, file_names, workspace)
@@ -183,7 +183,7 @@ def _change_sheet() -> None:
 
 
 def _look_at_files(paths: Paths, file_names: Sequence[str], workspace: counting.Workspace | None) -> None:
-    """Open files beside the page, with the chosen sheet and separator, or read a distribution of pairs at once."""
+    """Open files beside the page, with the chosen sheet and separator; read a summary of pairs or values at once."""
     st.session_state[columns.build_key("stopped")] = ""
     reading_options: dict[str, Any] = {
         name: str(st.session_state.get(columns.build_key(name)) or "") for name in ("sheet", "separator")
@@ -278,7 +278,10 @@ def _choose_summary(dataset: Dataset) -> None:
 
 
 def _use_source(source: counting.Source, roles: Roles) -> None:
-    """Count the rows of the files, as work beside the page if they are large, and use the data."""
+    """Remember the roles of the files' columns, count the rows, and use the data; do nothing if answers forbid it.
+
+    Files that are not wholly in memory are counted beside the page.
+    """
     if columns.is_each_a_person(source) or columns.has_wrong_rules(roles):
         return  # Said next to that answer.
     disclosure: Disclosure = st.session_state[columns.build_key("public")]
@@ -338,7 +341,7 @@ def _use_counted(count_result: counting.CountResult) -> None:
 
 
 def _use_dataset(dataset: Dataset) -> None:
-    """Make a dataset the session's, and drop the files."""
+    """Make a dataset the session's, drop the files, and run the app again."""
     origin_name = session.UPLOADED if dataset.release is None else session.DP_RELEASE
     session.use(session.LoadedData(dataset, session.Origin(origin_name)))
     _discard()

@@ -29,7 +29,7 @@ CONTRIBUTION_NAMES = dict(zip(Contribution, ("Rows", "Distinct tasks", "Total"),
 
 
 def draw_body(slots: layout.PageSlots) -> None:
-    """Draw the choice of data, the main figure, and where the data lead."""
+    """Draw the choice of data, the main figure, and where the data lead; while a file waits, only the choice."""
     with slots.line:
         st.session_state.setdefault(QUESTION.key("data_source"), "Sample")
         if session.BRING_FIELD in st.query_params:
@@ -88,7 +88,7 @@ def show_details(dataset: Dataset) -> None:
 
 
 def show_heaviest(dataset: Dataset) -> None:
-    """Show the heaviest users as a small table, folded up."""
+    """Show the ten heaviest users, or all if they are fewer, as a small table, folded up."""
     sizes = dataset.histogram.heaviest_sizes(10)
     shares = sizes / dataset.histogram.num_rows
     with st.expander("The heaviest users", icon=":material/leaderboard:"):

@@ -193,6 +193,33 @@ class PerGroupSolution(PairSolution):
             whole_vector.compute_mean_squares(self.problem, best_vector.vector_rule, best_vector.max_norm)
         )
 
+    @property
+    def median_relative_error(self) -> float:
+        """Return the median over the groups of their error at ``pair`` over their size; of size 0 it is infinite."""
+        sizes, multiplicities = np.abs(self.problem.totals), self.problem.pairs.multiplicities
+        ratios = np.divide(self.group_errors, sizes, out=np.full(sizes.shape, np.inf), where=sizes > 0.0)
+        order = np.argsort(ratios)
+        half_count = multiplicities.sum() / 2.0
+        return float(ratios[order[np.searchsorted(np.cumsum(multiplicities[order]), half_count)]])
+
+    def compute_standard_error_ratios(self, correlation: float) -> FloatArray:
+        """Compute the standard error of each group's mean over that of as many independent rows.
+
+        Args:
+            correlation: Of the values of two rows of one user.
+
+        Returns:
+            One ratio per group with rows; groups without rows have none.
+        """
+        pair_rows = self.problem.pairs.rows.astype(np.float64)
+        group_rows, row_squares = (
+            self.problem.sum_by_group(pair_rows),
+            self.problem.sum_by_group(pair_rows**2),
+        )
+        occupied_mask = group_rows > 0.0
+        excess_effects = row_squares[occupied_mask] / group_rows[occupied_mask] - 1.0
+        return np.sqrt(1.0 + correlation * excess_effects)
+
     @cached_property
     def useful_mean_size(self) -> float | None:
         """Return the number of rows from which on groups' own means err less than one mean for all groups.

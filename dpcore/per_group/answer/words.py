@@ -26,7 +26,6 @@ from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
 from dpcore.common import noise_error, wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program, describe_program
-from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer.error_map import SelectionSolution, split_error
 from dpcore.per_group.answer.solution import MIN_SAVING, USEFUL_ERROR, DistributionSolution, PerGroupSolution
@@ -187,12 +186,6 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
     return tuple(numbers)
 
 
-def _find_median(values: FloatArray, multiplicities: FloatArray) -> int:
-    """Return the index of the median of values that count with their multiplicities, each an array of shape (n,)."""
-    order = np.argsort(values)
-    return int(order[np.searchsorted(np.cumsum(multiplicities[order]), multiplicities.sum() / 2.0)])
-
-
 def list_error_parts(solution: PerGroupSolution) -> tuple[ErrorPart, ...]:
     """Return the parts of the error of the best pair, whose squares add up to its square; empty if they are unknown."""
     if (error_parts := solution.error_parts) is None:
@@ -249,11 +242,8 @@ def measure_relative_error(solution: PerGroupSolution) -> RelativeError:
         return RelativeError(
             error / baseline_error if baseline_error else math.inf, "that of one mean for all groups"
         )
-    sizes = np.abs(solution.problem.totals)
-    ratios = np.divide(solution.group_errors, sizes, out=np.full(sizes.shape, np.inf), where=sizes > 0.0)
-    multiplicities = solution.problem.pairs.multiplicities
-    median_share = float(ratios[_find_median(ratios, multiplicities)])
-    num_useless, num_groups = solution.count_useless(solution.group_errors), int(multiplicities.sum())
+    median_share, num_useless = solution.median_relative_error, solution.count_useless(solution.group_errors)
+    num_groups = int(solution.problem.pairs.multiplicities.sum())
     groups_text = f"{num_useless:,} of {wording.counted(num_groups, 'group')}"
     remark = (
         f"{groups_text} {wording.agreeing(num_useless, 'is', 'are')} off by 100{wording.PERCENT} or more."
@@ -494,11 +484,7 @@ def describe_groups(solution: PerGroupSolution) -> list[str]:
 
 def _compare_standard_errors(solution: PerGroupSolution) -> str:
     """Compare the standard error of means, as estimates for a population, with that of independent rows."""
-    problem, pair_rows = solution.problem, solution.problem.pairs.rows.astype(np.float64)
-    group_rows, row_squares = problem.sum_by_group(pair_rows), problem.sum_by_group(pair_rows**2)
-    occupied_mask = group_rows > 0.0
-    excess_effects = row_squares[occupied_mask] / group_rows[occupied_mask] - 1.0
-    error_ratios = np.sqrt(1.0 + noise_error.ASSUMED_SHARE * excess_effects)
+    error_ratios = solution.compute_standard_error_ratios(noise_error.ASSUMED_SHARE)
     return (
         "for the population, the standard error before noise is "
         f"{wording.number(float(np.median(error_ratios)))} times that of independent rows in the median group and "

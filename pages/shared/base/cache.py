@@ -71,7 +71,10 @@ class PageRuns:
 
     @contextmanager
     def run(self, is_counted: bool = True) -> Iterator[None]:
-        """Count this thread's run of a page within the context, or do not count it; a nested same call does nothing."""
+        """Count this thread's run of a page within the context; with ``is_counted`` False, stop counting it there.
+
+        Nothing changes if the run is counted, or not counted, already.
+        """
         if getattr(self._thread_state, "is_counted", False) == is_counted:
             yield
             return
@@ -160,7 +163,7 @@ class WorkQueue:
             self._changed.notify_all()
 
     def step(self, queue_entry: QueueEntry, is_stopped: Callable[[], bool]) -> bool:
-        """Let pages go first, and others of the line if the turn was long; return False if stopped while they did.
+        """Let pages go first, and after a long turn other work of the line; return False if stopped while that works.
 
         It is called between two steps of work that has its turn. After False it has none.
         """

@@ -61,5 +61,5 @@ STATING = next((question for question in PAGES if question.states_releases), Non
 
 
 def find_page(title: str) -> Question:
-    """Return the page with this title."""
+    """Return the page with this title, which must exist."""
     return next(question for question in PAGES if question.title == title)

@@ -29,7 +29,10 @@ DEFAULT_VALUE_BOUNDS = (0.0, 1.0)
 
 
 def round_out(low: float, high: float) -> tuple[float, float]:
-    """Return bounds around [low, high] and 0, each 0 or ±1, 2 or 5 times a power of ten, and no two the same."""
+    """Return bounds around [low, high] and 0, each 0 or ±1, 2 or 5 times a power of ten; (0, 1) if both would be 0.
+
+    Ends whose magnitude is below the least of `VALUE_BOUND_RANGE` become 0. Half of its largest is the most.
+    """
     smallest_magnitude, largest_magnitude = VALUE_BOUND_RANGE
     lower = 0.0 if low > -smallest_magnitude else -round_up(min(-low, largest_magnitude / 2.0))
     upper = 0.0 if high < smallest_magnitude else round_up(min(high, largest_magnitude / 2.0))
@@ -64,7 +67,7 @@ def propose_range(
     initial_ends: tuple[float | None, float | None] = (None, None),
     limits: tuple[float, float] | None = None,
 ) -> dict[str, Any]:
-    """Return new values of the two fields of a range, None for private data, and of ``proposed``; empty if all stay.
+    """Return new values, by name, of the two fields of a range and of ``proposed``; empty if all stay.
 
     Public values propose their rounded range, answers of yes and no 0 to 1, and binned values the range of the public
     bins; a range that the user entered stays.
@@ -242,7 +245,7 @@ class Question:
 
     @functools.cached_property
     def key(self) -> Callable[[str], str]:
-        """Return the session key of a name that is declared; raise KeyError for any other.
+        """Return the function that gives the session key of a declared name; for any other it raises KeyError.
 
         It is built once, as a run of a page needs some fifty keys.
         """

@@ -75,7 +75,10 @@ VERDICT_BADGES = {
 
 
 def write_badge(disclosure: Provenance, text: str = "", result_noun: str = "") -> str:
-    """Write the badge of a disclosure as Markdown, about a noun; ``text`` replaces its words, not its colour."""
+    """Write the badge of a disclosure as Markdown, after ``result_noun`` if one is given; a release shows its ε.
+
+    A simulation on public data says that nothing is released. ``text`` replaces all words, not the colour.
+    """
     badge_text, color, icon = BADGES[classify(disclosure)]
     if isinstance(disclosure, ReleaseFacts):
         badge_text += f", ε = {format_rounded_up(disclosure.epsilon)}"
@@ -106,8 +109,10 @@ def draw_answer(
 ) -> DeltaGenerator:
     """Draw the answer: instruction, error, verdict, the way to the code, further sentences; return the container.
 
+    The first card of a page's run becomes its answer card. Only that card offers to select its bound privately.
+
     Args:
-        card: What it says; the rest of it is for `behind`.
+        card: What it says; the rest of it is for `draw_behind`.
         key: Unique on the page.
         is_final: False while a search can still change the answer.
         badge_text: Replaces the words of the badge of its disclosure; empty to keep them.

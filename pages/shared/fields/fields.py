@@ -301,6 +301,8 @@ def build(
 ) -> Any | None:
     """Build the page's parameters from its widgets; if they are refused, show all problems and return None.
 
+    The session keeps values that were accepted for *Undo*, and the problems of fields whose default is used.
+
     Args:
         question: The question; it declares the session key of each field and which fields must not be empty.
         unused_names: Fields that do not apply now: the object is made without them.

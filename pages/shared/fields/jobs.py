@@ -230,7 +230,10 @@ def put(key: str, request: Any, result: Any) -> Job:
 
 
 def find_result(key: str) -> tuple[Any, Any] | None:
-    """Return (request, result) of the work that is done under this key; None if it runs or failed, or without work."""
+    """Return (request, result) of the work that is done under this key; None if it runs or failed, or without work.
+
+    If it runs, the job notes that its result was asked for, so that `rerun_if_ended` draws the page again.
+    """
     job: Job | None = st.session_state.get(key)
     if job is not None:
         job.was_read_early = job.is_running
@@ -390,12 +393,8 @@ class Run:
 
     def _work(self) -> Callable[..., Any]:
         """Return the work as a function, which keeps its complete result; to be called in the thread of the page."""
-        search, request, known_answers, preceding_run = (
-            self.search,
-            self.request,
-            self._results,
-            self._preceding_run,
-        )
+        search, request, known_answers = self.search, self.request, self._results
+        preceding_run = self._preceding_run
         preceding_work = None if preceding_run is None else preceding_run._work()
 
         def resume(progress: Progress, stop: Callable[[], bool]) -> Any:
@@ -443,7 +442,10 @@ class Run:
         return has_final_value and not self.search.is_complete(search_result.value)
 
     def get_result(self) -> SearchResult:
-        """Return the result, else a partial or first one, else that for earlier settings on these data, or no value."""
+        """Return the result for this request: the final one, else a partial one, else a first answer.
+
+        Without any, return the last result for earlier settings on these data, which the session keeps; else no value.
+        """
         earlier_key, settings = f"{self.key}_earlier", self.search.settings
         earlier_triple = st.session_state.get(earlier_key)
         is_complete, final_pair = self.search.is_complete, find_result(self.key)
@@ -472,7 +474,7 @@ class Run:
 
 
 def solve(solver: Solver, question: Question, data: Any, is_shared: bool) -> tuple[SearchResult, list[Run]]:
-    """Run a solver on cached calls and jobs; return its result so far, and the searches that need no button."""
+    """Run a solver and start its searches that need no button; return its result so far, and these searches."""
     solver_reply, runs = None, list[Run]()
     try:
         while True:

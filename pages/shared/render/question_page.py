@@ -36,7 +36,9 @@ from pages.shared.session import session
 
 
 def ask_for_range(dataset: Dataset, end_names: Mapping[str, str], noun: str = "value") -> bool:
-    """Ask for a range, and return True, if an end is empty and values are private or a release did not empty it.
+    """Ask for a range and return True if an end is empty, for private data or a release that did not empty it.
+
+    In all other cases draw nothing and return False.
 
     A range read off private values would leak, and one that nobody chose would clamp them silently and stand in
     programs. A release may have emptied the fields: `session.explain_cleared` then says why.
@@ -257,7 +259,7 @@ class Page:
                 st.markdown(catalogue.DRAWING.read_formula())
 
     def list_tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
-        """Return tabs that the page draws itself; a group of tabs joins the sections of its name."""
+        """Return tabs that the page draws itself, by name; none by default. A group joins the sections of its name."""
         return {}
 
     def describe_files(self, answer: Answer) -> str:
@@ -292,7 +294,7 @@ class Page:
         return ""
 
     def draw_refused(self, slots: layout.PageSlots, dataset: Dataset, parameters: Any) -> None:
-        """Draw what is left to do if the data refuse the question."""
+        """Draw what is left to do if the data refuse the question; nothing by default."""
 
     def draw_progress(self, result: SearchResult, runs: Sequence[jobs.Run]) -> None:
         """Draw how far the searches of these runs are, in one line with one Stop button."""
@@ -311,7 +313,7 @@ class Page:
         return f"{stem.replace('_', ' ').capitalize()} ({ending.upper()})"
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
-        """Draw what stands below everything else."""
+        """Draw what the page adds last, after everything else is drawn; nothing by default."""
 
     def show(self) -> None:
         """Draw the page."""

@@ -229,7 +229,7 @@ def _draw_buttons(
 def build_writer(
     write: Callable[[Report, datetime, bool], str], build_report: Callable[[], Report], public_only: bool
 ) -> Callable[[], str]:
-    """Return a function that writes the report as it is when its button is pressed."""
+    """Return a function that, when called, builds the report and writes it with ``write``, dated then."""
     return lambda: write(build_report(), datetime.now(UTC), public_only)
 
 

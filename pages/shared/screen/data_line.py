@@ -36,7 +36,10 @@ def draw_first(question: Question) -> None:
 
 
 def correct(question: Question, slot: DeltaGenerator | None, shown_name: str) -> None:
-    """Name the data again if the page shows others; ``shown_name`` is empty for the data in use."""
+    """Name the data again if the page shows others, in a fragment by a run of the whole app.
+
+    ``shown_name`` is empty for the data in use. Without a place in the sidebar nothing happens.
+    """
     names_by_page = st.session_state.get(keys.SHOWN_DATA, {})
     if slot is None or names_by_page.get(question.name) == shown_name:
         return

@@ -306,7 +306,7 @@ class Renderer:
         return None
 
     def _draw_window(self, part: section.Window) -> tuple[float, float]:
-        """Draw a plot over the interval of a slider; return the interval."""
+        """Draw a plot over the interval of a slider and return it; the initial interval if the slider's ends meet."""
         with place_controls(part.key, part.button_text) as (chart, controls):
             low, high = st.slider(
                 part.label,
@@ -343,7 +343,7 @@ class Renderer:
                 figures.draw(plot, self.label)
 
     def _draw_table(self, part: section.Table) -> None:
-        """Draw a table."""
+        """Draw a table: as static text if it has formulae, else as `figures.show_table` does."""
         import pandas as pd  # The first figure does not wait for it.
 
         frame = pd.DataFrame(part.columns_or_rows)
@@ -369,7 +369,10 @@ class Renderer:
         )
 
     def _draw_search(self, part: section.Search) -> Any:
-        """Draw the button and the progress of a search; return its result, None if it has none to show."""
+        """Draw the button of a search, or start one without a button, and its progress; return its result.
+
+        Return None if it has none to show; a result for earlier settings is shown only if the part says so.
+        """
         search_run = jobs.Run(self.question, part, self.data, self.is_shared)
         key = search_run.key.replace(".", "_")
         if part.button_text:

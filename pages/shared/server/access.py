@@ -115,7 +115,7 @@ def build_content_policy(page_texts: Iterable[str]) -> str:
 
 
 def find_refusal(scope: Scope, public_origins: frozenset[str], is_demo: bool) -> str:
-    """Return why a request or websocket is refused, one sentence; empty if it is accepted.
+    """Return why a request or websocket is refused, as text; empty if it is accepted.
 
     Args:
         scope: Of ASGI, of type ``http`` or ``websocket``.
@@ -183,7 +183,10 @@ class Guard:
         self._headers = ((b"content-security-policy", policy.encode()), *_RESPONSE_HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with a refusal, or hand the request on."""
+        """Answer with a refusal, or hand the request on and add headers to its response.
+
+        A websocket gets this computer's own origin. A health check by a foreign name passes without its headers.
+        """
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return

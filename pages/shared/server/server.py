@@ -70,7 +70,7 @@ _ended_sessions: dict[str, WatchedSession] = {}
 
 
 def watch() -> None:
-    """Watch the session whose page runs in this thread."""
+    """Watch the session whose page runs in this thread, if there is one and it is not watched yet."""
     session_name = streamlit_internals.get_session_id()
     if not session_name or streamlit_internals.find_runtime() is None or session_name in _watched_sessions:
         return
@@ -250,7 +250,10 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
 
 
 def _end_with_input() -> None:
-    """End this process when its standard input is closed, as happens when its launcher is killed."""
+    """End this process when its standard input is closed, as happens when its launcher is killed.
+
+    It gets SIGTERM, and is ended by force if it is still there after `SHUTDOWN_SECONDS`.
+    """
     # Not `sys.stdin`: Python aborts at its end if a thread waits there.
     while os.read(0, 1):
         pass

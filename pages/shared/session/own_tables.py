@@ -140,7 +140,7 @@ def apply_tables(tables_by_page: Mapping[str, OwnTable]) -> None:
 
 
 def to_json(tables_by_page: Mapping[str, OwnTable], room_bytes: int) -> tuple[dict[str, Any], list[str]]:
-    """Return the tables as far as there is room, and a sentence about each that is left out.
+    """Return the tables as JSON by name of the page, as far as there is room, and a phrase on all that is left out.
 
     Args:
         tables_by_page: By name of the page.
@@ -295,7 +295,7 @@ def list_files() -> tuple[KnownFile, ...]:
 
 
 def add_files(known_files: Sequence[KnownFile]) -> None:
-    """Add known files; of files with the same columns the first one is kept."""
+    """Put files before the known ones; of files with the same columns the first is kept, and `MAX_FILES` in all."""
     files_by_columns: dict[tuple[str, ...], KnownFile] = {}
     for known_file in (*known_files, *list_files()):
         files_by_columns.setdefault(known_file.column_names, known_file)

@@ -99,7 +99,10 @@ def put_back(saved_state: SavedState) -> None:
 
 
 def clear(question: Question) -> None:
-    """Set a question's fields to their initial values, and remove what else was entered or chosen on its page."""
+    """Set a question's fields to their initial values, and remove what else was entered or chosen on its page.
+
+    A page with data of its own keeps all of it.
+    """
     for key in list(list_entered_keys(question, st.session_state)):
         name = key.partition(".")[2]
         if name in question.fields:
@@ -186,7 +189,7 @@ class LoadedData:
 
 
 def get_loaded() -> LoadedData:
-    """Return the session's data with their origin; the default sample if nothing was chosen yet."""
+    """Return the session's data with their origin; if nothing was chosen yet, first put the default sample in use."""
     if keys.LOADED_DATA not in st.session_state:
         use(LoadedData(Origin(DEFAULT_SAMPLE).load(), Origin(DEFAULT_SAMPLE)))
     loaded_data: LoadedData = st.session_state[keys.LOADED_DATA]
@@ -393,7 +396,7 @@ def _read_public_fields() -> dict[str, Any]:
 
 
 def _forget_private(forgets_values: bool) -> dict[str, Any]:
-    """Remove what may have been read off the data in use, cached answers and jobs too; return it by session key.
+    """Remove what may have been read off the data in use, cached answers and jobs too; return what may come back.
 
     Args:
         forgets_values: True if values or totals were in use: if not, nothing can have been read off them.

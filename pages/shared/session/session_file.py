@@ -69,7 +69,10 @@ class Content:
 
     @property
     def disclosure(self) -> Provenance:
-        """Return the label of the file: private if anything in it is private, else the strictest of its labels."""
+        """Return the label of the file: private if data, a known file or an account is private; else the strictest one.
+
+        Every account is private, as it names its data by a digest.
+        """
         loaded_data = self.loaded_data
         holders = (loaded_data, loaded_data and loaded_data.original, *self.tables_by_page.values())
         datasets = [holder.dataset for holder in holders if holder is not None]
@@ -175,7 +178,10 @@ def write_file(content: Content) -> str:
 def _write_data(
     loaded_data: session.LoadedData | None, room_bytes: int
 ) -> tuple[dict[str, Any] | None, list[str], int]:
-    """Return the data as JSON, a sentence on each part left out, and the bytes that remain; None if nothing fits."""
+    """Return the data as JSON, a sentence on each part left out, and the bytes that remain.
+
+    The JSON is None without data, or if nothing of them fits.
+    """
     if loaded_data is None:
         return None, [], room_bytes
     origin = loaded_data.origin
@@ -374,7 +380,11 @@ def _read_ledger(node: JsonValue) -> Ledger | None:
 
 
 def apply_content(content: Content) -> None:
-    """Make a file's content the session's. Call it before any widget that it sets, for example from a callback."""
+    """Make a file's content the session's. Call it before any widget that it sets, for example from a callback.
+
+    A tour ends. Ledgers, pins, releases and known files are added to those of the session. Data, pages' own tables and
+    fields are replaced as far as the file has them.
+    """
     state = st.session_state
     session.end_tour()  # Else its end would put the settings from before over those of the file.
     # First: whatever stops this, nothing that was spent is forgotten.

@@ -146,7 +146,7 @@ class Channel:
             self.listeners.add(listener)
 
     def send(self, key: str, message: bytes) -> None:
-        """Send a figure's message to all listeners."""
+        """Send a figure's message to all listeners, and note that a figure was drawn."""
         with self._lock:
             listeners = list(self.listeners)
             self._has_drawn = True
@@ -188,7 +188,7 @@ def get_channel() -> Channel:
 
 
 async def serve(socket: WebSocket) -> None:
-    """Send the figures of the session whose token comes first, until the browser leaves."""
+    """Send a session's figures until the browser leaves; close the socket if it names no token of a session."""
     # Starlette raises a RuntimeError where the browser left before it was accepted, or while it was told something, and
     # the server an OSError: nobody is there any more, and nothing is lost. KeyError: bytes came, no text.
     with contextlib.suppress(RuntimeError, OSError, WebSocketDisconnect, KeyError):
@@ -213,7 +213,7 @@ async def serve(socket: WebSocket) -> None:
 
 
 def is_connected(token: str) -> bool:
-    """Return True if a browser is connected to the session of this token.
+    """Return True if a browser is connected to the session of this token, or if the session's name is not known.
 
     After a lost connection, a browser may have been given another session: the server was restarted, or has dropped
     the old one. The old session may still be in memory, so Streamlit is asked which sessions it knows.
@@ -245,7 +245,7 @@ class FiguresFirst:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on, in order."""
+        """Pass everything on, in order; what Streamlit's socket sends to the browser waits while the gate is closed."""
         if scope["type"] != "websocket" or not scope["path"].endswith(STREAM):
             await self._app(scope, receive, send)
             return
