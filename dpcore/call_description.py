@@ -64,6 +64,7 @@ class Question:
             setting of the call.
         derived_settings: Settings that follow from the data where they are not said, as ``choose_defaults`` of the
             package has them; the page proposes the same.
+        settings_by_program: Settings whose default is what the program can do.
         required_with_data: Settings that must be said where data are given, and say nothing of data that are generated.
         table_module: Module of the package whose ``read_labelled_table`` makes of a table with a label what the
             question takes; empty where the question is about how many rows users have.
@@ -78,6 +79,7 @@ class Question:
     default_data: tuple[Any, ...] = ()
     source_with_data: str = ""
     derived_settings: tuple[str, ...] = ()
+    settings_by_program: tuple[str, ...] = ()
     required_with_data: tuple[str, ...] = ()
     table_module: str = ""
 
@@ -93,7 +95,7 @@ class Question:
     @property
     def nullable_settings(self) -> tuple[str, ...]:
         """Return the settings whose default in the call is None, whatever default their field has."""
-        return *self.derived_settings, *self.required_with_data
+        return *self.derived_settings, *self.settings_by_program, *self.required_with_data
 
 
 def to_text(value: Any) -> Any:
@@ -148,7 +150,7 @@ def write_docstring(question: Question, parameters_type: Any, build_answer: Any)
     types_by_field = text_fields.list_field_types(parameters_type)
     first_paragraph, _, remainder = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
     ending_match = re.search(r"^(Examples|Source):.*", remainder, flags=re.MULTILINE | re.DOTALL)
-    counts_phrase = "" if question.table_module else "rows per user as a list; a `ContributionHistogram`; "
+    counts_phrase = "" if question.table_module else "rows per user as a list, a dict or a Counter; "
     none_sentence = (
         " You need no data if the settings below define the example." if question.default_data else ""
     )
@@ -156,17 +158,23 @@ def write_docstring(question: Question, parameters_type: Any, build_answer: Any)
         first_paragraph,
         "",
         "Args:",
-        "    data: A table in memory (pandas, Polars, Arrow), one row per contribution; the path of a file; "
-        f"{counts_phrase}or a `Dataset`.{none_sentence}",
+        "    data: A table in memory (pandas, Polars, Arrow, a DuckDB relation), one row per contribution; the path of "
+        f"a file, a folder or a pattern of names; {counts_phrase}or a `Dataset`.{none_sentence}",
         *(f"    {name}: {HELP_BY_COLUMN[name]}" for name in question.column_arguments),
     ]
     for name, f in list_settings(question, parameters_type).items():
         options_type = text_fields.find_options_type(types_by_field[f.name])
         value_sentences = f" One of {text_fields.list_options(options_type)}." if options_type else ""
+        if name == "epsilon":
+            value_sentences = " A list of several gives a table, with the reply of each."
+        if name == "own_bound":
+            value_sentences = " The comparison stands in `facts`."
         if name == "source" and question.source_with_data:
             value_sentences += f" Where data are given it is {question.source_with_data!r} by default."
         if name in question.derived_settings:
             value_sentences += " By default it follows from the data: see `choose_defaults`."
+        if name in question.settings_by_program:
+            value_sentences += " By default it is the best that the program can do."
         if name in question.required_with_data:
             value_sentences += " It must be said where data are given."
         docstring_lines.append(f"    {name}: {help_by_field[f.name]}{value_sentences}")

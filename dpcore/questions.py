@@ -57,6 +57,7 @@ QUESTIONS = {
         needed_columns=("value",),
         field_names_by_setting={"lower": "low", "upper": "high"},
         derived_settings=("bound_from", "neighbours"),
+        settings_by_program=("weighting",),
     ),
     "variance_bound": Question(
         "plan",

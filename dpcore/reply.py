@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import importlib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -73,7 +74,8 @@ class Reply:
 
     Attributes:
         answer: The answer that pages and reports read.
-        call: Name of the function that was called, and its settings as a person writes them.
+        call: Name of the function that was called, and its settings as a person writes them, without columns and
+            label: these are ``data.privacy_unit`` and ``disclosure``.
         package_name: Package that built the answer, such as ``dpcore.mean.answer``.
         purpose_sentence: What it answers, one sentence.
         data: The data set that it is about; None where the settings say all, or it is of another kind.
@@ -151,9 +153,14 @@ class Reply:
         return sorted({*super().__dir__(), *self.answer.__dataclass_fields__})
 
     def __str__(self) -> str:
-        """Return the answer as lines of plain text: headline, numbers, near-optimal range, notes on the data, label."""
+        """Return the answer as lines of plain text: headline, numbers, own bound, notes on the data, label."""
         *lines, label = map(to_plain_text, str(self.answer).splitlines())
-        return "\n".join([*lines, *self.notes, label])
+        own_lines = [
+            f"{name}: {to_plain_text(text)}"
+            for name, text in self.facts.items()
+            if name.startswith("Your own")
+        ]
+        return "\n".join([*lines, *own_lines, *self.notes, label])
 
     __repr__ = __str__
 
@@ -312,7 +319,8 @@ class Reply:
 
         The bound of this reply is read off the data; one that was drawn may be published, and a release that uses it
         has the epsilon of both. This object keeps no account: keep your own. The draw takes the data and the settings
-        of this reply, and nothing that was computed: see `dpcore.select_privately`, which needs no reply.
+        of this reply, and nothing that was computed: see `dpcore.select_privately`, which needs no reply. It takes no
+        seed: whoever knows the seed can take the noise off.
 
         Args:
             epsilon: Of the draw, on top of that of the release; by default 0.1. For `private_bound` its own settings
@@ -439,11 +447,20 @@ class Reply:
         )
 
     def _ipython_display_(self) -> None:
-        """Show the HTML, and the main figure by Plotly's own way, in the notebook that runs this."""
+        """Show the HTML and the main figure in the notebook that runs this, without a request to another computer."""
         notebook = importlib.import_module("IPython.display")  # Where this is called, it is there.
         notebook.display(notebook.HTML(self._repr_html_()))
         if self.answer.plots:
-            notebook.display(self.figure())
+            # Plotly's own way adds a script of MathJax from the network, which our figures do not need.
+            from dpcore.report.report_html import load_plotly_script
+
+            figure = self.figure()
+            figure_html = figure.to_html(full_html=False, include_plotlyjs=False, include_mathjax=False)
+            content_by_type = {
+                "application/vnd.plotly.v1+json": json.loads(figure.to_json()),
+                "text/html": f"<script>{load_plotly_script()}</script>{figure_html}",
+            }
+            notebook.display(content_by_type, raw=True)
 
 
 class ReplyWithData(Reply):

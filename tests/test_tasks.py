@@ -120,9 +120,12 @@ def test_a_notebook_shows_text_figure_and_label_and_no_ones_markup(monkeypatch):
     hostile_answer = ss.sum_bound(hostile, user="u", value="<script>x", epsilon=1)
     assert "<script>" not in hostile_answer._repr_html_()
     shown: list = []
-    fake = types.SimpleNamespace(HTML=lambda html: html, display=shown.append)
+    fake = types.SimpleNamespace(HTML=lambda html: html, display=lambda part, raw=False: shown.append(part))
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(display=fake))
     monkeypatch.setitem(sys.modules, "IPython.display", fake)
     answer._ipython_display_()
     assert shown[0] == text
-    assert shown[1].data
+    assert shown[1]["application/vnd.plotly.v1+json"]["data"]
+    # Nothing is fetched from the network.
+    assert "<script src" not in shown[1]["text/html"]
+    assert "cdn" not in shown[1]["text/html"].rpartition("</script>")[0].rpartition("<script")[2]

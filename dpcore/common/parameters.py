@@ -419,7 +419,7 @@ def describe_misplaced(declaration: Field, declarations: Mapping[str, Field]) ->
     other_declaration, needed_values = declarations[declaration.only_with[0]], declaration.only_with[1]
     label_by_value = other_declaration.options or {}
     value_texts = " or ".join(f'"{label_by_value.get(value, value)}"' for value in needed_values)
-    return f"{declaration.name} goes only with {value_texts} as {other_declaration.name}"
+    return f"{declaration.name} can be set only with {value_texts} as {other_declaration.name}"
 
 
 def check_shared(problems: Problems, parameters_type: Any, settings: Any) -> None:

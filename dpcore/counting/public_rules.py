@@ -35,11 +35,14 @@ def find_period(dates: Any, periods: Periods) -> Value:
         day = text.re_search(DATE_PATTERN).ifelse(digits, "0").cast("int64")
     edge_days = [int(edge.replace("-", "")) for edge in periods.edges]
     divisor, first_day = {"day": (1, 0), "month": (100, 1), "year": (10_000, 101)}.get(periods.noun, (1, -1))
+    is_inside = (day >= edge_days[0]) & (day < edge_days[-1])
     if all(edge_day % divisor == first_day for edge_day in edge_days):
         period: Any = day // divisor
+        # Not 30 February, which is no day of a person that the price knows.
+        is_inside &= period.isin([edge_day // divisor for edge_day in edge_days[:-1]])
     else:  # The expression of the day stands in the SQL twice for every period.
         period = day.bucket(edge_days, closed="left", close_extreme=False)
-    return ((day >= edge_days[0]) & (day < edge_days[-1])).ifelse(period.cast("int64"), ibis.null("int64"))
+    return is_inside.ifelse(period.cast("int64"), ibis.null("int64"))
 
 
 def count_outside(table: Table, periods: Periods) -> Table:
@@ -102,7 +105,9 @@ def filter_rows(table: Table, filters: Sequence[RowFilter]) -> Table:
         if row_filter.is_of_text:
             masks.append(compare_yes(cells, row_filter.value) == float(row_filter.sign == "="))
             continue
-        numbers = cells if cells.type().is_numeric() else cells.cast("string").try_cast("float64")
+        numbers = (
+            cells if cells.type().is_numeric() else cells.cast("string").replace("_", "?").try_cast("float64")
+        )
         is_number = numbers.between(-MAX_NUMBER, MAX_NUMBER)
         masks.append(is_number & _OPERATORS[row_filter.sign](numbers, float(row_filter.value)))
     return table.filter(*masks) if masks else table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -72,7 +73,7 @@ class Roles:
         missing_constant: Public number that replaces such cells; None if they are refused or their rows left out.
         is_share: True if it is known that ``value`` says yes and no, so that it lies between 0 and 1 (events).
         yes_text: The cell of ``value`` that counts as 1, in any case; other filled ones count as 0. Empty to read
-            numbers (events).
+            numbers (events). 1.0 is 1.
         periods: Periods of time, each of which makes a user another unit; None for the user as the unit (events).
         filters: Public conditions; rows that do not satisfy all of them are left out (events).
         further_values: Further columns of values to release, with the same rule for missing ones (events).
@@ -122,7 +123,7 @@ class Roles:
             TableKind.EVENTS, user_columns[0], value=value_column, task=task, missing_users=missing_users,
             further_user=tuple(user_columns[1:]), further_task=tuple(task_columns[1:]), contribution=contribution,
             drops_missing=missing == DROP, missing_constant=float(missing or 0.0) if is_number else None,
-            yes_text=(yes or "").strip(), periods=periods, filters=filters,
+            yes_text=re.sub(r"^([0-9]+)\.0$", r"\1", (yes or "").strip()), periods=periods, filters=filters,
         )  # fmt: skip
 
     @property

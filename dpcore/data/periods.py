@@ -11,8 +11,10 @@ from dpcore.common.group_privacy import PersonPrice, price_person
 from dpcore.data.bin_edges import are_dates, parse_edges
 
 MAX_PERIODS = 1_000
-DATE_PATTERN = "^([0-9]{4})[-/.]?([0-9]{2})[-/.]?([0-9]{2})"
-"""The beginning of a cell with a date: year, month and day, as it is written, whatever its zone."""
+DATE_PATTERN = "^([0-9]{4})[-/.]?(0[1-9]|1[0-2])[-/.]?(0[1-9]|[12][0-9]|3[01])"
+"""The beginning of a cell with a date: year, month and day, as it is written, whatever its zone.
+
+A month 13 would be a period that the price for a person does not know."""
 MANY_EPSILON = 10.0
 """For a whole person, from which on a sentence says that the guarantee says little."""
 

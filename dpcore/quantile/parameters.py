@@ -196,7 +196,7 @@ class QuantileParameters(Parameters):
             values_by_name = dict(zip(("lowest answer", "highest answer"), self._range_ends, strict=True))
         for name, end in (("the lowest value L", self.low), ("the highest value U", self.high)):
             if end is not None and self.base is not BaseKind.UNIFORM:
-                problems.add(f"{name} goes only with a uniform base distribution")
+                problems.add(f"{name} can be set only with a uniform base distribution")
         problems.between(-LARGEST_VALUE, LARGEST_VALUE, **values_by_name)
         if self.base is not BaseKind.NORMAL and len(problems.entries) == num_problems:
             with problems.collecting():

@@ -40,7 +40,7 @@ def write_report_html(report: Report, created: datetime) -> str:
         created=created.strftime("%d %B %Y, %H:%M %Z").lstrip("0").strip(),
         policy=Markup(POLICY),
         style=Markup(read_file("report.css").replace("FOOT", foot_text)),
-        plotly=_load_plotly_script() if report.figures else "",
+        plotly=load_plotly_script() if report.figures else "",
         formulae=Markup(render_block(report.formulae_markdown)),
         versions=read_versions(),
         drawings=[_embed_figure(plot, _draw_labelled(plot, report.figure_label)) for plot in report.figures],
@@ -86,7 +86,7 @@ def _load_figure_template() -> dict[str, Any]:
     return template_options
 
 
-def _load_plotly_script() -> Markup:
+def load_plotly_script() -> Markup:
     """Load Plotly's script, changed so that it cannot end the element that holds it."""
     # The library's own text holds no closing tag today; a later one that does must not end the script.
     return Markup(plotly_script.find_script().read_text(encoding="utf-8").replace("</script", "<\\x2fscript"))

@@ -27,7 +27,7 @@ WITHOUT_VALUES = {
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
-    """Return, by field, the range of public values and the settings that follow from the data; others stay.
+    """Return new values by field: the range of public values and the settings that follow from the data; others stay.
 
     For private data it is asked anew whether counts are public and whether values may be read: the answers before were
     about other data.

@@ -20,9 +20,9 @@ def write_saving(dataset: Dataset, parameters: MeanParameters) -> tuple[str, str
     """Write two percentages: the error that smooth weights save against the best cap, and the rows that it drops."""
     problem = parameters.problem(dataset.histogram)
     cap_choice, smooth_choice = mean.best_cap(problem), mean.best_smooth(problem)
-    kept_rows = float(dataset.histogram.kept_rows(cap_choice.max_contributions))
+    num_kept_rows = float(dataset.histogram.kept_rows(cap_choice.max_contributions))
     saving = 1.0 - smooth_choice.standard_error / cap_choice.standard_error
-    return wording.percent(saving), wording.percent(1.0 - kept_rows / dataset.histogram.num_rows)
+    return wording.percent(saving), wording.percent(1.0 - num_kept_rows / dataset.histogram.num_rows)
 
 
 def write_answer(dataset: Dataset, parameters: MeanParameters) -> str:

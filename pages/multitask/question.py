@@ -13,7 +13,10 @@ from pages.shared.data import uploads
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the new source of tasks, by the name of its field: the data if they have tasks; {} to stay as it is."""
+    """Return the new source of tasks by field name: the data if they have tasks, else the default in place of the data.
+
+    Another source stays for data without tasks: the result is then empty.
+    """
     if dataset.pairs is not None:
         return {"source": TaskSource.DATA}
     return {"source": MultitaskParameters.source} if current["source"] in (None, TaskSource.DATA) else {}

@@ -41,16 +41,16 @@ def _open_clicked_page(key: str, destinations: tuple[Destination | None, ...]) -
 
 def show_figures(figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns]]) -> None:
     """Show a row for each figure: claims, largest difference, small pictures of its main line, and its page."""
-    figures = [figure for figure, _ in figures_with_runs]
+    paper_figures = [figure for figure, _ in figures_with_runs]
     columns: dict[str, list[Any]] = {
-        "Figure": [figure.name for figure in figures],
+        "Figure": [figure.name for figure in paper_figures],
         "Claims that hold": [_count_claims(*figure_and_runs) for figure_and_runs in figures_with_runs],
         **_list_comparisons(figures_with_runs),
         "Open": [],
-        "What it shows": [figure.title for figure in figures],
-        "Line": [figure.lines[-1].name for figure in figures],
+        "What it shows": [figure.title for figure in paper_figures],
+        "Line": [figure.lines[-1].name for figure in paper_figures],
     }
-    destinations = [(figure.page_title, figure.tab_name) for figure in figures]
+    destinations = [(figure.page_title, figure.tab_name) for figure in paper_figures]
     alt = "All figures with their largest difference from the paper's"
     _show_table("figures", columns, destinations, alt)
 
@@ -60,13 +60,13 @@ def show_items(paper: Paper, figures_with_runs: Sequence[tuple[PaperFigure, Figu
     st.markdown(paper.introduction.replace("\n", " "))
     # An item that has several figures gets the first.
     paper_figures = [f for f in figures_with_runs if f[0].paper_name == paper.title]
-    figure_by_item = {re.split(" [(]|, ", f[0].item_name)[0]: f for f in reversed(paper_figures)}
-    figures = [next(filter(None, map(figure_by_item.get, i.items.split(", "))), None) for i in paper.items]
+    entry_by_item = {re.split(" [(]|, ", f[0].item_name)[0]: f for f in reversed(paper_figures)}
+    item_pairs = [next(filter(None, map(entry_by_item.get, i.items.split(", "))), None) for i in paper.items]
     columns: dict[str, list[Any]] = {
         "Item": [item.items for item in paper.items],
         "What it says": [_remove_markup(item.says) for item in paper.items],
         "Open": [],
-        **_list_comparisons(figures),
+        **_list_comparisons(item_pairs),
         "State": [item.state for item in paper.items],
         "What differs": [_remove_markup(item.differs) for item in paper.items],
         "Page, tab": [_remove_markup(item.places) for item in paper.items],
@@ -93,26 +93,26 @@ def _show_table(
     )
 
 
-def _list_comparisons(figures: Sequence[tuple[PaperFigure, FigureRuns] | None]) -> dict[str, list[Any]]:
+def _list_comparisons(figure_pairs: Sequence[tuple[PaperFigure, FigureRuns] | None]) -> dict[str, list[Any]]:
     """Return three columns by heading, a row for each figure; a row without a figure holds None.
 
     The columns are the largest difference as text, and lists of the numbers of the figure's last line, ours and theirs.
     """
     figure_rows: list[tuple[Any, ...]] = []
-    for figure, runs in (f or (None, None) for f in figures):
+    for figure, runs in (f or (None, None) for f in figure_pairs):
         if figure is None or runs is None:
             figure_rows.append((None, None, None))
         else:
             value_lists = (runs.summary.means[-1], figure.lines[-1].paper_values)
             figure_rows.append((abbreviate_difference(figure, runs), *map(_drop_missing, value_lists)))
-    columns = map(list, zip(*figure_rows, strict=True))
-    return dict(zip(("Largest difference", "Ours", "Theirs"), columns, strict=True))
+    cell_lists = map(list, zip(*figure_rows, strict=True))
+    return dict(zip(("Largest difference", "Ours", "Theirs"), cell_lists, strict=True))
 
 
 def _count_claims(figure: PaperFigure, runs: FigureRuns) -> str | None:
     """Write how many claims of the paper's text our numbers agree with; None if it makes none."""
-    checks = [holds for _, holds in figure.check_claims(runs)]
-    return f"{sum(checks)} of {len(checks)}" if checks else None
+    claims_hold = [holds for _, holds in figure.check_claims(runs)]
+    return f"{sum(claims_hold)} of {len(claims_hold)}" if claims_hold else None
 
 
 def _drop_missing(values: Sequence[float | None]) -> list[float]:

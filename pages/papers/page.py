@@ -15,8 +15,8 @@ from pages.shared.fields import fields
 from pages.shared.figures import figures
 from pages.shared.screen import layout, sections
 
-NAMES = {figure.key: f"{figure.name}: {figure.title}" for figure in FIGURES}
-PAPERS = {paper.title: paper for paper in items.list_papers()}
+NAME_BY_KEY = {figure.key: f"{figure.name}: {figure.title}" for figure in FIGURES}
+PAPER_BY_TITLE = {paper.title: paper for paper in items.list_papers()}
 FIRST_FIGURE = "epasto-table-1-drugs"
 """Shown first: the paper prints its numbers, and ours are within a few per cent of them."""
 
@@ -26,7 +26,7 @@ def draw_body(slots: layout.PageSlots) -> None:
     figure_key = QUESTION.key("figure")
     st.session_state.setdefault(figure_key, FIRST_FIGURE)
     with slots.line:
-        figure = find_figure(fields.pick("Figure", NAMES, figure_key, width=560))
+        figure = find_figure(fields.pick("Figure", NAME_BY_KEY, figure_key, width=560))
     figure_runs = sections.find_newest_runs(figure)
     with slots.figure:
         figures.draw(build_plot(figure, figure_runs))
@@ -70,9 +70,9 @@ def show_lists() -> None:
     contents.show_figures(figures_with_runs)
     st.markdown("### Every item of a paper")
     paper_key = QUESTION.key("paper")
-    st.session_state.setdefault(paper_key, next(iter(PAPERS)))
-    paper_title = fields.choice("Paper", {paper_title: paper_title for paper_title in PAPERS}, paper_key)
-    contents.show_items(PAPERS[paper_title], figures_with_runs)
+    st.session_state.setdefault(paper_key, next(iter(PAPER_BY_TITLE)))
+    title = fields.choice("Paper", {title: title for title in PAPER_BY_TITLE}, paper_key)
+    contents.show_items(PAPER_BY_TITLE[title], figures_with_runs)
 
 
 layout.show(QUESTION, draw_body, has_budget=False)

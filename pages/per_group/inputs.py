@@ -67,7 +67,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
     line_fields = ("lower", "upper") if is_mean else (groups_field,) if asks_groups else ("program",)
 
     def draw_fields(*names: str) -> None:
-        """Draw the fields of these names, but for unused ones."""
+        """Draw the fields with these names, without unused ones."""
         for name in names:
             if name not in unused_fields:
                 fields.draw(QUESTION, name, options=options.get(name, ()))

@@ -34,7 +34,7 @@ EXAMPLE = "users", "rows", "mean", "median"
 """Lines of the example, as far as the data have them."""
 SPREADS = LineStatistic.VARIANCE.value, LineStatistic.DEVIATION.value
 """Lines of which a plan has one for each column."""
-LABELS = {"users": "number of users", "rows": "number of rows"}
+LABEL_BY_LINE = {"users": "number of users", "rows": "number of rows"}
 """What is added, by lines whose text says too little."""
 
 
@@ -43,10 +43,10 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
     lines_text = st.session_state[QUESTION.key("lines")] or ""
     labels_and_targets = plan_lines.split_lines(lines_text)
     if labels_and_targets:
-        results = words.tabulate_plan(solution) if solution is not None else [{}] * len(labels_and_targets)
+        row_texts = words.tabulate_plan(solution) if solution is not None else [{}] * len(labels_and_targets)
         label_cells = [{"label": line_label, "target": target} for line_label, target in labels_and_targets]
-        data = [cells | result for cells, result in zip(label_cells, results, strict=True)]
-        _mount_table(key=_KEY, data=data, height="content", on_edited_change=apply_edit)
+        table_rows = [cells | result for cells, result in zip(label_cells, row_texts, strict=True)]
+        _mount_table(key=_KEY, data=table_rows, height="content", on_edited_change=apply_edit)
         if solution is not None and (missed_text := words.describe_all_missed(solution)):
             st.markdown(missed_text)
     else:
@@ -60,10 +60,10 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
     if any(line.label in SPREADS for line in plan_lines.parse_lines(lines_text, Problems())):
         line_texts = [line_text for line_text in line_texts if line_text not in SPREADS]
     _draw_buttons(line_texts, dataset)
-    needs = ["a sum, a mean or a quantile needs data with values"] * (dataset.values is None)
-    needs += ["statistics per group need data with groups"] * (dataset.pairs is None)
-    if needs and not labels_and_targets:
-        st.caption(f"{wording.capital('; '.join(needs))}.")
+    missing_phrases = ["a sum, a mean or a quantile needs data with values"] * (dataset.values is None)
+    missing_phrases += ["statistics per group need data with groups"] * (dataset.pairs is None)
+    if missing_phrases and not labels_and_targets:
+        st.caption(f"{wording.capital('; '.join(missing_phrases))}.")
         session.draw_data_link("Upload data")
 
 
@@ -89,7 +89,7 @@ def _draw_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:
     with st.container(horizontal=True, key="plan_add"):
         for line_text in line_texts:
             button_key = f"plan_add_{line_text.replace(' ', '_')}"
-            button_label = f"Add {LABELS.get(line_text, line_text)}"
+            button_label = f"Add {LABEL_BY_LINE.get(line_text, line_text)}"
             fields.button(button_label, button_key, "add", add_lines, [line_text])
         if dataset.further:
             with st.popover("Add another column", icon=":material/add:", key="plan_column_form"):
@@ -107,7 +107,7 @@ def _draw_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:
 
 
 def _draw_column_form(columns: Sequence[str]) -> None:
-    """Draw the form of a line about one of these columns, which has a range of its own."""
+    """Draw the form that adds a line about one of these columns, with a range of its own if the statistic needs one."""
     statistic_names = [LineStatistic.MEAN.value, LineStatistic.SUM.value, *SPREADS]
     column = st.selectbox("Column", columns, key="plan_column")
     statistic = LineStatistic(st.selectbox("Statistic", statistic_names, key="plan_column_statistic"))
@@ -140,10 +140,10 @@ def apply_edit() -> None:
     """
     edit, lines_key = st.session_state[_KEY].edited, QUESTION.key("lines")
     lines_text = st.session_state[lines_key] or ""
-    labels = [line_label for line_label, _ in plan_lines.split_lines(lines_text)]
+    line_labels = [line_label for line_label, _ in plan_lines.split_lines(lines_text)]
     # The browser is not believed, and a press may be about a table that has changed since.
     index = edit.get("line") if isinstance(edit, dict) else None
-    if type(index) is not int or not 0 <= index < len(labels) or labels[index] != edit.get("label"):
+    if type(index) is not int or not 0 <= index < len(line_labels) or line_labels[index] != edit.get("label"):
         return
     target = edit.get("target")
     if isinstance(target, str):

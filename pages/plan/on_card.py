@@ -25,7 +25,7 @@ STATISTIC_BY_QUANTITY = {
     Quantity.GROUP_SUMS: LineStatistic.GROUP_SUMS,
 }
 """By the release of another page."""
-REFUSALS = {Quantity.GROUP_MEANS: "A plan has no means per group: add their sums and rows."}
+REFUSAL_BY_QUANTITY = {Quantity.GROUP_MEANS: "A plan has no means per group: add their sums and rows."}
 
 
 def list_lines(card: Answer) -> tuple[str, ...]:
@@ -55,8 +55,8 @@ def draw(card: Answer, key: str) -> None:
     """
     line_texts = list_lines(card)
     if not line_texts:
-        if card.setting is not None and card.setting.statistic in REFUSALS:
-            st.caption(REFUSALS[card.setting.statistic])
+        if card.setting is not None and card.setting.statistic in REFUSAL_BY_QUANTITY:
+            st.caption(REFUSAL_BY_QUANTITY[card.setting.statistic])
         return
     if not list_missing_lines(st.session_state.get(QUESTION.key("lines")) or "", line_texts):
         st.page_link(QUESTION.path, label="Added to the plan: open Budget plan", icon=":material/check:")

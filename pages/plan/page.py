@@ -35,7 +35,7 @@ class PlanPage(Page):
         return parameters
 
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: PlanParameters) -> bool:
-        """Draw what an empty plan can hold, and return True if it is empty."""
+        """Return True if the plan is empty, and then draw what it can hold; else return False."""
         if not parameters.parsed_lines:
             self.draw_refused(slots, dataset, parameters)
         return not parameters.parsed_lines

@@ -93,7 +93,8 @@ def rerun_after_draw() -> None:
 def draw_copy(parameters: PrivateCopyParameters) -> None:
     """Draw a DP histogram of the original data, note what it costs, and make it the session's data.
 
-    A copy in which no user is left is noted too, since it was drawn, but the data in use stay.
+    A copy in which no user is left costs as much, since it was drawn, but the data in use stay. A refusal is kept for
+    `show_refused`.
     """
     st.session_state[QUESTION.key("drew")] = True
     original = session.get_original().dataset
@@ -108,8 +109,8 @@ def draw_copy(parameters: PrivateCopyParameters) -> None:
         release = dp_copy.to_dataset(original.name, original.contribution)
         if (layout := original.layout) is not None and (layout.periods or layout.filters):
             # Both are public, and rules of every release under a bound that is read off this histogram.
-            rules: dict[str, Any] = {"periods": layout.periods, "filters": layout.filters}
-            layout = TableLayout((FileLayout.by_name("events.csv"),), **rules)
+            rule_fields: dict[str, Any] = {"periods": layout.periods, "filters": layout.filters}
+            layout = TableLayout((FileLayout.by_name("events.csv"),), **rule_fields)
             release = replace(release, privacy_unit=original.privacy_unit, layout=layout)
         session.use_release(release)
 
@@ -121,15 +122,15 @@ def use_original() -> None:
 
 
 def is_open(key: str) -> bool:
-    """Return True if the private choice of this button is open, for these data."""
+    """Return True if the private choice that the button with this key opens is open on the original data."""
     key_and_digest = key, session.get_original().dataset.histogram.digest
     return bool(st.session_state.get(QUESTION.key("pending")) == key_and_digest)
 
 
 def open_step(label: str, key: str, **options: Any) -> bool:
     """Draw the button that opens a private choice on these data; return True while the choice is open."""
-    pending_entry = {QUESTION.key("pending"): (key, session.get_original().dataset.histogram.digest)}
-    fields.button(label, key, "casino", st.session_state.update, pending_entry, **options)
+    pending_state = {QUESTION.key("pending"): (key, session.get_original().dataset.histogram.digest)}
+    fields.button(label, key, "casino", st.session_state.update, pending_state, **options)
     return is_open(key)
 
 

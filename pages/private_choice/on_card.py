@@ -126,7 +126,10 @@ class BoundSelection:
         return actions.is_open(key)
 
     def draw_step(self, key: str, button_type: str) -> None:
-        """Show the button that opens the choice; while it is open, its fields, its expected cost and confirmation."""
+        """Show the button that opens the choice; while it is open, its fields, its expected cost and confirmation.
+
+        If no field of the page supplies what is missing, show only what that is.
+        """
         if self.missing is not None and not self.missing.setting_names:
             st.markdown(f":small[{self.missing.sentence}]")
             return
@@ -266,7 +269,7 @@ def _find_selection(
     for earlier_request in requests:
         sought_key = earlier_request.number, earlier_request.problem, column_name
         # A choice is for this release at whatever ε of its own.
-        matches = [
+        matching_selections = [
             selection
             for number, selection in actions.list_choices()
             if number is earlier_request.number
@@ -277,12 +280,12 @@ def _find_selection(
             )
             == sought_key
         ]
-        if matches:
+        if matching_selections:
             if earlier_request.total_epsilon is not None:
                 neighbours = earlier_request.problem.neighbours
                 remaining_epsilon = find_release_epsilon(earlier_request.total_epsilon, ledger, neighbours)
                 earlier_request = replace(earlier_request, release_epsilon=remaining_epsilon)
-            return matches[-1], earlier_request
+            return matching_selections[-1], earlier_request
     return None
 
 
@@ -314,11 +317,13 @@ def _describe_aim(card: Answer, request: SelectionRequest) -> str:
     return LEAST_ERROR_AIM if "measure" in differing_names else ""
 
 
-def _build_card(card: Answer, drawn: words.Selection, request: SelectionRequest, dataset: Dataset) -> Answer:
+def _build_card(
+    card: Answer, selection: words.Selection, request: SelectionRequest, dataset: Dataset
+) -> Answer:
     """Return the card with what was selected in place of what was read off the data; its parts of the error go."""
     value_range = selections.find_value_range(card, request.number)
     range_facts = actions.find_range_facts(*value_range)
-    released_card = selections.build_answer(card, drawn, request, dataset, value_range, range_facts)
+    released_card = selections.build_answer(card, selection, request, dataset, value_range, range_facts)
     subject_text = "pair" if request.number is NumberPair.PAIR else "bound"
     field_names = "headline", "numbers", "disclosure", "code", "bound"
     changes: dict[str, Any] = {field_name: getattr(released_card, field_name) for field_name in field_names}
@@ -418,9 +423,9 @@ def _read_range_problem() -> RangeProblem | None:
         return None
     if any(get_key(name) in session_state.get(keys.ASIDE, {}) for name in QUESTION.list_fields(TAB)):
         return None  # Said below its field.
-    range_settings = min_distance, max_distance, centre, lower, relation.neighbours, users_guess, row_bound
+    range_arguments = min_distance, max_distance, centre, lower, relation.neighbours, users_guess, row_bound
     clamps_users = setting.read_value(MEAN, "clamp") is Clamp.USERS
-    return RangeProblem(float(release_epsilon), epsilon, *range_settings, clamps_users)
+    return RangeProblem(float(release_epsilon), epsilon, *range_arguments, clamps_users)
 
 
 def list_lines() -> tuple[Line, ...]:

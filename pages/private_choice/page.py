@@ -8,12 +8,12 @@ from pages.private_choice.question import QUESTION
 from pages.shared.base import catalogue
 from pages.shared.fields import fields, setting
 
-TITLES = {BoundPurpose.SUM: "Sum and count", BoundPurpose.QUANTILE: "Data"}
+TITLE_BY_PURPOSE = {BoundPurpose.SUM: "Sum and count", BoundPurpose.QUANTILE: "Data"}
 """Titles of the pages, by the purpose of the bound; all other pages choose the bound of a mean."""
 
 fields.start(QUESTION)
 state, key = st.session_state, QUESTION.key
-page = catalogue.find_page(TITLES.get(state[key("purpose")], "Mean"))
+page = catalogue.find_page(TITLE_BY_PURPOSE.get(state[key("purpose")], "Mean"))
 setting.enter({"program": state[key("program")]})
 if state[key("release_delta")] is not None and "mechanism" in page.fields:
     state[page.key("mechanism")], state[page.key("delta")] = NoiseKind.GAUSSIAN, state[key("release_delta")]

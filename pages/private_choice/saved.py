@@ -42,7 +42,7 @@ _TABLE_CONDITIONS: dict[NumberKind, Any] = {BoundPurpose.SMOOTH: TableSmooth, Bo
 """Those for a mean of a table whose users differ; they have a ``user_share``."""
 _NUMBERS_BY_VALUE: dict[str, NumberKind] = {number.value: number for number in (*_CONDITIONS, *NumberPair)}
 _TYPES: dict[Any, type[Any]] = {NumberPair.PAIR.value: PrivatePair, NumberPair.RANGE.value: PrivateRange}
-_ATTRIBUTES: dict[type[Any], dict[str, tuple[str, ...]]] = {
+_ATTRIBUTES_BY_TYPE: dict[type[Any], dict[str, tuple[str, ...]]] = {
     PrivateChoice: {"": ("value",), "problem.": ("epsilon", "largest")},
     PrivatePair: {
         "problem.parameters.": ("epsilon", "statistic", "mechanism", "delta", "program", "num_groups"),
@@ -64,8 +64,8 @@ _FILE_NAMES_BY_PATH = {
 }
 """The names of attributes in the file that are not their own."""
 _CODEC = replace(CODEC, integer_range=(1, MAX_SIZE))
-_OPTIONAL = dict.fromkeys(("small_first", "unit"), _CODEC.make_reader(float))
-_OPTIONAL |= {"column": _CODEC.make_reader(str)}
+_OPTIONAL_READERS = dict.fromkeys(("small_first", "unit"), _CODEC.make_reader(float))
+_OPTIONAL_READERS |= {"column": _CODEC.make_reader(str)}
 """Members that some numbers lack: the power by which small candidates weigh more, and those of the bound on a total."""
 
 
@@ -73,7 +73,7 @@ def _list_paths(selection_type: type[Any]) -> dict[str, str]:
     """Return the dotted path of each attribute that a file holds of such a selection, by its name in the file."""
     return {
         _FILE_NAMES_BY_PATH.get(owner_prefix + attribute_name, attribute_name): owner_prefix + attribute_name
-        for owner_prefix, attribute_names in _ATTRIBUTES[selection_type].items()
+        for owner_prefix, attribute_names in _ATTRIBUTES_BY_TYPE[selection_type].items()
         for attribute_name in attribute_names
     }
 
@@ -145,7 +145,7 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
     if selection_type is PrivateChoice:
         readers |= {"condition": lambda condition: condition}
         readers |= dict.fromkeys(("guess", "factor"), _CODEC.make_reader(float | None))
-    optional_readers = dict(_OPTIONAL) if selection_type is PrivateChoice else {}
+    optional_readers = dict(_OPTIONAL_READERS) if selection_type is PrivateChoice else {}
     # Files of earlier versions lack these.
     optional_readers |= {name: readers.pop(name) for name in ("program", "clamps_users") if name in readers}
     members = node.read_members({**readers, **FACT_READERS}, optional_readers)
@@ -177,7 +177,7 @@ def _build_selection(
             for name in attribute_names
             if (file_name := _FILE_NAMES_BY_PATH.get(owner_prefix + name, name)) in members
         }
-        for owner_prefix, attribute_names in _ATTRIBUTES[selection_type].items()
+        for owner_prefix, attribute_names in _ATTRIBUTES_BY_TYPE[selection_type].items()
     }
     if selection_type is PrivateRange:
         problem = RangeProblem(neighbours=facts.neighbours, **fields_by_prefix["problem."])
@@ -194,13 +194,13 @@ def _build_selection(
 def _build_choice(members: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice | None:
     """Build a selected number from the members of its JSON; None if no draw for its problem can give it."""
     number, column_name, drawn_value = members["number"], members.get("column", ""), members["value"]
-    guess, factor, power = members["guess"], members["factor"], members.get("small_first")
+    guess, factor, small_first_power = members["guess"], members["factor"], members.get("small_first")
     with Problems() as problems:
         if (number is OtherBound.TOTAL) != bool(column_name):
             problems.add("a unit and a column go with the bound on a total")
         if (guess is None) != (factor is None):
             problems.add("a guess goes with a factor that says how good it is")
-        if guess is not None and power is not None:
+        if guess is not None and small_first_power is not None:
             problems.add("where there is a guess, small bounds do not weigh more")
     condition_type, condition_node = _CONDITIONS[number], members["condition"]
     if isinstance(condition_node.value, dict) and "user_share" in condition_node.value:
@@ -208,7 +208,7 @@ def _build_choice(members: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice
     condition = _CODEC.read(condition_node, condition_type)
     if condition is None:
         return None
-    prior: Prior | SmallFirst | None = None if power is None else SmallFirst(power)
+    prior: Prior | SmallFirst | None = None if small_first_power is None else SmallFirst(small_first_power)
     if guess is not None:
         prior = Prior(guess, factor)
     epsilon, largest, unit_size = members["asked_epsilon"], members["largest"], members.get("unit", 1.0)

@@ -25,13 +25,13 @@ from pages.shared.render.question_page import Needs, Page
 from pages.shared.screen import layout
 from pages.shared.session import session
 
-RANGE_FIELDS = {
+RANGE_TEXT_BY_BASE = {
     BaseKind.UNIFORM: "L and U",
     BaseKind.NORMAL: "the mean of ν and its standard deviation",
     BaseKind.HISTOGRAM: "the bins",
 }
 """Fields of the range of answers."""
-END_NAMES = {
+ENDS_BY_BASE = {
     BaseKind.UNIFORM: {"low": "L", "high": "U"},
     BaseKind.NORMAL: {"center": "the mean of ν", "spread": "its standard deviation"},
     BaseKind.HISTOGRAM: {"edges": "the edges of the bins"},
@@ -58,9 +58,9 @@ class QuantilePage(Page):
             return name in ("low", "high") and state[QUESTION.key("base")] is not BaseKind.UNIFORM
 
         def ask_range(unused_names: Collection[str]) -> bool:
-            """Ask for the range of the base if private values need it, and return True if it is missing."""
+            """Ask for the range of the base and return True if values need it and it is missing; else return False."""
             base_kind = state[QUESTION.key("base")]
-            end_name_by_key = {QUESTION.key(name): text for name, text in END_NAMES[base_kind].items()}
+            end_name_by_key = {QUESTION.key(name): text for name, text in ENDS_BY_BASE[base_kind].items()}
             return dataset.values is not None and question_page.ask_for_range(dataset, end_name_by_key)
 
         parameters: QuantileParameters | None = question_page.read_inputs(
@@ -74,7 +74,7 @@ class QuantilePage(Page):
                     warning = (
                         "of the values lie outside the base distribution, so no answer can be among them."
                     )
-                    remedy = f"Set {RANGE_FIELDS[parameters.base]} {RANGE_SOURCE}"
+                    remedy = f"Set {RANGE_TEXT_BY_BASE[parameters.base]} {RANGE_SOURCE}"
                     st.warning(f"{outside_counts.percent_text} {warning} {remedy}", icon=":material/warning:")
                     if dataset.is_private:
                         cards.label(dataset.provenance)

@@ -20,9 +20,9 @@ from pages.shared.session import session
 
 def draw_body(slots: layout.PageSlots) -> None:
     """Draw the sheet of one release that a page has shown, at first the newest; without any, links to these pages."""
-    releases, ledger = st.session_state.get(keys.SHOWN_RELEASES, {}), session.get_ledger()
+    releases_by_page, ledger = st.session_state.get(keys.SHOWN_RELEASES, {}), session.get_ledger()
     possible_sheets = {}
-    for name, (answer, card, card_key) in reversed(releases.items()):
+    for name, (answer, card, card_key) in reversed(releases_by_page.items()):
         form_index = st.session_state.get(keys.CODE_FORM + card_key) or 0
         possible_sheets[name] = build_sheet(catalogue.QUESTIONS[name].title, answer, card, ledger, form_index)
     sheets_by_name = {name: sheet for name, sheet in possible_sheets.items() if sheet is not None}

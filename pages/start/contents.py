@@ -30,7 +30,7 @@ ADVICE = {
 }
 """By the answer to the question whether users have several rows."""
 USER_HELP = "A user is whoever is to be protected. If no column names users, privacy holds per row and needs no bound."
-PAGE_GROUPS = {"Numbers": "Choose a bound", "A model": "Models"}
+GROUP_BY_KIND = {"Numbers": "Choose a bound", "A model": "Models"}
 """The group of pages for each kind of release."""
 
 
@@ -39,12 +39,12 @@ def list_release_phrases(release_kind: str | None = None) -> list[str]:
     return [
         page.release_phrase
         for page in catalogue.PAGES
-        if page.release_phrase and page.group == PAGE_GROUPS.get(release_kind or "", page.group)
+        if page.release_phrase and page.group == GROUP_BY_KIND.get(release_kind or "", page.group)
     ]
 
 
 def find_page(phrase: str | None) -> Question | None:
-    """Return the page whose phrase for its release this is; None if there is none."""
+    """Return the page whose phrase for its release this is; None without a phrase, or if no page has it."""
     return next((page for page in catalogue.PAGES if phrase and page.release_phrase == phrase), None)
 
 
@@ -55,7 +55,7 @@ def ask_questions() -> None:
         options: dict[str, Any] = {"persist_state": "session"}
         q1_key, kind_key = QUESTION.key("several"), QUESTION.key("kind")
         st.segmented_control("1. Several rows per user?", list(ADVICE), key=q1_key, help=USER_HELP, **options)
-        release_kind = st.segmented_control("2. You release", list(PAGE_GROUPS), key=kind_key, **options)
+        release_kind = st.segmented_control("2. You release", list(GROUP_BY_KIND), key=kind_key, **options)
         phrases = list_release_phrases(release_kind)
         if state.get(release_key) not in phrases:
             state[release_key] = None

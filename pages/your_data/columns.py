@@ -45,7 +45,7 @@ def _role_key(role: str) -> str:
 
 
 NO_COLUMN = "(none)"
-ROLE_LABELS = {
+LABEL_BY_ROLE = {
     "user": "User ID: the column that identifies a user",
     "count": "Rows per user",
     "size": "Rows per user (size)",
@@ -53,24 +53,24 @@ ROLE_LABELS = {
     "value": "Value to average or add up (optional)",
     "task": "Task, product or group (optional)",
 }
-TABLE_KINDS = {
+KIND_LABELS = {
     TableKind.EVENTS: "A contribution",
     TableKind.COUNTS: "A user, with a count",
     TableKind.HISTOGRAM: "A size, with its number of users",
     TableKind.PAIRS: "A pair of user and group",
 }
-PUBLIC = {
+LABELS = {
     Disclosure.PRIVATE: "No",
     Disclosure.PUBLIC: "Yes: anybody may see them",
     Disclosure.DP_RELEASE: "They are a DP release, as the file says",
 }
-PUBLIC_FOLLOWS = {
+CONSEQUENCE_BY_DISCLOSURE = {
     Disclosure.PRIVATE: "Do not publish what is computed from them; a bound is drawn with noise.",
     Disclosure.PUBLIC: "You may publish every number and plot; a bound costs no ε.",
     Disclosure.DP_RELEASE: "You may publish what is computed from them; their ε is spent.",
 }
-MISSING_USERS = {MissingUsers.LEAVE_OUT: "Leave them out", MissingUsers.ONE_USER: "Count them as one user"}
-CONTRIBUTION = {
+MISSING_LABELS = {MissingUsers.LEAVE_OUT: "Leave them out", MissingUsers.ONE_USER: "Count them as one user"}
+LABEL_BY_CONTRIBUTION = {
     Contribution.ROWS: "A row",
     Contribution.DISTINCT_TASKS: "A distinct task of a user (repeats count once)",
     Contribution.TOTAL: "The total of the value (must not be negative)",
@@ -140,7 +140,7 @@ class People(enum.Enum):
 def propose(roles: Roles) -> None:
     """Set the widgets to these roles: guessed ones, or those of a known file with the same columns."""
     state = st.session_state
-    for role in ROLE_LABELS:
+    for role in LABEL_BY_ROLE:
         state[_role_key(role)] = getattr(roles, role) or NO_COLUMN
     state[build_key("further")] = list(roles.further_user)
     state[build_key("further_task")] = list(roles.further_task)
@@ -179,17 +179,17 @@ def choose_roles(source: counting.Source) -> Roles:
         except InvalidInput as error:
             fields.show_problems(error.problems)
     st.session_state.setdefault(build_key("kind"), TableKind.EVENTS)
-    table_kind = fields.radio("**1.** What is one row?", TABLE_KINDS, build_key("kind"), is_horizontal=True)
+    table_kind = fields.radio("**1.** What is one row?", KIND_LABELS, build_key("kind"), is_horizontal=True)
     st.markdown(":small[**2.** Which column is what?]")
     with st.grid(3):
         for role in ROLES_BY_KIND[table_kind]:
-            column_texts = {column: column for column in source.columns}
+            text_by_column = {column: column for column in source.columns}
             if role in ("value", "task") or (role == "user" and table_kind is not TableKind.PAIRS):
                 is_needed = role == "user" and table_kind is TableKind.EVENTS
-                column_texts = {NO_COLUMN: "Choose a column" if is_needed else NO_COLUMN, **column_texts}
-            if st.session_state.get(_role_key(role)) not in column_texts:
-                st.session_state[_role_key(role)] = next(iter(column_texts))
-            fields.pick(ROLE_LABELS[role], column_texts, _role_key(role))
+                text_by_column = {NO_COLUMN: "Choose a column" if is_needed else NO_COLUMN, **text_by_column}
+            if st.session_state.get(_role_key(role)) not in text_by_column:
+                st.session_state[_role_key(role)] = next(iter(text_by_column))
+            fields.pick(LABEL_BY_ROLE[role], text_by_column, _role_key(role))
     if table_kind is TableKind.EVENTS:
         _ask_who(source)
         with st.expander("More about users, groups and rows"):
@@ -207,7 +207,7 @@ def choose_roles(source: counting.Source) -> Roles:
         roles_text += f" As in {known_file.name}, which has the same columns."
     st.caption(wording.plain(roles_text, 400))
     stated_release = find_stated_release(source, roles)
-    choose_disclosure("**3.** Are these data public?", list(PUBLIC)[: 2 if stated_release is None else 3])
+    choose_disclosure("**3.** Are these data public?", list(LABELS)[: 2 if stated_release is None else 3])
     if stated_release is not None:
         st.caption(f"The file states *{stated_release.label}*. Nothing here can check it.")
     return roles
@@ -217,8 +217,8 @@ def choose_disclosure(question_text: str, disclosures: Sequence[Disclosure]) -> 
     """Draw the choice among these disclosures of the data, private at first, and return the chosen one."""
     if st.session_state.get(build_key("public")) not in disclosures:
         st.session_state[build_key("public")] = Disclosure.PRIVATE
-    texts_by_disclosure = {disclosure: PUBLIC[disclosure] for disclosure in disclosures}
-    radio_options: dict[str, Any] = {"is_horizontal": True, "captions": PUBLIC_FOLLOWS}
+    texts_by_disclosure = {disclosure: LABELS[disclosure] for disclosure in disclosures}
+    radio_options: dict[str, Any] = {"is_horizontal": True, "captions": CONSEQUENCE_BY_DISCLOSURE}
     return fields.radio(question_text, texts_by_disclosure, build_key("public"), **radio_options)
 
 
@@ -303,24 +303,24 @@ def _show_event_choices(source: counting.Source) -> None:
         _show_further_columns("further_values", source.columns, taken_columns, label, help_text)
     _show_rules([column for column in source.columns if column not in used_columns])
     state.setdefault(build_key("contribution"), Contribution.ROWS)
-    fields.pick("What is a contribution?", CONTRIBUTION, build_key("contribution"))
-    fields.radio("Rows without a user", MISSING_USERS, build_key("missing"), is_horizontal=True)
+    fields.pick("What is a contribution?", LABEL_BY_CONTRIBUTION, build_key("contribution"))
+    fields.radio("Rows without a user", MISSING_LABELS, build_key("missing"), is_horizontal=True)
     if not source.is_complete and len(source.columns) > 2:
         label, help_text = "Also find duplicate rows", "This takes another pass over the file."
         st.checkbox(label, key=build_key("copies"), persist_state="session", help=help_text)
 
 
-def _show_rules(columns: Sequence[str]) -> None:
+def _show_rules(column_names: Sequence[str]) -> None:
     """Draw the filters of rows, and the column of dates and the periods that make a user several units."""
     state, date_key = st.session_state, build_key("date")
     only_example, example = "quantity > 0; country = France", "2025-01-01 to 2026-01-01 by month"
     st.text_input(
         "Only rows with", key=build_key("filters"), placeholder=only_example, persist_state="session"
     )
-    column_texts = {NO_COLUMN: "(none: a user is the unit)"} | {column: column for column in columns}
-    if state.get(date_key) not in column_texts:
+    text_by_column = {NO_COLUMN: "(none: a user is the unit)"} | {column: column for column in column_names}
+    if state.get(date_key) not in text_by_column:
         state[date_key] = NO_COLUMN
-    fields.pick("Dates, for a unit of user and period", column_texts, date_key, PERIODS_HELP)
+    fields.pick("Dates, for a unit of user and period", text_by_column, date_key, PERIODS_HELP)
     if state[date_key] != NO_COLUMN:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             key = build_key("span")
@@ -353,10 +353,10 @@ def has_wrong_rules(roles: Roles) -> bool:
 
 
 def _show_further_columns(
-    entry_name: str, columns: Sequence[str], used_columns: set[str], label: str, help_text: str
+    entry_name: str, column_names: Sequence[str], used_columns: set[str], label: str, help_text: str
 ) -> None:
     """Draw the choice of further columns among those that have no role yet."""
-    key, options = build_key(entry_name), [column for column in columns if column not in used_columns]
+    key, options = build_key(entry_name), [column for column in column_names if column not in used_columns]
     st.session_state[key] = [column for column in st.session_state.get(key, []) if column in options]
     if options:
         st.multiselect(label, options, key=key, placeholder="None", persist_state="session", help=help_text)

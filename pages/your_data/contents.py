@@ -68,10 +68,10 @@ def _generate(generator_key: str) -> None:
     session_state, generator_type = st.session_state, samples.GENERATORS[generator_key]
     declared_items = declared_fields(generator_type).items()
     labels_by_field = {field_name: f"“{field.label}”" for field_name, field in declared_items}
-    session_keys = {field_name: _build_field_key(generator_key, field_name) for field_name in labels_by_field}
-    if any(session_key not in session_state for session_key in session_keys.values()):
+    key_by_field = {field_name: _build_field_key(generator_key, field_name) for field_name in labels_by_field}
+    if any(session_key not in session_state for session_key in key_by_field.values()):
         return  # A late press: the page shows another generator by now.
-    values_by_field = {field_name: session_state[key] for field_name, key in session_keys.items()}
+    values_by_field = {field_name: session_state[key] for field_name, key in key_by_field.items()}
     generator, input_problems = fields.build_parameters(generator_type, values_by_field, labels_by_field)
     if generator is not None:
         try:
@@ -192,18 +192,18 @@ def list_offers(dataset: Dataset) -> list[tuple[str, list[Question]]]:
 
     A page stands under its first heading only. Headings without pages, and pages that need no data, are left out.
     """
-    columns_by_facet = {}
+    heading_by_facet = {}
     if dataset.values is not None:
         share_text = " (a share)" if dataset.has_shares else ""
-        columns_by_facet[Facet.VALUES] = f"{dataset.values.column}{share_text}"
+        heading_by_facet[Facet.VALUES] = f"{dataset.values.column}{share_text}"
     if group_facet := dataset.pairs or dataset.tasks:
-        columns_by_facet[Facet.GROUPS] = group_facet.label
-    columns_by_facet[Facet.ROWS] = "Rows per user"
+        heading_by_facet[Facet.GROUPS] = group_facet.label
+    heading_by_facet[Facet.ROWS] = "Rows per user"
     offers: list[tuple[str, list[Question]]] = []
     offered_names: set[str] = set()
-    for facet, column in columns_by_facet.items():
+    for facet, heading in heading_by_facet.items():
         new_questions = [question for question in catalogue.PAGES if question.name not in offered_names]
         questions = [question for question in new_questions if facet in question.answers_from]
         offered_names |= {question.name for question in questions}
-        offers += [(column, questions)] if questions else []
+        offers += [(heading, questions)] if questions else []
     return offers

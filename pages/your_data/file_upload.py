@@ -119,8 +119,6 @@ def _show_uploader() -> None:
             example_path = "/home/me/events.parquet"
             help_text = (
                 "It is not copied. Put a semicolon between paths, or write a pattern such as part*.csv. "
-            )
-            help_text += (
                 "You can also enter a folder with partitions such as year=2024; all its files are read."
             )
             path_options: dict[str, Any] = {"placeholder": example_path, "help": help_text}
@@ -219,7 +217,7 @@ def _look_at_files(paths: Paths, file_names: Sequence[str], workspace: counting.
 
 
 def _use_opened_files() -> None:
-    """Store the opened files and propose their roles, or store why that failed; do nothing while it runs."""
+    """Store the opened files and propose their roles, or store why that failed or stopped; do nothing while it runs."""
     session_state = st.session_state
     job: jobs.Job | None = session_state.get(_LOOK_JOB)
     if job is None or job.is_running:
@@ -319,7 +317,7 @@ def _refuse_count(problems: Sequence[InputProblem]) -> None:
 
 
 def _use_finished_jobs() -> None:
-    """Use what work in the background has found, or store why it failed; either way the work is over."""
+    """Use what ended work has found, or store why it failed, and remove the work; leave work that still runs."""
     _use_opened_files()
     if input_problems := jobs.list_failures(columns.build_key("job")):
         _refuse_count(input_problems)

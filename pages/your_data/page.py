@@ -16,7 +16,7 @@ from pages.shared.session import session
 from pages.your_data import contents, file_upload
 from pages.your_data.question import QUESTION
 
-SOURCES = {
+DRAW_BY_SOURCE = {
     "Sample": contents.show_samples,
     "Upload a file": file_upload.show_panel,
     "Generate": contents.show_generators,
@@ -25,7 +25,7 @@ SOURCES = {
 """The drawing that stands beside what the data can answer."""
 
 
-CONTRIBUTION_NAMES = dict(zip(Contribution, ("Rows", "Distinct tasks", "Total"), strict=True))
+NAME_BY_CONTRIBUTION = dict(zip(Contribution, ("Rows", "Distinct tasks", "Total"), strict=True))
 
 
 def draw_body(slots: layout.PageSlots) -> None:
@@ -36,10 +36,10 @@ def draw_body(slots: layout.PageSlots) -> None:
             del st.query_params[session.BRING_FIELD]
             st.session_state[QUESTION.key("data_source")] = "Upload a file"
         source_name = fields.choice(
-            "Where from", {name: name for name in SOURCES}, QUESTION.key("data_source")
+            "Where from", {name: name for name in DRAW_BY_SOURCE}, QUESTION.key("data_source")
         )
     with slots.line if source_name == "Sample" else slots.notes:
-        SOURCES[source_name]()
+        DRAW_BY_SOURCE[source_name]()
     dataset = session.dataset()
     if source_name == "Upload a file" and file_upload.is_waiting():
         slots.notes.caption(f"In use until then: {plain(dataset.name)}.")
@@ -60,9 +60,9 @@ def show_offers(dataset: Dataset) -> None:
         cards.label(dataset.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):
         st.markdown("**Next: open a page that these data can answer**")
-        for column, pages in contents.list_offers(dataset):
+        for heading, pages in contents.list_offers(dataset):
             with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-                st.markdown(f"{plain(column)} →", width="content")
+                st.markdown(f"{plain(heading)} →", width="content")
                 for page in pages:
                     st.page_link(page.path, label=page.title, icon=page.icon)
     cards.offer_histogram(dataset)
@@ -95,7 +95,7 @@ def show_heaviest(dataset: Dataset) -> None:
         holders_text = f"The {sizes.size} heaviest users hold" if sizes.size > 1 else "One user holds"
         st.markdown(f"{holders_text} {wording.percent(float(shares.sum()))} of all contributions.")
         cells_by_column = {
-            CONTRIBUTION_NAMES[dataset.contribution]: map(wording.number, sizes.tolist()),
+            NAME_BY_CONTRIBUTION[dataset.contribution]: map(wording.number, sizes.tolist()),
             "Share of all": map(wording.percent, shares.tolist()),
         }
         st.table(pd.DataFrame(cells_by_column, index=pd.RangeIndex(1, sizes.size + 1, name="Rank")))

@@ -149,7 +149,10 @@ def test_numbers_stand_for_their_text():
     (sentence,) = list_refusals("quantile_bound", FEW, quantiles=True, **settings)
     assert sentence == "Quantiles must be text, such as '0.25, 0.5'; got True."
     (sentence,) = list_refusals("quantile_bound", FEW, weighting="smooth", **settings)
-    assert sentence == 'The weights goes only with "plain Python" or "best known mechanism" as the program.'
+    assert (
+        sentence
+        == 'The weights can be set only with "plain Python" or "best known mechanism" as the program.'
+    )
     (sentence,) = list_refusals("quantile_bound", FEW, quantiles=" ", **settings)
     assert sentence.startswith("Quantiles is empty.")
 

@@ -231,7 +231,7 @@ class Answers(Generic[R]):
         compute_answer: Callable[[], R],
         is_complete: Callable[[R], bool] | None = None,
     ) -> R:
-        """Return the answer that is known; else compute one, and keep it if ``is_complete`` is None or says so."""
+        """Return the stored answer; else compute one, and store it unless ``is_complete`` returns False for it."""
         if (known_answer := self.get(question)) is not None:
             return known_answer
         answer = compute_answer()
@@ -261,7 +261,7 @@ def get_answers(name: str, is_shared: bool, max_entries: int = 32) -> Answers[An
 
 
 def compute(call: Cached) -> Any:
-    """Return the result of a call of the core, from this session's store if it was called with this question before."""
+    """Return the result that this session has stored for a call of the core; else make the call and store it."""
     return get_answers(call.name, False, call.num_kept).compute(call.question, call.compute)
 
 

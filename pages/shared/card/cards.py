@@ -62,12 +62,12 @@ GRID_BEGINS = "numbers_"
 MOUNT_GRID = _register("numbers", '<dl class="sweetspot-grid"></dl>')
 
 
-BADGES = {
+BADGE_BY_DISCLOSURE = {
     Disclosure.PUBLIC: ("Safe to publish", "green", ":material/public:"),
     Disclosure.PRIVATE: ("Do not publish", "orange", ":material/lock:"),
     Disclosure.DP_RELEASE: ("DP", "blue", ":material/verified_user:"),
 }
-VERDICT_BADGES = {
+BADGE_BY_VERDICT = {
     Verdict.USEFUL: ("green", ":material/check_circle:"),
     Verdict.ROUGH: ("orange", ":material/error:"),
     Verdict.NOT_USEFUL: ("red", ":material/cancel:"),
@@ -79,7 +79,7 @@ def write_badge(disclosure: Provenance, text: str = "", result_noun: str = "") -
 
     A simulation on public data says that nothing is released. ``text`` replaces all words, not the colour.
     """
-    badge_text, color, icon = BADGES[classify(disclosure)]
+    badge_text, color, icon = BADGE_BY_DISCLOSURE[classify(disclosure)]
     if isinstance(disclosure, ReleaseFacts):
         badge_text += f", ε = {format_rounded_up(disclosure.epsilon)}"
     elif result_noun == SIMULATION and disclosure is Disclosure.PUBLIC:
@@ -210,7 +210,7 @@ def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None
     else:
         verdict_text = f"{wording.capital(relative.verdict.value)} ({relative.limit_text})"
         # As high before the final answer as after it, so that nothing jumps when that arrives.
-        chip = chip or _write_chip(verdict_text, *VERDICT_BADGES[relative.verdict])
+        chip = chip or _write_chip(verdict_text, *BADGE_BY_VERDICT[relative.verdict])
         reason = wording.capital(f"{relative.error_phrase} {relative.text}.")
         # The error above may be another one, or say something else of itself.
         is_clear = relative.text in error_text or relative.remark

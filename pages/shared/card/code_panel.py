@@ -30,8 +30,8 @@ def show_code(code_choice: CodeChoice, key: str) -> None:
     form_index = 0
     if len(code_choice.forms) > 1:
         # The names carry the bound, which moves: the position is what is remembered.
-        form_names = {i: name for i, (name, _) in enumerate(code_choice.forms)}
-        form_index = fields.choice("What to apply", form_names, keys.CODE_FORM + key) or 0
+        name_by_index = {i: name for i, (name, _) in enumerate(code_choice.forms)}
+        form_index = fields.choice("What to apply", name_by_index, keys.CODE_FORM + key) or 0
     choice = code_choice.forms[form_index][1]
     if isinstance(choice, Code):
         _draw_program(choice, choice.file_name, key)

@@ -104,8 +104,8 @@ class Releases:
     @property
     def _ledgers(self) -> dict[str, Ledger]:
         """Return the ledgers of the page, by account."""
-        ledgers: dict[str, Ledger] = st.session_state.get(self.question.key("spent"), {})
-        return ledgers
+        ledgers_by_account: dict[str, Ledger] = st.session_state.get(self.question.key("spent"), {})
+        return ledgers_by_account
 
     def draw(self, make_release: Callable[[Charge], Any]) -> None:
         """Call ``make_release`` with the function that charges; keep its release, or the error that refuses it."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 
-DISCLOSURE_OPTIONS = {
+TEXT_BY_DISCLOSURE = {
     Disclosure.PRIVATE: "No: numbers computed from them must not be published",
     Disclosure.PUBLIC: "Yes: anybody may see them",
 }
@@ -141,7 +141,7 @@ class TableUpload:
         self.uploader.show_problems()
 
     def _read_file(self, files: list[UploadedFile]) -> None:
-        """Read a file and guess the roles of its columns, or store why it cannot be read."""
+        """Read the first file and guess the roles of its columns, or store why it cannot be read; then drop it."""
         state, file = st.session_state, files[0]
         self._discard_file()
         file_bytes = file.getvalue()
@@ -182,7 +182,7 @@ class TableUpload:
         except InvalidInput as error:
             fields.show_problems(error.problems)
         question = self.question
-        fields.radio("Are these data public?", DISCLOSURE_OPTIONS, question.key("public"), self.public_help)
+        fields.radio("Are these data public?", TEXT_BY_DISCLOSURE, question.key("public"), self.public_help)
         button_keys = f"{question.name}_use", f"{question.name}_discard"
         is_confirmed = uploads.use_or_discard(*button_keys, self._discard_file)
         if is_confirmed and design is not None:
@@ -249,7 +249,11 @@ class TableUpload:
         return self.must_list_levels and self._is_private()
 
     def _build_design(self) -> Design:
-        """Build the design that the widgets hold: columns, categories, intercept, class; refuse it without a user."""
+        """Build the design that the widgets hold: columns, categories, intercept, class.
+
+        Raises:
+            InvalidInput: No user is chosen, or the design is refused.
+        """
         role_names = ("label", "user", "features", "categories", "intercept", "positive")
         roles: dict[str, Any] = {role: st.session_state.get(self.role_key(role)) for role in role_names}
         if roles["user"] is None:

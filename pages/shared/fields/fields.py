@@ -251,7 +251,7 @@ def button(
     return st.button(label, key=key, icon=f":material/{icon}:", on_click=callback, args=arguments, **options)  # type: ignore[arg-type]
 
 
-MIMES = {
+MIME_BY_ENDING = {
     "csv": "text/csv",
     "html": "text/html",
     "json": "application/json",
@@ -275,7 +275,7 @@ def download_button(
         label,
         content_or_writer,
         file_name=file_name,
-        mime=MIMES.get(file_name.rpartition(".")[2], "text/plain"),
+        mime=MIME_BY_ENDING.get(file_name.rpartition(".")[2], "text/plain"),
         key=key,
         on_click="ignore",
         type=type,
@@ -326,11 +326,11 @@ def build(
     build_with = partial(build_parameters, question.parameters, labels=required_labels, subjects=subjects)
     complete_parameters, all_problems = build_with(values_by_name)
     if complete_parameters is not None:
-        entered_values = {key: state[key] for key in question.widgets.values()}
-        state[keys.ANSWERED] = question.name, state[keys.DATA_VERSION], entered_values
+        values_by_key = {key: state[key] for key in question.widgets.values()}
+        state[keys.ANSWERED] = question.name, state[keys.DATA_VERSION], values_by_key
         return complete_parameters
-    needed_values = {name: value for name, value in values_by_name.items() if name not in optional_names}
-    parameters, _ = build_with(needed_values)
+    needed_by_name = {name: value for name, value in values_by_name.items() if name not in optional_names}
+    parameters, _ = build_with(needed_by_name)
     if parameters is None:
         show_problems(all_problems)
         _offer_undo(question)
@@ -354,16 +354,16 @@ def _offer_undo(question: Question) -> None:
     """Draw the button that sets the changed fields back to the last values that had an answer on these data, if any."""
     state = st.session_state
     name, data_version, values_by_key = state.get(keys.ANSWERED, ("", None, {}))
-    changed_values = {key: value for key, value in values_by_key.items() if state.get(key) != value}
-    if not changed_values or (name, data_version) != (question.name, state[keys.DATA_VERSION]):
+    changed_by_key = {key: value for key, value in values_by_key.items() if state.get(key) != value}
+    if not changed_by_key or (name, data_version) != (question.name, state[keys.DATA_VERSION]):
         return
     label = "Undo the last changes"
-    if len(changed_values) == 1:
-        ((key, value),) = changed_values.items()
+    if len(changed_by_key) == 1:
+        ((key, value),) = changed_by_key.items()
         subject = next(question.subjects[name] for name in question.widgets if question.widgets[name] == key)
         if isinstance(value, float):
             label = f"Set {_write_mid_sentence(subject)} back to {wording.entered(value)}"
-    button(label, f"{question.name}_undo", "undo", partial(state.update, changed_values))
+    button(label, f"{question.name}_undo", "undo", partial(state.update, changed_by_key))
 
 
 def build_parameters(

@@ -104,7 +104,7 @@ class EarlyScripts:
         """Pass everything on, with a header for preloading added to web pages."""
 
         async def send_with_header(message: Message) -> None:
-            """Send a message, with the headers if it begins a web page."""
+            """Send a message; one that begins a web page gets two headers for preloading."""
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if headers.get("content-type", "").startswith("text/html"):
@@ -206,7 +206,7 @@ def compute_strip_height(handle_json: Mapping[str, Any] | None) -> int:
 
 
 def _apply_moved_values(widget_key: str, field_keys: tuple[str, ...]) -> None:
-    """Put the values at which the handle was released into their fields; none of them if one is no number above 0."""
+    """Put the values at which the handle was released into their fields; none if one lacks or is no number above 0."""
     value_or_values = st.session_state[widget_key].moved
     moved_values = value_or_values if isinstance(value_or_values, list) else [value_or_values]
     # The browser is not believed: what is no number in reach is left where it came from.

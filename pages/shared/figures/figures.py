@@ -133,9 +133,9 @@ def find_free_name(question_name: str, preferred_name: str) -> str:
 
 def _append_number(preferred_name: str, used_names: Collection[str]) -> str:
     """Return the preferred name, with a number in brackets if it is already used."""
-    count, name = 2, preferred_name
+    next_number, name = 2, preferred_name
     while name in used_names:
-        count, name = count + 1, f"{preferred_name} ({count})"
+        next_number, name = next_number + 1, f"{preferred_name} ({next_number})"
     return name
 
 

@@ -285,7 +285,7 @@ class Page:
         return None
 
     def list_releases(self, answer: Answer, data: Any) -> tuple[Line, ...]:
-        """List what was released and spent on these data, as lines of the report."""
+        """List what was released and spent on these data, as lines of the report; none if the page chooses no bound."""
         selection_module = cards.import_selection_module() if self.question.chooses_bound else None
         return () if selection_module is None else selection_module.list_lines()
 

@@ -50,7 +50,10 @@ def correct(question: Question, slot: DeltaGenerator | None, shown_name: str) ->
 
 
 def _write(shown_name: str) -> str:
-    """Write the name of the data with size and label if they are those in use, else that these are not used."""
+    """Write the name of the page's data, as Markdown; for the data in use, with size and label.
+
+    For other data, add which data are in use and are not used here.
+    """
     dataset = session.dataset()
     name = wording.plain(dataset.name)
     if shown_name:

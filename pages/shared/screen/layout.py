@@ -41,7 +41,7 @@ FIGURE_SHARE = (5, 3)
 """How the figure and the answer beside it share the width."""
 BEHIND, DOWNLOADS, COMPUTED = section.BEHIND, section.DOWNLOADS, "How this is computed"
 """Tabs that every question has: the first one, and the last two."""
-_EPSILON_TEXTS = {step: wording.entered(step) for step in EPSILON_STEPS}
+_TEXT_BY_EPSILON = {step: wording.entered(step) for step in EPSILON_STEPS}
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def _draw_epsilon(page_name: str) -> None:
         # where another run begins at once, as after an upload. The slider then stood at its least value.
         step,
         key=keys.EPSILON_SLIDER,
-        format_func=_EPSILON_TEXTS.__getitem__,
+        format_func=_TEXT_BY_EPSILON.__getitem__,
         on_change=_apply_slider,
         help="Smaller values mean more privacy and more noise. Each release spends it. From 0.000001 to 1000.",
         width=fields.scale_width(190),

@@ -57,10 +57,8 @@ def build_answer(question: Question, dataset: Dataset) -> Answer:
     Raises:
         InvalidInput: The page would ask for something first, or refuse its settings.
     """
-    answer_module, parameters = (
-        importlib.import_module(f"dpcore.{question.name}.answer.answer"),
-        _read_parameters(question),
-    )
+    answer_module = importlib.import_module(f"dpcore.{question.name}.answer.answer")
+    parameters = _read_parameters(question)
     solver = answer_module.solve_beside_page(dataset, parameters)
     solution = jobs.solve(solver, question, dataset, session.is_same_for_all())[0].value
     answer: Answer = answer_module.build_answer(dataset, parameters, solution)

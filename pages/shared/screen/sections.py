@@ -50,21 +50,21 @@ def show_plot(
         keeps_y: True if the vertical axis stays as it is.
     """
     key = plot.key.replace("-", "_")
-    movable_axes = ({} if keeps_x else {"x": plot.x}) | ({} if keeps_y else {"y": plot.y})
-    movable_axes = {name: axis for name, axis in movable_axes.items() if axis.scale is Scale.LOG}
-    if not movable_axes:
+    axes_by_name = ({} if keeps_x else {"x": plot.x}) | ({} if keeps_y else {"y": plot.y})
+    axes_by_name = {name: axis for name, axis in axes_by_name.items() if axis.scale is Scale.LOG}
+    if not axes_by_name:
         figures.draw(plot, label, get_field_key)
         return plot
-    button_text = "Axis ranges" if len(movable_axes) > 1 else "Axis range"
+    button_text = "Axis ranges" if len(axes_by_name) > 1 else "Axis range"
     with place_controls(f"{key}_ranges", button_text) as (chart, controls):
-        limits_by_axis = {name: choose_limits(axis, f"{key}_{name}") for name, axis in movable_axes.items()}
-    if any(ends != movable_axes[name].limits for name, ends in limits_by_axis.items()):
+        limits_by_axis = {name: choose_limits(axis, f"{key}_{name}") for name, axis in axes_by_name.items()}
+    if any(ends != axes_by_name[name].limits for name, ends in limits_by_axis.items()):
         plot = plot.with_limits(**limits_by_axis)
     figures.draw(plot, label, get_field_key, controls, chart)
     if hidden_marks := plot.hidden_marks:
         names = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in hidden_marks)
         # An axis without a control of its own stays as it is.
-        pairs = itertools.product(hidden_marks, movable_axes)
+        pairs = itertools.product(hidden_marks, axes_by_name)
         can_widen = any(not getattr(plot, axis).contains(getattr(mark, axis)) for mark, axis in pairs)
         chart.caption(f"Outside the axes: {names}.{f' *{button_text}* widens them.' if can_widen else ''}")
     return plot
@@ -90,9 +90,9 @@ def choose_limits(axis: Axis, key: str) -> tuple[float, float]:
         # Before the widget is drawn: afterwards Streamlit lets nobody set what it holds.
         state[key] = saved_ends
     label = wording.capital(axis.name) + (f", {axis.unit}" if axis.unit else "")
-    number_format = wording.percent if axis.number_format.endswith("%") else "{:,.12g}".format
+    format_stop = wording.percent if axis.number_format.endswith("%") else "{:,.12g}".format
     low, high = st.select_slider(
-        label, stops, default_ends, key=key, format_func=number_format, persist_state="session"
+        label, stops, default_ends, key=key, format_func=format_stop, persist_state="session"
     )
     state[saved_key] = (low, high) if (low, high) != default_ends else None
     if low < high:

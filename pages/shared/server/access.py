@@ -272,8 +272,8 @@ class StartToken:
             await self._app(scope, receive, send)
         elif scope["type"] == "http" and scope["method"] == "GET" and self._is_in_address(scope):
             port_match = re.search(r":([0-9]+)$", Headers(scope=scope)["host"])
-            name = f"{COOKIE}{port_match[1] if port_match else 80}"
-            cookie = f"{name}={self._token.decode()}; Path=/; HttpOnly; SameSite=Strict"
+            cookie_name = f"{COOKIE}{port_match[1] if port_match else 80}"
+            cookie = f"{cookie_name}={self._token.decode()}; Path=/; HttpOnly; SameSite=Strict"
             await HTMLResponse(SIGN_IN, headers={**_NO_TRACE, "Set-Cookie": cookie})(scope, receive, send)
         elif self._is_in_cookie(scope) or _is_health_check(scope):
             await self._app(scope, receive, send)

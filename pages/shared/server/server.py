@@ -91,7 +91,7 @@ def freeze() -> None:
 
 async def sweep() -> None:
     """Close sessions that nobody comes back to and collect their garbage, again and again until cancelled."""
-    last_collection = time.monotonic()
+    last_collected_at = time.monotonic()
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         runtime = streamlit_internals.find_runtime()
@@ -102,9 +102,9 @@ async def sweep() -> None:
             if close_expired(runtime, time.monotonic(), limit_seconds):
                 await release_last_message(runtime)
         wait_seconds = COLLECT_SECONDS if _ended_sessions else REGULAR_SECONDS
-        if time.monotonic() - last_collection >= wait_seconds:
+        if time.monotonic() - last_collected_at >= wait_seconds:
             collect()
-            last_collection = time.monotonic()
+            last_collected_at = time.monotonic()
 
 
 def close_expired(runtime: Any, current_time: float, limit_seconds: float) -> bool:

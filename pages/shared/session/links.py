@@ -273,7 +273,7 @@ def _read_fields(question: Question, nodes: Mapping[str, JsonValue]) -> dict[str
     """Return the values that the question's parameters object accepts, by session key; refuse the nodes of others."""
     assert question.parameters is not None
     types_by_name = text_fields.list_field_types(question.parameters)
-    max_lengths = text_fields.list_text_limits(question.parameters)
+    max_length_by_name = text_fields.list_text_limits(question.parameters)
     values_by_name: dict[str, Any] = {}
     for name, node in nodes.items():
         if name not in question.fields:
@@ -282,7 +282,7 @@ def _read_fields(question: Question, nodes: Mapping[str, JsonValue]) -> dict[str
             if question.fields[name].options is None and types_by_name[name] is not bool:
                 values_by_name[name] = None
         else:
-            max_length = max_lengths.get(name, text_fields.MAX_TEXT)
+            max_length = max_length_by_name.get(name, text_fields.MAX_TEXT)
             try:
                 values_by_name[name] = _convert_value(types_by_name[name], node, max_length)
             except ValueError:
@@ -329,30 +329,30 @@ def _list_accepted(question: Question, values_by_name: Mapping[str, Any]) -> set
         return not problems.entries
 
     empty_names = {name for name, value in values_by_name.items() if value is None}
-    good_values = {n: v for n, v in values_by_name.items() if n not in empty_names and is_in_range(n)}
+    good_by_name = {n: v for n, v in values_by_name.items() if n not in empty_names and is_in_range(n)}
     # Nothing is compared with what is empty, nor with an end of a range that nobody entered.
-    nan_values = {name: math.nan for name in STAND_INS if name in types_by_name}
-    used_values = nan_values | {
-        name: good_values.get(name, math.nan)
-        for name in (*good_values, *empty_names)
+    nan_by_name = {name: math.nan for name in STAND_INS if name in types_by_name}
+    used_by_name = nan_by_name | {
+        name: good_by_name.get(name, math.nan)
+        for name in (*good_by_name, *empty_names)
         if applies(
             question.fields[name].only_with,
-            lambda other: good_values.get(other, question.get_initial_value(other)),
+            lambda other: good_by_name.get(other, question.get_initial_value(other)),
         )
     }
-    if _is_accepted(question, used_values):
-        return empty_names | set(good_values)
+    if _is_accepted(question, used_by_name):
+        return empty_names | set(good_by_name)
 
     def is_good_alone(name: str) -> bool:
         """Return True if the value is good without the other fields, except a field that switches this one on."""
         field = question.fields[name]
-        if name not in used_values or field.limits or field.options or field.stops:
+        if name not in used_by_name or field.limits or field.options or field.stops:
             return True  # It was checked above.
-        condition_names = {field.only_with[0]} & good_values.keys() if field.only_with else set()
-        own_values = {other_name: good_values[other_name] for other_name in (name, *condition_names)}
-        return _is_accepted(question, nan_values | own_values)
+        condition_names = {field.only_with[0]} & good_by_name.keys() if field.only_with else set()
+        own_values = {other_name: good_by_name[other_name] for other_name in (name, *condition_names)}
+        return _is_accepted(question, nan_by_name | own_values)
 
-    return empty_names | set(filter(is_good_alone, good_values))
+    return empty_names | set(filter(is_good_alone, good_by_name))
 
 
 def _is_accepted(question: Question, values_by_name: Mapping[str, Any]) -> bool:

@@ -37,12 +37,12 @@ from pages.shared.base import catalogue, keys
 from pages.shared.data.table_upload import TableUpload
 from pages.shared.figures.figures import MAX_PINS, Pin
 
-PUBLIC_OR_PRIVATE = {label.value: label for label in (Disclosure.PUBLIC, Disclosure.PRIVATE)}
+DISCLOSURE_BY_TEXT = {label.value: label for label in (Disclosure.PUBLIC, Disclosure.PRIVATE)}
 
 
 def _read_disclosure(node: JsonValue) -> Provenance | None:
     """Return the facts of a release, or public or private; None, with a problem, for anything else."""
-    return CODEC.read(node, ReleaseFacts) if isinstance(node.value, dict) else node.choose(PUBLIC_OR_PRIVATE)
+    return CODEC.read(node, ReleaseFacts) if isinstance(node.value, dict) else node.choose(DISCLOSURE_BY_TEXT)
 
 
 def _read_number(low: float, high: float, node: JsonValue) -> float | None:
@@ -256,8 +256,8 @@ def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledg
     page_names = tuple(page.name for page in catalogue.QUESTIONS.values() if RELEASES in page.other_origins)
     releases_by_page: dict[str, Any] = {}
     for name, page_node in (node.get_members((), page_names) or {}).items():
-        ledgers = accounts.get(name if catalogue.QUESTIONS[name].account_key else "", {})
-        releases_by_page[name] = _import_saved(name).from_json(page_node, ledgers)
+        ledgers_by_digest = accounts.get(name if catalogue.QUESTIONS[name].account_key else "", {})
+        releases_by_page[name] = _import_saved(name).from_json(page_node, ledgers_by_digest)
     return {name: releases for name, releases in releases_by_page.items() if releases}
 
 
@@ -332,7 +332,7 @@ def _read_known_file(node: JsonValue) -> KnownFile | None:
         {
             "name": CODEC.make_reader(str),
             "columns": CODEC.make_reader(tuple[str, ...]),
-            "label": lambda label: label.choose(PUBLIC_OR_PRIVATE),
+            "label": lambda label: label.choose(DISCLOSURE_BY_TEXT),
             **required_readers,
         },
         optional_readers,

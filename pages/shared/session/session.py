@@ -246,8 +246,8 @@ def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
                 state[question.key(name)] = question.get_initial_value(name)
         if question.propose_values is not None:
             declared_names = (*question.fields, *question.other_origins)
-            current_values = {name: state.get(question.key(name)) for name in declared_names}
-            for name, value in question.propose_values(loaded_data.dataset, current_values).items():
+            values_by_name = {name: state.get(question.key(name)) for name in declared_names}
+            for name, value in question.propose_values(loaded_data.dataset, values_by_name).items():
                 link_problems += _check_link_choice(question, name, value)
                 state[question.key(name)] = value
     state[keys.LINK_PROBLEMS] = tuple(link_problems)
@@ -333,15 +333,15 @@ def get_ledger() -> Ledger:
 
     Data are identified by how many users have how many rows: the same file loaded again keeps its ledger.
     """
-    ledgers: dict[str, Ledger] = st.session_state.get(keys.LEDGERS, {})
-    return ledgers.get(get_original().dataset.histogram.digest, Ledger())
+    ledgers_by_digest: dict[str, Ledger] = st.session_state.get(keys.LEDGERS, {})
+    return ledgers_by_digest.get(get_original().dataset.histogram.digest, Ledger())
 
 
 def record(facts: ReleaseFacts) -> None:
     """Add a release of the original data to their ledger; every draw from these data gets this as ``charge``."""
     digest = get_original().dataset.histogram.digest
-    ledgers: dict[str, Ledger] = st.session_state.get(keys.LEDGERS, {})
-    st.session_state[keys.LEDGERS] = ledgers | {digest: get_ledger().add(facts)}
+    ledgers_by_digest: dict[str, Ledger] = st.session_state.get(keys.LEDGERS, {})
+    st.session_state[keys.LEDGERS] = ledgers_by_digest | {digest: get_ledger().add(facts)}
 
 
 def use_release(dataset: Dataset) -> None:
@@ -354,29 +354,29 @@ def use_release(dataset: Dataset) -> None:
     """
     original, aside_values = get_original(), get_loaded().values_set_aside
     release_data = LoadedData(dataset, Origin(DP_RELEASE), original)
-    forgotten_values = _forget_private(forgets_values=_had_values(release_data))
+    forgotten_by_key = _forget_private(forgets_values=_had_values(release_data))
     # After a second release what stood beside the original still returns, not what was entered beside the first.
-    pins = _list_pins(aside_values, forgotten_values)
-    removed_values = {**forgotten_values, **aside_values, keys.PINS: pins}
+    pins = _list_pins(aside_values, forgotten_by_key)
+    removed_by_key = {**forgotten_by_key, **aside_values, keys.PINS: pins}
     public_values = _read_public_fields()
     # Last: the run may be cut short anywhere before.
-    put_in_use(replace(release_data, values_set_aside=removed_values), has_same_rows=True)
-    changed_values = {k: value for k, value in public_values.items() if st.session_state.get(k) != value}
+    put_in_use(replace(release_data, values_set_aside=removed_by_key), has_same_rows=True)
+    changed_by_key = {k: value for k, value in public_values.items() if st.session_state.get(k) != value}
     # Fields for which a release proposes something else, such as private counts, return too.
-    if changed_values:
-        removed_values = {**changed_values, **removed_values}
-        st.session_state[keys.LOADED_DATA] = replace(get_loaded(), values_set_aside=removed_values)
+    if changed_by_key:
+        removed_by_key = {**changed_by_key, **removed_by_key}
+        st.session_state[keys.LOADED_DATA] = replace(get_loaded(), values_set_aside=removed_by_key)
 
 
 def use_original() -> None:
     """Put the data behind the release in use again, with their fields as before; the ledger stays as it is."""
-    removed_values, original = get_loaded().values_set_aside, get_original()
-    forgotten_values = _forget_private(forgets_values=False)
+    removed_by_key, original = get_loaded().values_set_aside, get_original()
+    forgotten_by_key = _forget_private(forgets_values=False)
     public_values = _read_public_fields()
     put_in_use(original, has_same_rows=True)
-    returned_values = {**public_values, **removed_values}
-    st.session_state.update({key: value for key, value in returned_values.items() if key != keys.PINS})
-    figures.store_pins(_list_pins(removed_values, forgotten_values, {keys.PINS: figures.list_all_pins()}))
+    returned_by_key = {**public_values, **removed_by_key}
+    st.session_state.update({key: value for key, value in returned_by_key.items() if key != keys.PINS})
+    figures.store_pins(_list_pins(removed_by_key, forgotten_by_key, {keys.PINS: figures.list_all_pins()}))
 
 
 def _list_pins(*states: Mapping[str, Any]) -> tuple[figures.Pin, ...]:
@@ -406,7 +406,7 @@ def _forget_private(forgets_values: bool) -> dict[str, Any]:
     """
     cache.forget()
     state = st.session_state
-    removed_values: dict[str, Any] = {}
+    removed_by_key: dict[str, Any] = {}
     kept_origins = {FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA}
     kept_origins |= set() if forgets_values else {FieldOrigin.VALUES}
     for key in map(str, list(state)):
@@ -420,18 +420,18 @@ def _forget_private(forgets_values: bool) -> dict[str, Any]:
         value = state[key]
         if key == keys.PINS:
             # Those of private data are read off data; what the others show may be seen beside a release.
-            removed_values[key], state[key] = figures.split_private(value)
+            removed_by_key[key], state[key] = figures.split_private(value)
             continue
         if question is not None and field_name in question.fields:
-            removed_values[key] = value
+            removed_by_key[key] = value
             state[key] = question.get_emptied_value(field_name)
             continue
         if isinstance(value, jobs.Job):
             value.stop()
         elif question is not None and field_name in question.other_origins and _can_return(value):
-            removed_values[key] = value
+            removed_by_key[key] = value
         del state[key]
-    return removed_values
+    return removed_by_key
 
 
 def _can_return(value: Any) -> bool:

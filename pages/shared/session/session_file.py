@@ -74,8 +74,8 @@ class Content:
         Every account is private, as it names its data by a digest.
         """
         loaded_data = self.loaded_data
-        holders = (loaded_data, loaded_data and loaded_data.original, *self.tables_by_page.values())
-        datasets = [holder.dataset for holder in holders if holder is not None]
+        data_holders = (loaded_data, loaded_data and loaded_data.original, *self.tables_by_page.values())
+        datasets = [holder.dataset for holder in data_holders if holder is not None]
         # The names of a private file's columns are not for everybody either. An account names its data by a digest,
         # which is as private as they are.
         is_file_private = any(file.disclosure is Disclosure.PRIVATE for file in self.known_files)

@@ -214,6 +214,36 @@ def test_what_does_not_fit_is_refused_in_a_sentence(columns: dict[str, Any], mes
         to_dataset(make_rows(), user="user", **columns)
 
 
+@pytest.mark.parametrize(("step", "num_units"), [("day", 1), ("week", 3), ("month", 3)])
+def test_impossible_dates_make_no_further_periods_of_a_person(step, num_units, empty_folder: Path) -> None:
+    """A person could write 2025-13 to 2025-99; 2025-02-31 lies in February, and in the week of its digits."""
+    days = [f"2025-{month:02}-01" for month in [0, *range(13, 100)]]
+    days += ["2025-12-31", "2025-02-31", "2025-06-31", "2025-01-32", "2025-01-00"]
+    pd.DataFrame({"user": "p", "day": days}).to_csv("t.csv", index=False)
+    dataset = to_dataset("t.csv", user="user", date="day", periods=f"2025-01-01 to 2026-01-01 by {step}")
+    assert dataset.histogram.num_users == num_units
+    fields: dict[str, Any] = {"file": "t.csv", "layout": dataset.layout, "has_known_columns": True}
+    choice = Choice(
+        Quantity.COUNT, 1000.0, Disclosure.PRIVATE, max_rows=1, privacy_unit=dataset.privacy_unit, **fields
+    )
+    assert run_program(choice, Program.PYTHON)["count"] == pytest.approx(num_units, abs=0.1)
+
+
+@pytest.mark.parametrize("yes", ["1", "1.0"])
+def test_a_column_of_floats_in_a_text_file_says_yes_to_programs_too(yes: str, empty_folder: Path) -> None:
+    """A missing cell makes pandas write 1.0 for 1. A number with _ is no number of a filter."""
+    cells = [1.0, 0.0, 1.0, None, 7.5, 10.0]
+    frame = pd.DataFrame({"user": list("abcdef"), "said": cells, "size": ["1", "2", "3", "4", "1_0", "5"]})
+    frame.to_csv("t.csv", index=False)
+    dataset = to_dataset("t.csv", user="user", value="said", yes=yes, missing=0.0, filters="size > 0")
+    assert dataset.values is not None
+    assert sorted(dataset.values.values) == [0.0, 0.0, 0.0, 1.0, 1.0]
+    fields: dict[str, Any] = {"file": "t.csv", "layout": dataset.layout, "has_known_columns": True}
+    fields |= {"privacy_unit": ("user",), "value_column": "said"}
+    choice = Choice(Quantity.SUM, 1000.0, Disclosure.PRIVATE, max_total=1.0, **fields)
+    assert run_program(choice, Program.PYTHON)["total"] == pytest.approx(2.0, abs=0.1)
+
+
 def test_periods_change_the_digest_and_survive_a_session_file() -> None:
     from dpcore.common.checks import Problems
     from dpcore.common.strict_json import JsonValue

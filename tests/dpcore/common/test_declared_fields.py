@@ -57,7 +57,7 @@ def test_all_problems_come_at_once_by_the_names_of_the_fields():
 
 
 def test_a_field_that_goes_with_a_choice():
-    assert refused(edges=4) == ['The number of edges goes only with "Your own" as the shape.']
+    assert refused(edges=4) == ['The number of edges can be set only with "Your own" as the shape.']
     assert refused(shape=Shape.OWN) == ["The number of edges is missing. Enter a number."]
     assert refused(shape=Shape.OWN, edges=7) == [
         "The number of edges must be a whole number between 3 and 6; got 7."

@@ -26,7 +26,7 @@ from dpcore.mean import VarianceSource
         ("noise_per_user", math.nan, "the noise per user, t = ρ / m must lie"),
         ("example", 2, "must be one of"),
         ("variance_source", VarianceSource.FROM_VALUES, "must be one of worst, entered"),
-        ("value_variance", 0.1, 'σ² goes only with "Entered"'),
+        ("value_variance", 0.1, 'σ² can be set only with "Entered"'),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(field: str, value: object, says: str) -> None:

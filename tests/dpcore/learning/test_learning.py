@@ -82,7 +82,7 @@ def test_what_does_not_matter_is_left_out() -> None:
         ({"failure_probability": 1.0}, "The failure probability δ must lie between 1e−12 and 0.999"),
         ({"privacy_constant": -1.0}, "The noise factor C must lie"),
         ({"privacy_form": PrivacyForm.OWN}, "The power of F is missing. Enter a number"),
-        ({"privacy_power": 2.0}, 'The power of F goes only with "Power" as the privacy term F'),
+        ({"privacy_power": 2.0}, 'The power of F can be set only with "Power" as the privacy term F'),
         ({"finite_sample_constant": float("nan")}, "The finite-sample constant must"),
         ({"own_bound": 0}, "Your own bound must be a whole number"),
         ({"alpha": 0.01}, "The α of the population must lie between 0.05 and 10"),

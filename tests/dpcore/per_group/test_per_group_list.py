@@ -199,7 +199,7 @@ def test_lists_and_edges_are_read_or_refused_with_a_sentence(tmp_path: Path) -> 
                 "selection_share": 0.5,
                 "selection_delta": 1e-6,
             },
-            "goes only with",
+            "can be set only with",
         ),
     ):
         with pytest.raises(InvalidInput, match=f"(?i){sentence}"):

@@ -394,7 +394,7 @@ def test_what_does_not_go_with_private_groups_is_said_at_once() -> None:
             selection_delta=2.0,
         )
     assert len(refused.value.problems) == 5
-    with pytest.raises(InvalidInput, match='goes only with "Private, geometric"'):
+    with pytest.raises(InvalidInput, match='can be set only with "Private, geometric"'):
         PerGroupParameters(1.0, selection_delta=1e-6)
     with pytest.raises(InvalidInput, match="public list"):
         Selection(PerGroupProblem(many_users(), PerGroupParameters(1.0)))

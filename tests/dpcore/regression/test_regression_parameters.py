@@ -35,7 +35,7 @@ OURS = working_set.solve(PROBLEM)
         ({"upper": -301.0}, "lower must lie below upper"),
         ({"upper": math.inf}, "upper"),
         ({"variance_source": ResidualVarianceSource.ENTERED}, "variance σ² is missing"),
-        ({"residual_variance": 1.0}, 'variance σ² goes only with "Entered"'),
+        ({"residual_variance": 1.0}, 'variance σ² can be set only with "Entered"'),
         (
             {"variance_source": ResidualVarianceSource.ENTERED, "residual_variance": -1.0},
             "variance σ² must lie",

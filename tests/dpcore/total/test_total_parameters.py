@@ -85,7 +85,7 @@ def test_a_bound_on_rows_is_whole_and_one_on_totals_is_not():
     [
         ({"epsilon": 0.0}, "epsilon must lie between"),
         ({"mechanism": NoiseKind.GAUSSIAN}, "δ is missing. Enter a number"),
-        ({"delta": 1e-6}, 'δ goes only with "Gaussian" as the mechanism'),
+        ({"delta": 1e-6}, 'δ can be set only with "Gaussian" as the mechanism'),
         ({"mechanism": NoiseKind.GAUSSIAN, "delta": 0.9}, "δ must lie between"),
         ({"own_bound": 2.5}, "your own bound must be a whole number"),
         ({"own_bound": -1.0, "summed": Summed.VALUES}, "your own bound must lie between"),

@@ -225,7 +225,7 @@ def test_epsilon_and_delta_set_the_budget_and_nothing_is_computed_anew(app, monk
 
 def test_the_exponent_moves_the_answer_and_not_the_axes(app):
     assert "these are generated" in shown_texts(app)
-    assert cards.BADGES[Disclosure.PUBLIC][0] in shown_texts(app)
+    assert cards.BADGE_BY_DISCLOSURE[Disclosure.PUBLIC][0] in shown_texts(app)
     before = chart(app, "many_tasks_weights")["layout"]
     problem = build_small_problem()
     sizes, uniform = problem.graph.task_sizes, WeightRule(0.0).allocate(problem)
@@ -392,7 +392,7 @@ def test_tasks_of_private_data_are_taken_and_private(app):
     private = replace(WITH_TASKS, disclosure=Disclosure.PRIVATE)
     app.session_state[keys.LOADED_DATA] = session.LoadedData(private, session.Origin(session.UPLOADED))
     enter_fields(app, source=TaskSource.DATA)
-    assert cards.BADGES[Disclosure.PRIVATE][0] in shown_texts(app)
+    assert cards.BADGE_BY_DISCLOSURE[Disclosure.PRIVATE][0] in shown_texts(app)
     assert "release them first" in shown_texts(app)
     assert "source=data" in link_of(app)
     # A name that stands in private rows alone has a number; one of a public list is shown.
@@ -418,7 +418,7 @@ def test_tasks_of_private_data_are_taken_and_private(app):
     check(app.selectbox(key="multitask.source").set_value(TaskSource.HEAVY_TAILED).run())
     go(go(app, "Home"), PAGE)
     assert app.selectbox(key="multitask.source").value is TaskSource.HEAVY_TAILED
-    assert cards.BADGES[Disclosure.PRIVATE][0] not in shown_texts(app)
+    assert cards.BADGE_BY_DISCLOSURE[Disclosure.PRIVATE][0] not in shown_texts(app)
 
 
 def test_data_without_tasks_are_said_and_lead_to_your_data(app):

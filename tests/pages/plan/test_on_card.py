@@ -36,4 +36,4 @@ def test_the_way_into_the_plan_says_what_is_otherwise_there(released, neighbours
     text = " ".join(on_card.describe_differences(card))
     assert said in text
     assert bool(said) == bool(text)
-    assert bool(lines) != (released in on_card.REFUSALS)
+    assert bool(lines) != (released in on_card.REFUSAL_BY_QUANTITY)

@@ -178,7 +178,7 @@ HOSTILE = {
     "variance too large": ({"variance_source": "entered", "value_variance": "3"}, "cannot vary by more than"),
     "variance without its source": (
         {"value_variance": "0.1"},
-        'goes only with "Entered" as what is known of the values',
+        'can be set only with "Entered" as what is known of the values',
     ),
     "wrong version": ({"link": "0"}, "another version of the app"),
     # Streamlit ignores an address with more than 1,000 fields altogether.
