@@ -147,5 +147,6 @@ def test_the_limit_is_at_most_two_minutes_and_stands_in_the_documentation():
     settings = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
     assert settings["server"]["disconnectedSessionTTL"] == KEPT
     text = " ".join((ROOT / "docs" / "privacy.md").read_text(encoding="utf-8").split())
-    assert "at most 120 seconds" in text
+    # Streamlit waits for five seconds before it counts, and looks every ten.
+    assert f"at most {KEPT + 15:g} seconds" in text
     assert "disconnectedSessionTTL" in text
