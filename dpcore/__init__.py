@@ -42,9 +42,5 @@ def __dir__() -> list[str]:
     from dpcore import questions
 
     return sorted(
-        {
-            *(name for name in globals() if name.startswith("__")),
-            *questions.QUESTIONS,
-            *PRIVATE_CALLS,
-        }
+        {*(name for name in globals() if name.startswith("__")), *questions.QUESTIONS, *PRIVATE_CALLS}
     )

@@ -279,13 +279,12 @@ class Dataset:
             hasher.update(facet.digest.encode() if facet is not None else b"-")
         for further_dataset in self.further:
             hasher.update(further_dataset.digest.encode())
-        if self.layout is not None and self.layout.has_missing_rule:  # Programs follow it.
-            hasher.update(f"{self.layout.dropped_column}/{self.layout.missing_constant}".encode())
-        rules = (
-            () if self.layout is None else (self.layout.yes_text, self.layout.periods, self.layout.filters)
-        )
-        if any(rules):  # So do programs and guarantees.
-            hasher.update(repr(rules).encode())
+        if (layout := self.layout) is not None:
+            if layout.has_missing_rule:  # Programs follow it.
+                hasher.update(f"{layout.dropped_column}/{layout.missing_constant}".encode())
+            rules = layout.yes_text, layout.periods, layout.filters
+            if any(rules):  # Programs and guarantees follow these.
+                hasher.update(repr(rules).encode())
         return hasher.hexdigest()
 
     def __eq__(self, other: object) -> bool:
@@ -320,11 +319,8 @@ class Dataset:
     @property
     def unit_noun(self) -> str:
         """Return the name of one unit of privacy: ``user``, or with several periods ``user-month`` and the like."""
-        return (
-            f"user-{self.periods.noun}"
-            if self.periods is not None and self.periods.num_periods > 1
-            else "user"
-        )
+        periods = self.periods
+        return f"user-{periods.noun}" if periods is not None and periods.num_periods > 1 else "user"
 
     @property
     def user_columns(self) -> tuple[str, ...]:

@@ -73,9 +73,7 @@ QUESTIONS = {
         derived_settings=("variance_source", "target", "likeness"),
     ),
     "plan_bounds": Question(
-        "plan",
-        ("value", "group"),
-        derived_settings=("variance_source", "target", "likeness"),
+        "plan", ("value", "group"), derived_settings=("variance_source", "target", "likeness")
     ),
     "learning_bound": Question("learning"),
     "examples_bound": Question("examples_per_user"),

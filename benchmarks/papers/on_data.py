@@ -20,7 +20,7 @@ from dpcore.data_owners.study import Form
 from dpcore.data_owners.training import LabelledRecords, TrainingOptions, scale_records
 from dpcore.factorisation.implicit import ImplicitSettings, select_choices
 from dpcore.factorisation.model import RatingRange
-from dpcore.factorisation.paper import DESCENT_RUNS, PaperRuns, run_both_over_epsilon, run_both_over_exponent
+from dpcore.factorisation.paper import DESCENT_RUNS, PaperRuns, run_both
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.studies import ChoiceStudy, RatingStudy
 from dpcore.papers import find_figure
@@ -98,9 +98,11 @@ def build_on_ratings(key: str, folder: Path) -> PaperFigure:
     choices = select_choices(ratings, STARS)
     recalls = PaperRuns(lambda _: (choices, traits), ChoiceStudy(non_private_settings=WITHOUT_PRIVACY))
     runs: dict[str, Run] = {
-        "krichene-figure-1": functools.partial(run_both_over_epsilon, errors, descents),
+        "krichene-figure-1": functools.partial(run_both, errors.run_over_epsilon, descents.run_over_epsilon),
         "krichene-figure-2": recalls.run_over_epsilon,
-        "krichene-figure-3": functools.partial(run_both_over_exponent, errors, descents),
+        "krichene-figure-3": functools.partial(
+            run_both, errors.run_over_exponent, descents.run_over_exponent
+        ),
         "krichene-figure-4": errors.run_over_fifths,
         "krichene-figure-4-recall": functools.partial(recalls.run_over_fifths, epsilon=5.0),
         "krichene-figure-9": errors.run_gain,

@@ -33,17 +33,16 @@ def state_unit(
         epsilon: Of the release, if it is not that of the parameters.
         selections: What the private selections of its bound and range guarantee; they add to the release.
     """
-    if dataset is not None and dataset.share_phrase:
+    if dataset is None:
+        return answer
+    if dataset.share_phrase:
         share_text = SHARE_TEXT.format(phrase=dataset.share_phrase)
         answer = replace(answer, facts={**answer.facts, "Share": share_text})
     parameters, make_methods = answer.parameters, answer.make_methods
-    layout = None if dataset is None else dataset.layout
+    layout = dataset.layout
     if layout is None or not (layout.periods or layout.filters) or not hasattr(parameters, "epsilon"):
         return answer
-    selections = [
-        *selections,
-        *([dataset.release] if dataset is not None and dataset.release is not None else []),
-    ]
+    selections = [*selections, *filter(None, [dataset.release])]
     rows_sentences = [f"Only rows with {row_filter.text} count" for row_filter in layout.filters]
     badge_text = guarantee_text = advice_text = ""
     if (periods := layout.periods) is not None:
@@ -54,9 +53,8 @@ def state_unit(
         total_delta = sum(deltas) + sum(facts.delta for facts in selections)
         price = periods.price_person(total_epsilon, total_delta, is_gaussian)
         badge_text, guarantee_text, advice_text = periods.describe(price)
-        guarantee_text += (
-            " That covers the choice of the bound, too." if selections and guarantee_text else ""
-        )
+        if selections and guarantee_text:
+            guarantee_text += " That covers the choice of the bound, too."
         rows_sentences.append(periods.rows_sentence)
 
     def state_in_methods() -> Methods | None:

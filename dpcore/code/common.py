@@ -125,35 +125,33 @@ def write_head(
         subject_text: The release and its bound, if they are not those of the choice.
     """
     subject_text = subject_text or f"{choice.quantity.value}, {choice.bound_text}"
-    title_sentence = f"Made with Sweet Spot {VERSION} for {library_name}: {subject_text}."
-    comment_lines = write_comment(title_sentence, comment_mark)
-    comment_lines += write_comment(describe_bound_source(choice), comment_mark)
     neighbours_sentence = relation_sentence if choice.quantity is not Quantity.MODEL else _LEARNER
     privacy_unit_text = " and ".join(make_printable(column_name, 60) for column_name in choice.privacy_unit)
-    comment_lines += write_comment(f"Privacy unit: {privacy_unit_text}. {neighbours_sentence}", comment_mark)
+    sentences = [
+        f"Made with Sweet Spot {VERSION} for {library_name}: {subject_text}.",
+        describe_bound_source(choice),
+        f"Privacy unit: {privacy_unit_text}. {neighbours_sentence}",
+    ]
     if (periods := choice.read_as.periods) is not None:
         all_shares = choice, choice.selection, choice.disclosure, choice.range_facts
         shares: list[Any] = [share for share in all_shares if hasattr(share, "epsilon")]
         budgets = sum(share.epsilon for share in shares), sum(share.delta or 0.0 for share in shares)
         is_gaussian = choice.noise is NoiseKind.GAUSSIAN and len(shares) == 1
         person_price = periods.price_person(*budgets, is_gaussian)
-        comment_lines += write_comment(periods.describe(person_price)[1], comment_mark)
+        sentences.append(periods.describe(person_price)[1])
     if requirements_text and choice.quantity is not Quantity.MODEL:
-        comment_lines += write_comment("Run it once: every run spends epsilon again.", comment_mark)
+        sentences.append("Run it once: every run spends epsilon again.")
     if requirements_text:
-        comment_lines += write_comment(f"Needed: {requirements_text}.", comment_mark)
+        sentences.append(f"Needed: {requirements_text}.")
     if not choice.has_known_columns:
-        placeholder_sentence = "The names of file and columns are placeholders: put in your own."
-        comment_lines += write_comment(placeholder_sentence, comment_mark)
+        sentences.append("The names of file and columns are placeholders: put in your own.")
     if comment_mark == "#":
-        for sentence in _list_file_sentences(choice):
-            comment_lines += write_comment(sentence, comment_mark)
+        sentences += _list_file_sentences(choice)
     if choice.row_description:
-        row_sentence = f"A row is here {choice.row_description}: bring the table into that form first."
-        comment_lines += write_comment(row_sentence, comment_mark)
+        sentences.append(f"A row is here {choice.row_description}: bring the table into that form first.")
     if differences:
-        comment_lines += write_comment("Notes at the end say what differs from the page.", comment_mark)
-    return comment_lines
+        sentences.append("Notes at the end say what differs from the page.")
+    return [line for sentence in sentences for line in write_comment(sentence, comment_mark)]
 
 
 def _list_file_sentences(choice: Choice) -> list[str]:
@@ -266,9 +264,8 @@ def add_readers(requirements_text: str, choice: Choice) -> str:
         "openpyxl": FileKind.WORKBOOK in file_kinds,
         "zstandard": any(file_layout.packing == "zstd" for file_layout in choice.read_as.files),
     }
-    return " ".join(
-        [requirements_text, *(name for name, is_needed in needed_by_package.items() if is_needed)]
-    )
+    needed_packages = [name for name, is_needed in needed_by_package.items() if is_needed]
+    return " ".join([requirements_text, *needed_packages])
 
 
 def list_reading_differences(choice: Choice) -> list[str]:

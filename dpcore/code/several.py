@@ -164,9 +164,8 @@ class Several:
         group_choice = next((choice for choice in choices if choice.quantity in PER_GROUP), None)
         value_choices = [choice for choice in choices if choice.quantity in OF_VALUES]
         value_choices = [choice for choice in value_choices if choice.value_column == self.value_columns[0]]
-        value_choice = next(iter(value_choices), None)
         range_choice = next((choice for choice in value_choices if choice.lower is not None), None)
-        has_values, has_groups = value_choice is not None, group_choice is not None
+        has_values, has_groups = bool(value_choices), group_choice is not None
         quantities = (Quantity.COUNT, Quantity.GROUP_COUNTS), (Quantity.SUM, Quantity.GROUP_SUMS)
         return replace(
             first_choice,
@@ -185,8 +184,8 @@ class Several:
             user_share=0.0,
             quantiles=(),
             min_total=0.0,
-            value_column=first_choice.value_column if value_choice is None else value_choice.value_column,
-            group_column=first_choice.group_column if group_choice is None else group_choice.group_column,
+            value_column=(*value_choices, first_choice)[0].value_column,
+            group_column=(group_choice or first_choice).group_column,
             groups=() if group_choice is None else group_choice.groups,
             edges=() if group_choice is None else group_choice.edges,
             lower=None if range_choice is None else range_choice.lower,
@@ -423,11 +422,8 @@ def _write(
                 decimal_marks if choice.is_of_public_data else choice.number_columns or value_columns[1:]
             ),
         )
-    requirements_text = (
-        f"{library_module.NEEDS} dp-accounting" if uses_loss_accountant else library_module.NEEDS
-    )
-    if is_short:
-        requirements_text = with_opendp.POLARS
+    requirements_text = with_opendp.POLARS if is_short else library_module.NEEDS
+    requirements_text += " dp-accounting" if uses_loss_accountant else ""
     return common.assemble(
         choice,
         library_module.LIBRARY,
@@ -462,19 +458,15 @@ def _list_template_values(several: Several, release: ReleaseShare, program: Prog
     """Return the values that the template uses for one release, by name."""
     choice = release.choice
     min_total, max_total = choice.min_total, choice.max_total
-    value_columns = several.value_columns
-    column_index = value_columns.index(choice.value_column) if choice.quantity in OF_VALUES else 0
-    ranges = {
-        release.choice.lower is None or (release.choice.lower, release.choice.upper)
-        for release in several.releases
-    }
+    column_index = several.value_columns.index(choice.value_column) if choice.quantity in OF_VALUES else 0
+    choices = [release.choice for release in several.releases]
+    ranges = {(choice.lower, choice.upper) for choice in choices if choice.lower is not None}
+    has_own_range = len(ranges) > 1 and choice.lower is not None
     return {
         # The column in pandas, its name in Polars, and what names of that column end in.
-        "value": common.write_python_literal(value_columns[column_index]) if column_index else "VALUE",
+        "value": common.write_python_literal(choice.value_column) if column_index else "VALUE",
         "suffix": f"_{column_index + 1}" if column_index else "",
-        "range": (choice.lower, choice.upper)
-        if len(ranges - {True}) > 1 and choice.lower is not None
-        else None,
+        "range": (choice.lower, choice.upper) if has_own_range else None,
         "name": release.name,
         "kind": choice.quantity.name,
         "parts": release.num_parts,

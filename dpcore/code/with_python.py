@@ -69,7 +69,7 @@ _CLASSIFIER_NEEDS = "pip install numpy pandas"
 _SENTENCE_BY_RELATION = {
     Neighbours.ADD_OR_REMOVE_USER: common.ADD_OR_REMOVE,
     Neighbours.REPLACE_USER: "Neighbouring data differ by one user, replaced by another with all their rows.",
-    Neighbours.REPLACE_VALUES: "Neighbouring data differ in one user's values; everybody's number of rows is public.",
+    Neighbours.REPLACE_VALUES: REPLACE,
 }
 _CLASSIFIER_DIFFERENCES = (
     "The noise comes from NumPy's floating-point generator: right for trying out, but open to attacks on floating "

@@ -29,7 +29,7 @@ from dpcore.counting.pair_tables import build_pair_dataset, prefer_pair_roles
 from dpcore.counting.reduce_files import FileReduction
 from dpcore.counting.relation import refuse_changed, refuse_times
 from dpcore.data import column_names, column_roles
-from dpcore.data.column_roles import TOTALS_PREFIX, MissingRule, MissingUsers, Roles, TableKind, explain_roles
+from dpcore.data.column_roles import TOTALS_PREFIX, MissingRule, Roles, TableKind, explain_roles
 from dpcore.data.periods import build_periods
 from dpcore.data.row_filter import RowFilter, parse_filters
 from dpcore.data.tables import FileKind, Table, TableLayout
@@ -301,9 +301,8 @@ def count(
         for index, encoding in file_reduction.encodings_by_index.items():
             file_layouts[index] = replace(file_layouts[index], encoding=encoding)
         decimal_mark_pairs = tuple(file_reduction.decimal_marks.items())
-        counts_unnamed = roles.missing_users is MissingUsers.ONE_USER
-        value_options = column_roles.describe_values(roles, source.head)
-        table_layout = TableLayout(tuple(file_layouts), decimal_mark_pairs, counts_unnamed, **value_options)
+        value_options = column_roles.describe_values(roles, source.head.booleans)
+        table_layout = TableLayout(tuple(file_layouts), decimal_mark_pairs, **value_options)
     source_text = f"File {source.name}."
     dataset = build_counted_dataset(facets, source.name, source_text, roles, provenance, notes, table_layout)
     is_counted_histogram = roles.kind is TableKind.HISTOGRAM and dataset.release is None

@@ -139,6 +139,7 @@ def _open_in_memory() -> duckdb.DuckDBPyConnection:
 
     connection = duckdb.connect(config={**_SETTINGS, "threads": "1", "temp_directory": ""})
     connection.register_filesystem(build_file_system())
+    connection.execute(_IN_UTC)
     connection.execute(f"SET allowed_directories = ['{MEMORY_SCHEME}://']")
     connection.execute("SET enable_external_access = false")
     atexit.register(connection.close)
@@ -163,6 +164,8 @@ _SETTINGS: dict[str, Any] = {
     "autoload_known_extensions": "false",
     "disabled_optimizers": "common_subexpressions",
 }
+_IN_UTC = "SET GLOBAL TimeZone = 'UTC'"
+"""Programs read the day of a time in UTC, wherever they run. Not in `_SETTINGS`: no zone is known as DuckDB opens."""
 
 
 def release_memory() -> None:
@@ -206,7 +209,7 @@ class Duck:
         allowed_sql = ", ".join(quote_literal(str(path)) for path in files)
         execute = self.connection.execute
         execute(f"SET memory_limit = '{memory_limit}B'; SET temp_directory = {quote_literal(str(folder))}")
-        execute("SET preserve_insertion_order = false")
+        execute(f"{_IN_UTC}; SET preserve_insertion_order = false")
         execute(f"SET allowed_paths = [{allowed_sql}]; SET enable_external_access = false")
 
     def _use_connection(self, connection: duckdb.DuckDBPyConnection) -> None:

@@ -334,11 +334,8 @@ def write_recipe(
         command_words += ["--count", COUNT_OPTIONS[roles.contribution]]
     command_words += ["--missing-users", "one"] if roles.missing_users is MissingUsers.ONE_USER else []
     missing_text = "" if roles.missing_rule is None else str(roles.missing_rule)
-    rule_options = {
-        "--missing": missing_text,
-        "--yes": roles.yes_text,
-        "--filters": "; ".join(f.text for f in roles.filters),
-    }
+    filters_text = "; ".join(f.text for f in roles.filters)
+    rule_options = {"--missing": missing_text, "--yes": roles.yes_text, "--filters": filters_text}
     if roles.periods is not None:
         rule_options |= {"--date": roles.periods.column, "--periods": roles.periods.span}
     command_words += [word for option, text in rule_options.items() if text for word in (option, text)]
@@ -363,12 +360,8 @@ def _write_python(
         import_code = "\nfrom dpcore.data.value_bins import ValueBins"
         bins_code = f", value_bins=ValueBins{tuple(vars(value_bins).values())}"
     columns_code = f"{list(user_columns)}, {roles.value!r}, {list(roles.groups)}"
-    rules: dict[str, Any] = {
-        "missing": roles.missing_rule,
-        "yes": roles.yes_text or None,
-        "periods": roles.periods,
-    }
-    rules["filters"] = roles.filters or None
+    rules: dict[str, Any] = {"missing": roles.missing_rule, "yes": roles.yes_text or None}
+    rules |= {"periods": roles.periods, "filters": roles.filters or None}
     rules_code = "".join(f", {name}={rule!r}" for name, rule in rules.items() if rule is not None)
     import_code += "\nfrom dpcore.data.periods import Periods" if roles.periods is not None else ""
     import_code += "\nfrom dpcore.data.row_filter import RowFilter" if roles.filters else ""

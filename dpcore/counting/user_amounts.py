@@ -86,7 +86,7 @@ def read_user_amounts(
         raise amounts_reduction.column_error or _build_unreadable_error() from None
     assert amounts_reduction.user_amounts is not None
     file_layouts, decimal_mark_pairs = source.head.layouts, tuple(amounts_reduction.decimal_marks.items())
-    value_options = describe_values(roles, source.head)
+    value_options = describe_values(roles, source.head.booleans)
     table_layout = TableLayout(file_layouts, decimal_mark_pairs, **value_options) if file_layouts else None
     return replace(amounts_reduction.user_amounts, layout=table_layout, name=source.name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_names import refuse_missing, shorten
 from dpcore.data.periods import Periods
 from dpcore.data.row_filter import RowFilter
-from dpcore.data.tables import FileLayout, Table, TableLayout
+from dpcore.data.tables import FileLayout, TableLayout
 from dpcore.data.user_names import find_two_people, list_other_user_columns
 from dpcore.dataset import Contribution
 
@@ -179,12 +179,16 @@ PAIRS_HEADER = ("user", "group", "rows")
 PAIRS_SUM = "sum"
 
 
-def describe_values(roles: Roles, table: Table) -> dict[str, Any]:
-    """Return fields of a `TableLayout`: the rule for missing values, and whether values are known to be shares."""
+def describe_values(roles: Roles, boolean_columns: Collection[str] = ()) -> dict[str, Any]:
+    """Return fields of a `TableLayout`: all that roles settle for values and dates, and if values are known shares.
+
+    ``boolean_columns`` are those whose type says yes and no.
+    """
     value_column = (roles.value if roles.kind is TableKind.EVENTS else None) or ""
-    is_share = roles.is_share or value_column in table.booleans or bool(roles.yes_text)
+    is_share = roles.is_share or value_column in boolean_columns or bool(roles.yes_text)
     is_share &= roles.missing_constant is None or 0.0 <= roles.missing_constant <= 1.0
     return {
+        "missing_is_a_user": roles.missing_users is MissingUsers.ONE_USER,
         "dropped_column": value_column if roles.drops_missing else "",
         "missing_constant": roles.missing_constant,
         "share_column": value_column if is_share else "",
@@ -198,16 +202,7 @@ def build_rule_layout(roles: Roles) -> TableLayout | None:
     """Build the usual layout of a file with what roles settle for values and dates; None if they settle nothing."""
     if roles.missing_rule is None and not roles.yes_text and roles.periods is None and not roles.filters:
         return None
-    return TableLayout(
-        (FileLayout.by_name("events.csv"),),
-        missing_is_a_user=roles.missing_users is MissingUsers.ONE_USER,
-        dropped_column=(roles.value or "") if roles.drops_missing else "",
-        missing_constant=roles.missing_constant,
-        share_column=(roles.value or "") if roles.yes_text else "",
-        yes_text=roles.yes_text,
-        periods=roles.periods,
-        filters=roles.filters,
-    )
+    return TableLayout((FileLayout.by_name("events.csv"),), **describe_values(roles))
 
 
 def explain_roles(roles: Roles) -> str:
@@ -249,6 +244,9 @@ def check_roles(columns: Sequence[str], roles: Roles, table_name: str) -> None:
             problems.extend([describe_two_people(roles.privacy_unit)])
         if roles.periods is not None and roles.missing_users is MissingUsers.ONE_USER:
             problems.add("with periods, rows without a user cannot count as one user", "", "Leave them out")
+        if roles.periods is not None and roles.periods.unit_column in columns:
+            column_text = f"column {shorten(roles.periods.unit_column)}"
+            problems.add("programs write the period of a row into this column", column_text, "Rename it")
 
 
 def describe_two_people(columns: Sequence[str]) -> InputProblem:

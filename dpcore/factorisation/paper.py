@@ -26,6 +26,8 @@ from dpcore.factorisation.study import (
     run,
 )
 
+RunOnce = Callable[[float, int], dict[str, float]]
+"""Function that returns a score by key of a line, for a number on the x axis and a seed."""
 EPSILONS = (1.0, 5.0, 10.0, 20.0)
 DASHES = {1.0: "solid", 5.0: "dash", 20.0: "dashdot"}
 """By ε, in figures 3, 9 and 10."""
@@ -80,7 +82,8 @@ class PaperRuns:
         """Return error or recall over all items at one ε, by line of figures 1, 2 and 7."""
         private_kinds = tuple(model_kind for model_kind in self.study.model_kinds if model_kind.is_private)
         score_lists_by_line = dict(_measure_models(self, epsilon, 0.25, seed, private_kinds))
-        score_lists_by_line |= _measure_models(self, 1.0, 0.25, seed, (ModelKind.NO_PRIVACY,))
+        if ModelKind.NO_PRIVACY in self.study.model_kinds:
+            score_lists_by_line |= _measure_models(self, 1.0, 0.25, seed, (ModelKind.NO_PRIVACY,))
         return {line_key: scores[0] for line_key, scores in score_lists_by_line.items()}
 
     def run_over_exponent(self, exponent: float, seed: int) -> dict[str, float]:
@@ -163,23 +166,10 @@ DESCENT_SUFFIX = "_descent"
 """Of the keys of lines by gradient steps (DPSGD); those without it are by least squares (DPALS)."""
 
 
-def run_both_over_epsilon(
-    squares_runs: PaperRuns, descent_runs: PaperRuns, epsilon: float, seed: int
-) -> dict[str, float]:
-    """Return the error over all items at one ε, for each line of figure 1: by least squares, and by gradient steps."""
-    descent_lists = _measure_models(descent_runs, epsilon, 0.25, seed, tuple(SCHEMES))
-    descent_errors = {f"{line_key}{DESCENT_SUFFIX}": scores[0] for line_key, scores in descent_lists.items()}
-    return squares_runs.run_over_epsilon(epsilon, seed) | descent_errors
-
-
-def run_both_over_exponent(
-    squares_runs: PaperRuns, descent_runs: PaperRuns, exponent: float, seed: int
-) -> dict[str, float]:
-    """Return the error of adaptive weights at one μ, for each line of figure 3: by both algorithms."""
-    descent_errors = descent_runs.run_over_exponent(exponent, seed)
-    return squares_runs.run_over_exponent(exponent, seed) | {
-        f"{line_key}{DESCENT_SUFFIX}": error for line_key, error in descent_errors.items()
-    }
+def run_both(run_squares: RunOnce, run_descent: RunOnce, x: float, seed: int) -> dict[str, float]:
+    """Return errors at one x of figure 1 or 3, for each of its lines: by least squares, and by gradient steps."""
+    descent_errors = run_descent(x, seed)
+    return run_squares(x, seed) | {f"{key}{DESCENT_SUFFIX}": error for key, error in descent_errors.items()}
 
 
 CHOICE_STUDY = ChoiceStudy(non_private_settings=WITHOUT_PRIVACY)
@@ -280,7 +270,7 @@ ERROR_OVER_EPSILON = PaperFigure(
         *(UNIFORM_LINE, TAIL_LINE, ADAPTIVE_LINE, OFFSETS_LINE, NO_PRIVACY_LINE),
         *(replace(_by_descent(line), dash="dash") for line in (UNIFORM_LINE, TAIL_LINE, ADAPTIVE_LINE)),
     ),
-    functools.partial(run_both_over_epsilon, RATING_RUNS, DESCENT_RUNS),
+    functools.partial(run_both, RATING_RUNS.run_over_epsilon, DESCENT_RUNS.run_over_epsilon),
     10,
     "In the paper adaptive weights are best. Here they are from ε = 5 on; on MovieLens 1M at every ε, "
     "by least squares (DPALS) and by gradient steps (DPSGD). The paper lacks "
@@ -291,12 +281,7 @@ ERROR_OVER_EPSILON = PaperFigure(
         Claim(
             "Adaptive weights improve on both kinds of sampling with gradient steps, too (DPSGD)",
             "section 5",
-            all_hold(
-                *(
-                    is_ordered(f"adaptive{DESCENT_SUFFIX}", f"{k}{DESCENT_SUFFIX}")
-                    for k in ("uniform", "tail")
-                )
-            ),
+            all_hold(*(is_ordered("adaptive_descent", k) for k in ("uniform_descent", "tail_descent"))),
         ),
     ),
 )
@@ -310,7 +295,7 @@ ERROR_OVER_EXPONENT = _derive(
     x=linear_axis("exponent μ", (-0.03, 1.03)),
     x_values=EXPONENTS,
     lines=EXPONENT_LINES + tuple(map(_by_descent, EXPONENT_LINES)),
-    run_once=functools.partial(run_both_over_exponent, RATING_RUNS, DESCENT_RUNS),
+    run_once=functools.partial(run_both, RATING_RUNS.run_over_exponent, DESCENT_RUNS.run_over_exponent),
     claims=(
         Claim(
             "The best μ lies from 1/4 to 1/2",

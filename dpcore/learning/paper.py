@@ -5,7 +5,7 @@ The paper prints neither α nor the constants of figure 3. Here the bias of prop
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
@@ -25,25 +25,14 @@ STATED_USERS_CUT = (2.0, 8.0)
 """Section 7: the fewest and the most users cut at the best τ₀."""
 
 
-def compute_uncapped_masses(fraction: float, _seed: int) -> dict[str, float]:
-    """Compute the share of the rows of users who lose none, by key of a line, one for each α; the seed is not used."""
-    return {
-        key: float(problem.participation.compute_uncapped_mass(np.asarray(fraction)))
-        for key, problem in _PROBLEMS_BY_KEY.items()
-    }
+def _compute_uncapped_mass(problem: population.PopulationProblem, fraction: float) -> FloatArray:
+    """Compute the share of the rows of users who lose none."""
+    return problem.participation.compute_uncapped_mass(np.asarray(fraction))
 
 
-def compute_costs(fraction: float, _seed: int) -> dict[str, float]:
-    """Compute bias plus privacy noise, by key of a line, one for each α; the seed is not used."""
-    return {key: float(_compute_costs(problem, fraction)) for key, problem in _PROBLEMS_BY_KEY.items()}
-
-
-def count_users_cut(fraction: float, _seed: int) -> dict[str, float]:
-    """Count the users with more than a share τ₀ of the rows, by key of a line, one for each α; the seed is not used."""
-    return {
-        key: float(population.compute_statistics(problem, fraction).users_capped)
-        for key, problem in _PROBLEMS_BY_KEY.items()
-    }
+def _count_users_cut(problem: population.PopulationProblem, fraction: float) -> FloatArray:
+    """Count the users with more than a share τ₀ of the rows."""
+    return population.compute_statistics(problem, fraction).users_capped
 
 
 def _compute_costs(problem: population.PopulationProblem, fractions: float | FloatArray) -> FloatArray:
@@ -80,12 +69,20 @@ def _build_figure(
     letter: str,
     title: str,
     y: Axis,
-    run_once: Callable[[float, int], Mapping[str, float]],
+    compute: Callable[[population.PopulationProblem, float], FloatArray],
     claim: Claim,
     constants: str = "",
     difference_note: str = "",
 ) -> PaperFigure:
-    """Build one of the figures over τ₀; ``letter`` is what follows its number's hyphen in the key: 2, 3a or 3b."""
+    """Build one of the figures over τ₀; ``letter`` is what follows its number's hyphen in the key: 2, 3a or 3b.
+
+    ``compute`` computes what a curve shows at one τ₀.
+    """
+
+    def run_once(fraction: float, _seed: int) -> dict[str, float]:
+        """Compute what the figure shows, by key of a line, one for each α; the seed is not used."""
+        return {key: float(compute(problem, fraction)) for key, problem in _PROBLEMS_BY_KEY.items()}
+
     number_text = letter if letter == "2" else f"{letter[0]} ({letter[1]})"
     return PaperFigure(
         f"amin-figure-{letter}",
@@ -114,7 +111,7 @@ FIGURES = (
         "2",
         "share of the rows of users who lose none",
         share_axis("rows of users who lose none, of all", (0.0, 1.02)),
-        compute_uncapped_masses,
+        _compute_uncapped_mass,
         Claim(
             "The more evenly users contribute, the smaller the τ₀ at which most rows are of users who lose none",
             "section 6",
@@ -125,7 +122,7 @@ FIGURES = (
         "3a",
         "bias plus privacy noise of a learner",
         Axis("bias plus privacy noise", limits=(0.1, 100.0)),
-        compute_costs,
+        _compute_costs,
         Claim(
             "The minimum of each curve is significantly above zero",
             "section 7",
@@ -138,7 +135,7 @@ FIGURES = (
         "3b",
         "users who lose rows",
         Axis("users who lose rows", limits=(0.9, 1000.0)),
-        count_users_cut,
+        _count_users_cut,
         Claim(
             "At the best τ₀, 2 to 8 users lose rows",
             "section 7",

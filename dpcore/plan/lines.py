@@ -111,14 +111,11 @@ class Line:
     @property
     def label(self) -> str:
         """Return the statistic as a person writes it: ``median``, ``quantile 0.9`` or ``mean of tax``."""
-        label = _write_label(self.statistic.value, self.quantile)
-        if not self.column:
-            return label
-        return (
-            f"{label} of {self.column}"
-            if self.column.split() == [self.column]
-            else f'{label} of "{self.column}"'
-        )
+        label = self.statistic.value
+        if self.quantile is not None:
+            label = "median" if self.quantile == 0.5 else f"quantile {wording.digits(self.quantile)}"
+        column = self.column if self.column.split() == [self.column] else f'"{self.column}"'
+        return f"{label} of {column}" if self.column else label
 
     @property
     def text(self) -> str:
@@ -190,10 +187,8 @@ def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
 
 def split_lines(text: str) -> list[tuple[str, str]]:
     """Split a text into its lines, also unreadable ones: statistic, and text of target error and weight."""
-    return [
-        (label, target_text.removeprefix("within "))
-        for label, target_text in map(_split_line, _split_text(text))
-    ]
+    lines = map(_split_line, _split_text(text))
+    return [(label, target_text.removeprefix("within ")) for label, target_text in lines]
 
 
 def change_target(text: str, line_index: int, target_text: str) -> str:
@@ -223,17 +218,9 @@ def _split_line(piece: str) -> tuple[str, str]:
 
 def list_missing_lines(text: str, new_lines: Iterable[str]) -> list[str]:
     """Return the new lines whose statistic no line of the text has."""
-    present_labels = {line.label for line in parse_lines(text, Problems())} | {
-        label for label, _ in split_lines(text)
-    }
+    present_labels = {line.label for line in parse_lines(text, Problems())}
+    present_labels |= {label for label, _ in split_lines(text)}
     return [line for line in new_lines if line not in present_labels]
-
-
-def _write_label(statistic_name: str, quantile: float | None) -> str:
-    """Write the label of a statistic, with q of a quantile."""
-    if quantile is None:
-        return statistic_name
-    return "median" if quantile == 0.5 else f"quantile {wording.digits(quantile)}"
 
 
 def _split_text(text: str) -> list[str]:

@@ -31,32 +31,28 @@ def make_spread_curve(
     assert dataset.values is not None
     bounds, has_all_bounds = curves.list_caps(dataset.histogram.max_size, MAX_CAPS)
     takes_noise_at_values = parameters.variance_source is VarianceSource.FROM_VALUES
-    values_and_summary = dataset.values, value_summary.clamped_values
-    spread_error = variance.measure_error(
-        problem, *values_and_summary, bounds, parameters.budget.mechanism, takes_noise_at_values
-    )
+    values, mechanism = (dataset.values, value_summary.clamped_values), parameters.budget.mechanism
+    spread_error = variance.measure_error(problem, *values, bounds, mechanism, takes_noise_at_values)
     reference_value = variance.measure_variance(dataset.values)
     if statistic is LineStatistic.DEVIATION:
         if reference_value == 0.0:
             raise refuse("all values are the same, so that the error of a standard deviation is not known")
         spread_error, reference_value = variance.take_root(spread_error, reference_value)
-    alpha, beta = split_mean_error(spread_error, parameters.budget.mechanism)
+    alpha, beta = split_mean_error(spread_error, mechanism)
     user_sentences = (text.replace("the mean of", "the variance of") for text in assumed_of_users(problem))
     assumptions = (*user_sentences, *binned_values.list_assumptions(dataset))
     return curves.BoundCurve(alpha, beta, bounds, has_all_bounds=has_all_bounds), reference_value, assumptions
 
 
 def list_mean_assumptions(
-    problem: private_counts.PrivateCountsProblem, parameters: PlanParameters
+    problem: private_counts.PrivateCountsProblem, parameters: PlanParameters, dataset: Dataset
 ) -> tuple[str, ...]:
-    """List what the error of a mean assumes of users; sentences without their full stop."""
-    if parameters.clamp is Clamp.ROWS:
-        return assumed_of_users(problem)
-    return (
-        *assumed_of_users(problem)[: None if problem.table_values is None else 1],
-        USERS_CLAMPED,
-        *((MODEL_ASSUMED,) if parameters.variance_source is VarianceSource.ENTERED else ()),
-    )
+    """List what the error of a mean assumes of users and of binned values; sentences without their full stop."""
+    sentences = assumed_of_users(problem)
+    if parameters.clamp is Clamp.USERS:
+        sentences = (*sentences[: None if problem.table_values is None else 1], USERS_CLAMPED)
+        sentences += (MODEL_ASSUMED,) * (parameters.variance_source is VarianceSource.ENTERED)
+    return sentences + binned_values.list_assumptions(dataset)
 
 
 def measure_mean(

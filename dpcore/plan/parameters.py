@@ -219,31 +219,30 @@ class PlanParameters(Parameters):
                 f"the error of {quantile_labels[0]} in PipelineDP's tree is known with Laplace noise alone",
                 remedy="Choose Laplace noise, or OpenDP, Tumult or plain Python",
             )
-        mean_labels = [line.label for line in lines if line.statistic is LineStatistic.MEAN]
-        spread_labels = [line.label for line in lines if line.statistic.is_spread]
-        spread_columns = [line.column for line in lines if line.statistic.is_spread]
+        has_mean = any(line.statistic is LineStatistic.MEAN for line in lines)
+        spread_lines = [line for line in lines if line.statistic.is_spread]
         if self.program in (Program.PIPELINEDP, Program.TUMULT) and any(line.column for line in lines):
             problems.add(
                 f"for several value columns there is no program in {self.program.value}",
                 remedy="Choose OpenDP, plain Python or BigQuery",
             )
-        if self.program in SPLITS_MEANS and spread_labels:
+        if self.program in SPLITS_MEANS and spread_lines:
             problems.add(
-                f"for the {spread_labels[0]} there is no program in {self.program.value}",
+                f"for the {spread_lines[0].label} there is no program in {self.program.value}",
                 remedy="Choose OpenDP or plain Python",
             )
-        if len(set(spread_columns)) < len(spread_columns):
+        if len({line.column for line in spread_lines}) < len(spread_lines):
             problems.add(
                 "variance and standard deviation are one release",
                 remedy="Keep one of them: the standard deviation is the root of the variance",
             )
-        if self.clamp is Clamp.USERS and self.program in SPLITS_MEANS and mean_labels:
+        if self.clamp is Clamp.USERS and self.program in SPLITS_MEANS and has_mean:
             problems.add(
                 f"{self.program.value} cannot clamp users' deviations",
                 remedy="Choose OpenDP or plain Python, or clamp rows",
             )
         are_options = isinstance(self.variance_source, VarianceSource) and isinstance(self.likeness, Likeness)
-        if is_range_valid and are_options and mean_labels + spread_labels:
+        if is_range_valid and are_options and (has_mean or spread_lines):
             with problems.collecting():
                 self.mean_parameters  # noqa: B018 - it raises what does not hold together.
         labels_without_target = [line.label for line in lines if line.target_error is None]

@@ -27,7 +27,6 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.programs import SPLITS_MEANS
-from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.plan import curves
 from dpcore.plan.least_sum import Split, find_least_sum
@@ -67,24 +66,23 @@ def _share_rows(
 
     None if there is none, or there are fewer means than ``least_means``.
     """
-    means = [
-        index
+    parts_by_mean = {
+        index: line.mean_parts
         for index, line in enumerate(planned_lines)
-        if line.mean_parts is not None
-        and dataset.find_column(line.line.column).histogram == dataset.histogram
+        if line.mean_parts and dataset.find_column(line.line.column).histogram == dataset.histogram
+    }
+    rows = [index for index, line in enumerate(planned_lines) if line.line.statistic is LineStatistic.ROWS][
+        -1:
     ]
-    rows = [index for index, line in enumerate(planned_lines) if line.line.statistic is LineStatistic.ROWS]
-    if not rows or len(means) < least_means:
+    if not rows or len(parts_by_mean) < least_means:
         return None
-    rows = rows[-1:]
     bounds, has_all_bounds = curves.list_caps(dataset.histogram.max_size, MAX_CAPS)
     kept_rows, unit_variance = dataset.histogram.kept_rows(bounds), budget.mechanism.unit_variance
-    rows_line, group = planned_lines[rows[0]], (*rows, *means)
+    rows_line, group = planned_lines[rows[0]], (*rows, *parts_by_mean)
     squared_biases = (dataset.histogram.num_rows - kept_rows) ** 2
     # Per line of the group: error without noise, and the noise of its own at v_i = 1; rows are the first one.
     alphas, betas, count_betas = [squared_biases], [unit_variance * bounds**2], []
-    for index in means:
-        alpha, pair_beta, value_bound = _get_parts(planned_lines[index])
+    for alpha, pair_beta, value_bound in parts_by_mean.values():
         sum_beta = unit_variance * (bounds / kept_rows * value_bound / 2.0) ** 2
         alphas.append(alpha)
         betas.append(sum_beta)
@@ -128,9 +126,3 @@ def _share_rows(
         lower_bound = certificate.lower_bound - rows_line.weight * curves.GAIN
         certificate = Certificate(certificate.value, lower_bound, certificate.argument)
     return tuple(shared_lines), Split(shares, certificate)
-
-
-def _get_parts(line: PlannedLine) -> tuple[FloatArray, FloatArray, float]:
-    """Return `PlannedLine.mean_parts` of a line that is known to be a mean."""
-    assert line.mean_parts is not None
-    return line.mean_parts

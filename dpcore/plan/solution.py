@@ -199,12 +199,13 @@ def make_program(
         count_line: A count of rows that the means share, if it is not among the lines.
     """
     budget = budget or parameters.budget
+    rows_name = LineStatistic.ROWS.value if count_line is None else SHARED_COUNT
     releases = tuple(
         ReleaseShare(
             SHARED_COUNT if line is count_line else line.label,
             _make_choice(dataset, parameters, line, budget.epsilon),
             line.num_parts,
-            _name_shared_rows(line, count_line),
+            rows_name if line.planned_line.shares_rows and line.statistic is LineStatistic.MEAN else "",
         )
         for line in (*lines, *filter(None, [count_line]))
         if not line.is_dropped
@@ -213,13 +214,6 @@ def make_program(
     if not releases:
         return None
     return Several(releases, budget.epsilon, parameters.mechanism, parameters.delta, dropped_labels)
-
-
-def _name_shared_rows(line: AllocatedLine, count_line: AllocatedLine | None) -> str:
-    """Return the name of the release whose rows a line divides by; empty if it has its own, or is none of a mean."""
-    if not line.planned_line.shares_rows or line.statistic is not LineStatistic.MEAN:
-        return ""
-    return LineStatistic.ROWS.value if count_line is None else SHARED_COUNT
 
 
 def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLine, epsilon: float) -> Choice:
@@ -409,18 +403,18 @@ def solve(
     elif parameters.objective is Objective.LARGEST:
         shares = split_by_largest_error(curves, target_errors, budget)
     else:
-        budget, shares, needed_amounts = _find_least_budget(
-            dataset, parameters, planned_lines, needed_amounts
-        )
+        least_budget = _find_least_budget(dataset, parameters, planned_lines, needed_amounts)
+        budget, shares, needed_amounts = least_budget
     lines, equal_split_lines = (
         allocate_lines(dataset, parameters, planned_lines, line_shares, budget)
         for line_shares in (shares, equal_shares)
     )
     apart_lines: tuple[AllocatedLine, ...] = ()
     count_line: AllocatedLine | None = None
-    for shared_lines, shared_split in (
-        list_shared_splits(dataset, parameters, planned_lines, budget) if split is not None else ()
-    ):
+    shared_splits = (
+        list_shared_splits(dataset, parameters, planned_lines, budget) if split is not None else []
+    )
+    for shared_lines, shared_split in shared_splits:
         allocated_lines = allocate_lines(dataset, parameters, shared_lines, shared_split.shares, budget)
         if sum_weighted_squares(allocated_lines) < sum_weighted_squares(lines):
             apart_lines, lines = apart_lines or lines, allocated_lines[: len(planned_lines)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -148,11 +149,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
     if statistic.is_per_group and dataset.pairs is None:
         raise refuse(f"{line.label} needs groups")
     curve: curves.Curve
-    unit, quantile_problem, group_problem = dataset.value_column, None, None
-    assumptions: tuple[str, ...] = ()
-    half_width: float | None = None
-    mean_parts: tuple[FloatArray, FloatArray, float] | None = None
-    program_problems: tuple[QuantileProblem, ...] = ()
+    unit, further_fields = dataset.value_column, dict[str, Any]()
     match statistic:
         case LineStatistic.USERS:
             reference_value, unit = float(dataset.histogram.num_users), "users"
@@ -172,7 +169,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             if parameters.clamp is Clamp.USERS:
                 thresholds = np.geomspace(1.0, dataset.histogram.max_size, MAX_THRESHOLDS)
                 bounds, has_all_bounds = curves.round_bounds(thresholds), False
-                half_width = mean_problem.value_bound / 2.0
+                further_fields["half_width"] = mean_problem.value_bound / 2.0
             mean_error = measure_mean(mean_problem, value_summary, parameters, bounds)
             alpha, beta = split_mean_error(mean_error, budget.mechanism)
             if parameters.program is Program.BIGQUERY:
@@ -180,25 +177,27 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
                 beta = beta * (3.0 / 4.0) ** 2
             curve = curves.BoundCurve(alpha, beta, bounds, has_all_bounds=has_all_bounds)
             if parameters.clamp is Clamp.ROWS:
-                mean_parts = alpha, beta, mean_problem.value_bound
-            assumptions = list_mean_assumptions(mean_problem, parameters)
-            assumptions += binned_values.list_assumptions(dataset)
+                further_fields["mean_parts"] = alpha, beta, mean_problem.value_bound
+            further_fields["assumptions"] = list_mean_assumptions(mean_problem, parameters, dataset)
         case LineStatistic.VARIANCE | LineStatistic.DEVIATION:
             curve, reference_value, assumptions = make_spread_curve(dataset, parameters, statistic)
+            further_fields["assumptions"] = assumptions
             unit += "²" if unit and statistic is LineStatistic.VARIANCE else ""
         case LineStatistic.QUANTILE:
-            curve, quantile_problem = _make_quantile_curve(dataset, parameters, line)
+            curve, further_fields["quantile_problem"] = _make_quantile_curve(dataset, parameters, line)
             if dataset.histogram.num_rows <= RANK_ROWS:
                 program_problems = _build_program_problems(dataset, parameters, line)
+                further_fields["program_problems"] = program_problems
             reference_value, unit = math.nan, "share of rows"
             assumptions = binned_values.list_assumptions(dataset, is_quantile=True)
             if parameters.program in TREE_PROGRAMS:
                 assumptions += ASSUMPTIONS_BY_PROGRAM[parameters.program]
+            further_fields["assumptions"] = assumptions
         case _:
             curve, problem = _make_group_curve(dataset, parameters, statistic)
             reference_value = float(np.average(np.abs(problem.totals), weights=problem.pairs.multiplicities))
             if not curve.has_all_bounds and problem.pairs.num_pairs <= MAX_SEARCHED_PAIRS:
-                group_problem = problem
+                further_fields["group_problem"] = problem
             units_by_statistic = {LineStatistic.GROUP_USERS: "users", LineStatistic.GROUP_ROWS: "rows"}
             unit = units_by_statistic.get(statistic, dataset.pairs.value_column if dataset.pairs else "")
     target_error = DEFAULT_TARGET_SHARE if line.target_error is None else line.target_error
@@ -210,19 +209,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             )
         target_error *= abs(reference_value)
     check_magnitude(line.label, target_error)
-    line_problems = quantile_problem, group_problem
-    return PlannedLine(
-        line,
-        curve,
-        reference_value,
-        unit,
-        target_error,
-        assumptions,
-        *line_problems,
-        half_width,
-        program_problems,
-        mean_parts,
-    )
+    return PlannedLine(line, curve, reference_value, unit, target_error, **further_fields)
 
 
 def find_whole_noise(parameters: PlanParameters) -> NoiseKind | None:
@@ -354,7 +341,9 @@ def _make_quantile_curve(
     """Build the curve of a quantile, and return it with its problem."""
     problem, program = build_quantile_problem(dataset, parameters, line), parameters.program
     if program in TREE_PROGRAMS:
-        problem = _build_tree_problem(problem, program)
+        # Fewer random choices of more rows.
+        num_orders = max(2, min(_ORDERS_OF_TREES, _RANK_CELLS // problem.histogram.num_rows))
+        problem = problem.with_changes(program=program).with_subsamples(num_orders)
         largest = BIGQUERY_ROWS if program is Program.BIGQUERY else problem.histogram.max_size
         bounds = np.unique(np.round(log_spaced(1.0, float(largest), _BOUNDS_OF_TREES)))
         epsilons = _EPSILONS_OF_TREES[::-1]
@@ -373,12 +362,6 @@ def _make_quantile_curve(
     errors = [compute_errors_over_epsilon(problem, WeightKind.SMOOTH, float(h), epsilons) for h in bounds]
     vs = convert_rank_epsilon(epsilons, parameters.mechanism)
     return curves.RankCurve(vs, np.array(errors), bounds), problem
-
-
-def _build_tree_problem(problem: QuantileProblem, program: Program) -> QuantileProblem:
-    """Build the problem of a quantile that a program finds in a tree, with fewer random choices of more rows."""
-    num_orders = max(2, min(_ORDERS_OF_TREES, _RANK_CELLS // problem.histogram.num_rows))
-    return problem.with_changes(program=program).with_subsamples(num_orders)
 
 
 def choose_rank_weights(parameters: PlanParameters) -> WeightKind:

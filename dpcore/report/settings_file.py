@@ -74,14 +74,13 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
         for argument, argument_columns in columns_by_argument.items()
         if any(argument_columns)
     }
-    if dataset.layout is not None and dataset.layout.has_missing_rule and "value" in data_settings:
-        data_settings["missing"] = DROP if dataset.drops_missing else dataset.layout.missing_constant
-    if dataset.layout is not None:
-        data_settings |= list_reading_options(dataset.layout)
-        data_settings |= (
-            {"yes": dataset.layout.yes_text} if dataset.layout.yes_text and "value" in data_settings else {}
-        )
-        own_filters = [f for f in dataset.layout.filters if f != RowFilter.of_number(f.column)]
+    if (layout := dataset.layout) is not None:
+        if layout.has_missing_rule and "value" in data_settings:
+            data_settings["missing"] = DROP if dataset.drops_missing else layout.missing_constant
+        data_settings |= list_reading_options(layout)
+        if layout.yes_text and "value" in data_settings:
+            data_settings["yes"] = layout.yes_text
+        own_filters = [f for f in layout.filters if f != RowFilter.of_number(f.column)]
         data_settings |= {"filters": "; ".join(f.text for f in own_filters) or None}
     if (periods := dataset.periods) is not None:
         data_settings |= {"date": periods.column, "periods": periods.span, "releases": periods.num_releases}

@@ -60,10 +60,8 @@ def read_inputs(slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | N
         slots,
         is_hidden=is_hidden,
         ask_first=ask_range,
-        widgets={
-            "lines": lambda: None,
-            "groups": partial(group_list.draw, QUESTION),
-        },  # Lines stand in the table.
+        # Lines stand in the table.
+        widgets={"lines": lambda: None, "groups": partial(group_list.draw, QUESTION)},
     )
     return parameters
 

@@ -72,24 +72,16 @@ def list_offered(dataset: Dataset) -> list[str]:
 
     The list is empty if what users contribute is not counted in rows.
     """
+    if dataset.contribution is not Contribution.ROWS:
+        return []
     has_sums = dataset.values is not None or (dataset.totals is not None and bool(dataset.totals.column))
-    has_pairs = dataset.pairs is not None
-    is_offered_by_name = {
-        "users": True,
-        "rows": True,
-        "sum": has_sums,
-        "mean": dataset.values is not None,
-        **dict.fromkeys(SPREADS, dataset.values is not None),
-        "median": dataset.values is not None,
-        LineStatistic.GROUP_USERS.value: has_pairs,
-        LineStatistic.GROUP_ROWS.value: has_pairs,
-        LineStatistic.GROUP_SUMS.value: dataset.pairs is not None and dataset.pairs.sums is not None,
-    }
-    return [
-        statistic_name
-        for statistic_name, is_possible in is_offered_by_name.items()
-        if is_possible and dataset.contribution is Contribution.ROWS
-    ]
+    statistic_names = ["users", "rows"] + ["sum"] * has_sums
+    if dataset.values is not None:
+        statistic_names += ["mean", *SPREADS, "median"]
+    if dataset.pairs is not None:
+        statistic_names += [LineStatistic.GROUP_USERS.value, LineStatistic.GROUP_ROWS.value]
+        statistic_names += [LineStatistic.GROUP_SUMS.value] * (dataset.pairs.sums is not None)
+    return statistic_names
 
 
 def _draw_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:

@@ -55,10 +55,11 @@ class PlanPage(Page):
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Draw a link to other data, of which a plan can be published, if the data are private."""
         if session.dataset().is_private:
-            label = "Plan on public or older data, or on a DP histogram"
-            slots.answer.page_link(
-                catalogue.find_page("Data").path, label=label, icon=":material/table_chart:"
+            label, path = (
+                "Plan on public or older data, or on a DP histogram",
+                catalogue.find_page("Data").path,
             )
+            slots.answer.page_link(path, label=label, icon=":material/table_chart:")
 
     def draw_behind(self, answer: Answer) -> None:
         """Draw what stands behind the plan, with its first two numbers; those of its lines are in the table."""

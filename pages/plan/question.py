@@ -39,9 +39,7 @@ QUESTION = Question(
     answers_from=(Facet.ROWS, Facet.VALUES, Facet.GROUPS),
     parameters=PlanParameters,
     other_origins=FieldOrigin.PUBLIC.each(
-        "tabs",
-        "proposed",
-        *(f"{name}_proposed" for name in PROPOSED_MEAN_FIELDS),
+        "tabs", "proposed", *(f"{name}_proposed" for name in PROPOSED_MEAN_FIELDS)
     )
     | group_list.ENTRIES,
     propose_values=propose,

@@ -29,14 +29,6 @@ from pages.shared.card import cards
 from pages.shared.fields import fields, setting
 from pages.shared.session import session
 
-DEMONSTRATION_TEXT = "These data are public: nothing needs protecting."
-
-COPY_HELP = (
-    "Release how many users have how many rows, with noise. It becomes the data in use on every page, at any ε, "
-    "without values, totals and tasks."
-)
-CHOICE_HELP = "Draw one number, the {}. The data in use stay as they are."
-
 Choices = tuple[tuple[NumberKind, Selection], ...]
 
 

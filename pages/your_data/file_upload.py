@@ -16,13 +16,7 @@ from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, describe_error
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
-from dpcore.counting.files import (
-    HELD_BYTES,
-    expand_patterns,
-    find_summaries,
-    name_file,
-    read_summary,
-)
+from dpcore.counting.files import HELD_BYTES, expand_patterns, find_summaries, name_file, read_summary
 from dpcore.counting.reduce import MISSING_REMEDY
 from dpcore.data.column_roles import Roles
 from dpcore.dataset import Dataset
@@ -86,12 +80,8 @@ def show_panel() -> None:
         _show_problems()  # Next to the buttons of the file.
         # Not of private data: whether to drop rows would then depend on them.
         is_public = st.session_state.get(columns.build_key("public")) is Disclosure.PUBLIC
-        if (
-            source is not None
-            and roles is not None
-            and is_public
-            and st.session_state.get(columns.build_key("saw_missing"))
-        ):
+        saw_missing = st.session_state.get(columns.build_key("saw_missing"))
+        if source is not None and roles is not None and is_public and saw_missing:
             options: dict[str, Any] = {"on_click": columns.drop_missing, "icon": ":material/delete_sweep:"}
             if st.button("Leave these rows out", key="drop_missing", **options):
                 _use_source(source, roles)

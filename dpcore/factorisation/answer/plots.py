@@ -158,16 +158,8 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         verdict = solving.judge(result, page_epsilon)
         if verdict is not None and verdict.is_clear:
             best_kind = FACTORISATION if verdict.is_worth_it else result.study.baseline
-            best_score = verdict.find_measure(best_kind)[0]
-            items.append(
-                Mark(
-                    "Better at your ε",
-                    verdict.epsilon,
-                    best_score,
-                    LINE_BY_MODEL[best_kind]["style"],
-                    label="Better",
-                )
-            )
+            best_score, style = verdict.find_measure(best_kind)[0], LINE_BY_MODEL[best_kind]["style"]
+            items.append(Mark("Better at your ε", verdict.epsilon, best_score, style, label="Better"))
     shown_kinds = (result.study.baseline, FACTORISATION, ModelKind.NO_PRIVACY)
     hidden_names = tuple(kind.value for kind in result.study.model_kinds if kind not in shown_kinds)
     plot_key, title_start, axis_name, number_format = {

@@ -128,10 +128,8 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     if verdict is None:
         return noise_numbers
     recommended_kind = FACTORISATION if verdict.is_worth_it else RatingStudy.baseline
-    rating_range, best_error = (
-        solution.parameters.rating_range,
-        float(verdict.result.summarise(ModelKind.NO_PRIVACY).means[0, 0]),
-    )
+    rating_range = solution.parameters.rating_range
+    best_error = float(verdict.result.summarise(ModelKind.NO_PRIVACY).means[0, 0])
     reference_numbers = [
         Number(wording.capital(name), f"{score:.4f}", f"(without privacy {best_error:.3f})", value=score)
         for kind, name in reversed(SHORT_NAMES.items())

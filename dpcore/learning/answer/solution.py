@@ -273,14 +273,7 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     fraction, bound_help = best_choice.fraction, HELP_BY_KEY["bound"]
     return (
         Number("Best bound", wording.counted(cap, "row"), "per user", HELP_BY_KEY[key], cap, ROWS_UNIT, key),
-        Number(
-            "Excess risk, at most",
-            wording.number(total),
-            share_note,
-            bound_help,
-            total,
-            key="bound",
-        ),
+        Number("Excess risk, at most", wording.number(total), share_note, bound_help, total, key="bound"),
         Number("τ₀", wording.number(fraction), "of all rows", value=fraction, key="tau_0"),
         *part_numbers,
     )

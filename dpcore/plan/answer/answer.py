@@ -25,13 +25,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.plan.answer import words
 from dpcore.plan.parameters import MAX_AMOUNT, Objective, PlanParameters
-from dpcore.plan.solution import (
-    AllocatedLine,
-    PlanSolution,
-    make_program,
-    solve,
-    sum_weighted_squares,
-)
+from dpcore.plan.solution import AllocatedLine, PlanSolution, make_program, solve, sum_weighted_squares
 from dpcore.plan.table import plan_lines
 
 if TYPE_CHECKING:

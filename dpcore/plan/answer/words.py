@@ -86,9 +86,8 @@ def _list_missed(solution: PlanSolution) -> list[tuple[AllocatedLine, float]]:
 
 def _describe_missed(line: AllocatedLine, epsilon: float) -> str:
     """Write what would do for a line that misses its target: a larger target error, or another epsilon."""
-    reached_text, target_text = (
-        format_accuracy(line, error) for error in (line.error, line.planned_line.target_error)
-    )
+    reached_text = format_accuracy(line, line.error)
+    target_text = format_accuracy(line, line.planned_line.target_error)
     or_text = ", or" if epsilon <= EPSILON_RANGE[1] else ";"
     remedy_text = f"{reached_text} instead of {target_text}{or_text} {_write_remedy(line, epsilon)}"
     return f"**{wording.capital(line.label)}:** {remedy_text}."

@@ -84,8 +84,7 @@ NO_PAIR = MissingInput(
     "enter bounds that you know."
 )
 LIST_MISSING = MissingInput(
-    "To choose the pair with DP, paste your public list of groups, or enter how many it has.",
-    ("num_groups",),
+    "To choose the pair with DP, paste your public list of groups, or enter how many it has.", ("num_groups",)
 )
 UNIT_MISSING = MissingInput(
     "To choose the pair with DP, enter the public unit and highest of the amounts.",

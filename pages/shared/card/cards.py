@@ -94,13 +94,13 @@ def _write_chip(text: str, color: str, icon: str) -> str:
     return f":small[:{color}-background[:{color}[{icon} {text}]]]"
 
 
-def label(disclosure: Provenance, text: str = "", prefix: str = "", suffix: str = "") -> None:
-    """Draw the badge of a disclosure between two Markdown texts, and the facts of a release unless ``text`` is given.
+def label(disclosure: Provenance, prefix: str = "") -> None:
+    """Draw the badge of a disclosure below a Markdown text, and the facts of a release.
 
     They are one element, because the browser's work at every step grows with the number of elements.
     """
-    st.markdown("\n\n".join(filter(None, (prefix, write_badge(disclosure, text), suffix))))
-    if isinstance(disclosure, ReleaseFacts) and not text:
+    st.markdown("\n\n".join(filter(None, (prefix, write_badge(disclosure)))))
+    if isinstance(disclosure, ReleaseFacts):
         st.caption(disclosure.label)  # Too long for a badge, which is cut where it does not fit.
 
 
@@ -191,15 +191,16 @@ def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None
         split_phrase, size_texts, split_note = card.error_split
         parts = zip(card.error_parts, size_texts, strict=True)
         part_texts = [(p.name, text, LINE_BY_STYLE[STYLE_BY_PART[p.name]]["color"]) for p, text in parts]
-        is_in_headline = set(re.findall(r"[\d.,]*\d", number.text)) <= set(
-            re.findall(r"[\d.,]*\d", card.headline)
+        number_digits, headline_digits = (
+            set(re.findall(r"[\d.,]*\d", text)) for text in (number.text, card.headline)
         )
-        label_text = "" if is_in_headline else number.label
-        copied_text = number.text_to_copy
+        label_text = "" if number_digits <= headline_digits else number.label
         split = split_phrase, part_texts, split_note
         error_texts = next(((error.label, error.text, error.note) for error in card.numbers[1:]), None)
         error_text = " ".join(error_texts or ())
-        draw_number(label_text, number.text, number.note, copied_text, key, error_texts, split, is_final)
+        draw_number(
+            label_text, number.text, number.note, number.text_to_copy, key, error_texts, split, is_final
+        )
     run = page_run.CURRENT_RUN.get()
     badge = write_badge(card.disclosure, badge_text, "" if run is None else run.question.result_noun)
     relative, help_text = card.relative_error, f"{wording.capital(card.disclosure.label)}."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -242,6 +244,23 @@ def test_a_column_of_floats_in_a_text_file_says_yes_to_programs_too(yes: str, em
     fields |= {"privacy_unit": ("user",), "value_column": "said"}
     choice = Choice(Quantity.SUM, 1000.0, Disclosure.PRIVATE, max_total=1.0, **fields)
     assert run_program(choice, Program.PYTHON)["total"] == pytest.approx(2.0, abs=0.1)
+
+
+def test_the_day_of_a_time_is_that_of_utc_wherever_the_app_runs(empty_folder: Path, monkeypatch) -> None:
+    times = pd.to_datetime(["2025-02-01 01:00", "2026-01-01 02:00"]).tz_localize("UTC")
+    pd.DataFrame({"user": ["a", "a"], "day": times}).to_parquet("t.parquet")
+    monkeypatch.setenv("TZ", "America/New_York")
+    monkeypatch.setenv("PYTHONPATH", str(Path(ss.__file__).parents[1]))
+    code = "from dpcore.counting.count import to_dataset; "
+    code += f"print(to_dataset('t.parquet', user='user', date='day', periods={YEAR!r}).histogram.num_rows)"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(process.stdout) == 1
+
+
+def test_a_column_with_the_name_of_the_period_is_refused() -> None:
+    """Programs would write the period over its cells."""
+    with pytest.raises(InvalidInput, match="olumn month of day: programs write the period"):
+        to_dataset(make_rows().assign(**{"month of day": 1}), value="month of day", **COLUMNS)
 
 
 def test_periods_change_the_digest_and_survive_a_session_file() -> None:
