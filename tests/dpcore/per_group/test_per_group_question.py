@@ -66,7 +66,7 @@ def test_all_problems_of_the_parameters_are_named_at_once() -> None:
     words = str(refused.value).lower()
     for needed in ("statistic", "δ is missing", "neighbouring data", "floor is missing"):
         assert needed in words
-    with pytest.raises(InvalidInput, match=r"(?is)floor goes only.*lowest value L goes only"):
+    with pytest.raises(InvalidInput, match=r"(?is)floor can be set only.*lowest value L can be set only"):
         PerGroupParameters(1.0, floor=3.0, lower=0.0)
     with pytest.raises(InvalidInput, match=r"(?is)lower must lie below.*not divided"):
         PerGroupParameters(
