@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import html
 import importlib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -451,16 +450,9 @@ class Reply:
         notebook = importlib.import_module("IPython.display")  # Where this is called, it is there.
         notebook.display(notebook.HTML(self._repr_html_()))
         if self.answer.plots:
-            # Plotly's own way adds a script of MathJax from the network, which our figures do not need.
-            from dpcore.report.report_html import load_plotly_script
+            from dpcore.report.report_html import build_notebook_content
 
-            figure = self.figure()
-            figure_html = figure.to_html(full_html=False, include_plotlyjs=False, include_mathjax=False)
-            content_by_type = {
-                "application/vnd.plotly.v1+json": json.loads(figure.to_json()),
-                "text/html": f"<script>{load_plotly_script()}</script>{figure_html}",
-            }
-            notebook.display(content_by_type, raw=True)
+            notebook.display(build_notebook_content(self.figure()), raw=True)
 
 
 class ReplyWithData(Reply):

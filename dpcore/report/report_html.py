@@ -40,7 +40,7 @@ def write_report_html(report: Report, created: datetime) -> str:
         created=created.strftime("%d %B %Y, %H:%M %Z").lstrip("0").strip(),
         policy=Markup(POLICY),
         style=Markup(read_file("report.css").replace("FOOT", foot_text)),
-        plotly=load_plotly_script() if report.figures else "",
+        plotly=_load_plotly_script() if report.figures else "",
         formulae=Markup(render_block(report.formulae_markdown)),
         versions=read_versions(),
         drawings=[_embed_figure(plot, _draw_labelled(plot, report.figure_label)) for plot in report.figures],
@@ -86,7 +86,19 @@ def _load_figure_template() -> dict[str, Any]:
     return template_options
 
 
-def load_plotly_script() -> Markup:
+def build_notebook_content(figure: go.Figure) -> dict[str, Any]:
+    """Build what a notebook shows of a figure, by media type: Plotly's JSON, and HTML that holds all that it needs.
+
+    Plotly's own way adds a script of MathJax from the network, which our figures do not need.
+    """
+    figure_html = figure.to_html(full_html=False, include_plotlyjs=False, include_mathjax=False)
+    return {
+        "application/vnd.plotly.v1+json": json.loads(figure.to_json()),
+        "text/html": f"<script>{_load_plotly_script()}</script>{figure_html}",
+    }
+
+
+def _load_plotly_script() -> Markup:
     """Load Plotly's script, changed so that it cannot end the element that holds it."""
     # The library's own text holds no closing tag today; a later one that does must not end the script.
     return Markup(plotly_script.find_script().read_text(encoding="utf-8").replace("</script", "<\\x2fscript"))
