@@ -152,7 +152,7 @@ class Reply:
         return sorted({*super().__dir__(), *self.answer.__dataclass_fields__})
 
     def __str__(self) -> str:
-        """Return the answer as lines of plain text: headline, numbers, own bound, notes on the data, label."""
+        """Return lines of plain text: headline, numbers, near-optimal range, own bound, notes on the data, label."""
         *lines, label = map(to_plain_text, str(self.answer).splitlines())
         own_lines = [
             f"{name}: {to_plain_text(text)}"
