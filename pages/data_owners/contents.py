@@ -28,14 +28,14 @@ from pages.shared.figures import figures
 from pages.shared.report import report_content
 from pages.shared.screen import sections
 
-JOB_KEY = QUESTION.key("training_job")
+JOB_KEY = QUESTION.get_key("training_job")
 
 
 def show(parameters: OwnersParameters) -> None:
     """Draw the tab: inputs, *Train*, figure and sentences; below, the paper's tables and figure at its setting."""
     _show_training(parameters)
     st.divider()
-    sections.show_paper_figure(FIGURES, QUESTION.key("paper_figure"))
+    sections.show_paper_figure(FIGURES, QUESTION.get_key("paper_figure"))
 
 
 def _show_training(parameters: OwnersParameters) -> None:
@@ -119,7 +119,9 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
     if training_card is not None and training_card.is_private:
         # The bounds may be public: the file as a whole is not.
         source = replace(source, disclosure=training_card.disclosure)
-    labels_by_field = QUESTION.get_labels(*(name for name in QUESTION.fields if name not in hidden_fields))
+    labels_by_field = QUESTION.get_report_labels(
+        *(name for name in QUESTION.fields if name not in hidden_fields)
+    )
     report = report_content.build_page_report(
         QUESTION, answer, source, labels_by_field=labels_by_field, summary=summary_lines
     )

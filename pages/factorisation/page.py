@@ -53,7 +53,7 @@ class FactorisationPage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> FactorisationParameters | None:
         """Draw the inputs; return None until they are valid and, for ratings of the data, their range is entered."""
-        end_name_by_key = {QUESTION.key(name): f"the {name} rating" for name in RANGE}
+        end_name_by_key = {QUESTION.get_key(name): f"the {name} rating" for name in RANGE}
         has_ratings = dataset.pairs is not None and dataset.pairs.sums is not None
         sources = list(RatingSource) if has_ratings else [RatingSource.GENERATED]
 

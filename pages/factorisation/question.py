@@ -34,16 +34,16 @@ QUESTION = Question(
     title="Recommender",
     icon=":material/grid_on:",
     url_path="factorisation",
-    group="Models",
-    lead="You learn a private recommender. **Is matrix factorisation worth it, or are item means better?**",
+    navigation_group="Models",
+    lead_text="You learn a private recommender. **Is matrix factorisation worth it, or are item means better?**",
     result_noun=SIMULATION,
-    sentence="I learn a recommender from ratings: which items get a user's budget, and is it worth it?",
+    question_sentence="I learn a recommender from ratings: which items get a user's budget, and is it worth it?",
     release_phrase="A recommender from ratings",
-    answers_from=(Facet.GROUPS,),
-    parameters=FactorisationParameters,
-    other_origins=uploads.ENTRIES
+    answering_facets=(Facet.GROUPS,),
+    parameters_type=FactorisationParameters,
+    origins_by_entry=uploads.ENTRIES
     | FieldOrigin.PUBLIC.each("tabs", "measure", "paper_figure")
     | FieldOrigin.DATA.each(*JOB_KEYS, *(f"{job}_earlier" for job in JOB_KEYS)),
     propose_values=propose,
-    proposed_fields=("source", "lowest", "highest"),
+    proposed_field_names=("source", "lowest", "highest"),
 )

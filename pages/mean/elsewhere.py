@@ -21,16 +21,18 @@ def read_parameters(epsilon: float = 1.0) -> MeanParameters | None:
     """Build the parameters of *Mean* at ``epsilon`` from its fields; None if L or U is empty, or they are refused."""
     fields.start(QUESTION, uses_shared_data=False)
     state = st.session_state
-    variance_source = state[QUESTION.key("variance_source")]
-    variance = state[QUESTION.key("value_variance")] if variance_source is VarianceSource.ENTERED else None
+    variance_source = state[QUESTION.get_key("variance_source")]
+    variance = (
+        state[QUESTION.get_key("value_variance")] if variance_source is VarianceSource.ENTERED else None
+    )
     lower, upper = setting.read_value(QUESTION, "lower"), setting.read_value(QUESTION, "upper")
     if lower is None or upper is None:
         return None
     try:
         field_names = ("counts", "target", "likeness", "user_share", "mechanism", "program")
-        settings = {field_name: state[QUESTION.key(field_name)] for field_name in field_names}
+        settings = {field_name: state[QUESTION.get_key(field_name)] for field_name in field_names}
         if settings["mechanism"] is NoiseKind.GAUSSIAN:
-            settings["delta"] = state[QUESTION.key("delta")]
+            settings["delta"] = state[QUESTION.get_key("delta")]
         return MeanParameters(
             epsilon, lower, upper, variance_source=variance_source, value_variance=variance, **settings
         )

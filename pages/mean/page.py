@@ -30,7 +30,7 @@ class MeanPage(Page):
 
         Return None if they are refused, or if L or U must be entered first.
         """
-        state, session_key = st.session_state, QUESTION.key
+        state, session_key = st.session_state, QUESTION.get_key
 
         def is_read_off_table(name: str) -> bool:
             """Return True for a field that is hidden because the values of the table tell what it would say."""
@@ -91,7 +91,7 @@ class MeanPage(Page):
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Draw a link to v(h) and v'(h) of the paper for the same data."""
         slots.answer.page_link(
-            catalogue.find_page("Weights vs. caps").path, label=TO_WEIGHTS, icon=":material/trophy:"
+            catalogue.find_page("Weights vs. caps").page_path, label=TO_WEIGHTS, icon=":material/trophy:"
         )
 
     def reads_rows(self, answer: Answer) -> bool:
@@ -102,8 +102,8 @@ class MeanPage(Page):
 
 def _set_paper_model() -> None:
     """Set the model of Epasto et al. 2020: the mean of a distribution that all rows are independent draws of."""
-    st.session_state[QUESTION.key("target")] = Target.POPULATION
-    st.session_state[QUESTION.key("likeness")] = Likeness.INDEPENDENT
+    st.session_state[QUESTION.get_key("target")] = Target.POPULATION
+    st.session_state[QUESTION.get_key("likeness")] = Likeness.INDEPENDENT
 
 
 MeanPage(QUESTION, solve_beside_page, build_answer).show()

@@ -47,18 +47,18 @@ QUESTION = Question(
     title="Mean",
     icon=":material/functions:",
     url_path="mean",
-    group="Choose a bound",
-    lead="You release the mean of a column with differential privacy. **How many rows may one user "
+    navigation_group="Choose a bound",
+    lead_text="You release the mean of a column with differential privacy. **How many rows may one user "
     "contribute?**",
     chooses_bound=True,
-    is_quick=True,
-    sentence="I release a mean: how many rows may one user contribute, or how should rows be weighted?",
+    is_quick_to_answer=True,
+    question_sentence="I release a mean: how many rows may one user contribute, or how should rows be weighted?",
     release_phrase="A mean (an average over rows)",
-    answers_from=(Facet.ROWS, Facet.VALUES),
-    parameters=MeanParameters,
-    other_origins=FieldOrigin.PUBLIC.each("proposed", *(f"{name}_proposed" for name in FROM_DATA), "tabs")
+    answering_facets=(Facet.ROWS, Facet.VALUES),
+    parameters_type=MeanParameters,
+    origins_by_entry=FieldOrigin.PUBLIC.each("proposed", *(f"{name}_proposed" for name in FROM_DATA), "tabs")
     | FieldOrigin.VALUES.each("range_search", "users_range_search"),
     propose_values=propose,
-    proposed_fields=(*FROM_DATA, *ENDS),
-    former_fields={"noise": "variance_source", "noise_variance": "value_variance"},
+    proposed_field_names=(*FROM_DATA, *ENDS),
+    replacements_by_former_name={"noise": "variance_source", "noise_variance": "value_variance"},
 )

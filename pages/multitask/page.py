@@ -33,7 +33,7 @@ def write_generated_cell(code_builder: CodeBuilder, source: Source, public_only:
 
 def use_exponent(exponent: float) -> None:
     """Enter this exponent in the page's field."""
-    st.session_state[QUESTION.key("exponent")] = exponent
+    st.session_state[QUESTION.get_key("exponent")] = exponent
 
 
 class MultitaskPage(Page):
@@ -74,7 +74,7 @@ class MultitaskPage(Page):
         formula_tab = {layout.COMPUTED: lambda: st.markdown(QUESTION.read_formula())}
         tabs = list_contents(renderer, {"Studies": STUDIES}, formula_tab)
         with slots.bottom:
-            layout.draw_tabs(tabs, QUESTION.key("tabs"))
+            layout.draw_tabs(tabs, QUESTION.get_key("tabs"))
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Draw a button that enters the best exponent, unless it is entered already or the data are private.

@@ -27,27 +27,27 @@ QUESTION = Question(
     title="Multi-task weights",
     icon=":material/account_tree:",
     url_path="many-tasks",
-    group="The trade-off, live",
-    lead="You train one private model per task. **How much of a user's budget does each task get?**",
+    navigation_group="The trade-off, live",
+    lead_text="You train one private model per task. **How much of a user's budget does each task get?**",
     result_noun="Weights",
-    sentence="I train one model per task: which get a user's budget?",
+    question_sentence="I train one model per task: which get a user's budget?",
     release_phrase="One model per task",
-    answers_from=(Facet.GROUPS,),
-    parameters=MultitaskParameters,
-    symbols={
+    answering_facets=(Facet.GROUPS,),
+    parameters_type=MultitaskParameters,
+    symbols_by_phrase={
         "Weight and error bound against the size of the task": "ω<sub>i</sub> against n<sub>i</sub>",
         "users of the task": "n<sub>i</sub>",
         "weight ω": "ω<sub>i</sub> / √β",
         "Uniform weights": "μ = 0",
     },
-    other_origins=uploads.ENTRIES
+    origins_by_entry=uploads.ENTRIES
     | FieldOrigin.PUBLIC.each("tabs", "relative", "paper_figure")
     | FieldOrigin.DATA.each(
         *(f"{name}_job{end}" for name in ("optimum", "cvxpy", "experiment") for end in ("", "_earlier")),
         "download",
     ),
     propose_values=propose,
-    proposed_fields=("source",),
+    proposed_field_names=("source",),
 )
 
 

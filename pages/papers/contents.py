@@ -23,8 +23,8 @@ def open_page(title: str, tab: str) -> None:
     """Have the app open a page in this run, at a tab if one is named; for callbacks."""
     page = catalogue.find_page(title)
     if tab:
-        st.session_state[page.key("tabs")] = tab
-    st.session_state[keys.TOUR_GOES_TO] = page.path
+        st.session_state[page.get_key("tabs")] = tab
+    st.session_state[keys.TOUR_DESTINATION] = page.page_path
 
 
 def list_labels(destinations: Sequence[Destination | None]) -> list[str | None]:
@@ -79,7 +79,7 @@ def _show_table(
     name: str, columns: dict[str, list[Any]], destinations: Sequence[Destination | None], alt: str
 ) -> None:
     """Show a table with a column of buttons, one for each destination; ``name`` makes their key unique."""
-    key = QUESTION.key(f"open_{name}")
+    key = QUESTION.get_key(f"open_{name}")
     options: dict[str, Any] = {"on_click": _open_clicked_page, "args": (key, tuple(destinations))}
     open_column = st.column_config.ButtonColumn("Open", type="tertiary", alignment="left", key=key, **options)
     thumbnails = {title: st.column_config.LineChartColumn(title, width=90) for title in ("Ours", "Theirs")}

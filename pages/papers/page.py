@@ -23,7 +23,7 @@ FIRST_FIGURE = "epasto-table-1-drugs"
 
 def draw_body(slots: layout.PageSlots) -> None:
     """Draw the chosen figure with its answer, and the lists below."""
-    figure_key = QUESTION.key("figure")
+    figure_key = QUESTION.get_key("figure")
     st.session_state.setdefault(figure_key, FIRST_FIGURE)
     with slots.line:
         figure = find_figure(fields.pick("Figure", NAME_BY_KEY, figure_key, width=560))
@@ -69,7 +69,7 @@ def show_lists() -> None:
     figures_with_runs = [(figure, sections.find_newest_runs(figure)) for figure in FIGURES]
     contents.show_figures(figures_with_runs)
     st.markdown("### Every item of a paper")
-    paper_key = QUESTION.key("paper")
+    paper_key = QUESTION.get_key("paper")
     st.session_state.setdefault(paper_key, next(iter(PAPER_BY_TITLE)))
     title = fields.choice("Paper", {title: title for title in PAPER_BY_TITLE}, paper_key)
     contents.show_items(PAPER_BY_TITLE[title], figures_with_runs)

@@ -43,7 +43,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
     Return None, with sentences on the page, if they are refused or the range of a mean is missing.
     """
     is_session_dataset = dataset is session.dataset()
-    state, make_key = st.session_state, QUESTION.key
+    state, make_key = st.session_state, QUESTION.get_key
     options: dict[str, list[Any]] = {"statistic": list_statistics(dataset), "objective": list(Objective)}
     is_mean = state.get(make_key("statistic")) is Statistic.MEAN and Statistic.MEAN in options["statistic"]
     if is_mean:

@@ -25,16 +25,16 @@ QUESTION = Question(
     title="Group by",
     icon=":material/table_rows:",
     url_path="per-group",
-    group="Choose a bound",
-    lead="You release a number per group. **In how many groups may one user count, and how often in each?**",
+    navigation_group="Choose a bound",
+    lead_text="You release a number per group. **In how many groups may one user count, and how often in each?**",
     chooses_bound=True,
-    sentence="I release counts, sums or means per group: to how many groups may one user add, and how much?",
+    question_sentence="I release counts, sums or means per group: to how many groups may one user add, and how much?",
     release_phrase="A count, sum or mean per group (GROUP BY)",
-    answers_from=(Facet.GROUPS,),
-    parameters=PerGroupParameters,
-    other_origins=FieldOrigin.PUBLIC.each("proposed", "tabs")
+    answering_facets=(Facet.GROUPS,),
+    parameters_type=PerGroupParameters,
+    origins_by_entry=FieldOrigin.PUBLIC.each("proposed", "tabs")
     | FieldOrigin.DATA.each("job", "job_earlier")
     | group_list.ENTRIES,
     propose_values=propose,
-    proposed_fields=("lower", "upper"),
+    proposed_field_names=("lower", "upper"),
 )

@@ -26,7 +26,7 @@ def read_inputs(slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | N
 
     Return None, with sentences on the page, if they are refused or a range that a line needs is missing.
     """
-    state, make_key = st.session_state, QUESTION.key
+    state, make_key = st.session_state, QUESTION.get_key
 
     def needs_range() -> bool:
         """Return True if a line needs the range of the values, and names none of its own."""

@@ -40,7 +40,7 @@ LABEL_BY_LINE = {"users": "number of users", "rows": "number of rows"}
 
 def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
     """Draw the table, or what an empty plan can hold, and the buttons that add; without a solution targets alone."""
-    lines_text = st.session_state[QUESTION.key("lines")] or ""
+    lines_text = st.session_state[QUESTION.get_key("lines")] or ""
     labels_and_targets = plan_lines.split_lines(lines_text)
     if labels_and_targets:
         row_texts = words.tabulate_plan(solution) if solution is not None else [{}] * len(labels_and_targets)
@@ -126,7 +126,7 @@ def _draw_column_form(columns: Sequence[str]) -> None:
 
 def add_lines(line_texts: Sequence[str]) -> None:
     """Add the lines that the plan lacks to its text."""
-    lines_key = QUESTION.key("lines")
+    lines_key = QUESTION.get_key("lines")
     lines_text = (st.session_state.get(lines_key) or "").strip("; ")
     st.session_state[lines_key] = "; ".join(
         filter(None, [lines_text, *list_missing_lines(lines_text, line_texts)])
@@ -138,7 +138,7 @@ def apply_edit() -> None:
 
     It is called before the page runs. An edit of a line that has changed since is ignored.
     """
-    edit, lines_key = st.session_state[_KEY].edited, QUESTION.key("lines")
+    edit, lines_key = st.session_state[_KEY].edited, QUESTION.get_key("lines")
     lines_text = st.session_state[lines_key] or ""
     line_labels = [line_label for line_label, _ in plan_lines.split_lines(lines_text)]
     # The browser is not believed, and a press may be about a table that has changed since.

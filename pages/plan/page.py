@@ -57,7 +57,7 @@ class PlanPage(Page):
         if session.dataset().is_private:
             label, path = (
                 "Plan on public or older data, or on a DP histogram",
-                catalogue.find_page("Data").path,
+                catalogue.find_page("Data").page_path,
             )
             slots.answer.page_link(path, label=label, icon=":material/table_chart:")
 

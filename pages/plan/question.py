@@ -32,17 +32,17 @@ QUESTION = Question(
     title="Budget plan",
     icon=":material/splitscreen:",
     url_path="plan",
-    group="Choose a bound",
-    lead="Several numbers share one privacy budget. **How much of it does each get, and under which bound?**",
-    sentence="I release several numbers about one table: how do they share one ε?",
+    navigation_group="Choose a bound",
+    lead_text="Several numbers share one privacy budget. **How much of it does each get, and under which bound?**",
+    question_sentence="I release several numbers about one table: how do they share one ε?",
     release_phrase="Several numbers from one budget",
-    answers_from=(Facet.ROWS, Facet.VALUES, Facet.GROUPS),
-    parameters=PlanParameters,
-    other_origins=FieldOrigin.PUBLIC.each(
+    answering_facets=(Facet.ROWS, Facet.VALUES, Facet.GROUPS),
+    parameters_type=PlanParameters,
+    origins_by_entry=FieldOrigin.PUBLIC.each(
         "tabs", "proposed", *(f"{name}_proposed" for name in PROPOSED_MEAN_FIELDS)
     )
     | group_list.ENTRIES,
     propose_values=propose,
-    proposed_fields=("lines", *RANGE_FIELDS, *PROPOSED_MEAN_FIELDS),
-    takes_releases=True,
+    proposed_field_names=("lines", *RANGE_FIELDS, *PROPOSED_MEAN_FIELDS),
+    is_budget_plan=True,
 )

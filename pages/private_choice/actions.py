@@ -37,7 +37,7 @@ def list_choices() -> Choices:
 
     Each entry is which number was selected (`NumberKind`), and the selection. Nothing selected: an empty tuple.
     """
-    choices_by_digest: dict[str, Choices] = st.session_state.get(QUESTION.key("choices"), {})
+    choices_by_digest: dict[str, Choices] = st.session_state.get(QUESTION.get_key("choices"), {})
     return choices_by_digest.get(session.get_original().dataset.histogram.digest, ())
 
 
@@ -49,15 +49,15 @@ def list_numbers() -> tuple[tuple[BoundPurpose, PrivateChoice], ...]:
 
 def select(request: SelectionRequest) -> None:
     """Select from the original data, note the cost, keep the selection or refusal; pages clamp to a selected range."""
-    st.session_state[QUESTION.key("drew")] = True
+    st.session_state[QUESTION.get_key("drew")] = True
     original = session.get_original().dataset
     try:
         selection = selections.select(request, original, charge=session.record)
     except InvalidInput as refusal:
-        st.session_state[QUESTION.key("refused")] = refusal
+        st.session_state[QUESTION.get_key("refused")] = refusal
         return
-    st.session_state[QUESTION.key("choices")] = {
-        **st.session_state.get(QUESTION.key("choices"), {}),
+    st.session_state[QUESTION.get_key("choices")] = {
+        **st.session_state.get(QUESTION.get_key("choices"), {}),
         original.histogram.digest: (*list_choices(), (request.number, selection)),
     }
     if isinstance(selection, PrivateRange):
@@ -86,7 +86,7 @@ def describe_dropped(request: SelectionRequest) -> str:
 
 def rerun_after_draw() -> None:
     """Run the whole app again if a draw or a change of data was made: the sidebar has the account."""
-    if st.session_state.pop(QUESTION.key("drew"), False):
+    if st.session_state.pop(QUESTION.get_key("drew"), False):
         st.rerun()
 
 
@@ -96,15 +96,15 @@ def draw_copy(parameters: PrivateCopyParameters) -> None:
     A copy in which no user is left costs as much, since it was drawn, but the data in use stay. A refusal is kept for
     `show_refused`.
     """
-    st.session_state[QUESTION.key("drew")] = True
+    st.session_state[QUESTION.get_key("drew")] = True
     original = session.get_original().dataset
     try:
         dp_copy = private_histogram.release_histogram(original.histogram, parameters, charge=session.record)
     except InvalidInput as refusal:
-        st.session_state[QUESTION.key("refused")] = refusal
+        st.session_state[QUESTION.get_key("refused")] = refusal
         return
     is_empty = dp_copy.histogram is None
-    st.session_state[QUESTION.key("empty_copy")] = original.histogram.digest if is_empty else None
+    st.session_state[QUESTION.get_key("empty_copy")] = original.histogram.digest if is_empty else None
     if not is_empty:
         release = dp_copy.to_dataset(original.name, original.contribution)
         if (layout := original.layout) is not None and (layout.periods or layout.filters):
@@ -117,19 +117,19 @@ def draw_copy(parameters: PrivateCopyParameters) -> None:
 
 def use_original() -> None:
     """Go back from a copy to the data that it was drawn from."""
-    st.session_state[QUESTION.key("drew")] = True
+    st.session_state[QUESTION.get_key("drew")] = True
     session.use_original()
 
 
 def is_open(key: str) -> bool:
     """Return True if the private choice that the button with this key opens is open on the original data."""
     key_and_digest = key, session.get_original().dataset.histogram.digest
-    return bool(st.session_state.get(QUESTION.key("pending")) == key_and_digest)
+    return bool(st.session_state.get(QUESTION.get_key("pending")) == key_and_digest)
 
 
 def open_step(label: str, key: str, **options: Any) -> bool:
     """Draw the button that opens a private choice on these data; return True while the choice is open."""
-    pending_state = {QUESTION.key("pending"): (key, session.get_original().dataset.histogram.digest)}
+    pending_state = {QUESTION.get_key("pending"): (key, session.get_original().dataset.histogram.digest)}
     fields.button(label, key, "casino", st.session_state.update, pending_state, **options)
     return is_open(key)
 
@@ -152,7 +152,7 @@ def confirm(
         request: Tells what is left for the release; None where no release is named.
         facts: What the draw costs.
     """
-    session_state, pending_key = st.session_state, QUESTION.key("pending")
+    session_state, pending_key = st.session_state, QUESTION.get_key("pending")
 
     def draw_confirmed() -> None:
         """Call the callback if the choice is still open."""
@@ -172,7 +172,7 @@ def confirm(
 
 def show_refused() -> None:
     """Show once why nothing was drawn."""
-    refusal: InvalidInput | None = st.session_state.pop(QUESTION.key("refused"), None)
+    refusal: InvalidInput | None = st.session_state.pop(QUESTION.get_key("refused"), None)
     if refusal is not None:
         fields.show_problems(refusal.problems)
 
@@ -224,7 +224,7 @@ def draw(dataset: Dataset) -> None:
     if original.release is not None:
         st.info(FROM_FILE_TEXT, icon=":material/verified_user:")
         return
-    is_empty = st.session_state.get(QUESTION.key("empty_copy")) == original.histogram.digest
+    is_empty = st.session_state.get(QUESTION.get_key("empty_copy")) == original.histogram.digest
     is_copy_in_use = dataset.release is not None
     is_expanded = is_copy_in_use or is_empty or is_open(KEY)
     with st.expander(
@@ -258,7 +258,10 @@ def _read_parameters() -> PrivateCopyParameters | None:
             delta = fields.draw(QUESTION, "delta") if mechanism is CopyNoise.GAUSSIAN else None
     values_by_field = {"epsilon": 1.0, "selection_epsilon": epsilon, "largest": largest}
     values_by_field |= {"relation": relation, "mechanism": mechanism, "delta": delta}
-    labels_by_field = {"selection_epsilon": "ε of the histogram", "largest": QUESTION.subjects["largest"]}
+    labels_by_field = {
+        "selection_epsilon": "ε of the histogram",
+        "largest": QUESTION.subjects_by_field["largest"],
+    }
     labels_by_field |= {"delta": "δ"} if mechanism is CopyNoise.GAUSSIAN else {}
     parameters, problems = fields.build_parameters(PrivateParameters, values_by_field, labels_by_field)
     if parameters is None:

@@ -1,6 +1,6 @@
 """Private selection on the pages of other questions: the bound of a card, a pair of bounds, and the range of a value.
 
-The machinery finds this module by `Question.draws_bounds` of the question that it belongs to; no question knows it.
+The machinery finds this module by `Question.selects_bounds_privately` of its question; no question knows it.
 """
 
 from __future__ import annotations
@@ -161,11 +161,11 @@ def read_settings() -> SelectionSettings:
 
     def read(name: str) -> Any:
         """Return the number in a field; its initial value if it is empty."""
-        value = st.session_state.get(QUESTION.key(name))
+        value = st.session_state.get(QUESTION.get_key(name))
         return QUESTION.get_initial_value(name) if value is None else float(value)
 
     epsilon = QUESTION.get_initial_value("selection_epsilon")
-    epsilon = st.session_state.get(QUESTION.key("selection_epsilon"), epsilon)  # None is refused.
+    epsilon = st.session_state.get(QUESTION.get_key("selection_epsilon"), epsilon)  # None is refused.
     largest, margin = int(read("largest")), read("margin")
     unit_and_largest, ledger = (read("pair_unit"), read("pair_largest")), session.get_ledger()
     return SelectionSettings(epsilon, largest, margin, *unit_and_largest, is_total_epsilon(), ledger)
@@ -173,7 +173,7 @@ def read_settings() -> SelectionSettings:
 
 def is_total_epsilon() -> bool:
     """Return True if the user entered ε as the total of choices and release."""
-    return bool(st.session_state.get(QUESTION.key("is_total_epsilon")))
+    return bool(st.session_state.get(QUESTION.get_key("is_total_epsilon")))
 
 
 def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any, str]:
@@ -184,7 +184,7 @@ def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any
     Raises:
         InvalidInput: Too little is left of the total.
     """
-    releases_session_data = question.chooses_bound or question is catalogue.PLANNING
+    releases_session_data = question.chooses_bound or question is catalogue.PLAN_PAGE
     is_total = is_total_epsilon() and session.get_original().dataset.is_private
     if not (releases_session_data and is_total and dataset is session.dataset()):
         return parameters, ""
@@ -358,13 +358,13 @@ def with_range(card: Answer) -> Answer:
 def offer_range(dataset: Dataset) -> None:
     """Show the button that leads to the form of a range, if the data are private and have values."""
     if dataset.values is not None and dataset.release is None and dataset.is_private:
-        help, ask = "Draws L and U with an ε of its own.", page_run.request_dialog
+        help, ask = "Draws L and U with an ε of its own.", page_run.request_to_open
         fields.button(
             "Choose the range with DP…", "private_range_ask", "casino", ask, _show_range_dialog, help=help
         )
 
 
-@page_run.build_dialog("A value range, chosen with DP", "casino")
+@page_run.open_as_dialog("A value range, chosen with DP", "casino")
 def _show_range_dialog() -> None:
     """Show what is known, what a selection costs, and its button; after a draw close the dialog and run the app."""
     st.markdown("L and U from what you know of the quantity cost nothing, and are the first choice.")
@@ -395,7 +395,7 @@ def _read_range_problem() -> RangeProblem | None:
     Raises:
         InvalidInput: The fields do not fit together.
     """
-    session_state, get_key = st.session_state, QUESTION.key
+    session_state, get_key = st.session_state, QUESTION.get_key
     # A bound on rows that was selected before is paid for. The field holds a float.
     selected_caps = [s.value for number, s in actions.list_numbers() if number is BoundPurpose.CAP]
     row_bound = int(session_state.get(get_key("range_bound")) or [1, *selected_caps][-1])
@@ -421,7 +421,10 @@ def _read_range_problem() -> RangeProblem | None:
         epsilon, release_epsilon = epsilon_shares.selection_epsilon, epsilon_shares.release_epsilon
     if release_epsilon is None or epsilon is None or None in (min_distance, max_distance, anchor):
         return None
-    if any(get_key(name) in session_state.get(keys.ASIDE, {}) for name in QUESTION.list_fields(TAB)):
+    if any(
+        get_key(name) in session_state.get(keys.UNUSED_VALUE_PROBLEMS, {})
+        for name in QUESTION.list_fields(TAB)
+    ):
         return None  # Said below its field.
     range_arguments = min_distance, max_distance, centre, lower, relation.neighbours, users_guess, row_bound
     clamps_users = setting.read_value(MEAN, "clamp") is Clamp.USERS

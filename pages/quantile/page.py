@@ -52,15 +52,15 @@ class QuantilePage(Page):
         def is_unused(name: str) -> bool:
             """Return True if a field has no effect under the other settings."""
             if name == "bound_from":
-                program, weighting = state[QUESTION.key("program")], state[QUESTION.key("weighting")]
+                program, weighting = state[QUESTION.get_key("program")], state[QUESTION.get_key("weighting")]
                 is_unbounded = program in WEIGHTED_PROGRAMS and weighting is Weighting.NONE
                 return is_unbounded or program is Program.BIGQUERY
-            return name in ("low", "high") and state[QUESTION.key("base")] is not BaseKind.UNIFORM
+            return name in ("low", "high") and state[QUESTION.get_key("base")] is not BaseKind.UNIFORM
 
         def ask_range(unused_names: Collection[str]) -> bool:
             """Ask for the range of the base and return True if values need it and it is missing; else return False."""
-            base_kind = state[QUESTION.key("base")]
-            end_name_by_key = {QUESTION.key(name): text for name, text in ENDS_BY_BASE[base_kind].items()}
+            base_kind = state[QUESTION.get_key("base")]
+            end_name_by_key = {QUESTION.get_key(name): text for name, text in ENDS_BY_BASE[base_kind].items()}
             return dataset.values is not None and question_page.ask_for_range(dataset, end_name_by_key)
 
         parameters: QuantileParameters | None = question_page.read_inputs(
@@ -103,7 +103,7 @@ def _fill_empty_fields(dataset: Dataset) -> None:
     A link leaves out what does not apply: those fields hold a proposal by the time they come into use. A field in use
     that was emptied stays empty, and a sentence says so.
     """
-    state, session_key = st.session_state, QUESTION.key
+    state, session_key = st.session_state, QUESTION.get_key
     low, high = state[session_key("low")], state[session_key("high")]
     if low is None and high is None and dataset.values is not None and not dataset.is_private:
         # The data that the page shows may be a demonstration, of which `propose` knows nothing.

@@ -31,18 +31,18 @@ QUESTION = Question(
     title="Quantile",
     icon=":material/align_horizontal_center:",
     url_path="quantile",
-    group="Choose a bound",
-    lead="You release a median or another quantile with user-level differential privacy. **How many rows may one user "
-    "contribute?**",
+    navigation_group="Choose a bound",
+    lead_text="You release a median or another quantile with user-level differential privacy. **How many rows may one "
+    "user contribute?**",
     chooses_bound=True,
-    sentence="I release a median or other quantiles: how should I weight users' values?",
+    question_sentence="I release a median or other quantiles: how should I weight users' values?",
     release_phrase="A quantile or median",
-    answers_from=(Facet.VALUES,),
-    parameters=QuantileParameters,
-    other_origins=FieldOrigin.PUBLIC.each("proposed", "bound_from_proposed", "neighbours_proposed", "tabs")
+    answering_facets=(Facet.VALUES,),
+    parameters_type=QuantileParameters,
+    origins_by_entry=FieldOrigin.PUBLIC.each("proposed", "bound_from_proposed", "neighbours_proposed", "tabs")
     | FieldOrigin.DATA.each("search_job", "search_job_earlier", "poorer", "poorer_job", "draws", "draws_job"),
     propose_values=propose,
-    proposed_fields=("bound_from", "neighbours", "low", "high"),
+    proposed_field_names=("bound_from", "neighbours", "low", "high"),
     # It was in every link before there were programs, and is in none of a program that lacks smooth weights.
-    former_fields={"weighting": {"program": Program.BEST}},
+    replacements_by_former_name={"weighting": {"program": Program.BEST}},
 )

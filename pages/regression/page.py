@@ -111,13 +111,15 @@ def tabulate_release(solution: RegressionSolution, latest_draw: Draw | None) -> 
 
 def build(dataset: Dataset, parameters: RegressionParameters, solution: RegressionSolution) -> Answer:
     """Build the answer whose figures show the chosen error."""
-    target: ErrorTarget = st.session_state[QUESTION.key("error")]
+    target: ErrorTarget = st.session_state[QUESTION.get_key("error")]
     return build_answer(dataset, parameters, replace(solution, target=target))
 
 
 def generate() -> RegressionData | None:
     """Return generated data; None, with the sentences on the page, if the settings are refused."""
-    field_values: dict[str, Any] = {name: st.session_state[QUESTION.key(name)] for name in GENERATOR_FIELDS}
+    field_values: dict[str, Any] = {
+        name: st.session_state[QUESTION.get_key(name)] for name in GENERATOR_FIELDS
+    }
     field_labels = {name: QUESTION.declarations[name].name for name in GENERATOR_FIELDS}
     generator, input_problems = fields.build_parameters(RegressionGenerator, field_values, field_labels)
     if generator is None:
@@ -129,8 +131,8 @@ def generate() -> RegressionData | None:
 
 def propose_range(dataset: Dataset) -> None:
     """Set the fields of the range to that of public labels, rounded out, or empty them; an entered range stays."""
-    state, lower_key, upper_key = st.session_state, QUESTION.key("lower"), QUESTION.key("upper")
-    last_proposal = state.get(QUESTION.key("proposed"))
+    state, lower_key, upper_key = st.session_state, QUESTION.get_key("lower"), QUESTION.get_key("upper")
+    last_proposal = state.get(QUESTION.get_key("proposed"))
     if (state[lower_key], state[upper_key]) not in (last_proposal or (None, None), (None, None)):
         return
     labels = get_table(dataset).labels
@@ -138,7 +140,7 @@ def propose_range(dataset: Dataset) -> None:
     # Only where it differs: an assignment that reaches the browser late undoes a key press. And where the
     # person has cleared what was proposed, the page says so instead of filling it in again.
     if last_proposal != new_proposal:
-        state[lower_key], state[upper_key] = state[QUESTION.key("proposed")] = new_proposal
+        state[lower_key], state[upper_key] = state[QUESTION.get_key("proposed")] = new_proposal
 
 
 class RegressionPage(Page):
@@ -163,7 +165,7 @@ class RegressionPage(Page):
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> RegressionParameters | None:
         """Draw the inputs, and warn of many clipped labels; return the parameters, or None if they are refused."""
         propose_range(dataset)
-        build_key = QUESTION.key
+        build_key = QUESTION.get_key
         st.session_state.setdefault(build_key("error"), ErrorTarget.PREDICTIONS)
         parameters: RegressionParameters | None = question_page.read_inputs(
             QUESTION,

@@ -23,7 +23,7 @@ def draw_body(slots: layout.PageSlots) -> None:
     releases_by_page, ledger = st.session_state.get(keys.SHOWN_RELEASES, {}), session.get_ledger()
     possible_sheets = {}
     for name, (answer, card, card_key) in reversed(releases_by_page.items()):
-        form_index = st.session_state.get(keys.CODE_FORM + card_key) or 0
+        form_index = st.session_state.get(keys.CODE_FORM_PREFIX + card_key) or 0
         possible_sheets[name] = build_sheet(catalogue.QUESTIONS[name].title, answer, card, ledger, form_index)
     sheets_by_name = {name: sheet for name, sheet in possible_sheets.items() if sheet is not None}
     if not sheets_by_name:
@@ -33,8 +33,8 @@ def draw_body(slots: layout.PageSlots) -> None:
                 "then states ε, bound, error and method."
             )
             for question in catalogue.PAGES:
-                if question.group == QUESTION.group and question is not QUESTION:
-                    st.page_link(question.path, label=question.title, icon=question.icon)
+                if question.navigation_group == QUESTION.navigation_group and question is not QUESTION:
+                    st.page_link(question.page_path, label=question.title, icon=question.icon)
             if not session.dataset().is_private:
                 label = "See an example: the count of these rows"
                 fields.button(label, "release_sheet_example", "tag", _keep_example, is_main=True)
@@ -42,7 +42,7 @@ def draw_body(slots: layout.PageSlots) -> None:
     newest_name = next(iter(sheets_by_name))
     title_by_name = {name: sheet.title for name, sheet in sheets_by_name.items()}
     with slots.line:
-        key = f"{QUESTION.key('release_')}{newest_name}"
+        key = f"{QUESTION.get_key('release_')}{newest_name}"
         name = (
             newest_name if len(title_by_name) == 1 else fields.pick("Release", title_by_name, key, width=220)
         )
@@ -51,7 +51,7 @@ def draw_body(slots: layout.PageSlots) -> None:
         released_texts = _ask_for_numbers(name, sheet)
         _draw_files(sheet, released_texts)
         st.page_link(
-            catalogue.QUESTIONS[name].path, label=f"Change it on {sheet.title}", icon=":material/edit:"
+            catalogue.QUESTIONS[name].page_path, label=f"Change it on {sheet.title}", icon=":material/edit:"
         )
     with slots.figure, st.container(key="release_sheet_tables"):
         st.markdown(sheet.write_tables(released_texts))
@@ -76,7 +76,7 @@ def _keep_example() -> None:
         answer = other_bounds.build_answer(page_question, session.dataset())
         question_page.keep_release(page_question, answer, answer, f"{page_question.name}_card")
     except InvalidInput:
-        st.session_state[keys.TOUR_GOES_TO] = page_question.path
+        st.session_state[keys.TOUR_DESTINATION] = page_question.page_path
 
 
 def _ask_for_numbers(question_name: str, sheet: ReleaseSheet) -> dict[str, str]:
@@ -87,7 +87,7 @@ def _ask_for_numbers(question_name: str, sheet: ReleaseSheet) -> dict[str, str]:
     texts = {}
     for statistic, noise_text, _ in sheet.statistics:
         for label in (statistic, f"± {statistic}")[: 1 + (noise_text == PRINTED)]:
-            field_key = f"{QUESTION.key('number_')}{question_name}_{label}"
+            field_key = f"{QUESTION.get_key('number_')}{question_name}_{label}"
             field_label = f"Released {label}" if label == statistic else f"{label}, as printed"
             texts[label] = st.text_input(field_label, key=field_key, max_chars=200, persist_state="session")
     return texts

@@ -39,7 +39,8 @@ def list_release_phrases(release_kind: str | None = None) -> list[str]:
     return [
         page.release_phrase
         for page in catalogue.PAGES
-        if page.release_phrase and page.group == GROUP_BY_KIND.get(release_kind or "", page.group)
+        if page.release_phrase
+        and page.navigation_group == GROUP_BY_KIND.get(release_kind or "", page.navigation_group)
     ]
 
 
@@ -50,10 +51,10 @@ def find_page(phrase: str | None) -> Question | None:
 
 def ask_questions() -> None:
     """Show the questions, and the button to the page that they lead to."""
-    state, release_key = st.session_state, QUESTION.key("release")
+    state, release_key = st.session_state, QUESTION.get_key("release")
     with st.container(horizontal=True, vertical_alignment="bottom", key="start_way"):
         options: dict[str, Any] = {"persist_state": "session"}
-        q1_key, kind_key = QUESTION.key("several"), QUESTION.key("kind")
+        q1_key, kind_key = QUESTION.get_key("several"), QUESTION.get_key("kind")
         st.segmented_control("1. Several rows per user?", list(ADVICE), key=q1_key, help=USER_HELP, **options)
         release_kind = st.segmented_control("2. You release", list(GROUP_BY_KIND), key=kind_key, **options)
         phrases = list_release_phrases(release_kind)
@@ -64,16 +65,16 @@ def ask_questions() -> None:
         if page is None:
             session.draw_data_link("Upload data")
         else:
-            st.page_link(page.path, label=f"Go to {page.title}", icon=page.icon)
+            st.page_link(page.page_path, label=f"Go to {page.title}", icon=page.icon)
 
 
 def show_advice(dataset: Dataset) -> None:
     """Show what follows from the answers, below the card, so that it moves no figure."""
-    sentences = [ADVICE.get(st.session_state.get(QUESTION.key("several")) or "", "")]
-    page = find_page(st.session_state.get(QUESTION.key("release")))
+    sentences = [ADVICE.get(st.session_state.get(QUESTION.get_key("several")) or "", "")]
+    page = find_page(st.session_state.get(QUESTION.get_key("release")))
     if page is not None:
         lacks_columns = not page.has_own_data and not page.can_answer(dataset)
         note = " The data in use lack what it needs, so it shows invented data." if lacks_columns else ""
-        sentences.append(f"**{page.title}:** {page.sentence}{note}")
+        sentences.append(f"**{page.title}:** {page.question_sentence}{note}")
     if advice_text := "\n\n".join(filter(None, sentences)):
         st.info(advice_text, icon=":material/signpost:")

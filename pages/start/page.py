@@ -28,11 +28,11 @@ def draw_body(slots: layout.PageSlots) -> None:
     dataset = start_parameters.choose_dataset(session.dataset(), user_preset)
     run = page_run.CURRENT_RUN.get()
     assert run is not None
-    run.shown_data = "" if dataset is session.dataset() else dataset.name
+    run.shown_data_name = "" if dataset is session.dataset() else dataset.name
     # A bound belongs to the users that are shown: of others it would be read wrongly, or off private data.
-    if st.session_state.get(QUESTION.key("of"), dataset.digest) != dataset.digest:
-        st.session_state[QUESTION.key("bound")] = None
-    st.session_state[QUESTION.key("of")] = dataset.digest
+    if st.session_state.get(QUESTION.get_key("of"), dataset.digest) != dataset.digest:
+        st.session_state[QUESTION.get_key("bound")] = None
+    st.session_state[QUESTION.get_key("of")] = dataset.digest
     with slots.line:
         fields.draw(QUESTION, "bound")
     with slots.notes:
@@ -55,7 +55,7 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
     solution = contents.solve_cached(dataset.digest, parameters.epsilon, dataset)
     answer = build_answer(dataset, parameters, solution)
     with slots.figure:
-        sections.show_plot(answer.plots["start-tradeoff"](), get_field_key=QUESTION.key)
+        sections.show_plot(answer.plots["start-tradeoff"](), get_field_key=QUESTION.get_key)
     with slots.answer:
         cards.draw_answer(answer, key="start_card")
         if dataset is session.dataset():

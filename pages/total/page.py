@@ -33,7 +33,7 @@ REPORTED_FIELDS = (
 
 def compute_totals(dataset: Dataset) -> UserTotals:
     """Return what all users add, rows or values as the field of the session says; cached."""
-    summed = st.session_state[QUESTION.key("summed")]
+    summed = st.session_state[QUESTION.get_key("summed")]
     user_totals: UserTotals = cache.compute(Cached(compute_user_totals, (dataset, summed)))
     return user_totals
 
@@ -99,7 +99,7 @@ class TotalPage(Page):
         if not is_signed(answer):
             with slots.bottom:
                 st.page_link(
-                    catalogue.find_page("Group by").path, label="Group by", icon=":material/table_rows:"
+                    catalogue.find_page("Group by").page_path, label="Group by", icon=":material/table_rows:"
                 )
 
 

@@ -44,13 +44,13 @@ def build(data: TrainingData, parameters: TrainingParameters, solution: Training
 def draw_figure_choices() -> None:
     """Draw the choices of the main figure."""
     for key_name, default_choice in (("measure", Measure.LOSS), ("over", ScoreUnit.ROWS)):
-        st.session_state.setdefault(QUESTION.key(key_name), default_choice)
+        st.session_state.setdefault(QUESTION.get_key(key_name), default_choice)
     with fields.row():
-        fields.choice("The figure shows", plots.TITLE_BY_MEASURE, QUESTION.key("measure"))
+        fields.choice("The figure shows", plots.TITLE_BY_MEASURE, QUESTION.get_key("measure"))
         fields.choice(
             "Mean over",
             {ScoreUnit.ROWS: "Rows", ScoreUnit.USERS: "Users"},
-            QUESTION.key("over"),
+            QUESTION.get_key("over"),
             "Over rows, heavy users count for more.",
         )
 
@@ -85,7 +85,9 @@ class TrainingPage(Page):
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
         """Draw every method at its best bound, by the score that is chosen."""
-        measure, score_unit = (st.session_state[QUESTION.key(key_name)] for key_name in ("measure", "over"))
+        measure, score_unit = (
+            st.session_state[QUESTION.get_key(key_name)] for key_name in ("measure", "over")
+        )
         plot = plots.plot_methods(answer.solution, measure, score_unit)
         draw_plot(plot)
         return plot

@@ -31,7 +31,7 @@ from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures
 from pages.training.question import QUESTION
 
-JOB = QUESTION.key("release_job")
+JOB = QUESTION.get_key("release_job")
 """Its question is the account of the rows, and the mark of its cost in the ledger."""
 
 

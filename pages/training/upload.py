@@ -81,7 +81,10 @@ def _generate() -> TrainingData | None:
     field_by_attribute = dict(zip(TrainingGenerator.__dataclass_fields__, GENERATOR_FIELDS, strict=True))
     generator, input_problems = fields.build_parameters(
         TrainingGenerator,
-        {attribute: st.session_state[QUESTION.key(name)] for attribute, name in field_by_attribute.items()},
+        {
+            attribute: st.session_state[QUESTION.get_key(name)]
+            for attribute, name in field_by_attribute.items()
+        },
         {attribute: QUESTION.declarations[name].name for attribute, name in field_by_attribute.items()},
     )
     if generator is not None and access.is_served() and generator.num_users > MAX_DEMO_USERS:
@@ -105,7 +108,7 @@ END_WORDS = {"low": "lowest", "high": "highest"}
 
 def _range_key(end_name: str, column: str) -> str:
     """Return the session key of the field with the low or high end of a column's range."""
-    return f"{QUESTION.key('range_')}{end_name}_{column}"
+    return f"{QUESTION.get_key('range_')}{end_name}_{column}"
 
 
 def _show_upload() -> TrainingData | None:
@@ -156,7 +159,7 @@ def _show_upload() -> TrainingData | None:
 
 def _propose_ranges(data: TrainingData) -> None:
     """Set the fields to ranges of public data, rounded out, once for each table; for private data, empty them."""
-    state, proposed_key = st.session_state, QUESTION.key("proposed")
+    state, proposed_key = st.session_state, QUESTION.get_key("proposed")
     if state.get(proposed_key) == data.account:
         return
     state[proposed_key], labelled_rows = data.account, data.dataset.table

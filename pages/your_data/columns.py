@@ -36,12 +36,12 @@ from pages.your_data.question import QUESTION
 
 def build_key(entry_name: str) -> str:
     """Return the session key of an entry of the upload."""
-    return QUESTION.key(f"upload_{entry_name}")
+    return QUESTION.get_key(f"upload_{entry_name}")
 
 
 def _role_key(role: str) -> str:
     """Return the session key of the column that has a role."""
-    return QUESTION.key("upload_role_") + role
+    return QUESTION.get_key("upload_role_") + role
 
 
 NO_COLUMN = "(none)"

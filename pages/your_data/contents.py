@@ -30,15 +30,17 @@ if TYPE_CHECKING:
 def show_samples() -> None:
     """Draw the choice of a sample, which is loaded at once: samples are public and small."""
     sample_key = session.get_loaded().origin.name
-    st.session_state[QUESTION.key("sample")] = sample_key if sample_key in samples.SAMPLES else None
+    st.session_state[QUESTION.get_key("sample")] = sample_key if sample_key in samples.SAMPLES else None
     titles_by_key = {key: sample.title for key, sample in samples.SAMPLES.items()}
     options: dict[str, Any] = {"on_change": _load_sample, "placeholder": "Choose a sample"}
-    st.selectbox("Sample", titles_by_key, None, titles_by_key.__getitem__, QUESTION.key("sample"), **options)
+    st.selectbox(
+        "Sample", titles_by_key, None, titles_by_key.__getitem__, QUESTION.get_key("sample"), **options
+    )
 
 
 def _load_sample() -> None:
     """Use the selected sample, if one is selected."""
-    sample_key = st.session_state.get(QUESTION.key("sample"))
+    sample_key = st.session_state.get(QUESTION.get_key("sample"))
     if sample_key is not None:
         origin = session.Origin(sample_key)
         session.use(session.LoadedData(origin.load(), origin))
@@ -47,20 +49,20 @@ def _load_sample() -> None:
 def show_generators() -> None:
     """Draw the choice of a generator, its parameters, and the button that generates the data."""
     titles_by_key = {key: generator.title for key, generator in samples.GENERATORS.items()}
-    generator_key: str = fields.pick("Kind of distribution", titles_by_key, QUESTION.key("generator"))
+    generator_key: str = fields.pick("Kind of distribution", titles_by_key, QUESTION.get_key("generator"))
     with st.grid(4):
         for field_name, field in declared_fields(samples.GENERATORS[generator_key]).items():
             session_key = _build_field_key(generator_key, field_name)
             st.session_state.setdefault(session_key, field.initial)
             fields.number(field.label, session_key, field.help, is_integer=field.is_integer)
     fields.button("Generate", "generate", "casino", _generate, generator_key, is_main=True)
-    if problems := st.session_state.get(QUESTION.key("generator_problems"), ()):
+    if problems := st.session_state.get(QUESTION.get_key("generator_problems"), ()):
         fields.show_problems(problems)
 
 
 def _build_field_key(generator_key: str, field_name: str) -> str:
     """Return the session key of a field of a generator."""
-    return f"{QUESTION.key('generator_field_')}{generator_key}_{field_name}"
+    return f"{QUESTION.get_key('generator_field_')}{generator_key}_{field_name}"
 
 
 def _generate(generator_key: str) -> None:
@@ -79,7 +81,7 @@ def _generate(generator_key: str) -> None:
             session.use(session.LoadedData(samples.generate_dataset(generator), origin))
         except InvalidInput as error:
             input_problems += error.problems
-    session_state[QUESTION.key("generator_problems")] = tuple(input_problems)
+    session_state[QUESTION.get_key("generator_problems")] = tuple(input_problems)
 
 
 DEFAULT_TABLE = "events"
@@ -89,13 +91,13 @@ _DEFAULT_ROLES = Roles(TableKind.EVENTS, user="user_id")
 def show_recipes(roles: Roles | None) -> None:
     """Show the recipe for the columns chosen above, or for a default user column if there is no file."""
     expander_title = "Count in your own database or on a cluster"
-    with st.expander(expander_title, icon=":material/dns:", key=QUESTION.key("engine_open")):
+    with st.expander(expander_title, icon=":material/dns:", key=QUESTION.get_key("engine_open")):
         st.markdown("Run this where your data are; only counts come back, and you open them here.")
         with st.grid(2):
             titles_by_key = {key: engine.title for key, engine in counting.ENGINES.items()}
-            engine_key: str = fields.pick("Engine", titles_by_key, QUESTION.key("engine"))
-            st.session_state.setdefault(QUESTION.key("engine_table"), DEFAULT_TABLE)
-            table_name = st.text_input("Table", key=QUESTION.key("engine_table"), persist_state="session")
+            engine_key: str = fields.pick("Engine", titles_by_key, QUESTION.get_key("engine"))
+            st.session_state.setdefault(QUESTION.get_key("engine_table"), DEFAULT_TABLE)
+            table_name = st.text_input("Table", key=QUESTION.get_key("engine_table"), persist_state="session")
         engine = counting.ENGINES[engine_key]
         if roles is None or roles.kind is not TableKind.EVENTS or not roles.user:
             roles = _DEFAULT_ROLES
@@ -122,7 +124,7 @@ def _choose_bins() -> ValueBins | None:
     labels_by_name = {"lower": "Lowest edge", "upper": "Highest edge", "bins": "Number of bins"}
     with st.grid(3):
         numbers = [
-            fields.number(label, QUESTION.key(f"engine_{name}")) for name, label in labels_by_name.items()
+            fields.number(label, QUESTION.get_key(f"engine_{name}")) for name, label in labels_by_name.items()
         ]
     try:
         return None if None in numbers else ValueBins(*numbers)  # type: ignore[arg-type]
@@ -149,7 +151,7 @@ def show_session_upload() -> None:
         return
     help = "It replaces the data and settings in use. The ledger keeps all releases so far."
     UPLOADER.show("A file that *Save session* has made", help, _open_file)
-    content_or_problems = st.session_state.get(QUESTION.key("session_opened"))
+    content_or_problems = st.session_state.get(QUESTION.get_key("session_opened"))
     if isinstance(content_or_problems, session_file.FileContent):
         _show_opened_session(content_or_problems)
     elif content_or_problems is not None:
@@ -167,7 +169,7 @@ def _open_file(files: list[UploadedFile]) -> None:
         content_or_problems = file_problem, *describe_error(error)
     else:
         session_file.apply_content(content_or_problems.content)
-    st.session_state[QUESTION.key("session_opened")] = content_or_problems
+    st.session_state[QUESTION.get_key("session_opened")] = content_or_problems
     UPLOADER.drop(files)
 
 
@@ -203,7 +205,7 @@ def list_offers(dataset: Dataset) -> list[tuple[str, list[Question]]]:
     offered_names: set[str] = set()
     for facet, heading in heading_by_facet.items():
         new_questions = [question for question in catalogue.PAGES if question.name not in offered_names]
-        questions = [question for question in new_questions if facet in question.answers_from]
+        questions = [question for question in new_questions if facet in question.answering_facets]
         offered_names |= {question.name for question in questions}
         offers += [(heading, questions)] if questions else []
     return offers

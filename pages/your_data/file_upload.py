@@ -39,13 +39,13 @@ _CUT_OFF = f"{jobs.CUT_OFF} The data in use stay as they were."
 
 Paths = Sequence[str | counting.MemoryFile]
 """Paths of files on this computer, or files in memory."""
-_LOOK_JOB = QUESTION.key("look_job")
+_LOOK_JOB = QUESTION.get_key("look_job")
 
 
 def is_waiting() -> bool:
     """Return True if a file is being read or counted, or waits for *Use these data*."""
     entry_names = ("upload_table", "upload_pairs", "look_job", "upload_job")
-    return any(st.session_state.get(QUESTION.key(entry_name)) is not None for entry_name in entry_names)
+    return any(st.session_state.get(QUESTION.get_key(entry_name)) is not None for entry_name in entry_names)
 
 
 def show_panel() -> None:

@@ -31,12 +31,12 @@ NAME_BY_CONTRIBUTION = dict(zip(Contribution, ("Rows", "Distinct tasks", "Total"
 def draw_body(slots: layout.PageSlots) -> None:
     """Draw the choice of data, the main figure, and where the data lead; while a file waits, only the choice."""
     with slots.line:
-        st.session_state.setdefault(QUESTION.key("data_source"), "Sample")
+        st.session_state.setdefault(QUESTION.get_key("data_source"), "Sample")
         if session.BRING_FIELD in st.query_params:
             del st.query_params[session.BRING_FIELD]
-            st.session_state[QUESTION.key("data_source")] = "Upload a file"
+            st.session_state[QUESTION.get_key("data_source")] = "Upload a file"
         source_name = fields.choice(
-            "Where from", {name: name for name in DRAW_BY_SOURCE}, QUESTION.key("data_source")
+            "Where from", {name: name for name in DRAW_BY_SOURCE}, QUESTION.get_key("data_source")
         )
     with slots.line if source_name == "Sample" else slots.notes:
         DRAW_BY_SOURCE[source_name]()
@@ -64,7 +64,7 @@ def show_offers(dataset: Dataset) -> None:
             with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
                 st.markdown(f"{plain(heading)} →", width="content")
                 for page in pages:
-                    st.page_link(page.path, label=page.title, icon=page.icon)
+                    st.page_link(page.page_path, label=page.title, icon=page.icon)
     cards.offer_histogram(dataset)
 
 

@@ -44,7 +44,7 @@ PATIENCE = 300.0
 
 
 def page_path(title: str) -> str:
-    return os.path.relpath(catalogue.find_page(title).path, server.SCRIPT.parent)
+    return os.path.relpath(catalogue.find_page(title).page_path, server.SCRIPT.parent)
 
 
 def confirm(app: AppTest, key: str) -> AppTest:

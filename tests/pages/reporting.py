@@ -177,7 +177,7 @@ def open_case(name):
 
 def show_downloads(app, title):
     (spec,) = (spec for spec in catalogue.PAGES if spec.title == title)
-    app.session_state[spec.key("tabs")] = "Downloads"
+    app.session_state[spec.get_key("tabs")] = "Downloads"
     return app
 
 

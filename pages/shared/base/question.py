@@ -115,59 +115,60 @@ class Question:
         title: Title in the sidebar.
         icon: Material icon.
         url_path: Path in the address; empty for the first page.
-        group: Heading in the sidebar; empty for none.
-        sentence: The question that the page answers, in one sentence, for Home and the sidebar.
-        lead: The sentence under the page's title, Markdown.
+        navigation_group: Heading in the sidebar; empty for none.
+        question_sentence: The question that the page answers, in one sentence, for Home and the sidebar.
+        lead_text: The sentence under the page's title, Markdown.
         chooses_bound: True if the page chooses the bound of a release about the data in use.
-        is_quick: True if its bound is found fast enough to stand on the cards of other pages, too.
-        shown_data: The data that the page shows if it never shows those in use, as the sidebar names them.
+        is_quick_to_answer: True if its bound is found fast enough to stand on the cards of other pages, too.
+        shown_data_name: Name in the sidebar of the data that the page shows if it never shows those in use.
         result_noun: The thing on the card that its badge is about; `SIMULATION` if the page releases nothing.
-        heading: The page's title, if that is not the title in the sidebar.
+        page_heading: The page's title, if that is not the title in the sidebar.
         release_phrase: What users say they want to release if this page is the answer; empty for none.
-        answers_from: Facets of the data that it answers from: one of them suffices, and no facet means any data. *Data*
+        answering_facets: Facets of the data that it answers from: one suffices, and no facet means any data. *Data*
             leads to it if the data have one.
         has_own_data: True if the page brings data of its own and leaves the session's alone.
-        file_entry_name: Name in the session of a file of the page's own while that is in use; empty for none.
-        parameters: Class of the page's parameters object, which declares the fields; None if it has none.
-        other_origins: The origin of each other value that the page keeps in the session, by name: tabs, runs, jobs.
+        own_file_entry_name: Name in the session of a file of the page's own while that is in use; empty for none.
+        parameters_type: Class of the page's parameters object, which declares the fields; None if it has none.
+        origins_by_entry: The origin of each other value that the page keeps in the session, by name: tabs, runs, jobs.
         propose_values: Returns values of fields for new data, by name, given the data and the present values.
-        proposed_fields: Fields that ``propose_values`` may set. A page that nobody has seen has these and no others.
-        draws_bounds: True if its folder has ``on_card.py``, which selects the bounds of other cards privately.
-        takes_releases: True if its folder has ``on_card.py``, which takes the releases of other cards into a plan.
-        states_releases: True if it states what the cards of other pages release.
-        former_fields: Fields of earlier links and session files: the new name of each, or the values that later fields
-            have if a link or file lacks them, by name. A field that has only another name says so in its declaration.
-        symbols: The paper's symbols by the words on the page's plots, for the switch *Paper notation*; empty for none.
+        proposed_field_names: Fields that ``propose_values`` may set. A page that nobody has seen has these and no others.
+        selects_bounds_privately: True if its folder has ``on_card.py``, which selects the bounds of other cards privately.
+        is_budget_plan: True if its folder has ``on_card.py``, which takes the releases of other cards into a plan.
+        is_release_sheet: True if it states what the cards of other pages release.
+        replacements_by_former_name: For each field of earlier links and session files: its new name, or the values that
+            later fields have if a link or file lacks them, by name. A field that has only another name says so in its
+            declaration.
+        symbols_by_phrase: The paper's symbols by the words on the page's plots, for the switch *Paper notation*; empty for none.
     """
 
     name: str
     title: str
     icon: str
     url_path: str
-    group: str
-    sentence: str
-    lead: str = ""
+    navigation_group: str
+    question_sentence: str
+    lead_text: str = ""
     chooses_bound: bool = False
-    is_quick: bool = False
-    shown_data: str = ""
+    is_quick_to_answer: bool = False
+    shown_data_name: str = ""
     result_noun: str = "Bound"
-    heading: str = ""
+    page_heading: str = ""
     release_phrase: str = ""
-    answers_from: tuple[Facet, ...] = ()
+    answering_facets: tuple[Facet, ...] = ()
     has_own_data: bool = False
-    file_entry_name: str = ""
-    parameters: type[Parameters] | None = None
-    other_origins: Mapping[str, FieldOrigin] = field(default_factory=dict)
+    own_file_entry_name: str = ""
+    parameters_type: type[Parameters] | None = None
+    origins_by_entry: Mapping[str, FieldOrigin] = field(default_factory=dict)
     propose_values: Callable[[Dataset, Mapping[str, Any]], Mapping[str, Any]] | None = None
-    proposed_fields: tuple[str, ...] = ()
-    draws_bounds: bool = False
-    takes_releases: bool = False
-    states_releases: bool = False
-    former_fields: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
-    symbols: Mapping[str, str] = field(default_factory=dict)
+    proposed_field_names: tuple[str, ...] = ()
+    selects_bounds_privately: bool = False
+    is_budget_plan: bool = False
+    is_release_sheet: bool = False
+    replacements_by_former_name: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
+    symbols_by_phrase: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if repeated_names := set(self.fields) & set(self.other_origins):
+        if repeated_names := set(self.fields) & set(self.origins_by_entry):
             raise ValueError(f"{self.name} declares twice: {sorted(repeated_names)}")
 
     @functools.cached_property
@@ -176,7 +177,7 @@ class Question:
 
         On a page with data of its own, values that may have been read off data belong to these.
         """
-        declarations = {} if self.parameters is None else declared_fields(self.parameters)
+        declarations = {} if self.parameters_type is None else declared_fields(self.parameters_type)
         if not self.has_own_data:
             return declarations
         return {
@@ -189,27 +190,27 @@ class Question:
         return [name for name, field in self.fields.items() if field.place in places]
 
     @functools.cached_property
-    def account_key(self) -> str:
+    def ledgers_key(self) -> str:
         """Return the session key of the ledgers of the page's own data, ``spent``; empty for none.
 
         There is one ledger per set of data, and session files carry them.
         """
-        return self.key("spent") if self.has_own_data and "spent" in self.other_origins else ""
+        return self.get_key("spent") if self.has_own_data and "spent" in self.origins_by_entry else ""
 
     @functools.cached_property
-    def file_key(self) -> str:
-        """Return the session key of the page's own file, ``file_entry_name``; empty for none."""
-        return self.key(self.file_entry_name) if self.file_entry_name else ""
+    def own_file_key(self) -> str:
+        """Return the session key of the page's own file, ``own_file_entry_name``; empty for none."""
+        return self.get_key(self.own_file_entry_name) if self.own_file_entry_name else ""
 
     @functools.cached_property
-    def path(self) -> str:
+    def page_path(self) -> str:
         """Return the absolute path of the page's file, from a cache: every run of the app names all pages."""
         module_spec = find_spec(f"pages.{self.name}.page")  # It looks for the file and runs nothing.
         if module_spec is None or module_spec.origin is None:
             raise FileNotFoundError(f"the folder of {self.name} has no page.py")
         return module_spec.origin
 
-    def rename_former(self, values_by_name: Mapping[str, T], wrap: Callable[[Any], T]) -> dict[str, T]:
+    def rename_former_fields(self, values_by_name: Mapping[str, T], wrap: Callable[[Any], T]) -> dict[str, T]:
         """Return the values of an earlier link or session file by today's names; a value under today's name stays.
 
         Args:
@@ -217,8 +218,8 @@ class Question:
             wrap: Returns a value as such a link or file has it.
         """
         current_values = dict(values_by_name)
-        new_names_by_former = {} if self.parameters is None else list_former_names(self.parameters)
-        for name, replacement in {**self.former_fields, **new_names_by_former}.items():
+        new_names_by_former = {} if self.parameters_type is None else list_former_names(self.parameters_type)
+        for name, replacement in {**self.replacements_by_former_name, **new_names_by_former}.items():
             if name not in values_by_name:
                 continue
             if isinstance(replacement, str):
@@ -234,29 +235,33 @@ class Question:
             stored_names: Names of the fields that the file has. A page that was seen has all fields of its time. A page
                 that nobody saw has only proposed fields, and these meant nothing yet.
         """
-        assert self.parameters is not None
+        assert self.parameters_type is not None
         known_names = set(stored_names)
         lasting_names = {name for name in known_names & set(self.fields) if not self.fields[name].renewed}
-        if not lasting_names - set(self.proposed_fields):
+        if not lasting_names - set(self.proposed_field_names):
             return {}
         newer_names = self.fields.keys() - known_names
-        newer_fields = [f for f in fields(self.parameters) if f.name in newer_names]
+        newer_fields = [f for f in fields(self.parameters_type) if f.name in newer_names]
         return {f.name: f.default for f in newer_fields if f.default is not MISSING}
 
-    @functools.cached_property
-    def key(self) -> Callable[[str], str]:
-        """Return the function that gives the session key of a declared name; for any other it raises KeyError.
+    def get_key(self, entry_name: str) -> str:
+        """Return the session key of a declared entry: a field, or a name in ``origins_by_entry``.
 
-        It is built once, as a run of a page needs some fifty keys.
+        Raises:
+            KeyError: The question declares no such entry.
         """
-        names = (*self.fields, *self.other_origins, "against_job")  # The last one: work of the tab *Compare*.
-        return _Keys({name: f"{self.name}.{name}" for name in names}).__getitem__
+        return self._session_keys[entry_name]
 
     @functools.cached_property
-    def widgets(self) -> dict[str, str]:
+    def _session_keys(self) -> dict[str, str]:
+        names = *self.fields, *self.origins_by_entry, "against_job"
+        return _Keys({name: f"{self.name}.{name}" for name in names})
+
+    @functools.cached_property
+    def widget_keys(self) -> dict[str, str]:
         """Return the session key of each field by name, with the shared epsilon if the page has parameters."""
-        epsilon_entry = {"epsilon": "epsilon"} if self.parameters is not None else {}
-        return epsilon_entry | {name: self.key(name) for name in self.fields}
+        epsilon_entry = {"epsilon": "epsilon"} if self.parameters_type is not None else {}
+        return epsilon_entry | {name: self.get_key(name) for name in self.fields}
 
     @functools.cached_property
     def declarations(self) -> dict[str, Field]:
@@ -264,20 +269,22 @@ class Question:
         return {"epsilon": EPSILON, **self.fields}
 
     @functools.cached_property
-    def subjects(self) -> dict[str, str]:
+    def subjects_by_field(self) -> dict[str, str]:
         """Return what each field is called in a sentence, by name of the field, fields that may stay empty included."""
-        return {name: self.declarations[name].subject for name in self.widgets}
+        return {name: self.declarations[name].subject for name in self.widget_keys}
 
     def can_answer(self, dataset: Dataset) -> bool:
-        """Return True if the data have one of the facets in ``answers_from``, or if the question needs none."""
+        """Return True if the data have one of the facets in ``answering_facets``, or if the question needs none."""
         contents = {Facet.ROWS: dataset, Facet.VALUES: dataset.values, Facet.GROUPS: dataset.task_sizes}
-        return not self.answers_from or any(contents[facet] is not None for facet in self.answers_from)
+        return not self.answering_facets or any(
+            contents[facet] is not None for facet in self.answering_facets
+        )
 
     def read_formula(self, file_stem: str = "formula") -> str:
         """Return the text of a Markdown file in the page's folder, which says how the page computes."""
-        return Path(self.path).with_name(f"{file_stem}.md").read_text(encoding="utf-8")
+        return Path(self.page_path).with_name(f"{file_stem}.md").read_text(encoding="utf-8")
 
-    def get_labels(self, *names: str) -> dict[str, str]:
+    def get_report_labels(self, *names: str) -> dict[str, str]:
         """Return the labels in a report of these fields, or of all, by name; the shared epsilon comes first."""
         shown_fields = {name: self.declarations[name] for name in ("epsilon", *(names or self.fields))}
         return {name: field.report_label or field.label for name, field in shown_fields.items()}
@@ -290,8 +297,10 @@ class Question:
         """
         if name in self.fields:
             return self.fields[name].origin
-        matches = [n for n in self.other_origins if name == n or name.startswith(n.removesuffix("_") + "_")]
-        return self.other_origins[max(matches, key=len)] if matches else FieldOrigin.DATA
+        matches = [
+            n for n in self.origins_by_entry if name == n or name.startswith(n.removesuffix("_") + "_")
+        ]
+        return self.origins_by_entry[max(matches, key=len)] if matches else FieldOrigin.DATA
 
     def get_initial_value(self, name: str) -> Any:
         """Return the initial value of a field."""

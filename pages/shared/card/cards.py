@@ -122,7 +122,7 @@ def draw_answer(
     if (run := page_run.CURRENT_RUN.get()) is not None and run.answer_card is None:
         run.answer_card = card
         bound_selection = get_private_selection(card)
-        if run.is_private and (selection_module := import_selection_module()) is not None:
+        if run.has_private_data and (selection_module := import_selection_module()) is not None:
             card = selection_module.with_range((bound_selection and bound_selection.card) or card)
     if run is not None and run.shown_card is None:
         run.shown_card = card
@@ -140,8 +140,8 @@ def draw_answer(
         # What would make a useless release useful comes before the way to it.
         is_useful = relative is None or relative.verdict is not Verdict.NOT_USEFUL
         button_type = fields.main_button() if is_useful else "secondary"
-        if bound_selection is not None and run is not None and run.selected_excess is not None:
-            st.markdown(bound_selection.write_excess(run.selected_excess))
+        if bound_selection is not None and run is not None and run.selected_bound_excess is not None:
+            st.markdown(bound_selection.write_excess(run.selected_bound_excess))
         awaits_selection = bound_selection is not None and bound_selection.card is None
         if bound_selection is not None and awaits_selection:
             bound_selection.draw_step(f"{key}_draw", button_type)
@@ -151,7 +151,9 @@ def draw_answer(
             options = {"type": "tertiary", "help": "No ε covers it: it was read off the private data."}
         with st.container(horizontal=True, vertical_alignment="center"):
             if card.code is not None:
-                fields.button(code_label, key + keys.CARD_CODE, "code", _open_code, card, key, **options)
+                fields.button(
+                    code_label, key + keys.CODE_BUTTON_SUFFIX, "code", _open_code, card, key, **options
+                )
             facts_text = card.disclosure.label if isinstance(card.disclosure, ReleaseFacts) else ""
             range_text = wording.capital(card.near_optimal)
             if reasons := list(filter(None, (range_text * figure_shows_range, card.detail, facts_text))):
@@ -175,8 +177,8 @@ def _open_code(card: Answer, key: str, form_name: str = "") -> None:
     assert card.code is not None
     form_names = [name for name, _ in card.code.forms]
     form_index = next((i for i, name in enumerate(form_names) if name.startswith(form_name)), 0)
-    st.session_state[keys.CODE_FORM + key] = form_index
-    page_run.request_dialog(_code_dialog, card.code, card.disclosure, key)
+    st.session_state[keys.CODE_FORM_PREFIX + key] = form_index
+    page_run.request_to_open(_code_dialog, card.code, card.disclosure, key)
 
 
 def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None:
@@ -223,7 +225,7 @@ def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None
 def get_private_selection(card: Answer) -> Any | None:
     """Return the ``BoundSelection`` of a card, cached in this run; None for public data or a bound that has none."""
     run, selection_module = page_run.CURRENT_RUN.get(), import_selection_module()
-    if run is None or not run.is_private or selection_module is None:
+    if run is None or not run.has_private_data or selection_module is None:
         return None
     if run.card_and_selection is None or run.card_and_selection[0] is not card:
         run.card_and_selection = card, selection_module.build_selection(card)
@@ -236,7 +238,7 @@ def import_selection_module(name: str = "on_card") -> Any | None:
     Its ``build_selection(card)`` returns the ``BoundSelection`` of a card, or None. ``with_range(card)`` adds the cost
     of the card's drawn range to the card, and ``divide_total`` replaces a total epsilon in a page's parameters.
     """
-    question = catalogue.DRAWING
+    question = catalogue.PRIVATE_SELECTION_STEP
     return None if question is None else importlib.import_module(f"pages.{question.name}.{name}")
 
 
@@ -263,7 +265,7 @@ def offer_histogram(dataset: Dataset) -> None:
         selection_module.draw(dataset)
 
 
-@page_run.build_dialog("Code", "code")
+@page_run.open_as_dialog("Code", "code")
 def _code_dialog(code_choice: CodeChoice, disclosure: Provenance, key: str) -> None:
     """Show the code for a card in a dialog."""
     code_panel.show_code(code_choice, key)

@@ -31,7 +31,7 @@ def show_code(code_choice: CodeChoice, key: str) -> None:
     if len(code_choice.forms) > 1:
         # The names carry the bound, which moves: the position is what is remembered.
         name_by_index = {i: name for i, (name, _) in enumerate(code_choice.forms)}
-        form_index = fields.choice("What to apply", name_by_index, keys.CODE_FORM + key) or 0
+        form_index = fields.choice("What to apply", name_by_index, keys.CODE_FORM_PREFIX + key) or 0
     choice = code_choice.forms[form_index][1]
     if isinstance(choice, Code):
         _draw_program(choice, choice.file_name, key)
@@ -72,8 +72,8 @@ def _choose_library(key: str, choice: Choice | Several, page_library: Program | 
     It is the program of the page, until another is chosen here; of pages without one the first that has such a release.
     """
     widget_key, state = f"{keys.CODE_LIBRARY}_{key}", st.session_state
-    if page_library is not None and state.get(keys.CODE_PROGRAM) is not page_library:
-        state[keys.CODE_PROGRAM], state[keys.CODE_LIBRARY] = page_library, page_library.name
+    if page_library is not None and state.get(keys.CODE_PAGE_LIBRARY) is not page_library:
+        state[keys.CODE_PAGE_LIBRARY], state[keys.CODE_LIBRARY] = page_library, page_library.name
     if (current_name := state.get(keys.CODE_LIBRARY)) is None:
         able_libraries = (library for library in LIBRARIES if write(choice, library).text)
         current_name = next(able_libraries, Program.OPENDP).name

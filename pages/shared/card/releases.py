@@ -93,7 +93,9 @@ class Releases:
     @property
     def draws(self) -> list[Any]:
         """Return this session's releases of the account, oldest first: the stored list, which callers may change."""
-        draws_by_account: dict[str, list[Any]] = st.session_state.setdefault(self.question.key("draws"), {})
+        draws_by_account: dict[str, list[Any]] = st.session_state.setdefault(
+            self.question.get_key("draws"), {}
+        )
         return draws_by_account.setdefault(self.account, [])
 
     @property
@@ -104,7 +106,7 @@ class Releases:
     @property
     def _ledgers(self) -> dict[str, Ledger]:
         """Return the ledgers of the page, by account."""
-        ledgers_by_account: dict[str, Ledger] = st.session_state.get(self.question.key("spent"), {})
+        ledgers_by_account: dict[str, Ledger] = st.session_state.get(self.question.get_key("spent"), {})
         return ledgers_by_account
 
     def draw(self, make_release: Callable[[Charge], Any]) -> None:
@@ -116,7 +118,7 @@ class Releases:
 
     def refuse(self, refusal: InvalidInput) -> None:
         """Keep the error for which nothing was drawn, until `say_refused` shows it."""
-        st.session_state[self.question.key("refused")] = refusal
+        st.session_state[self.question.get_key("refused")] = refusal
 
     def note(self, facts: ReleaseFacts) -> str:
         """Charge a release that work beside the page is about to draw; return the text that marks it in the ledger."""
@@ -136,11 +138,11 @@ class Releases:
 
     def _store(self, ledger: Ledger) -> None:
         """Store the ledger of the account."""
-        st.session_state[self.question.key("spent")] = {**self._ledgers, self.account: ledger}
+        st.session_state[self.question.get_key("spent")] = {**self._ledgers, self.account: ledger}
 
     def say_refused(self) -> None:
         """Show why nothing was drawn, once; nothing without a refusal."""
-        refusal: InvalidInput | None = st.session_state.pop(self.question.key("refused"), None)
+        refusal: InvalidInput | None = st.session_state.pop(self.question.get_key("refused"), None)
         if refusal is not None:
             fields.show_problems(refusal.problems)
 

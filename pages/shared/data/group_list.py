@@ -42,7 +42,7 @@ def draw(question: Question, has_field: bool = True) -> None:
 def _read_file(question: Question, uploader: Uploader, files: list[UploadedFile]) -> None:
     """Fill the field with the lines of an uploaded file, or store why it is refused."""
     try:
-        st.session_state[question.widgets["groups"]] = files[0].getvalue().decode("utf-8-sig")
+        st.session_state[question.widget_keys["groups"]] = files[0].getvalue().decode("utf-8-sig")
         uploader.refuse(())
     except UnicodeDecodeError:
         problem = InputProblem("the list is no text in UTF-8", remedy="Save it as UTF-8, one name a line")

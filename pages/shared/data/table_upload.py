@@ -119,7 +119,11 @@ class TableUpload:
                 which is empty for numeric labels; for one category "reference" or "levels".
             column: The category.
         """
-        return f"{self.question.key(f'{role}_')}{column}" if column else self.question.key("role_") + role
+        return (
+            f"{self.question.get_key(f'{role}_')}{column}"
+            if column
+            else self.question.get_key("role_") + role
+        )
 
     def show_uploader(self) -> None:
         """Show the uploader; on a public demo, a notice."""
@@ -131,11 +135,11 @@ class TableUpload:
 
     def is_waiting(self) -> bool:
         """Return True if a file was read and is not in use yet."""
-        return st.session_state.get(self.question.key("table")) is not None
+        return st.session_state.get(self.question.get_key("table")) is not None
 
     def show_choices(self) -> None:
         """Ask what the columns of a waiting file mean; below, show the problems of the last file."""
-        open_file: _OpenFile | None = st.session_state.get(self.question.key("table"))
+        open_file: _OpenFile | None = st.session_state.get(self.question.get_key("table"))
         if open_file is not None:
             self._show_columns(open_file)
         self.uploader.show_problems()
@@ -153,7 +157,7 @@ class TableUpload:
             self.uploader.refuse(describe_error(error), [file.name])
         else:
             account = hashlib.sha256(file_bytes).hexdigest()
-            state[self.question.key("table")] = _OpenFile(table, account, {}, {})
+            state[self.question.get_key("table")] = _OpenFile(table, account, {}, {})
             design = design_matrix.guess_design(table, self.allows_classes)
             category_columns = [f.column for f in design.features if f.encoding is FeatureKind.CATEGORIES]
             guesses_by_role: dict[str, Any] = {"label": design.label, "user": guess_roles(table).user}
@@ -161,7 +165,7 @@ class TableUpload:
             guesses_by_role |= {"positive": "", "features": [f.column for f in design.features]}
             for role, guess in guesses_by_role.items():
                 state[self.role_key(role)] = guess
-            state[self.question.key("public")] = Disclosure.PRIVATE
+            state[self.question.get_key("public")] = Disclosure.PRIVATE
         self.uploader.drop(files)
 
     def _show_columns(self, open_file: _OpenFile) -> None:
@@ -182,7 +186,9 @@ class TableUpload:
         except InvalidInput as error:
             fields.show_problems(error.problems)
         question = self.question
-        fields.radio("Are these data public?", TEXT_BY_DISCLOSURE, question.key("public"), self.public_help)
+        fields.radio(
+            "Are these data public?", TEXT_BY_DISCLOSURE, question.get_key("public"), self.public_help
+        )
         button_keys = f"{question.name}_use", f"{question.name}_discard"
         is_confirmed = uploads.use_or_discard(*button_keys, self._discard_file)
         if is_confirmed and design is not None:
@@ -242,7 +248,7 @@ class TableUpload:
 
     def _is_private(self) -> bool:
         """Return True unless the person has said that the data are public."""
-        return st.session_state.get(self.question.key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
+        return st.session_state.get(self.question.get_key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
 
     def _lists_levels(self) -> bool:
         """Return True if a person must list the levels of categories: a release of private data names them."""
@@ -276,34 +282,38 @@ class TableUpload:
         """Put the file's data to use on the page, or store why they are refused."""
         try:
             with st.spinner("Reading the columns…"):
-                dataset = self.build(open_file.table, design, st.session_state[self.question.key("public")])
+                dataset = self.build(
+                    open_file.table, design, st.session_state[self.question.get_key("public")]
+                )
         except Exception as error:  # Whatever it is, the page stays usable.
             self.uploader.refuse(describe_error(error))
             return
         self._clear_settings()
-        st.session_state[self.question.key("loaded")] = self.build_entry(dataset, open_file.account, design)
+        st.session_state[self.question.get_key("loaded")] = self.build_entry(
+            dataset, open_file.account, design
+        )
         self._discard_file()
         st.rerun()
 
     def _clear_settings(self) -> None:
         """Reset the page's settings for earlier data, such as a range; what a link or session file set stays."""
         state = st.session_state
-        awaited_by_key = state.get(keys.AWAITED, {})
+        awaited_by_key = state.get(keys.AWAITED_VALUES, {})
         for name, field in self.question.fields.items():
-            key = self.question.key(name)
+            key = self.question.get_key(name)
             if (
                 field.renewed
                 and field.origin is FieldOrigin.OWN_DATA
                 and awaited_by_key.get(key) != state.get(key)
             ):
                 state[key] = field.initial
-        state[keys.AWAITED] = {}
-        if "proposed" in self.question.other_origins:
-            state.pop(self.question.key("proposed"), None)
+        state[keys.AWAITED_VALUES] = {}
+        if "proposed" in self.question.origins_by_entry:
+            state.pop(self.question.get_key("proposed"), None)
 
     def _discard_file(self) -> None:
         """Forget the waiting file and the problems of the last one."""
-        st.session_state[self.question.key("table")] = None
+        st.session_state[self.question.get_key("table")] = None
         self.uploader.refuse(())
 
 
@@ -334,7 +344,7 @@ def choose_data(
                 st.markdown(model_sentence)
                 with st.grid(2):
                     fields.draw_all(question, *generator_fields)
-            elif source is list(loaders)[-1] and st.session_state.get(question.key("loaded")) is not None:
+            elif source is list(loaders)[-1] and st.session_state.get(question.get_key("loaded")) is not None:
                 upload.show_uploader()
     source_data = loaders[source]()
     if source_data is not None:
@@ -345,7 +355,7 @@ def choose_data(
 
 def show_upload(upload: TableUpload) -> Any | None:
     """Show the upload, and return the entry of the page's own table; None, with the uploader, if there is none."""
-    table_entry = st.session_state.get(upload.question.key("loaded"))
+    table_entry = st.session_state.get(upload.question.get_key("loaded"))
     if table_entry is None:
         upload.show_uploader()
     upload.show_choices()

@@ -45,7 +45,7 @@ class Uploader:
 
     def _key(self, name: str) -> str:
         """Return the session key of one of the uploader's entries."""
-        return self.question.key(self.prefix + name)
+        return self.question.get_key(self.prefix + name)
 
     def show(
         self, label: str, help: str, read: Callable[[list[UploadedFile]], None], takes_several: bool = False

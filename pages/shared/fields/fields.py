@@ -42,8 +42,8 @@ LINES_HEIGHT = 72
 
 def scale_width(width: Width) -> Width:
     """Return a field's width in pixels, enlarged as the type is while the app is presented on a projector."""
-    if isinstance(width, int) and st.session_state.get(keys.PRESENTING):
-        return width * page_run.TYPE_SIZE // page_run.USUAL_SIZE
+    if isinstance(width, int) and st.session_state.get(keys.IS_PRESENTING):
+        return width * page_run.PRESENTED_TYPE_PIXELS // page_run.USUAL_TYPE_PIXELS
     return width
 
 
@@ -80,7 +80,7 @@ def number(
         help=help or None,
         width=scale_width(width),
     )
-    for problem in st.session_state.get(keys.ASIDE, {}).get(key, ()):
+    for problem in st.session_state.get(keys.UNUSED_VALUE_PROBLEMS, {}).get(key, ()):
         st.caption(f":material/error: {wording.plain(InputProblem(problem.message).sentence, 300)}")
     return value
 
@@ -97,7 +97,7 @@ def draw(
         options: The options that are offered now; empty for all. Only for a field with options.
         is_disabled: True if a slider or a text can only be read.
     """
-    field, key = question.declarations[name], question.widgets[name]
+    field, key = question.declarations[name], question.widget_keys[name]
     st.session_state.setdefault(key, field.initial)
     label = label or field.label
     width: Width = field.width or "stretch"
@@ -144,7 +144,9 @@ def draw_all(
             widgets[name]()
             continue
         switch_name, on_values = question.fields[name].enabled_with or ("", ())
-        is_disabled = bool(switch_name) and st.session_state[question.widgets[switch_name]] not in on_values
+        is_disabled = (
+            bool(switch_name) and st.session_state[question.widget_keys[switch_name]] not in on_values
+        )
         draw(question, name, options=options.get(name, ()), is_disabled=is_disabled)
 
 
@@ -167,7 +169,7 @@ def start(question: Question, uses_shared_data: bool = True) -> None:
         uses_shared_data: False if the page shows a demonstration; it then takes no value from other pages.
     """
     for name, field in question.fields.items():
-        st.session_state.setdefault(question.widgets[name], field.initial)
+        st.session_state.setdefault(question.widget_keys[name], field.initial)
     if uses_shared_data:
         setting.synchronise(question)
 
@@ -287,7 +289,7 @@ def download_button(
 def show_problems(problems: Iterable[InputProblem]) -> None:
     """Show problems as an error box, a sentence each, with the labels of the page's fields."""
     run = page_run.CURRENT_RUN.get()
-    labels = {} if run is None else run.question.subjects
+    labels = {} if run is None else run.question.subjects_by_field
     sentences = [wording.plain(_name_fields(problem, labels).sentence, 300) for problem in problems]
     bullet = "- " if len(sentences) > 1 else ""
     st.error("\n".join(bullet + sentence for sentence in sentences), icon=":material/error:")
@@ -310,24 +312,28 @@ def build(
         optional_names: Fields that the main answer can do without, mostly because they stand in a tab, which a refused
             question does not draw. A bad one is named, and its default stands in for it.
     """
-    assert question.parameters is not None
+    assert question.parameters_type is not None
     required_labels = {name: field.name for name, field in question.declarations.items() if field.is_required}
     state = st.session_state
-    keys_by_name = {name: key for name, key in question.widgets.items() if name not in unused_names}
+    keys_by_name = {name: key for name, key in question.widget_keys.items() if name not in unused_names}
     # A widget of text that was emptied holds "", where the field has None.
-    nullable_names = {name for name, f in fields_by_name(question.parameters).items() if f.default is None}
+    nullable_names = {
+        name for name, f in fields_by_name(question.parameters_type).items() if f.default is None
+    }
     values_by_name = {
         name: None if state[key] == "" and name in nullable_names else state[key]
         for name, key in keys_by_name.items()
     } | dict(overrides or {})
-    state[keys.ASIDE] = {}
+    state[keys.UNUSED_VALUE_PROBLEMS] = {}
     # All at once first: two that go together, of one's own pair, are no good one by one.
-    subjects = question.subjects
-    build_with = partial(build_parameters, question.parameters, labels=required_labels, subjects=subjects)
+    subjects = question.subjects_by_field
+    build_with = partial(
+        build_parameters, question.parameters_type, labels=required_labels, subjects=subjects
+    )
     complete_parameters, all_problems = build_with(values_by_name)
     if complete_parameters is not None:
-        values_by_key = {key: state[key] for key in question.widgets.values()}
-        state[keys.ANSWERED] = question.name, state[keys.DATA_VERSION], values_by_key
+        values_by_key = {key: state[key] for key in question.widget_keys.values()}
+        state[keys.LAST_ANSWERED_VALUES] = question.name, state[keys.DATA_VERSION], values_by_key
         return complete_parameters
     needed_by_name = {name: value for name, value in values_by_name.items() if name not in optional_names}
     parameters, _ = build_with(needed_by_name)
@@ -342,25 +348,29 @@ def build(
         if problems:
             default_text = default if isinstance(default, str) or default is None else wording.number(default)
             until_text = f"Until then {default_text} is used" if default_text else "Until then it is left out"
-            state[keys.ASIDE][question.widgets[name]] = [
+            state[keys.UNUSED_VALUE_PROBLEMS][question.widget_keys[name]] = [
                 replace(p, remedy=". ".join(filter(None, (p.remedy, until_text)))) for p in problems
             ]
-    if state[keys.ASIDE]:
-        show_problems(itertools.chain.from_iterable(state[keys.ASIDE].values()))
+    if state[keys.UNUSED_VALUE_PROBLEMS]:
+        show_problems(itertools.chain.from_iterable(state[keys.UNUSED_VALUE_PROBLEMS].values()))
     return parameters
 
 
 def _offer_undo(question: Question) -> None:
     """Draw the button that sets the changed fields back to the last values that had an answer on these data, if any."""
     state = st.session_state
-    name, data_version, values_by_key = state.get(keys.ANSWERED, ("", None, {}))
+    name, data_version, values_by_key = state.get(keys.LAST_ANSWERED_VALUES, ("", None, {}))
     changed_by_key = {key: value for key, value in values_by_key.items() if state.get(key) != value}
     if not changed_by_key or (name, data_version) != (question.name, state[keys.DATA_VERSION]):
         return
     label = "Undo the last changes"
     if len(changed_by_key) == 1:
         ((key, value),) = changed_by_key.items()
-        subject = next(question.subjects[name] for name in question.widgets if question.widgets[name] == key)
+        subject = next(
+            question.subjects_by_field[name]
+            for name in question.widget_keys
+            if question.widget_keys[name] == key
+        )
         if isinstance(value, float):
             label = f"Set {_write_mid_sentence(subject)} back to {wording.entered(value)}"
     button(label, f"{question.name}_undo", "undo", partial(state.update, changed_by_key))

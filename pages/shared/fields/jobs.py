@@ -294,7 +294,12 @@ def rerun_if_ended(key: str) -> None:
     If not, the result so far would stand as the final one, as nothing polls work that has ended.
     """
     job: Job | None = st.session_state.get(key)
-    if job is not None and job.was_read_early and not job.is_running and not page_run.is_dialog_in_sight():
+    if (
+        job is not None
+        and job.was_read_early
+        and not job.is_running
+        and not page_run.is_dialog_open_or_requested()
+    ):
         job.was_read_early = False
         st.rerun()
 
@@ -309,7 +314,7 @@ def _draw_bar(
     """Draw the bar; run the page again if running jobs or their partial results are not those that were drawn."""
     running_jobs = list_running(*keys)
     has_changed = [(job, job.partial_result) for job in running_jobs] != drawn_results
-    if has_changed and not page_run.is_dialog_in_sight():
+    if has_changed and not page_run.is_dialog_open_or_requested():
         st.rerun()
     if not running_jobs:
         return
@@ -351,7 +356,7 @@ class Run:
     @property
     def key(self) -> str:
         """Return the session key of the work."""
-        return self.question.key(self.search.key)
+        return self.question.get_key(self.search.key)
 
     @property
     def request(self) -> tuple[str, Hashable]:

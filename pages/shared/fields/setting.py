@@ -83,7 +83,7 @@ def enter(values_by_piece: Mapping[str, Any]) -> None:
 
 def read_value(question: Question, name: str) -> Any:
     """Return the value that a field gets once its page is shown: changed there, entered elsewhere, or as it is."""
-    piece, key = question.fields[name].shared, question.widgets[name]
+    piece, key = question.fields[name].shared, question.widget_keys[name]
     value = st.session_state.get(key)
     is_changed = _read_mapping(LAST_VALUES_KEY).get(key, _NEVER) not in (value, _NEVER)
     return value if is_changed else _read_mapping(ENTRIES_KEY).get(piece, value)
@@ -91,7 +91,9 @@ def read_value(question: Question, name: str) -> Any:
 
 def _list_keys(question: Question) -> dict[str, str]:
     """Return the page's session key of each shared piece."""
-    return {field.shared: question.widgets[name] for name, field in question.fields.items() if field.shared}
+    return {
+        field.shared: question.widget_keys[name] for name, field in question.fields.items() if field.shared
+    }
 
 
 def _is_offered(question: Question, piece: str, value: Any) -> bool:

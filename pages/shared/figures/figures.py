@@ -112,7 +112,7 @@ def _identify(pin: Pin) -> tuple[str, ...]:
 
 def pin_answer(question_name: str) -> None:
     """Pin the answer that the page of this question offers, if it offers one; the next run says so."""
-    build_pin: Callable[[], Pin | None] | None = st.session_state.get(keys.PIN_OFFERED)
+    build_pin: Callable[[], Pin | None] | None = st.session_state.get(keys.PIN_BUILDER)
     new_pin = None if build_pin is None else build_pin()
     if new_pin is None or new_pin.question != question_name:
         return
@@ -203,7 +203,7 @@ def draw(
     """
     run = page_run.CURRENT_RUN.get()
     if run is not None and st.session_state.get(keys.PAPER_NOTATION):
-        plot = relabel_plot(plot, run.question.symbols)
+        plot = relabel_plot(plot, run.question.symbols_by_phrase)
     fig, alt = plotly_figures.draw(plot), plot.alt
     key, disclosure = plot.key.replace("-", "_"), plot.disclosure
     if label:
@@ -214,7 +214,7 @@ def draw(
     # Read now: the file is made when its button is pressed, in a thread that knows nothing of the session.
     parameters, question_name = read_parameters(), ""
     # The first figure of a page with parameters, its main one, can be pinned.
-    if run is not None and run.main_figure is None and run.question.parameters is not None:
+    if run is not None and run.main_figure is None and run.question.parameters_type is not None:
         question_name, run.main_figure = run.question.name, fig
     if disclosure is not Disclosure.PUBLIC:
         charts.add_label(fig, disclosure.label)
@@ -241,7 +241,7 @@ def draw(
             help = "Keeps this answer with its data and settings."
             options: dict[str, Any] = {"type": "tertiary", "help": help}
             fields.button("Pin this", f"{question_name}_pin", "keep", pin_answer, question_name, **options)
-            if run is not None and run.question.symbols:
+            if run is not None and run.question.symbols_by_phrase:
                 st.toggle("Paper notation", key=keys.PAPER_NOTATION, persist_state="session")
 
 

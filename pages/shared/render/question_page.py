@@ -87,7 +87,7 @@ def read_inputs(
             settings.
         num_columns: How many fields of *More settings* stand beside each other.
     """
-    assert question.parameters is not None
+    assert question.parameters_type is not None
     options, widgets = options or {}, widgets or {}
     unused_names = start_fields(question, options, shares_settings)
     hidden_names = {name for name in question.fields if is_hidden(name)}
@@ -110,13 +110,13 @@ def read_inputs(
         optional_names = question.list_fields(Place.OWN, Place.CARD, Place.TAB)
         unused_names += [
             f.name
-            for f in dataclasses.fields(question.parameters)
-            if f.name in hidden_names and None in (f.default, st.session_state[question.widgets[f.name]])
+            for f in dataclasses.fields(question.parameters_type)
+            if f.name in hidden_names and None in (f.default, st.session_state[question.widget_keys[f.name]])
         ]
         # Not the default, which may be another value than the field begins with.
         overrides = {
             f.name: question.get_initial_value(f.name)
-            for f in dataclasses.fields(question.parameters)
+            for f in dataclasses.fields(question.parameters_type)
             if f.name in unused_names and f.default is not None
         }
         return fields.build(question, unused_names, overrides, optional_names)
@@ -133,27 +133,27 @@ def start_fields(
     """
     fields.start(question, shares_settings)
     for name, choices in (options or {}).items():
-        key = question.widgets[name]
+        key = question.widget_keys[name]
         if st.session_state[key] not in choices:
             st.session_state[key] = choices[0]
     unused_names = list_unused_fields(question)
     for name, field in question.fields.items():
         must_be_filled = (name in unused_names or field.slider) and field.origin is not FieldOrigin.VALUES
-        if must_be_filled and st.session_state[question.widgets[name]] is None:
-            st.session_state[question.widgets[name]] = field.initial
+        if must_be_filled and st.session_state[question.widget_keys[name]] is None:
+            st.session_state[question.widget_keys[name]] = field.initial
     return unused_names
 
 
 def list_unused_fields(question: Question) -> list[str]:
     """Return the names of fields that do not apply with the present choices; an unused choice has its default."""
-    values_by_name = {name: st.session_state[question.widgets[name]] for name in question.fields}
+    values_by_name = {name: st.session_state[question.widget_keys[name]] for name in question.fields}
     return list_unused(question.declarations, values_by_name, question.get_initial_value)
 
 
 def keep_release(question: Question, answer: Answer, card: Answer, card_key: str) -> None:
     """Keep what a page releases, as the newest, if it is of the group of the page that states releases."""
-    assert catalogue.STATING is not None
-    if question.group == catalogue.STATING.group:
+    assert catalogue.SHEET_PAGE is not None
+    if question.navigation_group == catalogue.SHEET_PAGE.navigation_group:
         releases_by_page = dict(st.session_state.get(keys.SHOWN_RELEASES, {}))
         releases_by_page.pop(question.name, None)
         st.session_state[keys.SHOWN_RELEASES] = {**releases_by_page, question.name: (answer, card, card_key)}
@@ -240,10 +240,10 @@ class Page:
             main_plot = selected_bound.mark_selected_bound(main_plot, x, y)
             run = page_run.CURRENT_RUN.get()
             assert run is not None
-            run.selected_excess = selected_bound.find_selected_excess(main_plot, y)
+            run.selected_bound_excess = selected_bound.find_selected_excess(main_plot, y)
         if self.has_axis_controls:
-            return screen_sections.show_plot(main_plot, label=label, get_field_key=self.question.key)
-        figures.draw(main_plot, label, get_field_key=self.question.key)
+            return screen_sections.show_plot(main_plot, label=label, get_field_key=self.question.get_key)
+        figures.draw(main_plot, label, get_field_key=self.question.get_key)
         return main_plot
 
     def draw_behind(self, answer: Answer) -> None:
@@ -257,9 +257,9 @@ class Page:
     def draw_method(self, answer: Answer) -> None:
         """Draw how the answer is computed, and how its bound is chosen with DP if the data are private."""
         st.markdown(self.question.read_formula(self.choose_formula_file(answer)))
-        if cards.get_private_selection(answer) is not None and catalogue.DRAWING is not None:
+        if cards.get_private_selection(answer) is not None and catalogue.PRIVATE_SELECTION_STEP is not None:
             with st.expander("How a bound is chosen with DP", icon=":material/casino:"):
-                st.markdown(catalogue.DRAWING.read_formula())
+                st.markdown(catalogue.PRIVATE_SELECTION_STEP.read_formula())
 
     def list_tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
         """Return tabs that the page draws itself, by name; none by default. A group joins the sections of its name."""
@@ -350,7 +350,7 @@ class Page:
         if parameters is None:
             return
         st.session_state[keys.PAGE_PARAMETERS] = parameters
-        run.shown_data = INVENTED_NAME if is_demonstration else self.name_data(data, parameters)
+        run.shown_data_name = INVENTED_NAME if is_demonstration else self.name_data(data, parameters)
         if self.refuse(slots, data, parameters):
             return
         is_shared = is_demonstration or self.is_same_for_all(data, parameters)
@@ -397,24 +397,28 @@ class Page:
 
         def show_behind() -> None:
             """Draw the tab behind the answer, with the offer of a plan and the answer's own section."""
-            card, plan_page = run.shown_card or answer, catalogue.PLANNING
+            card, plan_page = run.shown_card or answer, catalogue.PLAN_PAGE
             if isinstance(card.disclosure, ReleaseFacts) and answer.disclosure != card.disclosure:
                 st.markdown(
                     "**This tab is about the bound read off the private data**, not about the one that was drawn. Do "
                     "not publish it."
                 )
             self.draw_behind(answer)
-            if plan_page is not None and question is not plan_page and question.group == plan_page.group:
+            if (
+                plan_page is not None
+                and question is not plan_page
+                and question.navigation_group == plan_page.navigation_group
+            ):
                 importlib.import_module(f"pages.{plan_page.name}.on_card").draw(answer, key)
             if behind_section is not None:
                 renderer.show(behind_section)
 
         def show_files() -> None:
             """Draw the tab of downloads, with the answer's own section."""
-            sheet_page = catalogue.STATING
+            sheet_page = catalogue.SHEET_PAGE
             if sheet_page is not None and question.name in st.session_state.get(keys.SHOWN_RELEASES, {}):
                 label = "Release sheet: what to state with the number"
-                st.page_link(sheet_page.path, label=label, icon=sheet_page.icon)
+                st.page_link(sheet_page.page_path, label=label, icon=sheet_page.icon)
             self.show_files(answer, data, demo_label)
             if downloads_section is not None:
                 renderer.show(downloads_section)
@@ -435,7 +439,7 @@ class Page:
                     session.draw_data_link(needs.link_label)
             if question.chooses_bound and not is_demonstration:
                 other_bounds.draw(question, run.shown_card or answer)
-            if is_final and not is_demonstration and catalogue.STATING is not None:
+            if is_final and not is_demonstration and catalogue.SHEET_PAGE is not None:
                 keep_release(question, answer, run.shown_card or answer, key)
             # Right below the card: what a bound of the person's own costs.
             if own_names := question.list_fields(Place.OWN):
@@ -444,7 +448,7 @@ class Page:
                     if heading.startswith("Your "):
                         st.caption(f"{heading}: {sentence}")
         with slots.bottom:
-            layout.draw_tabs(tabs, question.key(tabs_name))
+            layout.draw_tabs(tabs, question.get_key(tabs_name))
         with slots.answer:
             if any(run.is_cut_short for run in runs):
                 button_label = "Go on" if runs[0].search.resumes else "Search again"
@@ -457,7 +461,7 @@ class Page:
         stem = "_".join(filter(None, (self.stem or question.name, variant)))
         source, release_lines = self.build_source(answer, data), self.list_releases(answer, data)
         summary, formula_file = self.summarise(answer, data), self.choose_formula_file(answer)
-        labels_by_field = question.get_labels(*self.list_report_fields(answer))
+        labels_by_field = question.get_report_labels(*self.list_report_fields(answer))
         files = [(self.write_file_label(name), name, writer) for name, writer in answer.files.items()]
         if answer.write_choice is not None:
             files.append(("Choice (JSON)", f"{stem}_choice.json", answer.write_choice))

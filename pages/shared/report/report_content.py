@@ -56,10 +56,10 @@ def build_page_report(
         plots.append(replace(plot_counts(source.dataset), key="distribution"))
     is_private = source.shown_disclosure is Disclosure.PRIVATE
     private_names = list_private_settings(question, parameters) if is_private else ()
-    setting_labels = question.get_labels() if labels_by_field is None else labels_by_field
+    setting_labels = question.get_report_labels() if labels_by_field is None else labels_by_field
     return Report(
         page_title=question.title,
-        question=question.sentence,
+        question=question.question_sentence,
         answers=(("", answer),),
         figures=tuple(replace(plot, alt=f"{label}. {plot.alt}") if label else plot for plot in plots),
         setting_lines=content.list_settings(parameters, setting_labels, private_names),

@@ -27,12 +27,14 @@ UNKNOWN = "…"
 def draw_first(question: Question) -> None:
     """Name the data before the page is drawn: as it named them last, or as its declaration lets expect."""
     is_answered = question.can_answer(session.dataset()) and not question.has_own_data
-    names_by_page = st.session_state.get(keys.SHOWN_DATA, {})
-    shown_name = names_by_page.get(question.name, question.shown_data or ("" if is_answered else UNKNOWN))
+    names_by_page = st.session_state.get(keys.DATA_NAME_BY_PAGE, {})
+    shown_name = names_by_page.get(
+        question.name, question.shown_data_name or ("" if is_answered else UNKNOWN)
+    )
     slot = st.empty()
     SLOT.set(slot)
     slot.markdown(_write(shown_name))
-    st.session_state[keys.SHOWN_DATA] = {**names_by_page, question.name: shown_name}
+    st.session_state[keys.DATA_NAME_BY_PAGE] = {**names_by_page, question.name: shown_name}
 
 
 def correct(question: Question, slot: DeltaGenerator | None, shown_name: str) -> None:
@@ -40,10 +42,10 @@ def correct(question: Question, slot: DeltaGenerator | None, shown_name: str) ->
 
     ``shown_name`` is empty for the data in use. Without a place in the sidebar nothing happens.
     """
-    names_by_page = st.session_state.get(keys.SHOWN_DATA, {})
+    names_by_page = st.session_state.get(keys.DATA_NAME_BY_PAGE, {})
     if slot is None or names_by_page.get(question.name) == shown_name:
         return
-    st.session_state[keys.SHOWN_DATA] = {**names_by_page, question.name: shown_name}
+    st.session_state[keys.DATA_NAME_BY_PAGE] = {**names_by_page, question.name: shown_name}
     if streamlit_internals.is_fragment_run():
         st.rerun()  # What a fragment writes outside of itself does not always arrive.
     slot.markdown(_write(shown_name))

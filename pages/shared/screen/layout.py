@@ -86,21 +86,21 @@ def show(
     def draw_page() -> None:
         """Draw everything of the page in one run."""
         state = st.session_state
-        if keys.DIALOG_ASKED in state and streamlit_internals.is_fragment_run():
+        if keys.REQUESTED_DIALOG in state and streamlit_internals.is_fragment_run():
             st.rerun()  # Its dialog is opened below, outside of the fragment.
-        state.pop(keys.DIALOG_OPEN, None)  # Whoever moves something on the page reads none.
-        if keys.TOUR_GOES_TO in state:
-            st.switch_page(state.pop(keys.TOUR_GOES_TO))
+        state.pop(keys.IS_DIALOG_OPEN, None)  # Whoever moves something on the page reads none.
+        if keys.TOUR_DESTINATION in state:
+            st.switch_page(state.pop(keys.TOUR_DESTINATION))
         state[keys.PAGE_PARAMETERS] = None
         loaded_data, tour = session.get_loaded(), session.get_tour()
         dataset = loaded_data.dataset
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
-        top.title(question.heading or question.title, width="content")
+        top.title(question.page_heading or question.title, width="content")
         link_container = top.container(width="content", key="shell_link", horizontal=True)
         # What the page is about, the question of a tour's step says.
         header = st.container(key=f"{question.name}_intro" if tour is None else "tour_bar")
         if tour is None:
-            header.markdown(question.lead)
+            header.markdown(question.lead_text)
         line = st.container(horizontal=True, vertical_alignment="bottom", key=f"{question.name}_inputs")
         if has_budget:
             with line:
@@ -109,15 +109,15 @@ def show(
         with st.container(key="answer_beside_figure"):
             figure, answer = st.columns(FIGURE_SHARE, gap="medium")
         bottom = st.container()
-        run = page_run.PageRun(question, is_private=dataset.is_private)
-        run.shown_data = question.shown_data or None
+        run = page_run.PageRun(question, has_private_data=dataset.is_private)
+        run.shown_data_name = question.shown_data_name or None
         page_run.CURRENT_RUN.set(run)
         try:
             draw_content(PageSlots(line, notes, figure, answer, bottom, header if tour is None else None))
         finally:
             page_run.CURRENT_RUN.set(None)
-        if run.shown_data is not None:
-            data_line.correct(question, data_slot, run.shown_data)
+        if run.shown_data_name is not None:
+            data_line.correct(question, data_slot, run.shown_data_name)
         if run.answer_card is not None:
             answer.space("medium")  # The card ends where the figure does, above the figure's own buttons.
         if tour is not None:
@@ -128,11 +128,11 @@ def show(
                 compare_tab.show_below(run)
         # It is made when *Pin this* is pressed, not at every run.
         parameters = run.answered_parameters or state.get(keys.PAGE_PARAMETERS)
-        state[keys.PIN_OFFERED] = functools.partial(compare_tab.build_pin, run, dataset, parameters)
+        state[keys.PIN_BUILDER] = functools.partial(compare_tab.build_pin, run, dataset, parameters)
         permanent_link, query_text = links.write_current_link(question)
-        is_presented = bool(state.get(keys.PRESENTING))
+        is_presented = bool(state.get(keys.IS_PRESENTING))
         # Not in the popover, whose content the browser makes only once it is opened.
-        _set_address(query_text, f"{page_run.TYPE_SIZE}px" if is_presented else "")
+        _set_address(query_text, f"{page_run.PRESENTED_TYPE_PIXELS}px" if is_presented else "")
         omitted_phrase = session.NOT_IN_LINKS.get(loaded_data.origin.name, "")
         _offer_link(question, link_container, permanent_link, omitted_phrase, is_presented)
         session_file.update_snapshot()
@@ -227,7 +227,7 @@ def _offer_link(
 def _draw_present_button(label: str, icon: str, **options: Any) -> None:
     """Draw the button that begins or leaves presentation mode."""
     if fields.button(label, "present", icon, type="tertiary", **options):
-        st.session_state[keys.PRESENTING] = not st.session_state.get(keys.PRESENTING)
+        st.session_state[keys.IS_PRESENTING] = not st.session_state.get(keys.IS_PRESENTING)
         st.rerun()
 
 
@@ -241,7 +241,7 @@ def draw_tabs(contents: Mapping[str, Content], key: str) -> None:
     *Compare* is added before the last two. Tabs that are closed cost nothing. Whoever puts the name of a tab into the
     session, such as a tour or a link, need not know in which other tab it lies.
     """
-    if (run := page_run.CURRENT_RUN.get()) is not None and run.question.parameters is not None:
+    if (run := page_run.CURRENT_RUN.get()) is not None and run.question.parameters_type is not None:
         run.has_tabs = True
         last_tabs = {name: contents[name] for name in (DOWNLOADS, COMPUTED) if name in contents}
         own_tabs = {name: content for name, content in contents.items() if name not in last_tabs}

@@ -37,13 +37,13 @@ def draw(question: Question, card: Answer) -> None:
     ):
         st.caption(f"Best bound of other releases{warning}:", width="content")
         for other, bound_text in pages_and_texts:
-            st.page_link(other.path, label=f"{other.title}: {bound_text}", width="content")
+            st.page_link(other.page_path, label=f"{other.title}: {bound_text}", width="content")
 
 
 def _list_bounds(question: Question, dataset: Dataset) -> Iterator[tuple[Question, str]]:
     """Yield the other quick pages, each with its best bound as text; a page whose settings are refused is left out."""
     for other in catalogue.PAGES:
-        if not other.is_quick or other is question:
+        if not other.is_quick_to_answer or other is question:
             continue
         try:
             yield other, build_answer(other, dataset).numbers[0].text
@@ -71,17 +71,17 @@ def _read_parameters(question: Question) -> object:
     Raises:
         InvalidInput: The page would ask for something first, or refuse its settings.
     """
-    assert question.parameters is not None
+    assert question.parameters_type is not None
     state = st.session_state
     values_by_name = {"epsilon": state.get(keys.EPSILON, setting.DEFAULT_EPSILON)}
     for name, field in question.fields.items():
-        is_set = question.widgets[name] in state
+        is_set = question.widget_keys[name] in state
         values_by_name[name] = setting.read_value(question, name) if is_set else field.initial
     unused_names = list_unused(question.declarations, values_by_name, question.get_initial_value)
     used_values = {name: value for name, value in values_by_name.items() if name not in unused_names}
     required_labels = {name: field.name for name, field in question.declarations.items() if field.is_required}
     parameters, problems = fields.build_parameters(
-        question.parameters, used_values, required_labels, subjects=question.subjects
+        question.parameters_type, used_values, required_labels, subjects=question.subjects_by_field
     )
     if parameters is None:
         raise InvalidInput(problems)

@@ -266,13 +266,13 @@ class Renderer:
             case section.Fields(names, shares):
                 fields.draw_row(self.question, *names, shares=shares)
             case section.Choice():
-                key = self.question.key(part.key)
+                key = self.question.get_key(part.key)
                 if st.session_state.get(key) not in part.texts_by_value:
                     st.session_state[key] = part.first_value
                 return fields.choice(part.label, part.texts_by_value, key)
             case section.Integer(key, label, limits, initial, step, help):
-                st.session_state.setdefault(self.question.key(key), initial)
-                return fields.whole_number(label, self.question.key(key), *limits, step, help)
+                st.session_state.setdefault(self.question.get_key(key), initial)
+                return fields.whole_number(label, self.question.get_key(key), *limits, step, help)
             case section.Window():
                 return self._draw_window(part)
             case section.Missing(needed, remedy):
@@ -290,14 +290,14 @@ class Renderer:
                 with st.container(horizontal=True, vertical_alignment="center"):
                     section.walk(parts, self._draw)
             case section.Link(page, label, icon):
-                st.page_link(catalogue.find_page(page).path, label=label, icon=f":material/{icon}:")
+                st.page_link(catalogue.find_page(page).page_path, label=label, icon=f":material/{icon}:")
             case section.Columns(columns):
                 for container, column in zip(st.columns(len(columns), gap="large"), columns, strict=True):
                     with container:
                         section.walk(column, self._draw)
             case section.PaperFigures(paper_figures):
                 st.divider()
-                state_key = self.question.key("paper_figure") if len(paper_figures) > 1 else ""
+                state_key = self.question.get_key("paper_figure") if len(paper_figures) > 1 else ""
                 show_paper_figure(paper_figures, state_key)
             case section.Cached():
                 return cache.compute(part)

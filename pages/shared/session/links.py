@@ -110,18 +110,20 @@ def read_link(
             generator_texts[name.removeprefix(GENERATOR_PREFIX)] = text
         elif name not in shell_field_names and not tour.is_address_field(name):
             setting_texts[name] = text
-    setting_texts = question.rename_former(setting_texts, text_fields.to_text)
+    setting_texts = question.rename_former_fields(setting_texts, text_fields.to_text)
     origin = session.Origin(texts.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator_texts)
     stand_ins: dict[str, str] = {}
     if UPLOAD_MARK in texts:
         # An address that was loaded anew. The data are gone, and it never held what may have been read off them.
         if origin.name in (session.UPLOADED, session.DP_RELEASE):
             origin = session.Origin(session.DEFAULT_SAMPLE)
-        if question.parameters is not None:
-            absent_names = {f.name for f in dataclasses.fields(question.parameters)} - setting_texts.keys()
+        if question.parameters_type is not None:
+            absent_names = {
+                f.name for f in dataclasses.fields(question.parameters_type)
+            } - setting_texts.keys()
             stand_ins = {name: str(value) for name, value in STAND_INS.items() if name in absent_names}
-    parameters_type, keys_by_name = question.parameters or Parameters, question.widgets
-    if question.parameters is None:
+    parameters_type, keys_by_name = question.parameters_type or Parameters, question.widget_keys
+    if question.parameters_type is None:
         keys_by_name = {"epsilon": keys.EPSILON}
         stand_ins = {} if "epsilon" in setting_texts else {"epsilon": str(setting.DEFAULT_EPSILON)}
     values_by_key, field_problems = _read_widgets(parameters_type, keys_by_name, stand_ins | setting_texts)
@@ -153,9 +155,9 @@ def apply_once(question: Question) -> None:
 
     The data come first: the link's widgets override what loading data proposes.
     """
-    if st.session_state.get(keys.LINK_READ):
+    if st.session_state.get(keys.IS_LINK_APPLIED):
         return
-    st.session_state[keys.LINK_READ] = True
+    st.session_state[keys.IS_LINK_APPLIED] = True
     texts = st.query_params.to_dict()
     session.get_loaded()  # First: loading data resets widgets and problems, and must not undo what the link sets.
     problems = Problems()
@@ -185,10 +187,12 @@ def _apply_link(texts: Mapping[str, str], question: Question, problems: Problems
         problems.add(f"shown instead: {session.dataset().name}")
     problems.extend(field_problems)
     st.session_state.update(values_by_key)
-    choice_keys = {question.key(name) for name, field in question.fields.items() if field.options is not None}
+    choice_keys = {
+        question.get_key(name) for name, field in question.fields.items() if field.options is not None
+    }
     if origin.name in (session.UPLOADED, session.DP_RELEASE) or UPLOAD_MARK in texts or question.has_own_data:
-        st.session_state[keys.AWAITED] = values_by_key
-    st.session_state[keys.LINK_SAID] = {k: value for k, value in values_by_key.items() if k in choice_keys}
+        st.session_state[keys.AWAITED_VALUES] = values_by_key
+    st.session_state[keys.LINK_CHOICES] = {k: value for k, value in values_by_key.items() if k in choice_keys}
 
 
 def write_current_link(question: Question) -> tuple[str, str]:
@@ -207,19 +211,19 @@ def write_current_link(question: Question) -> tuple[str, str]:
     epsilon: Any = state.get(keys.EPSILON)
     if parameters is None and not check_epsilon(epsilon):
         parameters = Parameters(epsilon)
-    hides_fields = bool(question.file_key) and question.file_key in state
+    hides_fields = bool(question.own_file_key) and question.own_file_key in state
     hides_fields |= not question.has_own_data and (loaded_data.original or loaded_data).dataset.is_private
-    has_own_table = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
+    has_own_table = any(q.own_file_key and q.own_file_key in state for q in catalogue.PAGES)
     mark_texts = {UPLOAD_MARK: "1"} if has_own_table or came_from_file else {}
     if current_tour is not None:
         mark_texts |= tour.list_address_fields(current_tour)
     if state.get(keys.PINS) or (current_tour is not None and current_tour.saved_state.pins):
         mark_texts[PINS_MARK] = "1"
-    ledger_state_keys = (keys.LEDGERS, *(q.account_key for q in catalogue.PAGES if q.account_key))
+    ledger_state_keys = (keys.LEDGERS, *(q.ledgers_key for q in catalogue.PAGES if q.ledgers_key))
     ledgers = (ledger for key in ledger_state_keys for ledger in (state.get(key) or {}).values())
     if any(ledger.releases for ledger in ledgers):
         mark_texts[SPENT_MARK] = "1"
-    if state.get(keys.PRESENTING):
+    if state.get(keys.IS_PRESENTING):
         mark_texts[page_run.PRESENT_MARK] = "1"
     setting_texts = list_parameter_fields(parameters)
     address = st.context.url or "http://127.0.0.1:8501"
@@ -254,26 +258,26 @@ def read_settings(node: JsonValue, problems: Problems, fills_new_fields: bool = 
     values_by_key: dict[str, Any] = {}
     for name, page_node in (JsonValue(node.value, node.location, problems).get_named(200) or {}).items():
         question = catalogue.QUESTIONS.get(name)
-        if question is None or question.parameters is None:
+        if question is None or question.parameters_type is None:
             page_node.refuse("there is no such question here")
             continue
         location = page_node.location
-        nodes_by_name = question.rename_former(
+        nodes_by_name = question.rename_former_fields(
             page_node.get_named(200) or {},
             lambda value, location=location: JsonValue(to_json_value(value), location, problems),  # type: ignore[misc]
         )
         if fills_new_fields:
             defaults = question.list_newer_defaults(nodes_by_name)
-            values_by_key |= {question.key(name): value for name, value in defaults.items()}
+            values_by_key |= {question.get_key(name): value for name, value in defaults.items()}
         values_by_key |= _read_fields(question, nodes_by_name)
     return values_by_key
 
 
 def _read_fields(question: Question, nodes: Mapping[str, JsonValue]) -> dict[str, Any]:
     """Return the values that the question's parameters object accepts, by session key; refuse the nodes of others."""
-    assert question.parameters is not None
-    types_by_name = text_fields.list_field_types(question.parameters)
-    max_length_by_name = text_fields.list_text_limits(question.parameters)
+    assert question.parameters_type is not None
+    types_by_name = text_fields.list_field_types(question.parameters_type)
+    max_length_by_name = text_fields.list_text_limits(question.parameters_type)
     values_by_name: dict[str, Any] = {}
     for name, node in nodes.items():
         if name not in question.fields:
@@ -291,7 +295,7 @@ def _read_fields(question: Question, nodes: Mapping[str, JsonValue]) -> dict[str
     for name in [name for name in values_by_name if name not in accepted_names]:
         label = question.fields[name].label or name
         nodes[name].refuse(f"{label} cannot be this: {text_fields.to_text(values_by_name[name])[:40]}")
-    return {question.key(name): values_by_name[name] for name in values_by_name if name in accepted_names}
+    return {question.get_key(name): values_by_name[name] for name in values_by_name if name in accepted_names}
 
 
 def _convert_value(annotation: Any, node: JsonValue, max_length: int) -> Any:
@@ -319,8 +323,8 @@ def _list_accepted(question: Question, values_by_name: Mapping[str, Any]) -> set
 
     A value that does not apply now, such as the variance beside *Worst case*, stays in its field if it is in range.
     """
-    assert question.parameters is not None
-    types_by_name = text_fields.list_field_types(question.parameters)
+    assert question.parameters_type is not None
+    types_by_name = text_fields.list_field_types(question.parameters_type)
 
     def is_in_range(name: str) -> bool:
         """Return True if the field alone accepts its value."""
@@ -357,9 +361,9 @@ def _list_accepted(question: Question, values_by_name: Mapping[str, Any]) -> set
 
 def _is_accepted(question: Question, values_by_name: Mapping[str, Any]) -> bool:
     """Return True if the parameters object accepts the values; comparisons with empty fields are ignored."""
-    assert question.parameters is not None
+    assert question.parameters_type is not None
     try:
-        question.parameters(**{**values_by_name, "epsilon": setting.DEFAULT_EPSILON})
+        question.parameters_type(**{**values_by_name, "epsilon": setting.DEFAULT_EPSILON})
     except InvalidInput as error:
         return all(problem.message.endswith("got nan") for problem in error.problems)
     except (TypeError, ValueError):  # A field that may not be empty is.

@@ -114,7 +114,7 @@ def list_tables(values_by_key: Mapping[Any, Any]) -> dict[str, OwnTable]:
     """Return the tables in use in a session, by name of the page."""
     tables_by_page: dict[str, OwnTable] = {}
     for question in catalogue.QUESTIONS.values():
-        if not question.file_key or (table_entry := values_by_key.get(question.file_key)) is None:
+        if not question.own_file_key or (table_entry := values_by_key.get(question.own_file_key)) is None:
             continue
         prefix = find_upload(question.name).column_field_prefix
         numbers_by_field = {
@@ -129,7 +129,7 @@ def list_tables(values_by_key: Mapping[Any, Any]) -> dict[str, OwnTable]:
 def apply_tables(tables_by_page: Mapping[str, OwnTable]) -> None:
     """Put tables in use on their pages, in place of the present ones."""
     for name, own_table in tables_by_page.items():
-        table_entry, entry_name = own_table.table_entry, catalogue.QUESTIONS[name].file_entry_name
+        table_entry, entry_name = own_table.table_entry, catalogue.QUESTIONS[name].own_file_entry_name
         extra_state = find_upload(name).list_extra_state(table_entry)
         values_by_name = {entry_name: table_entry, **extra_state, **own_table.numbers_by_field}
         for field_name, value in values_by_name.items():
@@ -170,7 +170,7 @@ def to_json(tables_by_page: Mapping[str, OwnTable], room_bytes: int) -> tuple[di
 
 def from_json(node: JsonValue) -> dict[str, OwnTable]:
     """Return the tables that `to_json` wrote, by name of the page; problems are added to ``node``."""
-    page_names = tuple(page.name for page in catalogue.QUESTIONS.values() if page.file_entry_name)
+    page_names = tuple(page.name for page in catalogue.QUESTIONS.values() if page.own_file_entry_name)
     nodes_by_page = node.get_members((), page_names) or {}
     tables_by_page = {name: _read_table(x, find_upload(name)) for name, x in nodes_by_page.items()}
     return {name: own_table for name, own_table in tables_by_page.items() if own_table is not None}
@@ -242,8 +242,8 @@ def _import_saved(page_name: str) -> Any:
 
 def list_releases(values_by_key: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the releases in a session by name of the page, without pages that have none."""
-    pages = [page for page in catalogue.QUESTIONS.values() if RELEASES in page.other_origins]
-    return {page.name: releases for page in pages if (releases := values_by_key.get(page.key(RELEASES)))}
+    pages = [page for page in catalogue.QUESTIONS.values() if RELEASES in page.origins_by_entry]
+    return {page.name: releases for page in pages if (releases := values_by_key.get(page.get_key(RELEASES)))}
 
 
 def releases_to_json(releases_by_page: Mapping[str, Any]) -> dict[str, Any]:
@@ -253,10 +253,12 @@ def releases_to_json(releases_by_page: Mapping[str, Any]) -> dict[str, Any]:
 
 def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
     """Return the releases of a file by name of the page, without pages that have none; add problems to ``node``."""
-    page_names = tuple(page.name for page in catalogue.QUESTIONS.values() if RELEASES in page.other_origins)
+    page_names = tuple(
+        page.name for page in catalogue.QUESTIONS.values() if RELEASES in page.origins_by_entry
+    )
     releases_by_page: dict[str, Any] = {}
     for name, page_node in (node.get_members((), page_names) or {}).items():
-        ledgers_by_digest = accounts.get(name if catalogue.QUESTIONS[name].account_key else "", {})
+        ledgers_by_digest = accounts.get(name if catalogue.QUESTIONS[name].ledgers_key else "", {})
         releases_by_page[name] = _import_saved(name).from_json(page_node, ledgers_by_digest)
     return {name: releases for name, releases in releases_by_page.items() if releases}
 
@@ -264,7 +266,7 @@ def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledg
 def apply_releases(releases_by_page: Mapping[str, Any]) -> None:
     """Add the releases of a file to those of the session."""
     for name, added_releases in releases_by_page.items():
-        key = catalogue.QUESTIONS[name].key(RELEASES)
+        key = catalogue.QUESTIONS[name].get_key(RELEASES)
         st.session_state[key] = _import_saved(name).merge(st.session_state.get(key, {}), added_releases)
 
 

@@ -124,10 +124,10 @@ def list_entered_keys(question: Question, state: Mapping[Any, Any]) -> Iterator[
     It leaves out data or files that a page has for itself, which no tour touches, and work beside the page, which knows
     the data that it is about.
     """
-    if question.has_own_data or question.parameters is None:
+    if question.has_own_data or question.parameters_type is None:
         return
-    for name in (*question.fields, *question.other_origins):
-        key = question.key(name)
+    for name in (*question.fields, *question.origins_by_entry):
+        key = question.get_key(name)
         if key not in state or question.get_origin(name) is FieldOrigin.OWN_DATA:
             continue
         if name in question.fields or isinstance(state[key], str | float | tuple | enum.Enum):
@@ -233,8 +233,8 @@ def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
     """
     state = st.session_state
     if not has_same_rows and keys.LOADED_DATA in state:
-        _clear_settings(state.get(keys.AWAITED, {}))
-    state[keys.AWAITED] = {}
+        _clear_settings(state.get(keys.AWAITED_VALUES, {}))
+    state[keys.AWAITED_VALUES] = {}
     state[keys.SHOWN_RELEASES] = {}
     state[keys.LOADED_DATA] = loaded_data
     state[keys.DATA_VERSION] = state.get(keys.DATA_VERSION, 0) + 1
@@ -243,13 +243,13 @@ def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
     for question in catalogue.QUESTIONS.values():
         for name, declaration in question.fields.items():
             if declaration.renewed and not has_same_rows and declaration.origin is not FieldOrigin.OWN_DATA:
-                state[question.key(name)] = question.get_initial_value(name)
+                state[question.get_key(name)] = question.get_initial_value(name)
         if question.propose_values is not None:
-            declared_names = (*question.fields, *question.other_origins)
-            values_by_name = {name: state.get(question.key(name)) for name in declared_names}
+            declared_names = (*question.fields, *question.origins_by_entry)
+            values_by_name = {name: state.get(question.get_key(name)) for name in declared_names}
             for name, value in question.propose_values(loaded_data.dataset, values_by_name).items():
                 link_problems += _check_link_choice(question, name, value)
-                state[question.key(name)] = value
+                state[question.get_key(name)] = value
     state[keys.LINK_PROBLEMS] = tuple(link_problems)
     setting.note_proposals()
 
@@ -264,10 +264,10 @@ def _clear_settings(awaited_by_key: Mapping[str, Any]) -> None:
     state = st.session_state
     cleared_pieces = set()
     for question in catalogue.QUESTIONS.values():
-        for name in (*question.fields, *question.other_origins):
+        for name in (*question.fields, *question.origins_by_entry):
             if question.get_origin(name) not in (FieldOrigin.DATA, FieldOrigin.VALUES):
                 continue
-            key, is_field = question.key(name), name in question.fields
+            key, is_field = question.get_key(name), name in question.fields
             if is_field:
                 cleared_pieces.add(question.fields[name].shared)
             if key not in state or (key in awaited_by_key and awaited_by_key[key] == state[key]):
@@ -281,8 +281,8 @@ def _clear_settings(awaited_by_key: Mapping[str, Any]) -> None:
 
 def _check_link_choice(question: Question, name: str, value: Any) -> list[InputProblem]:
     """Return one problem if new data propose another option than the link has set; else an empty list."""
-    key = question.key(name)
-    link_value = st.session_state.get(keys.LINK_SAID, {}).get(key, value)
+    key = question.get_key(name)
+    link_value = st.session_state.get(keys.LINK_CHOICES, {}).get(key, value)
     if link_value == value or link_value != st.session_state.get(key):
         return []
     field = question.fields[name]
@@ -391,7 +391,7 @@ def _read_public_fields() -> dict[str, Any]:
         key: state[key]
         for question in catalogue.QUESTIONS.values()
         for name, declaration in question.fields.items()
-        if declaration.origin is FieldOrigin.PUBLIC and (key := question.key(name)) in state
+        if declaration.origin is FieldOrigin.PUBLIC and (key := question.get_key(name)) in state
     }
 
 
@@ -410,7 +410,7 @@ def _forget_private(forgets_values: bool) -> dict[str, Any]:
     kept_origins = {FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA}
     kept_origins |= set() if forgets_values else {FieldOrigin.VALUES}
     for key in map(str, list(state)):
-        if key in keys.PRESERVED:
+        if key in keys.PRESERVED_KEYS:
             continue
         question_name, _, field_name = key.partition(".")
         question = catalogue.QUESTIONS.get(question_name)
@@ -428,7 +428,7 @@ def _forget_private(forgets_values: bool) -> dict[str, Any]:
             continue
         if isinstance(value, jobs.Job):
             value.stop()
-        elif question is not None and field_name in question.other_origins and _can_return(value):
+        elif question is not None and field_name in question.origins_by_entry and _can_return(value):
             removed_by_key[key] = value
         del state[key]
     return removed_by_key
@@ -466,7 +466,7 @@ BRING_FIELD = "bring"
 
 def draw_data_link(label: str) -> None:
     """Draw a link to the uploader on *Data*."""
-    path = catalogue.find_page("Data").path
+    path = catalogue.find_page("Data").page_path
     st.page_link(path, label=label, icon=":material/upload:", query_params={BRING_FIELD: "file"})
 
 

@@ -99,8 +99,10 @@ class Snapshot:
 def update_snapshot() -> Snapshot:
     """Store the present state for the button *Save session*, without copying it, and return the snapshot."""
     state = st.session_state.to_dict()
-    state.pop(keys.SESSION_FILE, None)  # It would hold itself, and large data until the collector comes by.
-    snapshot: Snapshot = st.session_state.setdefault(keys.SESSION_FILE, Snapshot(state))
+    state.pop(
+        keys.SESSION_SNAPSHOT, None
+    )  # It would hold itself, and large data until the collector comes by.
+    snapshot: Snapshot = st.session_state.setdefault(keys.SESSION_SNAPSHOT, Snapshot(state))
     snapshot.values_by_key = state
     return snapshot
 
@@ -115,7 +117,7 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> Content:
     values_by_key = st.session_state.to_dict() if values_by_key is None else values_by_key
     settings = {key: value for key, value in values_by_key.items() if key in catalogue.FIELD_KEYS}
     ledgers_by_question = {
-        q.name: values_by_key.get(q.account_key, {}) for q in catalogue.QUESTIONS.values() if q.account_key
+        q.name: values_by_key.get(q.ledgers_key, {}) for q in catalogue.QUESTIONS.values() if q.ledgers_key
     }
     tour: session.Tour | None = values_by_key.get(keys.TOUR)
     if tour is None:
@@ -145,7 +147,7 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> Content:
 
 def _list_undownloaded_releases(values_by_key: Mapping[Any, Any]) -> Iterator[str]:
     """Yield a sentence for each page whose releases the file leaves out; the file holds only their cost."""
-    for question in (q for q in catalogue.QUESTIONS.values() if q.account_key):
+    for question in (q for q in catalogue.QUESTIONS.values() if q.ledgers_key):
         draws_by_account: Any = values_by_key.get(f"{question.name}.draws", {})
         if num_releases := sum(map(len, draws_by_account.values())):
             releases_text = wording.counted(num_releases, "release")
@@ -348,7 +350,7 @@ def _read_data(problems: Problems, node: JsonValue, is_original: bool = False) -
 
 def _read_accounts(node: JsonValue) -> dict[str, dict[str, Ledger]]:
     """Return the ledgers of a file by question, "" for the session's data, and by digest of the data."""
-    question_names = ("", *(q.name for q in catalogue.QUESTIONS.values() if q.account_key))
+    question_names = ("", *(q.name for q in catalogue.QUESTIONS.values() if q.ledgers_key))
     ledgers_by_question: dict[str, dict[str, Ledger]] = {}
     for name, ledgers_node in (node.get_members((), question_names) or {}).items():
         for digest, ledger_node in (ledgers_node.get_named(MAX_DATASETS) or {}).items():
@@ -389,7 +391,7 @@ def apply_content(content: Content) -> None:
     session.end_tour()  # Else its end would put the settings from before over those of the file.
     # First: whatever stops this, nothing that was spent is forgotten.
     for name, ledgers in content.ledgers_by_question.items():
-        key = catalogue.QUESTIONS[name].account_key if name else keys.LEDGERS
+        key = catalogue.QUESTIONS[name].ledgers_key if name else keys.LEDGERS
         current_ledgers: dict[str, Ledger] = state.get(key, {})
         state[key] = current_ledgers | {
             digest: current_ledgers.get(digest, Ledger()).merge(ledger) for digest, ledger in ledgers.items()
@@ -406,7 +408,7 @@ def apply_content(content: Content) -> None:
     own_tables.apply_tables(content.tables_by_page)
     figures.store_pins(figures.merge_pins(figures.list_all_pins(), shown_pins))
     state.update(content.values_by_key)
-    state[keys.AWAITED] = {
+    state[keys.AWAITED_VALUES] = {
         key: value
         for key, value in content.values_by_key.items()
         if content.loaded_data is None or catalogue.QUESTIONS[key.partition(".")[0]].has_own_data

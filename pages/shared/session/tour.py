@@ -84,13 +84,13 @@ def enter(step_number: int, saved_state: SavedState) -> None:
     step = import_step(question)
     session.clear(question)
     session.put_in_use(session.LoadedData(step.origin.load(), step.origin))
-    for name, key in question.widgets.items():
+    for name, key in question.widget_keys.items():
         state[key] = getattr(step.parameters, name)
     setting.forget()
     setting.note_proposals()
     state[keys.EPSILON_PAGE] = None
     state[keys.TOUR] = Tour(step_number, saved_state)
-    state[keys.TOUR_GOES_TO] = question.path
+    state[keys.TOUR_DESTINATION] = question.page_path
 
 
 def show_answer() -> None:
@@ -102,7 +102,7 @@ def show_answer() -> None:
 def end() -> None:
     """Restore the data and settings from before, and return to the first page; nothing without a tour."""
     if session.end_tour():
-        st.session_state[keys.TOUR_GOES_TO] = catalogue.PAGES[0].path
+        st.session_state[keys.TOUR_DESTINATION] = catalogue.PAGES[0].page_path
 
 
 def has_step_data(step: Step) -> bool:

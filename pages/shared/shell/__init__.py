@@ -88,11 +88,11 @@ def is_presented() -> bool:
     """Return True if this session shows the app on a projector, with larger type and no sidebar.
 
     ``?present=1`` in the address, or a button, sets it. To be asked first by the script: navigation takes the mark out
-    of the address. Later code of the run reads `keys.PRESENTING`.
+    of the address. Later code of the run reads `keys.IS_PRESENTING`.
     """
-    if page_run.PRESENT_MARK in st.query_params and keys.PRESENTING not in st.session_state:
-        st.session_state[keys.PRESENTING] = st.query_params[page_run.PRESENT_MARK] == "1"
-    return bool(st.session_state.get(keys.PRESENTING))
+    if page_run.PRESENT_MARK in st.query_params and keys.IS_PRESENTING not in st.session_state:
+        st.session_state[keys.IS_PRESENTING] = st.query_params[page_run.PRESENT_MARK] == "1"
+    return bool(st.session_state.get(keys.IS_PRESENTING))
 
 
 def show(question: Question) -> None:
@@ -121,17 +121,19 @@ def show(question: Question) -> None:
 def draw_navigation(open_question: Question) -> None:
     """Draw links to all pages in their groups; a group of `FOLDED_GROUPS` is closed unless a page of it is open."""
     with st.sidebar, st.container(key="navigation", gap=None):
-        for group, questions in itertools.groupby(PAGES, key=lambda question: question.group):
+        for group, questions in itertools.groupby(PAGES, key=lambda question: question.navigation_group):
             is_folded = group in FOLDED_GROUPS
             if group and not is_folded:
                 st.caption(group)
             container: DeltaGenerator = (
-                st.expander(group, expanded=open_question.group == group)
+                st.expander(group, expanded=open_question.navigation_group == group)
                 if is_folded
                 else st.container(gap=None)
             )
             for question in questions:
-                container.page_link(question.path, label=question.title, icon=question.icon, width="stretch")
+                container.page_link(
+                    question.page_path, label=question.title, icon=question.icon, width="stretch"
+                )
         _mount_navigation(data={"title": open_question.title}, key="navigation_script")
 
 

@@ -177,9 +177,9 @@ _channels_by_session: WeakValueDictionary[str, Channel] = WeakValueDictionary()
 
 def get_channel() -> Channel:
     """Return the session's channel; make one if there is none."""
-    channel: Channel | None = st.session_state.get(keys.FIGURES_AHEAD)
+    channel: Channel | None = st.session_state.get(keys.FIGURE_CHANNEL)
     if channel is None:
-        channel = st.session_state[keys.FIGURES_AHEAD] = Channel()
+        channel = st.session_state[keys.FIGURE_CHANNEL] = Channel()
         _channels[channel.token] = channel
         if session_name := streamlit_internals.get_session_id():
             channel.session_name = session_name

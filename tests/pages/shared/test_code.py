@@ -60,7 +60,7 @@ def read_number(card: str, label: str) -> float:
 
 
 def open_code(app: AppTest, card: str) -> AppTest:
-    return check(app.button(key=card + keys.CARD_CODE).click().run())
+    return check(app.button(key=card + keys.CODE_BUTTON_SUFFIX).click().run())
 
 
 def list_programs(app: AppTest) -> list[str]:
@@ -208,7 +208,7 @@ def test_the_panel_changes_library_and_form_and_has_the_table_of_names() -> None
     second_value = app.code[0].value
     assert second_value != first
     assert has_number(second_value, Program.PYTHON, 3)
-    app.segmented_control(key=keys.CODE_FORM + "card").set_value(1).run()
+    app.segmented_control(key=keys.CODE_FORM_PREFIX + "card").set_value(1).run()
     assert has_number(app.code[0].value, Program.PYTHON, 2.5)
     assert app.get_by_key("card_code_file")
     assert "max_partitions_contributed" in shown_texts(app)

@@ -579,7 +579,7 @@ def test_paper_notation_is_one_switch_for_all_pages_and_changes_words_only(title
     before = chart(app, key)
     check(app.toggle(key=keys.PAPER_NOTATION).set_value(True).run())
     after = chart(app, key)
-    symbols = next(page for page in catalogue.PAGES if page.title == title).symbols
+    symbols = next(page for page in catalogue.PAGES if page.title == title).symbols_by_phrase
     drawn_before, drawn_after = (
         {
             trace["name"]: (trace["x"], trace["y"])
@@ -605,11 +605,11 @@ def test_every_symbol_of_a_paper_stands_for_words_of_a_main_figure():
         "learning": [ss.learning_bound(rows, epsilon=1, cap_unit=unit) for unit in ("tau_0", "rows")],
         "multitask": [ss.task_weights(pairs, user="user", group="task", epsilon=1)],
     }
-    for question in (page for page in catalogue.PAGES if page.symbols):
+    for question in (page for page in catalogue.PAGES if page.symbols_by_phrase):
         words = set()
         for reply in replies[question.name]:
             plot = next(iter(reply.answer.plots.values()))()
             axes = [axis for one in (plot, plot.lower_plot) if one for axis in (one.x, one.y)]
             words |= {plot.title, *(item.name for item in plot.items)}
             words |= {word for axis in axes for word in (axis.name, axis.heading)}
-        assert set(question.symbols) <= words, question.name
+        assert set(question.symbols_by_phrase) <= words, question.name

@@ -181,7 +181,7 @@ def test_pins_of_private_data_go_with_them_and_come_back() -> None:
     app = pin_answer(go(app, "Sum and count"), "total")
     (beside,) = app.session_state[keys.PINS]
     assert isinstance(beside.disclosure, ReleaseFacts)
-    saved_session = session_file.write_file(app.session_state[keys.SESSION_FILE].content)
+    saved_session = session_file.write_file(app.session_state[keys.SESSION_SNAPSHOT].content)
     assert len(json.loads(saved_session)["pins"]) == 2
     app = go(app, "Data")
     check(app.button(key="private_back").click().run())

@@ -147,11 +147,13 @@ def test_empty_and_refused_fields_are_named_at_once():
 
 
 @pytest.mark.parametrize(
-    "question", [q for q in catalogue.PAGES if q.parameters is not None], ids=lambda question: question.name
+    "question",
+    [q for q in catalogue.PAGES if q.parameters_type is not None],
+    ids=lambda question: question.name,
 )
 def test_no_sentence_names_a_field_as_python_does(question):
     # Each number far out of range, those that may stay empty among them.
-    hints = get_type_hints(question.parameters)
+    hints = get_type_hints(question.parameters_type)
     numbers = [n for n in question.fields if {int, float} & {hints[n], *get_args(hints[n])}]
     usual = {name: question.get_initial_value(name) for name in question.fields} | {"epsilon": 1.0}
     labels = {name: field.name for name, field in question.fields.items() if field.is_required}
@@ -159,7 +161,7 @@ def test_no_sentence_names_a_field_as_python_does(question):
         for value in (-1.5e300, 1.5e300):
             values = usual | {name: value}
             _, problems = questions.build_parameters(
-                question.parameters, values, labels, subjects=question.subjects
+                question.parameters_type, values, labels, subjects=question.subjects_by_field
             )
             for problem in problems:
                 begins, must, _ = problem.sentence.partition(" must ")

@@ -27,7 +27,7 @@ class ToyPage(Page):
 
 def simulate(answer: Answer) -> None:
     """Simulate in a job."""
-    key, heavy, epsilon = QUESTION.key("job"), answer.solution, answer.parameters.epsilon
+    key, heavy, epsilon = QUESTION.get_key("job"), answer.solution, answer.parameters.epsilon
     if st.button("Simulate", key="toy_simulate"):
         request = (session.dataset().digest, answer.parameters)
         jobs.start(key, request, lambda progress, stop: draw_noisy_counts(heavy, epsilon, 50, progress, stop))
