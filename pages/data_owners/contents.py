@@ -46,7 +46,7 @@ def _show_training(parameters: OwnersParameters) -> None:
         f"**{wording.capital(answer_plots.NAME_BY_UNIT[parameters.unit])}** is protected: neighbouring data sets "
         "differ in one unit whose records are zeroed."
     )
-    records: RecordSource | LabelledRecords = fields.draw(QUESTION, "train_on")
+    records: RecordSource | LabelledRecords = fields.draw_field(QUESTION, "train_on")
     study, account = parameters.study, ""
     provenance: Provenance = Disclosure.PUBLIC
     if records is RecordSource.UPLOAD:
@@ -58,9 +58,11 @@ def _show_training(parameters: OwnersParameters) -> None:
     slots = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
     for slot, field_name in zip(slots, TRAINING_FIELDS[1:], strict=False):
         with slot:
-            fields.draw(QUESTION, field_name, is_disabled=field_name == "train_owners" and bool(account))
+            fields.draw_field(
+                QUESTION, field_name, is_disabled=field_name == "train_owners" and bool(account)
+            )
     with slots[-1]:
-        is_started = fields.button("Train", "owners_train", "play_arrow", is_main=True, width="stretch")
+        is_started = fields.draw_button("Train", "owners_train", "play_arrow", is_main=True, width="stretch")
     training_key = (parameters.train_on, account, study, provenance)
     try:
         check_records(study, records)
@@ -68,8 +70,8 @@ def _show_training(parameters: OwnersParameters) -> None:
         fields.show_problems(refused.problems)
         is_started = False
     if is_started:
-        jobs.start(JOB_KEY, training_key, functools.partial(run_study, study, records), is_heavy=True)
-    is_running = jobs.watch(JOB_KEY, "Training")
+        jobs.start_job(JOB_KEY, training_key, functools.partial(run_study, study, records), is_heavy=True)
+    is_running = jobs.show_progress(JOB_KEY, "Training")
     keyed_result = jobs.find_partial_result(JOB_KEY) if is_running else jobs.find_result(JOB_KEY)
     # Of other records they would stand under the wrong label.
     if keyed_result is None or keyed_result[0][:2] != training_key[:2] or keyed_result[1].share_done == 0.0:
@@ -87,7 +89,7 @@ def _show_results(result: StudyResult, is_running: bool, provenance: Provenance,
     """Draw the figure of accuracies; once training has ended also the sentences, the table, settings and label."""
     if not is_running and result.share_done < 1.0:
         st.caption(f":material/stop_circle: Stopped after {wording.percent(result.share_done)}.")
-    figures.draw(answer_plots.plot_accuracy(result, provenance, has_paper))
+    figures.draw_plot(answer_plots.plot_accuracy(result, provenance, has_paper))
     if is_running:
         return
     text_by_heading = answer_plots.write_directions(result, has_paper)
@@ -98,7 +100,7 @@ def _show_results(result: StudyResult, is_running: bool, provenance: Provenance,
     )
     records_text = wording.plain(wording.capital(result.records_name))
     st.caption(f"{records_text}: {answer_plots.write_settings(result)}")
-    cards.label(provenance)
+    cards.draw_label(provenance)
 
 
 def build_report(answer: Answer, source: Source, training_card: TrainingCard | None = None) -> Report:

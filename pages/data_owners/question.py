@@ -20,7 +20,7 @@ QUESTION = Question(
     release_phrase="A model trained across several data owners",
     own_file_entry_name="loaded",
     parameters_type=OwnersParameters,
-    origins_by_entry=table_upload.ENTRIES
+    origins_by_entry=table_upload.ENTRY_ORIGINS
     | FieldOrigin.PUBLIC.each("tabs", "paper_figure")
     | FieldOrigin.DATA.each("training_job"),
 )

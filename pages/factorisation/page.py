@@ -63,15 +63,15 @@ class FactorisationPage(Page):
 
         def draw_source() -> None:
             """Draw the choice of the source, and a way to bring ratings if the data have none."""
-            fields.draw(QUESTION, "source", options=sources)
+            fields.draw_field(QUESTION, "source", options=sources)
             if not has_ratings:
                 st.caption("The data in use hold no ratings, so these are generated.")
                 session.draw_data_link("Bring ratings")
 
         def draw_training() -> None:
             """Draw the settings of the training."""
-            fields.draw(QUESTION, "train_epsilons")
-            fields.draw_row(QUESTION, "repeats", "train_seed", shares=(1, 1))
+            fields.draw_field(QUESTION, "train_epsilons")
+            fields.draw_field_row(QUESTION, "repeats", "train_seed", shares=(1, 1))
 
         def ask_range(unused_names: Collection[str]) -> bool:
             """Ask for the range and return True if it is used and an end is missing; else return False.
@@ -84,13 +84,13 @@ class FactorisationPage(Page):
             if not list_missing_ends():
                 return False
             # Below the line, where they are seen; once both are filled they stand under *More settings*.
-            fields.draw_row(QUESTION, *RANGE)
+            fields.draw_field_row(QUESTION, *RANGE)
             ends_text = " and ".join(list_missing_ends())
             question_text = f"**What range can a rating have?** Enter {ends_text} by design, not from data."
             st.info(question_text, icon=":material/straighten:")
             return True
 
-        draw_row = functools.partial(fields.draw_row, QUESTION, shares=(1, 1))
+        draw_row = functools.partial(fields.draw_field_row, QUESTION, shares=(1, 1))
         row_widgets = {p[0]: functools.partial(draw_row, *p) for p in FIELD_PAIRS}
         parameters: FactorisationParameters | None = question_page.read_inputs(
             QUESTION,

@@ -41,7 +41,7 @@ QUESTION = Question(
     release_phrase="A recommender from ratings",
     answering_facets=(Facet.GROUPS,),
     parameters_type=FactorisationParameters,
-    origins_by_entry=uploads.ENTRIES
+    origins_by_entry=uploads.ENTRY_ORIGINS
     | FieldOrigin.PUBLIC.each("tabs", "measure", "paper_figure")
     | FieldOrigin.DATA.each(*JOB_KEYS, *(f"{job}_earlier" for job in JOB_KEYS)),
     propose_values=propose,

@@ -19,7 +19,7 @@ from pages.shared.fields import fields, jobs, setting
 
 def read_parameters(epsilon: float = 1.0) -> MeanParameters | None:
     """Build the parameters of *Mean* at ``epsilon`` from its fields; None if L or U is empty, or they are refused."""
-    fields.start(QUESTION, uses_shared_data=False)
+    fields.initialise_fields(QUESTION, uses_shared_data=False)
     state = st.session_state
     variance_source = state[QUESTION.get_key("variance_source")]
     variance = (
@@ -46,7 +46,7 @@ def build_answer(dataset: Dataset, epsilon: float = 1.0) -> Answer | None:
     if mean_parameters is None:
         return None
     solver = solve_beside_page(dataset, mean_parameters)
-    search_result, _ = jobs.solve(solver, QUESTION, dataset, is_shared=False)
+    search_result, _ = jobs.run_solver(solver, QUESTION, dataset, is_shared=False)
     return core.build_answer(dataset, mean_parameters, search_result.value)
 
 

@@ -86,7 +86,7 @@ class MultitaskPage(Page):
         if best_exponent != answer.parameters.exponent and answer.disclosure is not Disclosure.PRIVATE:
             button_label = f"Use μ = {wording.entered(best_exponent)}"
             with slots.answer:
-                fields.button(button_label, "tasks_use_best", "check", use_exponent, best_exponent)
+                fields.draw_button(button_label, "tasks_use_best", "check", use_exponent, best_exponent)
 
     def list_report_fields(self, answer: Answer) -> list[str]:
         """Return the fields that the answer depends on."""

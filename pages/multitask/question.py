@@ -40,7 +40,7 @@ QUESTION = Question(
         "weight ω": "ω<sub>i</sub> / √β",
         "Uniform weights": "μ = 0",
     },
-    origins_by_entry=uploads.ENTRIES
+    origins_by_entry=uploads.ENTRY_ORIGINS
     | FieldOrigin.PUBLIC.each("tabs", "relative", "paper_figure")
     | FieldOrigin.DATA.each(
         *(f"{name}_job{end}" for name in ("optimum", "cvxpy", "experiment") for end in ("", "_earlier")),

@@ -13,7 +13,7 @@ from dpcore.answer.paper_figure import FigureRuns, PaperFigure, abbreviate_diffe
 from dpcore.papers.items import Paper
 from pages.papers.question import QUESTION
 from pages.shared.base import catalogue, keys
-from pages.shared.figures.figures import MISSING
+from pages.shared.figures.figures import MISSING_TEXT
 
 Destination = tuple[str, str]
 """Title of a page, and a tab of it; empty for the first screen."""
@@ -87,7 +87,7 @@ def _show_table(
         columns | {"Open": list_labels(destinations)},
         hide_index=True,
         column_config=thumbnails | {"Open": open_column},
-        placeholder=MISSING,
+        placeholder=MISSING_TEXT,
         height="content",
         alt=alt,
     )

@@ -70,16 +70,16 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
         """Draw the fields with these names, without unused ones."""
         for name in names:
             if name not in unused_fields:
-                fields.draw(QUESTION, name, options=options.get(name, ()))
+                fields.draw_field(QUESTION, name, options=options.get(name, ()))
 
     with slots.line:
         draw_fields("statistic", *line_fields)
     with slots.line.popover("More settings", icon=":material/tune:", key="per_group_more"):
         draw_fields(*(name for name in ("objective", "floor", "selection") if name not in line_fields))
-        with fields.row():
+        with fields.build_row():
             draw_fields("selection_share", "selection_delta", "min_users")
         if "groups" not in unused_fields:
-            group_list.draw(QUESTION, has_field="groups" not in line_fields)
+            group_list.draw_group_list(QUESTION, has_field="groups" not in line_fields)
         other_names = "edges", "num_groups", "mechanism", "delta", "program", "neighbours"
         draw_fields(*(name for name in other_names if name not in line_fields))
     with slots.notes:
@@ -96,7 +96,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
             if question_page.ask_for_range(dataset, end_name_by_key):
                 return None
             session.explain_cleared(end_name_by_key)
-        parameters: PerGroupParameters | None = fields.build(
+        parameters: PerGroupParameters | None = fields.build_page_parameters(
             QUESTION, unused_names=unused_fields, optional_names=QUESTION.list_fields(Place.OWN)
         )
     return parameters

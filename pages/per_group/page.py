@@ -56,7 +56,7 @@ class PerGroupPage(Page):
             return
         assert answer.write_choice is not None
         buttons = [("Choice (JSON)", "per_group_choice.json", answer.write_choice)]
-        cards.file_buttons(buttons, dataset.provenance)
+        cards.draw_file_buttons(buttons, dataset.provenance)
         pair_sizes = answer.solution.problem.pair_sizes
         counts_text = f"{pair_sizes.pairs.size:,} sizes and {pair_sizes.task_rows.size:,} groups"
         st.caption(f"{counts_text} are too many for a file and a script.")

@@ -34,7 +34,7 @@ QUESTION = Question(
     parameters_type=PerGroupParameters,
     origins_by_entry=FieldOrigin.PUBLIC.each("proposed", "tabs")
     | FieldOrigin.DATA.each("job", "job_earlier")
-    | group_list.ENTRIES,
+    | group_list.ENTRY_ORIGINS,
     propose_values=propose,
     proposed_field_names=("lower", "upper"),
 )

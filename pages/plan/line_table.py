@@ -55,7 +55,7 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
         if first_lines:
             label = f"Start with an example: {', '.join(first_lines)} and {last_line}"
             example_lines = [*first_lines, last_line]
-            fields.button(label, "plan_example", "play_arrow", add_lines, example_lines, is_main=True)
+            fields.draw_button(label, "plan_example", "play_arrow", add_lines, example_lines, is_main=True)
     line_texts = list_missing_lines(lines_text, list_offered(dataset))
     if any(line.label in SPREADS for line in plan_lines.parse_lines(lines_text, Problems())):
         line_texts = [line_text for line_text in line_texts if line_text not in SPREADS]
@@ -90,7 +90,7 @@ def _draw_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:
         for line_text in line_texts:
             button_key = f"plan_add_{line_text.replace(' ', '_')}"
             button_label = f"Add {LABEL_BY_LINE.get(line_text, line_text)}"
-            fields.button(button_label, button_key, "add", add_lines, [line_text])
+            fields.draw_button(button_label, button_key, "add", add_lines, [line_text])
         if dataset.further:
             with st.popover("Add another column", icon=":material/add:", key="plan_column_form"):
                 _draw_column_form(dataset.value_columns[1:])
@@ -101,7 +101,9 @@ def _draw_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:
                 )
                 if 0.0 < q < 1.0:
                     add_line = partial(add_lines, [Line(LineStatistic.QUANTILE, q).text])
-                    fields.button(f"Add quantile {wording.digits(q)}", "plan_add_quantile", "add", add_line)
+                    fields.draw_button(
+                        f"Add quantile {wording.digits(q)}", "plan_add_quantile", "add", add_line
+                    )
                 else:
                     st.caption(":material/error: A quantile lies between 0 and 1.")
 
@@ -121,7 +123,7 @@ def _draw_column_form(columns: Sequence[str]) -> None:
     except InvalidInput:
         st.caption(":material/error: Enter a lowest value, and a highest one above it.")
     else:
-        fields.button("Add", "plan_add_column", "add", add_lines, [line_text])
+        fields.draw_button("Add", "plan_add_column", "add", add_lines, [line_text])
 
 
 def add_lines(line_texts: Sequence[str]) -> None:

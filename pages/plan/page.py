@@ -83,7 +83,7 @@ class PlanPage(Page):
             "data.csv` gives this answer. Label: *public input*."
         )
         write_settings = partial(inputs.write_settings, dataset, answer)
-        cards.file_button("Settings (TOML)", "plan.toml", Disclosure.PUBLIC, write_settings)
+        cards.draw_file_button("Settings (TOML)", "plan.toml", Disclosure.PUBLIC, write_settings)
 
 
 PlanPage(QUESTION, solve_beside_page, build_answer).show()

@@ -41,7 +41,7 @@ QUESTION = Question(
     origins_by_entry=FieldOrigin.PUBLIC.each(
         "tabs", "proposed", *(f"{name}_proposed" for name in PROPOSED_MEAN_FIELDS)
     )
-    | group_list.ENTRIES,
+    | group_list.ENTRY_ORIGINS,
     propose_values=propose,
     proposed_field_names=("lines", *RANGE_FIELDS, *PROPOSED_MEAN_FIELDS),
     is_budget_plan=True,

@@ -24,7 +24,7 @@ from dpcore.private_choice.private_range import PrivateRange
 from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.report import content as report_content
 from pages.private_choice.question import QUESTION
-from pages.shared.base.cache import cached
+from pages.shared.base.cache import cache_for_session
 from pages.shared.card import cards
 from pages.shared.fields import fields, setting
 from pages.shared.session import session
@@ -61,10 +61,10 @@ def select(request: SelectionRequest) -> None:
         original.histogram.digest: (*list_choices(), (request.number, selection)),
     }
     if isinstance(selection, PrivateRange):
-        setting.enter({"lower": selection.lower, "upper": selection.upper})
+        setting.enter_values({"lower": selection.lower, "upper": selection.upper})
 
 
-@cached(max_entries=16)
+@cache_for_session(max_entries=16)
 def _count_dropped(digest: str, _dataset: Dataset) -> dict[str, int]:
     """Count by name: rows without a user, cells without a number, negative totals and amounts, groups; cached."""
     return get_user_amounts(_dataset).dropped_counts
@@ -130,7 +130,7 @@ def is_open(key: str) -> bool:
 def open_step(label: str, key: str, **options: Any) -> bool:
     """Draw the button that opens a private choice on these data; return True while the choice is open."""
     pending_state = {QUESTION.get_key("pending"): (key, session.get_original().dataset.histogram.digest)}
-    fields.button(label, key, "casino", st.session_state.update, pending_state, **options)
+    fields.draw_button(label, key, "casino", st.session_state.update, pending_state, **options)
     return is_open(key)
 
 
@@ -165,8 +165,10 @@ def confirm(
     with st.container(horizontal=True):
         cost_text = format_cost(facts.epsilon, facts.delta)
         options: dict[str, Any] = {"is_main": True}
-        is_drawn = fields.button(f"Spend {cost_text}", f"{key}_confirm", "check", draw_confirmed, **options)
-        fields.button("Cancel", f"{key}_cancel", "close", session_state.pop, pending_key, None)
+        is_drawn = fields.draw_button(
+            f"Spend {cost_text}", f"{key}_confirm", "check", draw_confirmed, **options
+        )
+        fields.draw_button("Cancel", f"{key}_cancel", "close", session_state.pop, pending_key, None)
     return is_drawn
 
 
@@ -251,11 +253,11 @@ def draw(dataset: Dataset) -> None:
 def _read_parameters() -> PrivateCopyParameters | None:
     """Show the fields of the histogram and return its settings; None, with sentences, if a field is refused."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        epsilon = fields.draw(QUESTION, "histogram_epsilon")
+        epsilon = fields.draw_field(QUESTION, "histogram_epsilon")
         with st.popover("More", icon=":material/tune:"):
-            largest = fields.draw(QUESTION, "largest")
-            relation, mechanism = (fields.draw(QUESTION, name) for name in ("relation", "mechanism"))
-            delta = fields.draw(QUESTION, "delta") if mechanism is CopyNoise.GAUSSIAN else None
+            largest = fields.draw_field(QUESTION, "largest")
+            relation, mechanism = (fields.draw_field(QUESTION, name) for name in ("relation", "mechanism"))
+            delta = fields.draw_field(QUESTION, "delta") if mechanism is CopyNoise.GAUSSIAN else None
     values_by_field = {"epsilon": 1.0, "selection_epsilon": epsilon, "largest": largest}
     values_by_field |= {"relation": relation, "mechanism": mechanism, "delta": delta}
     labels_by_field = {
@@ -273,12 +275,12 @@ def _read_parameters() -> PrivateCopyParameters | None:
 def _show_histogram(dataset: Dataset, original: Dataset) -> None:
     """Show the DP histogram in use, with its file and a way back."""
     st.markdown(f"{wording.plain(dataset.source, 500)} You may publish all results from it under this label.")
-    cards.label(dataset.provenance)
+    cards.draw_label(dataset.provenance)
     with st.container(horizontal=True, vertical_alignment="center"):
         csv_text = report_content.write_histogram(dataset)
-        cards.file_button("DP histogram (CSV)", "dp_histogram.csv", dataset.provenance, csv_text)
+        cards.draw_file_button("DP histogram (CSV)", "dp_histogram.csv", dataset.provenance, csv_text)
         data_name = "private" if original.is_private else "original"
-        fields.button(f"Back to the {data_name} data", "private_back", "undo", use_original)
+        fields.draw_button(f"Back to the {data_name} data", "private_back", "undo", use_original)
 
 
 def _show_choices() -> None:
@@ -286,13 +288,15 @@ def _show_choices() -> None:
     with st.expander("Chosen with DP", icon=":material/casino:", key="private_chosen"):
         for index, (number, selection) in reversed(list(enumerate(list_choices()))):
             st.markdown(f"{wording.capital(NAME_BY_NUMBER[number])}: **{format_selection(selection)}**")
-            cards.label(selection.facts)
+            cards.draw_label(selection.facts)
             with st.container(horizontal=True):
                 if isinstance(selection, PrivateRange):
                     ends_by_name = {"lower": selection.lower, "upper": selection.upper}
                     key = f"private_take_{index}"
-                    fields.button("Clamp to it on all pages", key, "straighten", setting.enter, ends_by_name)
+                    fields.draw_button(
+                        "Clamp to it on all pages", key, "straighten", setting.enter_values, ends_by_name
+                    )
                 json_text, key = selections.write_json(selection, number), f"private_choice_file_{index}"
-                cards.file_button(
+                cards.draw_file_button(
                     "Choice (JSON)", "private_choice.json", selection.facts, json_text, key=key, is_quiet=True
                 )

@@ -49,7 +49,7 @@ from pages.mean.question import QUESTION as MEAN
 from pages.private_choice import actions
 from pages.private_choice.question import QUESTION, KnownValue
 from pages.shared.base import catalogue, keys, page_run
-from pages.shared.base.cache import cached
+from pages.shared.base.cache import cache_for_session
 from pages.shared.base.question import Question
 from pages.shared.card.releases import list_spent_lines
 from pages.shared.fields import fields, setting
@@ -61,7 +61,7 @@ Fields = tuple[Question, tuple[str, ...]]
 NO_FIELDS: Fields = (QUESTION, ())
 STEP_HELP = "Chooses the bound with an ε of its own, so that it may be published. You confirm before anything is spent."
 LEAST_ERROR_AIM = "The draw aims at the least bias plus mean noise."
-_forecast = cached(max_entries=16)(choice.forecast)
+_forecast = cache_for_session(max_entries=16)(choice.forecast)
 
 
 @dataclass(frozen=True)
@@ -145,11 +145,11 @@ class BoundSelection:
             question, field_names = self.public_fields
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 if not is_total_epsilon():
-                    fields.draw(QUESTION, "selection_epsilon")
-                fields.draw(QUESTION, "is_total_epsilon")
-                fields.draw_all(question, *field_names)
+                    fields.draw_field(QUESTION, "selection_epsilon")
+                fields.draw_field(QUESTION, "is_total_epsilon")
+                fields.draw_fields(question, *field_names)
                 with st.popover("More", icon=":material/tune:"):
-                    fields.draw_all(QUESTION, "largest", "margin")
+                    fields.draw_fields(QUESTION, "largest", "margin")
             expected_text = self.cost_text if self.missing is None else self.missing.sentence
             st.markdown("\n\n".join(filter(None, (f":small[{expected_text}]", self.dropped_text))))
             if request is not None:
@@ -359,7 +359,7 @@ def offer_range(dataset: Dataset) -> None:
     """Show the button that leads to the form of a range, if the data are private and have values."""
     if dataset.values is not None and dataset.release is None and dataset.is_private:
         help, ask = "Draws L and U with an ε of its own.", page_run.request_to_open
-        fields.button(
+        fields.draw_button(
             "Choose the range with DP…", "private_range_ask", "casino", ask, _show_range_dialog, help=help
         )
 
@@ -401,16 +401,18 @@ def _read_range_problem() -> RangeProblem | None:
     row_bound = int(session_state.get(get_key("range_bound")) or [1, *selected_caps][-1])
     is_total = is_total_epsilon()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        known_value = fields.draw(QUESTION, "range_known")
-        centre = fields.draw(QUESTION, "range_centre") if known_value is KnownValue.TYPICAL else None
-        lower = fields.draw(QUESTION, "range_lower") if known_value is KnownValue.LOWEST else None
-        epsilon = None if is_total else fields.draw(QUESTION, "range_epsilon")
+        known_value = fields.draw_field(QUESTION, "range_known")
+        centre = fields.draw_field(QUESTION, "range_centre") if known_value is KnownValue.TYPICAL else None
+        lower = fields.draw_field(QUESTION, "range_lower") if known_value is KnownValue.LOWEST else None
+        epsilon = None if is_total else fields.draw_field(QUESTION, "range_epsilon")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        min_distance, max_distance = (fields.draw(QUESTION, name) for name in ("range_unit", "range_largest"))
-        fields.draw(QUESTION, "range_bound")
+        min_distance, max_distance = (
+            fields.draw_field(QUESTION, name) for name in ("range_unit", "range_largest")
+        )
+        fields.draw_field(QUESTION, "range_bound")
         # A user with fewer rows than the bound counts in part.
         users_label = "" if row_bound == 1 else f"Users with {row_bound:,} rows or more, about"
-        users_guess = fields.draw(QUESTION, "range_users", users_label)
+        users_guess = fields.draw_field(QUESTION, "range_users", users_label)
     anchor = {KnownValue.TYPICAL: centre, KnownValue.LOWEST: lower, KnownValue.NEITHER: 0.0}[known_value]
     release_epsilon = session_state.get(keys.EPSILON)
     relation: Relation = session_state.get(get_key("relation")) or QUESTION.get_initial_value("relation")

@@ -17,7 +17,7 @@ from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
 from dpcore.quantile.programs import WEIGHTED_PROGRAMS
 from pages.quantile.question import QUESTION
 from pages.shared.base import question
-from pages.shared.base.cache import cached
+from pages.shared.base.cache import cache_for_session
 from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.render import question_page
@@ -45,7 +45,7 @@ class QuantilePage(Page):
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> QuantileParameters | None:
         """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
         uses_session_data = dataset is session.dataset()
-        fields.start(QUESTION, uses_session_data)
+        fields.initialise_fields(QUESTION, uses_session_data)
         _fill_empty_fields(dataset)
         state = st.session_state
 
@@ -77,7 +77,7 @@ class QuantilePage(Page):
                     remedy = f"Set {RANGE_TEXT_BY_BASE[parameters.base]} {RANGE_SOURCE}"
                     st.warning(f"{outside_counts.percent_text} {warning} {remedy}", icon=":material/warning:")
                     if dataset.is_private:
-                        cards.label(dataset.provenance)
+                        cards.draw_label(dataset.provenance)
         return parameters
 
     def describe_files(self, answer: Answer) -> str:
@@ -88,7 +88,7 @@ class QuantilePage(Page):
         )
 
 
-@cached(max_entries=8)
+@cache_for_session(max_entries=8)
 def count_outside(digest: str, lower: float, upper: float, _values: Values) -> OutsideCounts:
     """Return the numbers of values below and above [lower, upper], and of all rows."""
     num_below, num_above = (

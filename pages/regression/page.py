@@ -44,7 +44,7 @@ TARGETS = {ErrorTarget.PREDICTIONS: "Predictions", ErrorTarget.COEFFICIENTS: "Co
 def show_release(answer: Answer) -> None:
     """Draw the tab: a description, the button, and the latest draw with its label."""
     solution, store = answer.solution, find_releases(answer)
-    draws, latest_draw = store.draws, store.draws[-1] if store.draws else None
+    draws, latest_draw = store.stored_releases, store.stored_releases[-1] if store.stored_releases else None
     problem, estimate, labels = solution.problem, solution.best_estimate, get_table(solution.dataset).labels
     epsilon_text, lower = format_rounded_up(problem.epsilon), answer.parameters.lower
     st.markdown(
@@ -57,17 +57,17 @@ def show_release(answer: Answer) -> None:
             "publish under *More settings*, then draw.",
             icon=":material/lock:",
         )
-    fields.button(
+    fields.draw_button(
         f"Draw {'once more' if draws else 'the coefficients'}: spends ε = {epsilon_text}",
         "regression_draw",
         "casino",
-        store.draw,
+        store.add_release,
         lambda charge: draw_coefficients(problem, estimate, labels, lower, charge=charge),
         is_main=not draws,
         disabled=solution.variance_is_private or solution.stage is not Stage.FINAL,
         help=None if solution.stage is Stage.FINAL else "It waits for the end of the search.",
     )
-    store.say_refused()
+    store.show_refusal()
     is_outdated = latest_draw is not None and latest_draw.question != problem.digest
     store.show_account(None if latest_draw is None else latest_draw.facts, is_outdated)
     columns = tabulate_release(solution, latest_draw)
@@ -81,10 +81,12 @@ def show_release(answer: Answer) -> None:
         "model and few clipped labels, and hold for each coefficient alone."
     )
     if latest_draw is None:
-        cards.label(answer.disclosure)
+        cards.draw_label(answer.disclosure)
     else:
         button_label = "Released coefficients (CSV)"
-        store.file_button(button_label, lambda: regression_draw.write_draws(draws), "released-coefficients")
+        store.draw_file_button(
+            button_label, lambda: regression_draw.write_draws(draws), "released-coefficients"
+        )
 
 
 def tabulate_release(solution: RegressionSolution, latest_draw: Draw | None) -> dict[str, Any]:
@@ -125,7 +127,7 @@ def generate() -> RegressionData | None:
     if generator is None:
         fields.show_problems(input_problems)
         return None
-    data, _ = cache.compute(Cached(RegressionGenerator.build_dataset, (generator,), 4))
+    data, _ = cache.compute_cached(Cached(RegressionGenerator.build_dataset, (generator,), 4))
     return RegressionData(data, data.digest)
 
 
@@ -148,9 +150,12 @@ class RegressionPage(Page):
 
     def read_own_data(self) -> Dataset | None:
         """Show which data are used and offer others; return them, or None if there are none."""
-        own_data: RegressionData | None = table_upload.choose_data(
+        own_data: RegressionData | None = table_upload.draw_data_choice(
             UPLOAD,
-            {DataSource.GENERATED: generate, DataSource.UPLOAD: lambda: table_upload.show_upload(UPLOAD)},
+            {
+                DataSource.GENERATED: generate,
+                DataSource.UPLOAD: lambda: table_upload.show_table_upload(UPLOAD),
+            },
             DataSource.GENERATED,
             "As in the paper's appendix E.1.1: normal features and a linear model with noise.",
             GENERATOR_FIELDS,
@@ -172,7 +177,9 @@ class RegressionPage(Page):
             slots,
             # Empty fields of the generator are named where the data are made, and matter to no upload.
             is_hidden=GENERATOR_FIELDS.__contains__,
-            draw_more=lambda: fields.choice("Figures show the error of", TARGETS, build_key("error"), FIT),
+            draw_more=lambda: fields.draw_choice(
+                "Figures show the error of", TARGETS, build_key("error"), FIT
+            ),
             ask_first=lambda unused: question_page.ask_for_range(
                 dataset, {build_key("lower"): "L", build_key("upper"): "U"}, "label"
             ),
@@ -186,10 +193,10 @@ class RegressionPage(Page):
             )
             if dataset.is_private:
                 with slots.notes:
-                    cards.label(dataset.provenance)
+                    cards.draw_label(dataset.provenance)
         return parameters
 
-    def draw_progress(self, result: SearchResult, runs: Sequence[jobs.Run]) -> None:
+    def draw_progress(self, result: SearchResult, runs: Sequence[jobs.SearchRun]) -> None:
         """Draw how far the searches are, or how sure the answer is."""
         super().draw_progress(result, runs)
         solution: RegressionSolution | None = result.value
@@ -241,7 +248,7 @@ class RegressionPage(Page):
     def list_releases(self, answer: Answer, dataset: Dataset) -> tuple[Line, ...]:
         """List the latest draw and all that was spent, as lines of the report."""
         store = find_releases(answer)
-        return list_lines(store.draws, store.ledger)
+        return list_lines(store.stored_releases, store.ledger)
 
 
 RegressionPage(QUESTION, solve_beside_page, build, shows_progress_below=True).show()

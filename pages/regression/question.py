@@ -24,7 +24,7 @@ QUESTION = Question(
     has_own_data=True,
     own_file_entry_name="loaded",
     parameters_type=RegressionParameters,
-    origins_by_entry=table_upload.ENTRIES
+    origins_by_entry=table_upload.ENTRY_ORIGINS
     | FieldOrigin.OWN_DATA.each("proposed", "error", "tabs", "paper_figure")
     | FieldOrigin.OWN_DATA.each("solve", "caps", "cvxpy", "over_epsilon")
     | FieldOrigin.OWN_DATA.each("draws", "spent", "refused"),

@@ -37,14 +37,16 @@ def draw_body(slots: layout.PageSlots) -> None:
                     st.page_link(question.page_path, label=question.title, icon=question.icon)
             if not session.dataset().is_private:
                 label = "See an example: the count of these rows"
-                fields.button(label, "release_sheet_example", "tag", _keep_example, is_main=True)
+                fields.draw_button(label, "release_sheet_example", "tag", _keep_example, is_main=True)
         return
     newest_name = next(iter(sheets_by_name))
     title_by_name = {name: sheet.title for name, sheet in sheets_by_name.items()}
     with slots.line:
         key = f"{QUESTION.get_key('release_')}{newest_name}"
         name = (
-            newest_name if len(title_by_name) == 1 else fields.pick("Release", title_by_name, key, width=220)
+            newest_name
+            if len(title_by_name) == 1
+            else fields.draw_select_box("Release", title_by_name, key, width=220)
         )
     sheet = sheets_by_name[name]
     with slots.answer, st.container(key="release_sheet_card"):
@@ -58,7 +60,7 @@ def draw_body(slots: layout.PageSlots) -> None:
     draw_by_tab_name = {"Methods": partial(st.code, sheet.methods.text, language=None, wrap_lines=True)}
     if sheet.code is not None:
         draw_by_tab_name["Code"] = partial(
-            st.code, sheet.code.text, language=sheet.code.language, height=code_panel.HEIGHT
+            st.code, sheet.code.text, language=sheet.code.language, height=code_panel.PROGRAM_PIXELS
         )
     draw_by_tab_name["Citation"] = partial(st.code, sheet.methods.bibtex, language=None)
     with slots.bottom:
@@ -99,16 +101,18 @@ def _draw_files(sheet: ReleaseSheet, released_texts: dict[str, str]) -> None:
         st.caption(
             ":material/lock: Choose the bound with DP, or without these data. Then the sheet states it, and ±."
         )
-    cards.label(sheet.methods.shown_disclosure)
+    cards.draw_label(sheet.methods.shown_disclosure)
     with st.container(horizontal=True):
         for label, ending, write in (
             ("HTML, to print", "html", sheet.write_html),
             ("Markdown", "md", sheet.write_markdown),
         ):
             file_name = f"{write_file_name('release_sheet', Disclosure.PUBLIC)}.{ending}"
-            button_type = fields.main_button() if ending == "html" else "secondary"
+            button_type = fields.choose_main_button_type() if ending == "html" else "secondary"
             make_file = partial(write, released_texts)
-            fields.download_button(label, file_name, make_file, f"release_sheet_{ending}", type=button_type)
+            fields.draw_download_button(
+                label, file_name, make_file, f"release_sheet_{ending}", type=button_type
+            )
 
 
 layout.show(QUESTION, draw_body, has_budget=False)

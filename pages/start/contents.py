@@ -10,14 +10,14 @@ from dpcore.dataset import Dataset
 from dpcore.start.answer import Tradeoff, solve
 from dpcore.start.parameters import StartParameters
 from pages.shared.base import catalogue
-from pages.shared.base.cache import cached
+from pages.shared.base.cache import cache_for_session
 from pages.shared.base.question import Question
 from pages.shared.fields import fields
 from pages.shared.session import session
 from pages.start.question import QUESTION
 
 
-@cached(max_entries=16)
+@cache_for_session(max_entries=16)
 def solve_cached(digest: str, epsilon: float, _data: Dataset) -> Tradeoff:
     """Compute the trade-off and its best bound, cached; the user's own bound moves marks only."""
     return solve(_data, StartParameters(epsilon))

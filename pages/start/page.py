@@ -22,9 +22,9 @@ def draw_body(slots: layout.PageSlots) -> None:
     if slots.intro is not None:
         with slots.intro:
             contents.ask_questions()
-    fields.start(QUESTION)
+    fields.initialise_fields(QUESTION)
     with slots.line:
-        user_preset = fields.draw(QUESTION, "users")
+        user_preset = fields.draw_field(QUESTION, "users")
     dataset = start_parameters.choose_dataset(session.dataset(), user_preset)
     run = page_run.CURRENT_RUN.get()
     assert run is not None
@@ -34,9 +34,9 @@ def draw_body(slots: layout.PageSlots) -> None:
         st.session_state[QUESTION.get_key("bound")] = None
     st.session_state[QUESTION.get_key("of")] = dataset.digest
     with slots.line:
-        fields.draw(QUESTION, "bound")
+        fields.draw_field(QUESTION, "bound")
     with slots.notes:
-        parameters: StartParameters | None = fields.build(QUESTION, optional_names=("bound",))
+        parameters: StartParameters | None = fields.build_page_parameters(QUESTION, optional_names=("bound",))
     if parameters is not None:
         show(slots, parameters, dataset)
     with slots.answer:

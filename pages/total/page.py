@@ -34,7 +34,7 @@ REPORTED_FIELDS = (
 def compute_totals(dataset: Dataset) -> UserTotals:
     """Return what all users add, rows or values as the field of the session says; cached."""
     summed = st.session_state[QUESTION.get_key("summed")]
-    user_totals: UserTotals = cache.compute(Cached(compute_user_totals, (dataset, summed)))
+    user_totals: UserTotals = cache.compute_cached(Cached(compute_user_totals, (dataset, summed)))
     return user_totals
 
 

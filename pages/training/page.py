@@ -18,7 +18,7 @@ from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingPar
 from dpcore.training.rows import Measure, ScoreUnit
 from dpcore.training.training_data import TrainingData
 from pages.shared.fields import fields, jobs
-from pages.shared.figures.figures import draw as draw_plot
+from pages.shared.figures.figures import draw_plot as draw_plot
 from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
 from pages.shared.screen import layout
@@ -45,9 +45,9 @@ def draw_figure_choices() -> None:
     """Draw the choices of the main figure."""
     for key_name, default_choice in (("measure", Measure.LOSS), ("over", ScoreUnit.ROWS)):
         st.session_state.setdefault(QUESTION.get_key(key_name), default_choice)
-    with fields.row():
-        fields.choice("The figure shows", plots.TITLE_BY_MEASURE, QUESTION.get_key("measure"))
-        fields.choice(
+    with fields.build_row():
+        fields.draw_choice("The figure shows", plots.TITLE_BY_MEASURE, QUESTION.get_key("measure"))
+        fields.draw_choice(
             "Mean over",
             {ScoreUnit.ROWS: "Rows", ScoreUnit.USERS: "Users"},
             QUESTION.get_key("over"),
@@ -92,10 +92,10 @@ class TrainingPage(Page):
         draw_plot(plot)
         return plot
 
-    def draw_progress(self, result: SearchResult, runs: Sequence[jobs.Run]) -> None:
+    def draw_progress(self, result: SearchResult, runs: Sequence[jobs.SearchRun]) -> None:
         """Draw how far the searches are; if none runs and there is an answer, how many trainings it rests on."""
         super().draw_progress(result, runs)
-        if result.value is not None and not jobs.list_running(runs[0].key):
+        if result.value is not None and not jobs.list_running_jobs(runs[0].job_key):
             st.caption(words.describe_runs(result.value))
 
     def list_tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
@@ -123,7 +123,7 @@ class TrainingPage(Page):
     def list_releases(self, answer: Answer, data: TrainingData) -> tuple[Line, ...]:
         """List the latest model, and what was spent on these rows."""
         store = release.get_store(answer.solution)
-        return release.list_lines(store.draws, store.ledger)
+        return release.list_lines(store.stored_releases, store.ledger)
 
     def list_report_fields(self, answer: Answer) -> list[str]:
         """List the fields for the report, without those of the generator unless the data are generated."""

@@ -18,13 +18,14 @@ QUESTION = Question(
     icon=":material/school:",
     url_path="training",
     navigation_group="Models",
-    lead_text="You train a private classifier, and some users have many rows. **Which method is best, with which bound?**",
+    lead_text="You train a private classifier, and some users have many rows. **Which method is best, with which "
+    "bound?**",
     question_sentence="I train a private classifier: by which method, and how much may one user bring?",
     release_phrase="A private classifier",
     has_own_data=True,
     own_file_entry_name="loaded",
     parameters_type=TrainingParameters,
-    origins_by_entry=table_upload.ENTRIES
+    origins_by_entry=table_upload.ENTRY_ORIGINS
     | FieldOrigin.OWN_DATA.each(
         "range_", "proposed", "runs_job", "runs_job_earlier", "release_job", "draws", "spent", "refused"
     )

@@ -61,7 +61,7 @@ def get_store(solution: TrainingSolution) -> Releases:
 
 def find_latest(solution: TrainingSolution) -> Model | None:
     """Return the last model that was released for the present question; None if there is none."""
-    records, question_key = get_store(solution).draws, _get_question_key(solution)
+    records, question_key = get_store(solution).stored_releases, _get_question_key(solution)
     return next((record.model for record in reversed(records) if record.question == question_key), None)
 
 
@@ -69,8 +69,8 @@ def collect_release() -> None:
     """Keep the model that was drawn beside the page; if the work stopped before there was noise, nothing was spent."""
     (account, ledger_mark), job_result = jobs.find_result(JOB) or (("", ""), None)
     store = Releases(QUESTION, account)
-    if isinstance(job_result, ReleaseRecord) and job_result not in store.draws:
-        store.draws.append(job_result)
+    if isinstance(job_result, ReleaseRecord) and job_result not in store.stored_releases:
+        store.stored_releases.append(job_result)
     if isinstance(job_result, _Stopped) and not job_result.has_noise and ledger_mark in store.ledger.marks:
         store.take_back(ledger_mark)
 
@@ -79,7 +79,7 @@ def show_release(solution: TrainingSolution) -> None:
     """Draw the tab of the release: a description, the button, and the latest model with its label."""
     store, parameters = get_store(solution), solution.parameters
     collect_release()
-    draws = store.draws
+    draws = store.stored_releases
     cost_text = f"ε = {format_rounded_up(parameters.epsilon)}, δ = {format_rounded_up(parameters.delta)}"
     st.markdown(
         f"A release trains on **all {wording.counted(solution.data.dataset.histogram.num_users, 'user')}** with "
@@ -95,10 +95,10 @@ def show_release(solution: TrainingSolution) -> None:
     if parameters.sampled < 1.0:
         notes.insert(0, "All users take part in every step of a release.")
     st.caption(" ".join(notes))
-    if jobs.watch(JOB, "Training the model that is released"):
+    if jobs.show_progress(JOB, "Training the model that is released"):
         return
     _show_stop(store.account)
-    fields.button(
+    fields.draw_button(
         f"Train once{' more' if draws else ''}: spends {cost_text}",
         "training_release",
         "casino",
@@ -106,12 +106,14 @@ def show_release(solution: TrainingSolution) -> None:
         solution,
         is_main=not draws,
     )
-    store.say_refused()
+    store.show_refusal()
     is_outdated = bool(draws) and draws[-1].question != _get_question_key(solution)
     store.show_account(draws[-1].model.facts if draws else None, is_outdated)
     if draws:
         _show_model(draws[-1])
-        store.file_button("Released models (CSV)", lambda: dp_release.write_models(draws), "released-models")
+        store.draw_file_button(
+            "Released models (CSV)", lambda: dp_release.write_models(draws), "released-models"
+        )
 
 
 def _start_release(solution: TrainingSolution) -> None:
@@ -120,7 +122,9 @@ def _start_release(solution: TrainingSolution) -> None:
     labelled_rows, scaling = data.dataset.table, data.scaling
     assert labelled_rows is not None
     assert scaling is not None
-    rows: ClassifierRows = cache.compute(Cached(scale_rows, (data, parameters.positive_above), num_kept=4))
+    rows: ClassifierRows = cache.compute_cached(
+        Cached(scale_rows, (data, parameters.positive_above), num_kept=4)
+    )
     mechanism, cell, releases_store = _get_mechanism(solution), parameters.release_cell, get_store(solution)
     question_key = _get_question_key(solution)
     positive_meaning = describe_positive(data, parameters.positive_above)
@@ -128,7 +132,7 @@ def _start_release(solution: TrainingSolution) -> None:
     try:
         facts = compute_guarantee(rows, mechanism, cell)
     except InvalidInput as refused:
-        releases_store.refuse(refused)
+        releases_store.store_refusal(refused)
         return
 
     def check_noted(charged: ReleaseFacts) -> None:
@@ -148,7 +152,7 @@ def _start_release(solution: TrainingSolution) -> None:
             return _Stopped(True, describe_error(error))
         return ReleaseRecord(question_key, labelled_rows.feature_names, scaling, model, positive_meaning)
 
-    jobs.start(JOB, (data.account, releases_store.note(facts)), make)
+    jobs.start_job(JOB, (data.account, releases_store.charge_ahead(facts)), make)
 
 
 def _show_stop(account: str) -> None:

@@ -58,10 +58,12 @@ UPLOAD = TableUpload(
 
 def read_data() -> TrainingData | None:
     """Show which data are used and offer others; return them, or None if there are none to train on."""
-    data: TrainingData | None = table_upload.choose_data(
+    data: TrainingData | None = table_upload.draw_data_choice(
         UPLOAD,
         {
-            DataSource.SAMPLE: lambda: cache.compute(Cached(training_data.load_sample, (), num_kept=1)),
+            DataSource.SAMPLE: lambda: cache.compute_cached(
+                Cached(training_data.load_sample, (), num_kept=1)
+            ),
             DataSource.GENERATED: _generate,
             DataSource.UPLOAD: _show_upload,
         },
@@ -95,7 +97,9 @@ def _generate() -> TrainingData | None:
         return None
     try:
         if generator is not None:
-            data: TrainingData = cache.compute(Cached(TrainingGenerator.generate, (generator,), num_kept=4))
+            data: TrainingData = cache.compute_cached(
+                Cached(TrainingGenerator.generate, (generator,), num_kept=4)
+            )
             return data
     except InvalidInput as refused:
         input_problems = list(refused.problems)
@@ -116,7 +120,7 @@ def _show_upload() -> TrainingData | None:
 
     Return None if no table is in use, or if a range is missing or bad.
     """
-    data: TrainingData | None = table_upload.show_upload(UPLOAD)
+    data: TrainingData | None = table_upload.show_table_upload(UPLOAD)
     if data is None:
         return None
     _propose_ranges(data)
@@ -137,7 +141,7 @@ def _show_upload() -> TrainingData | None:
             with st.grid(4, min_column_width=150):
                 for column, end_keys in keys_by_column.items():
                     for key, end_word in zip(end_keys, END_WORDS.values(), strict=True):
-                        fields.number(f"{wording.plain(column, 20)}, {end_word}", key)
+                        fields.draw_number(f"{wording.plain(column, 20)}, {end_word}", key)
     if empty_columns := find_empty_columns():
         st.info(
             "**What range can these columns have?** Enter the lowest and the highest value of "

@@ -111,9 +111,11 @@ def choose_rule() -> None:
     state.setdefault(build_key("constant"), 0.0)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         texts_by_rule = {rule: rule.value for rule in Rule}
-        fields.pick("Values that are missing or no number", texts_by_rule, build_key("rule"), RULE_HELP, 300)
+        fields.draw_select_box(
+            "Values that are missing or no number", texts_by_rule, build_key("rule"), RULE_HELP, 300
+        )
         if state[build_key("rule")] is Rule.REPLACE:
-            fields.number("The public number", build_key("constant"))
+            fields.draw_number("The public number", build_key("constant"))
     if state[build_key("rule")] is Rule.REPLACE and state.get(build_key("constant")) is None:
         st.caption("Enter the number; until then the file is refused if a value is missing.")
     if state.get(build_key("saw_missing")) and is_private and state[build_key("rule")] is not Rule.REFUSE:
@@ -170,7 +172,7 @@ def choose_roles(source: counting.Source) -> Roles:
     head_table = source.head
     rows_text = wording.counted(len(head_table.frame), "row")
     size_text = rows_text if source.is_complete else f"{source.num_bytes / 1e6:,.1f} MB, not yet counted"
-    uploads.show_file(source.name, size_text, len(source.columns), head_table)
+    uploads.show_file_head(source.name, size_text, len(source.columns), head_table)
     if source.lacks_column_names:
         label, key = "Names of the columns, with commas between", build_key("names")
         names_text = st.text_input(label, key=key, on_change=_rename, persist_state="session")
@@ -179,7 +181,9 @@ def choose_roles(source: counting.Source) -> Roles:
         except InvalidInput as error:
             fields.show_problems(error.problems)
     st.session_state.setdefault(build_key("kind"), TableKind.EVENTS)
-    table_kind = fields.radio("**1.** What is one row?", KIND_LABELS, build_key("kind"), is_horizontal=True)
+    table_kind = fields.draw_radio(
+        "**1.** What is one row?", KIND_LABELS, build_key("kind"), is_horizontal=True
+    )
     st.markdown(":small[**2.** Which column is what?]")
     with st.grid(3):
         for role in ROLES_BY_KIND[table_kind]:
@@ -189,7 +193,7 @@ def choose_roles(source: counting.Source) -> Roles:
                 text_by_column = {NO_COLUMN: "Choose a column" if is_needed else NO_COLUMN, **text_by_column}
             if st.session_state.get(_role_key(role)) not in text_by_column:
                 st.session_state[_role_key(role)] = next(iter(text_by_column))
-            fields.pick(LABEL_BY_ROLE[role], text_by_column, _role_key(role))
+            fields.draw_select_box(LABEL_BY_ROLE[role], text_by_column, _role_key(role))
     if table_kind is TableKind.EVENTS:
         _ask_who(source)
         with st.expander("More about users, groups and rows"):
@@ -219,7 +223,7 @@ def choose_disclosure(question_text: str, disclosures: Sequence[Disclosure]) -> 
         st.session_state[build_key("public")] = Disclosure.PRIVATE
     texts_by_disclosure = {disclosure: LABELS[disclosure] for disclosure in disclosures}
     radio_options: dict[str, Any] = {"is_horizontal": True, "captions": CONSEQUENCE_BY_DISCLOSURE}
-    return fields.radio(question_text, texts_by_disclosure, build_key("public"), **radio_options)
+    return fields.draw_radio(question_text, texts_by_disclosure, build_key("public"), **radio_options)
 
 
 def _rename() -> None:
@@ -265,7 +269,9 @@ def _ask_who(source: counting.Source) -> None:
         return
     if second_column := _find_second_person(source):
         question_text = f"Is the pair with {wording.plain(second_column, 60)} the person?"
-        fields.radio(question_text, {p: p.value for p in People}, build_key("people"), is_horizontal=True)
+        fields.draw_radio(
+            question_text, {p: p.value for p in People}, build_key("people"), is_horizontal=True
+        )
     user_columns = list(_read_roles(TableKind.EVENTS, source).privacy_unit)
     if is_each_a_person(source):
         fields.show_problems([describe_two_people([*user_columns, second_column or ""])])
@@ -303,8 +309,8 @@ def _show_event_choices(source: counting.Source) -> None:
         _show_further_columns("further_values", source.columns, taken_columns, label, help_text)
     _show_rules([column for column in source.columns if column not in used_columns])
     state.setdefault(build_key("contribution"), Contribution.ROWS)
-    fields.pick("What is a contribution?", LABEL_BY_CONTRIBUTION, build_key("contribution"))
-    fields.radio("Rows without a user", MISSING_LABELS, build_key("missing"), is_horizontal=True)
+    fields.draw_select_box("What is a contribution?", LABEL_BY_CONTRIBUTION, build_key("contribution"))
+    fields.draw_radio("Rows without a user", MISSING_LABELS, build_key("missing"), is_horizontal=True)
     if not source.is_complete and len(source.columns) > 2:
         label, help_text = "Also find duplicate rows", "This takes another pass over the file."
         st.checkbox(label, key=build_key("copies"), persist_state="session", help=help_text)
@@ -320,13 +326,13 @@ def _show_rules(column_names: Sequence[str]) -> None:
     text_by_column = {NO_COLUMN: "(none: a user is the unit)"} | {column: column for column in column_names}
     if state.get(date_key) not in text_by_column:
         state[date_key] = NO_COLUMN
-    fields.pick("Dates, for a unit of user and period", text_by_column, date_key, PERIODS_HELP)
+    fields.draw_select_box("Dates, for a unit of user and period", text_by_column, date_key, PERIODS_HELP)
     if state[date_key] != NO_COLUMN:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             key = build_key("span")
             st.text_input("Public periods", key=key, placeholder=example, persist_state="session")
-            fields.number("Releases, one every period", build_key("releases"), is_integer=True)
-            fields.number("Largest ε for a person", build_key("person_epsilon"))
+            fields.draw_number("Releases, one every period", build_key("releases"), is_integer=True)
+            fields.draw_number("Largest ε for a person", build_key("person_epsilon"))
     rules, problems = read_rules()
     if problems:
         fields.show_problems(problems)

@@ -49,13 +49,15 @@ def _load_sample() -> None:
 def show_generators() -> None:
     """Draw the choice of a generator, its parameters, and the button that generates the data."""
     titles_by_key = {key: generator.title for key, generator in samples.GENERATORS.items()}
-    generator_key: str = fields.pick("Kind of distribution", titles_by_key, QUESTION.get_key("generator"))
+    generator_key: str = fields.draw_select_box(
+        "Kind of distribution", titles_by_key, QUESTION.get_key("generator")
+    )
     with st.grid(4):
         for field_name, field in declared_fields(samples.GENERATORS[generator_key]).items():
             session_key = _build_field_key(generator_key, field_name)
             st.session_state.setdefault(session_key, field.initial)
-            fields.number(field.label, session_key, field.help, is_integer=field.is_integer)
-    fields.button("Generate", "generate", "casino", _generate, generator_key, is_main=True)
+            fields.draw_number(field.label, session_key, field.help, is_integer=field.is_integer)
+    fields.draw_button("Generate", "generate", "casino", _generate, generator_key, is_main=True)
     if problems := st.session_state.get(QUESTION.get_key("generator_problems"), ()):
         fields.show_problems(problems)
 
@@ -95,7 +97,7 @@ def show_recipes(roles: Roles | None) -> None:
         st.markdown("Run this where your data are; only counts come back, and you open them here.")
         with st.grid(2):
             titles_by_key = {key: engine.title for key, engine in counting.ENGINES.items()}
-            engine_key: str = fields.pick("Engine", titles_by_key, QUESTION.get_key("engine"))
+            engine_key: str = fields.draw_select_box("Engine", titles_by_key, QUESTION.get_key("engine"))
             st.session_state.setdefault(QUESTION.get_key("engine_table"), DEFAULT_TABLE)
             table_name = st.text_input("Table", key=QUESTION.get_key("engine_table"), persist_state="session")
         engine = counting.ENGINES[engine_key]
@@ -124,7 +126,8 @@ def _choose_bins() -> ValueBins | None:
     labels_by_name = {"lower": "Lowest edge", "upper": "Highest edge", "bins": "Number of bins"}
     with st.grid(3):
         numbers = [
-            fields.number(label, QUESTION.get_key(f"engine_{name}")) for name, label in labels_by_name.items()
+            fields.draw_number(label, QUESTION.get_key(f"engine_{name}"))
+            for name, label in labels_by_name.items()
         ]
     try:
         return None if None in numbers else ValueBins(*numbers)  # type: ignore[arg-type]
@@ -133,7 +136,7 @@ def _choose_bins() -> ValueBins | None:
         return None
 
 
-@cache.cached(max_entries=4)
+@cache.cache_for_session(max_entries=4)
 def _write_recipe(
     engine_key: str, roles: Roles, table_name: str, value_bins: ValueBins | None
 ) -> tuple[str, str, str]:

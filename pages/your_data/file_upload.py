@@ -34,7 +34,7 @@ LOCAL, FOLDER = "SWEETSPOT_LOCAL", "SWEETSPOT_FOLDER"
 UPLOADER = uploads.Uploader(QUESTION, "upload_")
 WAIT_SECONDS = 3.0
 """How long a look at files is waited for before the page goes on beside it."""
-_CUT_OFF = f"{jobs.CUT_OFF} The data in use stay as they were."
+_CUT_OFF = f"{jobs.CUT_OFF_SENTENCE} The data in use stay as they were."
 
 
 Paths = Sequence[str | counting.MemoryFile]
@@ -55,7 +55,9 @@ def show_panel() -> None:
         return
     st.session_state.setdefault(columns.build_key("stopped"), "")
     _use_finished_jobs()
-    if jobs.watch(columns.build_key("job"), "Counting") or jobs.watch(_LOOK_JOB, "Reading", False):
+    if jobs.show_progress(columns.build_key("job"), "Counting") or jobs.show_progress(
+        _LOOK_JOB, "Reading", False
+    ):
         st.caption("Until it has ended, the data in use stay; the other pages go on working.")
         return
     # The screen belongs to the questions about a file, and then to what its data show.
@@ -74,7 +76,7 @@ def show_panel() -> None:
             sheet_key, sheets = columns.build_key("sheet"), source.head.sheets
             st.selectbox("Sheet", sheets, key=sheet_key, on_change=_change_sheet, persist_state="session")
         roles = columns.choose_roles(source)
-        if uploads.use_or_discard("use_upload", "discard_upload", _discard):
+        if uploads.draw_use_and_discard("use_upload", "discard_upload", _discard):
             _use_source(source, roles)
     if is_waiting():
         _show_problems()  # Next to the buttons of the file.
@@ -212,7 +214,7 @@ def _look_at_files(paths: Paths, file_names: Sequence[str], workspace: counting.
 
     st.session_state[columns.build_key("files")] = paths, file_names, workspace
     # Nearly every file is read within this time; a workbook of a million rows is not, and then Stop is there.
-    jobs.start(_LOOK_JOB, tuple(file_names), work, WAIT_SECONDS)
+    jobs.start_job(_LOOK_JOB, tuple(file_names), work, WAIT_SECONDS)
     _use_opened_files()
 
 
@@ -268,7 +270,7 @@ def _choose_summary(dataset: Dataset) -> None:
     page_text = "*Mean* and *Quantile* answer" if dataset.pair_sizes is None else "*Group by* answers"
     st.caption(f"{page_text} from these numbers. The app cannot check that they are true.")
     disclosure = columns.choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
-    if uploads.use_or_discard("use_distribution", "discard_distribution", _discard):
+    if uploads.draw_use_and_discard("use_distribution", "discard_distribution", _discard):
         _use_dataset(replace(dataset, disclosure=disclosure))
 
 
@@ -297,7 +299,7 @@ def _use_source(source: counting.Source, roles: Roles) -> None:
             callbacks: dict[str, Any] = {"progress": progress, "should_stop": should_stop}
             return counting.count(source, roles, provenance, counts_copies=counts_copies, **callbacks)
 
-        jobs.start(columns.build_key("job"), roles, work)
+        jobs.start_job(columns.build_key("job"), roles, work)
         UPLOADER.refuse(())
         st.rerun()
     try:

@@ -35,7 +35,7 @@ def draw_body(slots: layout.PageSlots) -> None:
         if session.BRING_FIELD in st.query_params:
             del st.query_params[session.BRING_FIELD]
             st.session_state[QUESTION.get_key("data_source")] = "Upload a file"
-        source_name = fields.choice(
+        source_name = fields.draw_choice(
             "Where from", {name: name for name in DRAW_BY_SOURCE}, QUESTION.get_key("data_source")
         )
     with slots.line if source_name == "Sample" else slots.notes:
@@ -45,7 +45,7 @@ def draw_body(slots: layout.PageSlots) -> None:
         slots.notes.caption(f"In use until then: {plain(dataset.name)}.")
         return
     with slots.figure:
-        figures.draw(axes.plot_classes(dataset))
+        figures.draw_plot(axes.plot_classes(dataset))
     with slots.answer:
         show_offers(dataset)
     with slots.bottom:
@@ -57,7 +57,7 @@ def show_offers(dataset: Dataset) -> None:
     with st.container(key="in_use"):
         st.header(f"In use: {plain(dataset.name)}")
         st.markdown(axes.describe_sizes(dataset.histogram, dataset.unit_noun))
-        cards.label(dataset.provenance)
+        cards.draw_label(dataset.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):
         st.markdown("**Next: open a page that these data can answer**")
         for heading, pages in contents.list_offers(dataset):
@@ -82,7 +82,7 @@ def show_details(dataset: Dataset) -> None:
             sections.show_plot(plot, keeps_y=True)
     show_heaviest(dataset)
     st.caption(plain(dataset.source, 400))
-    cards.file_button(
+    cards.draw_file_button(
         "Histogram (CSV)", "histogram.csv", dataset.provenance, lambda: content.write_histogram(dataset)
     )
 

@@ -183,7 +183,7 @@ def show_downloads(app, title):
 
 def list_card_numbers(app, key):
     """Return (label, value) of a card's large number and of its error; empty where it has none."""
-    key_ending = cards.LARGE_BEGINS + key
+    key_ending = cards.NUMBER_KEY_PREFIX + key
     proto = next((e.proto for e in app.get("bidi_component") if e.proto.id.endswith(key_ending)), None)
     if proto is None:
         return []

@@ -131,14 +131,14 @@ class Question:
         parameters_type: Class of the page's parameters object, which declares the fields; None if it has none.
         origins_by_entry: The origin of each other value that the page keeps in the session, by name: tabs, runs, jobs.
         propose_values: Returns values of fields for new data, by name, given the data and the present values.
-        proposed_field_names: Fields that ``propose_values`` may set. A page that nobody has seen has these and no others.
-        selects_bounds_privately: True if its folder has ``on_card.py``, which selects the bounds of other cards privately.
+        proposed_field_names: Fields that ``propose_values`` may set. A page that nobody has seen has these alone.
+        selects_bounds_privately: True if its folder has ``on_card.py``, which does so on the cards of other pages.
         is_budget_plan: True if its folder has ``on_card.py``, which takes the releases of other cards into a plan.
         is_release_sheet: True if it states what the cards of other pages release.
         replacements_by_former_name: For each field of earlier links and session files: its new name, or the values that
             later fields have if a link or file lacks them, by name. A field that has only another name says so in its
             declaration.
-        symbols_by_phrase: The paper's symbols by the words on the page's plots, for the switch *Paper notation*; empty for none.
+        symbols_by_phrase: The paper's symbols by the words on the page's plots, for the switch *Paper notation*.
     """
 
     name: str

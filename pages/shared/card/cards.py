@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
 
-def _register(name: str, html: str) -> Any:
+def _register_component(name: str, html: str) -> Any:
     """Register a component with the style and the script that lie beside this file under its name."""
     css, js = (
         Path(__file__).with_name(f"{name}.{ending}").read_text(encoding="utf-8") for ending in ("css", "js")
@@ -41,7 +41,7 @@ def _register(name: str, html: str) -> Any:
     return st.components.v2.component(f"sweetspot_{name}", html=html, css=css, js=js)
 
 
-_LARGE_HTML = """
+_NUMBER_HTML = """
 <div class="sweetspot-number">
   <div class="label"></div>
   <div class="row"><div class="value"></div><button type="button"></button></div>
@@ -50,16 +50,16 @@ _LARGE_HTML = """
 </div>
 """
 
-LARGE_BEGINS = "number_"
+NUMBER_KEY_PREFIX = "number_"
 """Prefix of a number's key in the session's state."""
 
-MOUNT_LARGE = _register("number", _LARGE_HTML)
+MOUNT_NUMBER = _register_component("number", _NUMBER_HTML)
 
 
-GRID_BEGINS = "numbers_"
+GRID_KEY_PREFIX = "numbers_"
 """Prefix of a grid's key in the session's state."""
 
-MOUNT_GRID = _register("numbers", '<dl class="sweetspot-grid"></dl>')
+MOUNT_GRID = _register_component("numbers", '<dl class="sweetspot-grid"></dl>')
 
 
 BADGE_BY_DISCLOSURE = {
@@ -94,7 +94,7 @@ def _write_chip(text: str, color: str, icon: str) -> str:
     return f":small[:{color}-background[:{color}[{icon} {text}]]]"
 
 
-def label(disclosure: Provenance, prefix: str = "") -> None:
+def draw_label(disclosure: Provenance, prefix: str = "") -> None:
     """Draw the badge of a disclosure below a Markdown text, and the facts of a release.
 
     They are one element, because the browser's work at every step grows with the number of elements.
@@ -133,13 +133,13 @@ def draw_answer(
     # As high as the column of the figure, so that what stands below it stays in place while a slider moves.
     container = st.container(key=key, height="stretch")
     with container:
-        _draw_words(card, key, is_final, badge_text)
+        _draw_headline_and_badges(card, key, is_final, badge_text)
         relative = card.relative_error
         if relative is not None and relative.remark and not is_choosing:
             st.markdown(relative.remark)
         # What would make a useless release useful comes before the way to it.
         is_useful = relative is None or relative.verdict is not Verdict.NOT_USEFUL
-        button_type = fields.main_button() if is_useful else "secondary"
+        button_type = fields.choose_main_button_type() if is_useful else "secondary"
         if bound_selection is not None and run is not None and run.selected_bound_excess is not None:
             st.markdown(bound_selection.write_excess(run.selected_bound_excess))
         awaits_selection = bound_selection is not None and bound_selection.card is None
@@ -151,8 +151,14 @@ def draw_answer(
             options = {"type": "tertiary", "help": "No ε covers it: it was read off the private data."}
         with st.container(horizontal=True, vertical_alignment="center"):
             if card.code is not None:
-                fields.button(
-                    code_label, key + keys.CODE_BUTTON_SUFFIX, "code", _open_code, card, key, **options
+                fields.draw_button(
+                    code_label,
+                    key + keys.CODE_BUTTON_SUFFIX,
+                    "code",
+                    _request_code_dialog,
+                    card,
+                    key,
+                    **options,
                 )
             facts_text = card.disclosure.label if isinstance(card.disclosure, ReleaseFacts) else ""
             range_text = wording.capital(card.near_optimal)
@@ -164,24 +170,24 @@ def draw_answer(
         if range_text and is_useful and not figure_shows_range:
             st.markdown(range_text)
         if card.alternative is not None and card.code is not None:
-            button_arguments = _open_code, card, key, card.alternative.form_prefix
+            button_arguments = _request_code_dialog, card, key, card.alternative.form_prefix
             label = card.alternative.sentence.removesuffix(".")
-            fields.button(label, f"{key}_alternative", "code", *button_arguments, type="tertiary")
+            fields.draw_button(label, f"{key}_alternative", "code", *button_arguments, type="tertiary")
         elif card.alternative is not None:
             st.markdown(card.alternative.sentence)
     return container
 
 
-def _open_code(card: Answer, key: str, form_name: str = "") -> None:
+def _request_code_dialog(card: Answer, key: str, form_name: str = "") -> None:
     """Have the dialog opened with the first program whose name begins with ``form_name``; if none does, the first."""
     assert card.code is not None
     form_names = [name for name, _ in card.code.forms]
     form_index = next((i for i, name in enumerate(form_names) if name.startswith(form_name)), 0)
     st.session_state[keys.CODE_FORM_PREFIX + key] = form_index
-    page_run.request_to_open(_code_dialog, card.code, card.disclosure, key)
+    page_run.request_to_open(_draw_code_dialog, card.code, card.disclosure, key)
 
 
-def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None:
+def _draw_headline_and_badges(card: Answer, key: str, is_final: bool, badge_text: str) -> None:
     """Draw the headline, the first number with its error, and the chips: *Preliminary* or the verdict, and disclosure.
 
     Nothing is said twice: a number that the instruction holds has no label.
@@ -266,10 +272,10 @@ def offer_histogram(dataset: Dataset) -> None:
 
 
 @page_run.open_as_dialog("Code", "code")
-def _code_dialog(code_choice: CodeChoice, disclosure: Provenance, key: str) -> None:
+def _draw_code_dialog(code_choice: CodeChoice, disclosure: Provenance, key: str) -> None:
     """Show the code for a card in a dialog."""
-    code_panel.show_code(code_choice, key)
-    label(disclosure)
+    code_panel.draw_code(code_choice, key)
+    draw_label(disclosure)
 
 
 def draw_behind(card: Answer) -> None:
@@ -285,7 +291,7 @@ def draw_behind(card: Answer) -> None:
         left_column.markdown("\n".join(fact_lines))
     with right_column:
         assumption_lines = "\n".join(f"- {assumption}." for assumption in card.all_assumptions)
-        label(card.disclosure, prefix=f"**What is assumed**\n\n{assumption_lines}")
+        draw_label(card.disclosure, prefix=f"**What is assumed**\n\n{assumption_lines}")
 
 
 # --- Numbers and files ------------------------------------------------------------------------------------------------
@@ -315,10 +321,10 @@ def draw_number(
     """
     texts = {"label": label, "value": value_text, "unit": unit, "copied": copied_text}
     payload = {**texts, "error": error_texts or (), "split": split, "isFinal": is_final}
-    MOUNT_LARGE(key=f"{LARGE_BEGINS}{key}", data=payload, height="content")
+    MOUNT_NUMBER(key=f"{NUMBER_KEY_PREFIX}{key}", data=payload, height="content")
 
 
-LONGEST_VALUE = 12
+MAX_NARROW_LENGTH = 12
 """Characters of a value that fit in a cell of the narrowest page; a longer one has a row of its own."""
 
 
@@ -333,13 +339,13 @@ def draw_numbers(texts_of_numbers: Sequence[tuple[str, str, str, str]], key: str
         key: Unique on the page.
     """
     cell_payloads = [
-        {"label": label, "value": text, "note": note, "help": help, "wide": len(text) > LONGEST_VALUE}
+        {"label": label, "value": text, "note": note, "help": help, "wide": len(text) > MAX_NARROW_LENGTH}
         for label, text, note, help in texts_of_numbers
     ]
-    MOUNT_GRID(key=f"{GRID_BEGINS}{key}", data=cell_payloads, height="content")
+    MOUNT_GRID(key=f"{GRID_KEY_PREFIX}{key}", data=cell_payloads, height="content")
 
 
-def file_button(
+def draw_file_button(
     label: str,
     base_name: str,
     disclosure: Provenance,
@@ -365,11 +371,13 @@ def file_button(
     stem, _, ending = base_name.rpartition(".")
     file_name = f"{write_file_name(stem, disclosure)}.{ending}"
     options: dict[str, Any] = {"type": "tertiary" if is_quiet else "secondary", "help": help}
-    fields.download_button(label, file_name, content_or_writer, key or f"{stem}_file", **options)
+    fields.draw_download_button(label, file_name, content_or_writer, key or f"{stem}_file", **options)
 
 
-def file_buttons(files: Iterable[tuple[str, str, Callable[[], str | bytes]]], disclosure: Provenance) -> None:
+def draw_file_buttons(
+    files: Iterable[tuple[str, str, Callable[[], str | bytes]]], disclosure: Provenance
+) -> None:
     """Draw buttons beside each other that download files: label, name and content of each."""
     with st.container(horizontal=True):
         for label, base_name, make_content in files:
-            file_button(label, base_name, disclosure, make_content)
+            draw_file_button(label, base_name, disclosure, make_content)

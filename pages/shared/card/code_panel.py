@@ -17,10 +17,10 @@ from dpcore.common.wording import plain
 from pages.shared.base import keys
 from pages.shared.fields import fields
 
-HEIGHT = 520
+PROGRAM_PIXELS = 520
 
 
-def show_code(code_choice: CodeChoice, key: str) -> None:
+def draw_code(code_choice: CodeChoice, key: str) -> None:
     """Draw the choices of what to apply and of the library, then the program; if there is none, why, and another.
 
     Args:
@@ -31,12 +31,12 @@ def show_code(code_choice: CodeChoice, key: str) -> None:
     if len(code_choice.forms) > 1:
         # The names carry the bound, which moves: the position is what is remembered.
         name_by_index = {i: name for i, (name, _) in enumerate(code_choice.forms)}
-        form_index = fields.choice("What to apply", name_by_index, keys.CODE_FORM_PREFIX + key) or 0
+        form_index = fields.draw_choice("What to apply", name_by_index, keys.CODE_FORM_PREFIX + key) or 0
     choice = code_choice.forms[form_index][1]
     if isinstance(choice, Code):
         _draw_program(choice, choice.file_name, key)
         return
-    library = _choose_library(key, choice, code_choice.library)
+    library = _draw_library_choice(key, choice, code_choice.library)
     code = write(choice, library)
     if not code.text:
         for sentence in code.differences:
@@ -60,13 +60,13 @@ def show_code(code_choice: CodeChoice, key: str) -> None:
 
 def _draw_program(code: Code, file_name: str, key: str, notes: Sequence[str] = ()) -> None:
     """Draw a program, notes on how the program differs from the page if there are any, and its download button."""
-    st.code(code.text, language=code.language, height=HEIGHT, wrap_lines=True)
+    st.code(code.text, language=code.language, height=PROGRAM_PIXELS, wrap_lines=True)
     if notes:
         st.markdown("**What differs**\n" + "\n".join(f"- {sentence}" for sentence in notes))
-    fields.download_button("Download", file_name, lambda: code.text, f"{key}_code_file")
+    fields.draw_download_button("Download", file_name, lambda: code.text, f"{key}_code_file")
 
 
-def _choose_library(key: str, choice: Choice | Several, page_library: Program | None) -> Program:
+def _draw_library_choice(key: str, choice: Choice | Several, page_library: Program | None) -> Program:
     """Draw the choice of a library and return it; all cards share the choice, although each has its own widget.
 
     It is the program of the page, until another is chosen here; of pages without one the first that has such a release.

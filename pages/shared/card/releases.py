@@ -22,7 +22,7 @@ from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.fields import fields
 
-IN_THIS_WINDOW = (
+WINDOW_SENTENCE = (
     "Counted in this window alone: another tab, a reload, and a file with one row more or less begin at 0. *Save "
     "session* keeps the account."
 )
@@ -91,7 +91,7 @@ class Releases:
     subject_text: str = "these rows"
 
     @property
-    def draws(self) -> list[Any]:
+    def stored_releases(self) -> list[Any]:
         """Return this session's releases of the account, oldest first: the stored list, which callers may change."""
         draws_by_account: dict[str, list[Any]] = st.session_state.setdefault(
             self.question.get_key("draws"), {}
@@ -109,18 +109,18 @@ class Releases:
         ledgers_by_account: dict[str, Ledger] = st.session_state.get(self.question.get_key("spent"), {})
         return ledgers_by_account
 
-    def draw(self, make_release: Callable[[Charge], Any]) -> None:
+    def add_release(self, make_release: Callable[[Charge], Any]) -> None:
         """Call ``make_release`` with the function that charges; keep its release, or the error that refuses it."""
         try:
-            self.draws.append(make_release(self._charge))
+            self.stored_releases.append(make_release(self._charge))
         except InvalidInput as error:
-            self.refuse(error)
+            self.store_refusal(error)
 
-    def refuse(self, refusal: InvalidInput) -> None:
-        """Keep the error for which nothing was drawn, until `say_refused` shows it."""
+    def store_refusal(self, refusal: InvalidInput) -> None:
+        """Keep the error for which nothing was drawn, until `show_refusal` shows it."""
         st.session_state[self.question.get_key("refused")] = refusal
 
-    def note(self, facts: ReleaseFacts) -> str:
+    def charge_ahead(self, facts: ReleaseFacts) -> str:
         """Charge a release that work beside the page is about to draw; return the text that marks it in the ledger."""
         self._charge(facts)
         return self.ledger.marks[-1]
@@ -140,7 +140,7 @@ class Releases:
         """Store the ledger of the account."""
         st.session_state[self.question.get_key("spent")] = {**self._ledgers, self.account: ledger}
 
-    def say_refused(self) -> None:
+    def show_refusal(self) -> None:
         """Show why nothing was drawn, once; nothing without a refusal."""
         refusal: InvalidInput | None = st.session_state.pop(self.question.get_key("refused"), None)
         if refusal is not None:
@@ -149,14 +149,16 @@ class Releases:
     def show_account(self, latest_facts: ReleaseFacts | None, is_outdated: bool) -> None:
         """Show what was spent if there is a latest release, how many releases were lost, and if settings changed."""
         if latest_facts is not None:
-            cards.label(latest_facts)
-            st.markdown(f"**{self.ledger.sentence}** Publishing all of them spends the sum. {IN_THIS_WINDOW}")
-        if lost_text := write_lost_sentence(self.ledger, len(self.draws), self.subject_text):
+            cards.draw_label(latest_facts)
+            st.markdown(
+                f"**{self.ledger.sentence}** Publishing all of them spends the sum. {WINDOW_SENTENCE}"
+            )
+        if lost_text := write_lost_sentence(self.ledger, len(self.stored_releases), self.subject_text):
             st.warning(f"{lost_text} {self.ledger.sentence}", icon=":material/warning:")
         if is_outdated:
             st.info("The settings have changed since this release.", icon=":material/history:")
 
-    def file_button(self, label: str, make_text: Callable[[], str], name_ending: str) -> None:
+    def draw_file_button(self, label: str, make_text: Callable[[], str], name_ending: str) -> None:
         """Draw a button that downloads all releases as a CSV file."""
         key, file_name = f"{self.question.name}_released_file", f"{self.question.url_path}-{name_ending}.csv"
-        cards.file_button(label, file_name, Disclosure.PUBLIC, make_text, key=key)
+        cards.draw_file_button(label, file_name, Disclosure.PUBLIC, make_text, key=key)

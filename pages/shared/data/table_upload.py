@@ -1,7 +1,7 @@
 """An upload of rows with a label, features and a user, for pages that have data of their own.
 
 The person says which column is the label, the user, a feature; categories are one-hot with a reference level. A page
-that uses it declares in its question the entries of `ENTRIES` beside its own.
+that uses it declares in its question the entries of `ENTRY_ORIGINS` beside its own.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ TEXT_BY_DISCLOSURE = {
 }
 MAX_LISTED_CLASSES = 200
 """Up to so many classes are offered as a list."""
-ENTRIES = FieldOrigin.OWN_DATA.each(
+ENTRY_ORIGINS = FieldOrigin.OWN_DATA.each(
     "loaded", "file_", "round", "table", "problems", "role_", "reference_", "levels_", "public"
 )
 """Names of the session entries of an upload, under its question."""
 
 
 @dataclass(frozen=True, eq=False)
-class _OpenFile:
+class _WaitingFile:
     """A file that was read and is not in use yet; facts that are costly to compute are cached.
 
     Attributes:
@@ -139,7 +139,7 @@ class TableUpload:
 
     def show_choices(self) -> None:
         """Ask what the columns of a waiting file mean; below, show the problems of the last file."""
-        open_file: _OpenFile | None = st.session_state.get(self.question.get_key("table"))
+        open_file: _WaitingFile | None = st.session_state.get(self.question.get_key("table"))
         if open_file is not None:
             self._show_columns(open_file)
         self.uploader.show_problems()
@@ -157,7 +157,7 @@ class TableUpload:
             self.uploader.refuse(describe_error(error), [file.name])
         else:
             account = hashlib.sha256(file_bytes).hexdigest()
-            state[self.question.get_key("table")] = _OpenFile(table, account, {}, {})
+            state[self.question.get_key("table")] = _WaitingFile(table, account, {}, {})
             design = design_matrix.guess_design(table, self.allows_classes)
             category_columns = [f.column for f in design.features if f.encoding is FeatureKind.CATEGORIES]
             guesses_by_role: dict[str, Any] = {"label": design.label, "user": guess_roles(table).user}
@@ -168,10 +168,10 @@ class TableUpload:
             state[self.question.get_key("public")] = Disclosure.PRIVATE
         self.uploader.drop(files)
 
-    def _show_columns(self, open_file: _OpenFile) -> None:
+    def _show_columns(self, open_file: _WaitingFile) -> None:
         """Show the file, the choice of roles, and the buttons to use or discard it."""
         table, columns = open_file.table, open_file.table.columns
-        uploads.show_file(table.name, wording.counted(len(table.frame), "row"), len(columns), table)
+        uploads.show_file_head(table.name, wording.counted(len(table.frame), "row"), len(columns), table)
         with st.grid(3):
             self._ask(st.selectbox, self.label_prompt, "label", columns)
             self._show_classes(open_file)
@@ -186,11 +186,11 @@ class TableUpload:
         except InvalidInput as error:
             fields.show_problems(error.problems)
         question = self.question
-        fields.radio(
+        fields.draw_radio(
             "Are these data public?", TEXT_BY_DISCLOSURE, question.get_key("public"), self.public_help
         )
         button_keys = f"{question.name}_use", f"{question.name}_discard"
-        is_confirmed = uploads.use_or_discard(*button_keys, self._discard_file)
+        is_confirmed = uploads.draw_use_and_discard(*button_keys, self._discard_file)
         if is_confirmed and design is not None:
             self._use_file(open_file, design)
 
@@ -200,7 +200,7 @@ class TableUpload:
         """Draw the widget that chooses for a role, or for a role of one column; ``draw`` gets all other arguments."""
         draw(label, *others, key=self.role_key(role, column), persist_state="session", **options)
 
-    def _show_classes(self, open_file: _OpenFile) -> None:
+    def _show_classes(self, open_file: _WaitingFile) -> None:
         """Ask which class counts as 1 if classes are allowed and labels are words or over 2 numbers; else set none."""
         state, key = st.session_state, self.role_key("positive")
         label_column = state[self.role_key("label")]
@@ -221,7 +221,7 @@ class TableUpload:
         help += " A release names it, so take it from what the column can be, as it stands in the file."
         self._ask(st.text_input, question_text, "positive", max_chars=200, help=help)
 
-    def _show_categories(self, open_file: _OpenFile) -> None:
+    def _show_categories(self, open_file: _WaitingFile) -> None:
         """Ask which features are categories, for the reference or the levels of each, and if there is an intercept."""
         state, key = st.session_state, self.role_key("categories")
         features: list[str] = state[self.role_key("features")]
@@ -278,7 +278,7 @@ class TableUpload:
         # Of listed levels nothing is written yet: `build` says that it must be.
         return Feature(column, FeatureKind.CATEGORIES, entered_text if role == "reference" else "")
 
-    def _use_file(self, open_file: _OpenFile, design: Design) -> None:
+    def _use_file(self, open_file: _WaitingFile, design: Design) -> None:
         """Put the file's data to use on the page, or store why they are refused."""
         try:
             with st.spinner("Reading the columns…"):
@@ -317,7 +317,7 @@ class TableUpload:
         self.uploader.refuse(())
 
 
-def choose_data(
+def draw_data_choice(
     upload: TableUpload,
     loaders: Mapping[Any, Callable[[], Any]],
     generator_source: Any,
@@ -339,11 +339,11 @@ def choose_data(
     with st.container(horizontal=True, vertical_alignment="center", key=f"{question.name}_data"):
         summary_container = st.container(width="content")
         with st.popover("Other data", icon=":material/table:", key=f"{question.name}_settings"):
-            source = fields.draw(question, "source")
+            source = fields.draw_field(question, "source")
             if source is generator_source:
                 st.markdown(model_sentence)
                 with st.grid(2):
-                    fields.draw_all(question, *generator_fields)
+                    fields.draw_fields(question, *generator_fields)
             elif source is list(loaders)[-1] and st.session_state.get(question.get_key("loaded")) is not None:
                 upload.show_uploader()
     source_data = loaders[source]()
@@ -353,7 +353,7 @@ def choose_data(
     return source_data
 
 
-def show_upload(upload: TableUpload) -> Any | None:
+def show_table_upload(upload: TableUpload) -> Any | None:
     """Show the upload, and return the entry of the page's own table; None, with the uploader, if there is none."""
     table_entry = st.session_state.get(upload.question.get_key("loaded"))
     if table_entry is None:

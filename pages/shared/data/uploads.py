@@ -100,7 +100,7 @@ class Uploader:
 PREVIEW_ROWS = 3
 
 
-def show_file(file_name: str, size_text: str, num_columns: int, table: Table) -> None:
+def show_file_head(file_name: str, size_text: str, num_columns: int, table: Table) -> None:
     """Show what was read: name, size, notes, and the first rows."""
     st.markdown(f"**{wording.plain(file_name)}**: {size_text}, {wording.counted(num_columns, 'column')}")
     for note in table.notes:
@@ -111,16 +111,16 @@ def show_file(file_name: str, size_text: str, num_columns: int, table: Table) ->
     st.dataframe(head_frame, hide_index=True, alt="The first rows of the file", height="content")
 
 
-def use_or_discard(use_key: str, discard_key: str, on_discard: Callable[[], None]) -> bool:
+def draw_use_and_discard(use_key: str, discard_key: str, on_discard: Callable[[], None]) -> bool:
     """Draw the buttons that use and discard a file; return True if the one to use it was just pressed."""
     with st.container(horizontal=True):
-        is_confirmed = fields.button("Use these data", use_key, "check", is_main=True)
-        fields.button("Discard the file", discard_key, "delete", on_discard)
+        is_confirmed = fields.draw_button("Use these data", use_key, "check", is_main=True)
+        fields.draw_button("Discard the file", discard_key, "delete", on_discard)
     return is_confirmed
 
 
-PREFIX = "items_"
-ENTRIES = FieldOrigin.DATA.each(*(f"{PREFIX}{name}" for name in ("file_", "round", "problems")))
+ENTRY_PREFIX = "items_"
+ENTRY_ORIGINS = FieldOrigin.DATA.each(*(f"{ENTRY_PREFIX}{name}" for name in ("file_", "round", "problems")))
 """Names of the session entries of the upload, under its question."""
 
 
@@ -132,23 +132,23 @@ def list_task_names(dataset: Dataset, noun: str = "item") -> tuple[str, ...]:
     return choose_names(dataset.task_names, st.session_state.get(keys.ITEM_NAMES), dataset.is_private, noun)
 
 
-def show_upload(question: Question, dataset: Dataset, items_noun: str = "items") -> None:
+def show_item_names_upload(question: Question, dataset: Dataset, items_noun: str = "items") -> None:
     """Show the upload of a public list of names, and how many items it names; nothing on a demo or without names.
 
     Args:
-        question: The page's question, with `ENTRIES`.
+        question: The page's question, with `ENTRY_ORIGINS`.
         dataset: In use.
         items_noun: The word for them, plural.
     """
     if not dataset.task_names or access.is_served():
         return
-    uploader, names_by_id = Uploader(question, PREFIX), st.session_state.get(keys.ITEM_NAMES)
+    uploader, names_by_id = Uploader(question, ENTRY_PREFIX), st.session_state.get(keys.ITEM_NAMES)
     with st.expander(f"Names of the {items_noun}", icon=":material/label:"):
         st.markdown(_describe_names(dataset, names_by_id, items_noun))
         uploader.show(
             f"A public list of the {items_noun}: id, name",
             "One a line: movies.dat, u.item and movies.csv of MovieLens as they come, or two columns.",
-            lambda files: _read_file(uploader, files),
+            lambda files: _read_item_names(uploader, files),
         )
         uploader.show_problems()
 
@@ -166,7 +166,7 @@ def _describe_names(dataset: Dataset, names_by_id: Mapping[str, str] | None, ite
     return f"Names in your private rows are not shown, as one user alone may have written them. {sentence}"
 
 
-def _read_file(uploader: Uploader, files: list[UploadedFile]) -> None:
+def _read_item_names(uploader: Uploader, files: list[UploadedFile]) -> None:
     """Store the list of names in an uploaded file, or the problems for which it is refused."""
     try:
         st.session_state[keys.ITEM_NAMES] = read_names(files[0].getvalue())

@@ -34,9 +34,9 @@ P = TypeVar("P")
 Width = int | typing.Literal["stretch"]
 
 
-LONG_TEXT = 100_000
+MIN_TEXT_AREA_LENGTH = 100_000
 """A text that takes more characters has lines."""
-LINES_HEIGHT = 72
+TEXT_AREA_PIXELS = 72
 """Height of such a field, in pixels: two lines, so that it can stand beside others."""
 
 
@@ -47,7 +47,7 @@ def scale_width(width: Width) -> Width:
     return width
 
 
-def number(
+def draw_number(
     label: str,
     key: str,
     help: str = "",
@@ -85,7 +85,7 @@ def number(
     return value
 
 
-def draw(
+def draw_field(
     question: Question, name: str, label: str = "", options: Collection[Any] = (), is_disabled: bool = False
 ) -> Any:
     """Draw the widget of a declared field and return its value; the declaration decides which widget it is.
@@ -104,12 +104,12 @@ def draw(
     if field.options is not None:
         texts = {value: text for value, text in field.options.items() if not options or value in options}
         if field.as_list:
-            return pick(label, texts, key, field.help, width)
-        return choice(label, texts, key, field.help)
+            return draw_select_box(label, texts, key, field.help, width)
+        return draw_choice(label, texts, key, field.help)
     placeholder = field.placeholder
     if field.value_type is float and field.slider is None and not field.stops:
         number_options: dict[str, Any] = {"step": field.step, "placeholder": placeholder, "width": width}
-        return number(label, key, field.help, is_integer=field.is_integer, **number_options)
+        return draw_number(label, key, field.help, is_integer=field.is_integer, **number_options)
     common_options: dict[str, Any] = {"key": key, "persist_state": "session", "help": field.help or None}
     sized_options = common_options | {"width": scale_width(width), "disabled": is_disabled}
     if field.slider is not None:
@@ -120,12 +120,12 @@ def draw(
     if field.value_type is bool:
         return st.toggle(label, **common_options)
     text_options = sized_options | {"max_chars": field.max_length, "placeholder": placeholder or None}
-    if (field.max_length or 0) > LONG_TEXT:
-        return st.text_area(label, height=LINES_HEIGHT, **text_options)
+    if (field.max_length or 0) > MIN_TEXT_AREA_LENGTH:
+        return st.text_area(label, height=TEXT_AREA_PIXELS, **text_options)
     return st.text_input(label, **text_options)
 
 
-def draw_all(
+def draw_fields(
     question: Question,
     *names: str,
     options: Mapping[str, Collection[Any]] = MappingProxyType({}),
@@ -147,21 +147,21 @@ def draw_all(
         is_disabled = (
             bool(switch_name) and st.session_state[question.widget_keys[switch_name]] not in on_values
         )
-        draw(question, name, options=options.get(name, ()), is_disabled=is_disabled)
+        draw_field(question, name, options=options.get(name, ()), is_disabled=is_disabled)
 
 
-def draw_row(question: Question, *names: str, shares: Sequence[int] = ()) -> None:
-    """Draw the widgets of several fields side by side: as `row` does, or in columns of these shares of the width."""
+def draw_field_row(question: Question, *names: str, shares: Sequence[int] = ()) -> None:
+    """Draw the widgets of several fields side by side, as in `build_row` or in columns of these shares of the width."""
     if not shares:
-        with row():
-            draw_all(question, *names)
+        with build_row():
+            draw_fields(question, *names)
         return
     for column_container, name in zip(st.columns(shares, vertical_alignment="bottom"), names, strict=False):
         with column_container:
-            draw(question, name)
+            draw_field(question, name)
 
 
-def start(question: Question, uses_shared_data: bool = True) -> None:
+def initialise_fields(question: Question, uses_shared_data: bool = True) -> None:
     """Set new fields to their initial values, and exchange shared values with other pages.
 
     Args:
@@ -171,10 +171,10 @@ def start(question: Question, uses_shared_data: bool = True) -> None:
     for name, field in question.fields.items():
         st.session_state.setdefault(question.widget_keys[name], field.initial)
     if uses_shared_data:
-        setting.synchronise(question)
+        setting.exchange_values(question)
 
 
-def choice(label: str, texts: Mapping[Any, str], key: str, help: str = "") -> Any:
+def draw_choice(label: str, texts: Mapping[Any, str], key: str, help: str = "") -> Any:
     """Draw a row of buttons, one pressed, and return the pressed option; ``texts`` are the labels by option.
 
     The session's value is passed as the default, too. Without a default, Streamlit 1.67 tells the browser in each run
@@ -184,24 +184,26 @@ def choice(label: str, texts: Mapping[Any, str], key: str, help: str = "") -> An
     current_option = st.session_state.get(key)
     default_option = current_option if current_option in texts else None
     return st.segmented_control(
-        label, default=default_option, required=True, **_list_options(texts, key, help)
+        label, default=default_option, required=True, **_build_widget_options(texts, key, help)
     )
 
 
-def _list_options(texts: Mapping[Any, str], key: str, help: str) -> dict[str, Any]:
+def _build_widget_options(texts: Mapping[Any, str], key: str, help: str) -> dict[str, Any]:
     """Return the keyword arguments of a widget that shows the text of each option."""
     shared_options: dict[str, Any] = {"key": key, "persist_state": "session", "help": help or None}
     return {"options": list(texts), "format_func": texts.__getitem__, **shared_options}
 
 
-def pick(label: str, texts: Mapping[Any, str], key: str, help: str = "", width: Width = "stretch") -> Any:
+def draw_select_box(
+    label: str, texts: Mapping[Any, str], key: str, help: str = "", width: Width = "stretch"
+) -> Any:
     """Draw a select box and return the selected option; ``texts`` are the labels by option."""
-    current_option, widget_options = st.session_state.get(key), _list_options(texts, key, help)
+    current_option, widget_options = st.session_state.get(key), _build_widget_options(texts, key, help)
     option_index = widget_options["options"].index(current_option) if current_option in texts else 0
     return st.selectbox(label, index=option_index, width=scale_width(width), **widget_options)
 
 
-def radio(
+def draw_radio(
     label: str,
     texts: Mapping[Any, str],
     key: str,
@@ -210,11 +212,13 @@ def radio(
     captions: Mapping[Any, str] | None = None,
 ) -> Any:
     """Draw radio buttons and return the selected option; labels and captions are given by option."""
-    options = _list_options(texts, key, help) | {"captions": captions and [captions[x] for x in texts]}
+    options = _build_widget_options(texts, key, help) | {
+        "captions": captions and [captions[x] for x in texts]
+    }
     return st.radio(label, horizontal=is_horizontal, **options)
 
 
-def row() -> DeltaGenerator:
+def build_row() -> DeltaGenerator:
     """Return a container in which fields stand side by side, as many as fit in a line.
 
     Columns would cut buttons that are wider than the column. Fields in a row have a fixed width, wide enough for
@@ -223,12 +227,12 @@ def row() -> DeltaGenerator:
     return st.container(horizontal=True)
 
 
-def main_button() -> typing.Literal["primary", "secondary"]:
+def choose_main_button_type() -> typing.Literal["primary", "secondary"]:
     """Return the type of a main button; `pages/shared/screen/address.js` makes its label readable."""
     return "primary"
 
 
-def button(
+def draw_button(
     label: str,
     key: str,
     icon: str,
@@ -249,7 +253,7 @@ def button(
         options: Further arguments of `st.button`.
     """
     if is_main:
-        options["type"] = main_button()
+        options["type"] = choose_main_button_type()
     return st.button(label, key=key, icon=f":material/{icon}:", on_click=callback, args=arguments, **options)  # type: ignore[arg-type]
 
 
@@ -262,7 +266,7 @@ MIME_BY_ENDING = {
 }
 
 
-def download_button(
+def draw_download_button(
     label: str,
     file_name: str,
     content_or_writer: str | Callable[[], str | bytes],
@@ -290,12 +294,12 @@ def show_problems(problems: Iterable[InputProblem]) -> None:
     """Show problems as an error box, a sentence each, with the labels of the page's fields."""
     run = page_run.CURRENT_RUN.get()
     labels = {} if run is None else run.question.subjects_by_field
-    sentences = [wording.plain(_name_fields(problem, labels).sentence, 300) for problem in problems]
+    sentences = [wording.plain(_replace_field_names(problem, labels).sentence, 300) for problem in problems]
     bullet = "- " if len(sentences) > 1 else ""
     st.error("\n".join(bullet + sentence for sentence in sentences), icon=":material/error:")
 
 
-def build(
+def build_page_parameters(
     question: Question,
     unused_names: Collection[str] = (),
     overrides: Mapping[str, Any] | None = None,
@@ -372,8 +376,8 @@ def _offer_undo(question: Question) -> None:
             if question.widget_keys[name] == key
         )
         if isinstance(value, float):
-            label = f"Set {_write_mid_sentence(subject)} back to {wording.entered(value)}"
-    button(label, f"{question.name}_undo", "undo", partial(state.update, changed_by_key))
+            label = f"Set {_lower_first_letter(subject)} back to {wording.entered(value)}"
+    draw_button(label, f"{question.name}_undo", "undo", partial(state.update, changed_by_key))
 
 
 def build_parameters(
@@ -405,14 +409,14 @@ def build_parameters(
             parameters = replace(base_parameters, **field_values)  # type: ignore[type-var]
     except InvalidInput as error:
         real_problems = (p for p in error.problems if not p.message.endswith("got nan"))
-        problems += [_name_fields(problem, subjects or labels) for problem in real_problems]
+        problems += [_replace_field_names(problem, subjects or labels) for problem in real_problems]
         if problems:
             return None, problems
         raise
     return (None, problems) if problems else (parameters, [])
 
 
-def _name_fields(problem: InputProblem, labels: Mapping[str, str]) -> InputProblem:
+def _replace_field_names(problem: InputProblem, labels: Mapping[str, str]) -> InputProblem:
     """Return the problem with the page's label in place of the Python name that its message begins with.
 
     Other fields in the message, such as the one that a lower bound must lie below, are replaced too.
@@ -424,12 +428,12 @@ def _name_fields(problem: InputProblem, labels: Mapping[str, str]) -> InputProbl
     for other_name, label in labels.items():
         if label:
             pattern = rf"\b(below|above|at least) {re.escape(other_name)}\b"
-            requirement = re.sub(pattern, rf"\1 {_write_mid_sentence(label)}", requirement)
-    subject = labels[name] + (f" − {_write_mid_sentence(labels[subtracted_name])}" if minus_sign else "")
+            requirement = re.sub(pattern, rf"\1 {_lower_first_letter(label)}", requirement)
+    subject = labels[name] + (f" − {_lower_first_letter(labels[subtracted_name])}" if minus_sign else "")
     return replace(problem, message=f"{subject}{verb}{requirement}")
 
 
-def _write_mid_sentence(label: str) -> str:
+def _lower_first_letter(label: str) -> str:
     """Return the label as it stands inside a sentence: its first letter in lower case, except for symbols."""
     return f"{label[0].lower()}{label[1:]}" if label[1:2].islower() else label
 
@@ -440,9 +444,11 @@ def _convert_whole_number(annotation: Any, value: Any) -> Any:
     return int(value) if takes_int and isinstance(value, float) and value.is_integer() else value
 
 
-def whole_number(label: str, key: str, lowest: int, highest: int, step: int, help: str = "") -> int | None:
+def draw_whole_number(
+    label: str, key: str, lowest: int, highest: int, step: int, help: str = ""
+) -> int | None:
     """Draw a field for an integer outside any parameters object; return None, with its problem shown, if it is bad."""
-    value = number(label, key, help, step=float(step))
+    value = draw_number(label, key, help, step=float(step))
     problems = Problems()
     if value is not None and problems.whole(lowest, highest, **{label: value}):
         return int(value)

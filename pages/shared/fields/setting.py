@@ -25,7 +25,7 @@ DEFAULT_EPSILON = 1.0
 _NEVER, _CLEARED = "never looked at", "cleared by a person"
 
 
-def note_proposals() -> None:
+def note_proposed_values() -> None:
     """Note what all shared fields hold as proposed, not entered; call it after new data have made their proposals.
 
     An entry that no page holds any more is dropped: all pages have proposed something else, as they do for private
@@ -42,14 +42,14 @@ def note_proposals() -> None:
     st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = held_entries, last_values
 
 
-def forget(pieces: Collection[str] | None = None) -> None:
+def forget_entries(pieces: Collection[str] | None = None) -> None:
     """Drop the entries of these pieces, or all entries."""
     entries_by_piece = {} if pieces is None else _read_mapping(ENTRIES_KEY)
     kept_pieces = set(entries_by_piece) - set(pieces or ())
     st.session_state[ENTRIES_KEY] = {piece: entries_by_piece[piece] for piece in kept_pieces}
 
 
-def synchronise(question: Question) -> None:
+def exchange_values(question: Question) -> None:
     """Publish what was changed in the page's shared fields, and fill the others with entries of other pages.
 
     It is to be called before any widget of the page.
@@ -70,7 +70,7 @@ def synchronise(question: Question) -> None:
     st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = entries_by_piece, last_values
 
 
-def enter(values_by_piece: Mapping[str, Any]) -> None:
+def enter_values(values_by_piece: Mapping[str, Any]) -> None:
     """Enter values for all pages, also for fields that a person had cleared."""
     entries_by_piece = {**_read_mapping(ENTRIES_KEY), **values_by_piece}
     last_values = dict(_read_mapping(LAST_VALUES_KEY))

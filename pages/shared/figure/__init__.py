@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Script:
+class ServedScript:
     """A script and the address at which it is served.
 
     Attributes:
@@ -84,11 +84,13 @@ class Script:
         return Response(self.content, media_type="text/javascript", headers=headers)
 
 
-PLOTLY = Script("plotly", (plotly_script.find_script(),))
+PLOTLY_SCRIPT = ServedScript("plotly", (plotly_script.find_script(),))
 _FIGURE_FILES = ("handle.js", "appearance.js", "figure.js")
-FIGURE = Script("figure", tuple(map(Path(__file__).with_name, _FIGURE_FILES)))
+FIGURE_SCRIPT = ServedScript("figure", tuple(map(Path(__file__).with_name, _FIGURE_FILES)))
 
-ROUTES: list[BaseRoute] = [Route(s.address, s.respond, methods=["GET"]) for s in (PLOTLY, FIGURE)]
+ROUTES: list[BaseRoute] = [
+    Route(s.address, s.respond, methods=["GET"]) for s in (PLOTLY_SCRIPT, FIGURE_SCRIPT)
+]
 
 
 class EarlyScripts:
@@ -109,8 +111,8 @@ class EarlyScripts:
                 headers = MutableHeaders(scope=message)
                 if headers.get("content-type", "").startswith("text/html"):
                     root = scope.get("root_path", "")
-                    headers.append("Link", f"<{root}{PLOTLY.address}>; rel=preload; as=script")
-                    headers.append("Link", f"<{root}{FIGURE.address}>; rel=modulepreload")
+                    headers.append("Link", f"<{root}{PLOTLY_SCRIPT.address}>; rel=preload; as=script")
+                    headers.append("Link", f"<{root}{FIGURE_SCRIPT.address}>; rel=modulepreload")
             await send(message)
 
         await self._app(scope, receive, send_with_header if scope["type"] == "http" else send)
@@ -119,20 +121,20 @@ class EarlyScripts:
 MIDDLEWARE = [Middleware(EarlyScripts)]
 
 
-HEIGHT = 420
+FIGURE_PIXELS = 420
 """Height in pixels of a figure that says none."""
 
-STRIP, NOTE = 112, 22
+STRIP_PIXELS, NOTE_PIXELS = 112, 22
 """Heights in pixels, below a figure with a handle: of the strip with cut users and simulated releases, and of a line
 that explains them for private data."""
-TOGGLES = 36
+TOGGLES_PIXELS = 36
 """Height in pixels of the row of toggles below a figure."""
 
-KEY_BEGINS = "figure_"
+WIDGET_KEY_PREFIX = "figure_"
 """Prefix of a figure's key in the session state."""
 
 # This text travels with every message, so it only fetches the script that is served once.
-_LOADER = """
+_LOADER_SCRIPT = """
 const resolve = (path) => new URL(ROOT + path, document.baseURI).href;
 let script;
 export default async (component) => {
@@ -152,16 +154,23 @@ export default async (component) => {
 def _build_loader() -> str:
     """Build the script that Streamlit sends with every figure: addresses, and a loader of the served script."""
     root_path = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    addresses_by_name = {"FIGURE": FIGURE.address, "PLOTLY": PLOTLY.address, "SOCKET": speed.ADDRESS}
+    addresses_by_name = {
+        "FIGURE": FIGURE_SCRIPT.address,
+        "PLOTLY": PLOTLY_SCRIPT.address,
+        "SOCKET": speed.ADDRESS,
+    }
     texts_by_name = {"ROOT": f"/{root_path}" if root_path else "", **addresses_by_name}
-    return "".join(f"const {name} = {json.dumps(text)};\n" for name, text in texts_by_name.items()) + _LOADER
+    return (
+        "".join(f"const {name} = {json.dumps(text)};\n" for name, text in texts_by_name.items())
+        + _LOADER_SCRIPT
+    )
 
 
 # Plotly keeps its style sheet in the document, where a shadow root would not see it.
-_mount = st.components.v2.component("sweetspot_figure", js=_build_loader(), isolate_styles=False)
+_mount_figure = st.components.v2.component("sweetspot_figure", js=_build_loader(), isolate_styles=False)
 
 
-def draw(
+def draw_figure(
     fig: go.Figure,
     key: str,
     alt: str,
@@ -183,26 +192,26 @@ def draw(
     """
     channel = speed.get_channel()
     handle_json, field_keys = handle_and_keys or (None, ())
-    height = int(fig.layout.height or HEIGHT) + compute_strip_height(handle_json)
-    height += TOGGLES * any(trace.meta == "toggle" for trace in fig.data)
+    height = int(fig.layout.height or FIGURE_PIXELS) + compute_strip_pixels(handle_json)
+    height += TOGGLES_PIXELS * any(trace.meta == "toggle" for trace in fig.data)
     message_texts = {"alt": alt, "title": title, "fileName": file_name, "csv": csv_key, "key": key}
     token = channel.token if speed.IS_ON else ""
     message = build_message(fig, handle_json, ghost=True, channel=token, **message_texts)
     channel.send(key, message)
     # To Streamlit a component is a widget: its key is one of the session's state, where a page may keep something
     # of its own under the figure's name.
-    widget_key, options = f"{KEY_BEGINS}{key}", dict[str, Any]()
+    widget_key, options = f"{WIDGET_KEY_PREFIX}{key}", dict[str, Any]()
     if handle_json is not None:
         options["on_moved_change"] = functools.partial(_apply_moved_values, widget_key, field_keys)
     with st.container(key=key):
-        _mount(key=widget_key, data=message, height=height, **options)
+        _mount_figure(key=widget_key, data=message, height=height, **options)
 
 
-def compute_strip_height(handle_json: Mapping[str, Any] | None) -> int:
+def compute_strip_pixels(handle_json: Mapping[str, Any] | None) -> int:
     """Return the height in pixels of the strip below a figure with a handle; 0 without one."""
     if handle_json is None:
         return 0
-    return STRIP + (NOTE if (handle_json["dots"] or {}).get("is_private") else 0)
+    return STRIP_PIXELS + (NOTE_PIXELS if (handle_json["dots"] or {}).get("is_private") else 0)
 
 
 def _apply_moved_values(widget_key: str, field_keys: tuple[str, ...]) -> None:
@@ -227,9 +236,9 @@ def build_message(fig: go.Figure, handle_json: Mapping[str, Any] | None = None, 
     from dpcore.report import plotly_figures  # NumPy, which comes after the server
 
     # Bytes: a text or a dict would be put into JSON a second time, and its digest computed from a third.
-    details["height"] = int(fig.layout.height or HEIGHT)
+    details["height"] = int(fig.layout.height or FIGURE_PIXELS)
     if handle_json is not None:
-        details |= {"handle": handle_json, "strip": compute_strip_height(handle_json)}
+        details |= {"handle": handle_json, "strip": compute_strip_pixels(handle_json)}
     return f'{{"figure":{plotly_figures.to_json(fig)},{json.dumps(details)[1:]}'.encode()
 
 

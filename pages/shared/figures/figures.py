@@ -110,7 +110,7 @@ def _identify(pin: Pin) -> tuple[str, ...]:
     return (pin.question, *(text for heading, text in tabulate_pin(pin).items() if heading != "Pin"))
 
 
-def pin_answer(question_name: str) -> None:
+def pin_offered_answer(question_name: str) -> None:
     """Pin the answer that the page of this question offers, if it offers one; the next run says so."""
     build_pin: Callable[[], Pin | None] | None = st.session_state.get(keys.PIN_BUILDER)
     new_pin = None if build_pin is None else build_pin()
@@ -154,7 +154,7 @@ def tabulate_pin(pin: Pin) -> dict[str, str]:
     }
 
 
-MISSING = "–"
+MISSING_TEXT = "–"
 """Stands in an empty cell."""
 
 
@@ -181,11 +181,11 @@ def show_table(
         pattern, help = (format_or_pair, None) if isinstance(format_or_pair, str) else format_or_pair
         column_title = (titles_by_column or {}).get(column)
         column_config[column] = st.column_config.NumberColumn(column_title, format=pattern, help=help)
-    options |= {"hide_index": True, "alt": alt, "placeholder": MISSING}
+    options |= {"hide_index": True, "alt": alt, "placeholder": MISSING_TEXT}
     st.dataframe(columns_or_frame, key=key, column_config=column_config or None, **options)
 
 
-def draw(
+def draw_plot(
     plot: Plot,
     label: str = "",
     get_field_key: Callable[[str], str] | None = None,
@@ -212,7 +212,7 @@ def draw(
     if get_field_key is not None and plot.handle is not None:
         handle_and_keys = describe_handle(plot, plot.handle), list_handle_keys(plot.handle, get_field_key)
     # Read now: the file is made when its button is pressed, in a thread that knows nothing of the session.
-    parameters, question_name = read_parameters(), ""
+    parameters, question_name = get_answered_parameters(), ""
     # The first figure of a page with parameters, its main one, can be pinned.
     if run is not None and run.main_figure is None and run.question.parameters_type is not None:
         question_name, run.main_figure = run.question.name, fig
@@ -220,14 +220,14 @@ def draw(
         charts.add_label(fig, disclosure.label)
     file_name = write_file_name(key, disclosure)
     with figure_place or contextlib.nullcontext():
-        figure.draw(fig, key, alt, plot.title, file_name, f"{key}_csv", handle_and_keys)
+        figure.draw_figure(fig, key, alt, plot.title, file_name, f"{key}_csv", handle_and_keys)
     if question_name and button_place is None:
         button_place = st.container(horizontal=True, vertical_alignment="center")
-    fields.download_button(
+    fields.draw_download_button(
         "CSV",
         f"{file_name}.csv",
         lambda: report_content.write_columns(
-            plot.columns, disclosure, [*list_inputs(parameters), *list_axis_notes(fig)]
+            plot.columns, disclosure, [*list_public_inputs(parameters), *list_axis_notes(fig)]
         ),
         f"{key}_csv",
         type="tertiary",
@@ -240,18 +240,20 @@ def draw(
                 st.toast(f"Pinned: {plain(pin_name)}. The tab *Compare* lists it.", icon=":material/keep:")
             help = "Keeps this answer with its data and settings."
             options: dict[str, Any] = {"type": "tertiary", "help": help}
-            fields.button("Pin this", f"{question_name}_pin", "keep", pin_answer, question_name, **options)
+            fields.draw_button(
+                "Pin this", f"{question_name}_pin", "keep", pin_offered_answer, question_name, **options
+            )
             if run is not None and run.question.symbols_by_phrase:
                 st.toggle("Paper notation", key=keys.PAPER_NOTATION, persist_state="session")
 
 
-def read_parameters() -> Any | None:
+def get_answered_parameters() -> Any | None:
     """Return the parameters of the answer in sight; None if there is none."""
     run = page_run.CURRENT_RUN.get()
     return (run and run.answered_parameters) or st.session_state.get(keys.PAGE_PARAMETERS)
 
 
-def list_inputs(parameters: Any | None) -> list[str]:
+def list_public_inputs(parameters: Any | None) -> list[str]:
     """Return the page's public inputs, a line each, for the top of a file.
 
     They hold what a link holds, and hence no number computed from private data.
@@ -269,9 +271,9 @@ def list_axis_notes(fig: go.Figure) -> list[str]:
 # --- The handle of a figure -------------------------------------------------------------------------------------------
 
 
-DIGITS = 5
+SENT_DIGITS = 5
 """Digits of a number that only says where something is drawn: far finer than a pixel."""
-UNBOUNDED = 1e300
+UNBOUNDED_STAND_IN = 1e300
 
 
 def describe_handle(plot: Plot, handle: Handle) -> Mapping[str, Any]:
@@ -279,17 +281,22 @@ def describe_handle(plot: Plot, handle: Handle) -> Mapping[str, Any]:
     handle_payload: dict[str, Any] = _to_json(handle)
     # The loss lies on one side of the truth; the other parts lie on both sides.
     part_payloads = [
-        {"name": name, "colour": _color(STYLE_BY_PART[name]), "y": _to_json(values), "is_loss": name == BIAS}
+        {
+            "name": name,
+            "colour": _get_color(STYLE_BY_PART[name]),
+            "y": _to_json(values),
+            "is_loss": name == BIAS,
+        }
         for name, values in handle.error_parts.items()
     ]
-    handle_payload |= {"unit": plot.x.unit, "colour": _color(Style.CAP), "error_parts": part_payloads}
+    handle_payload |= {"unit": plot.x.unit, "colour": _get_color(Style.CAP), "error_parts": part_payloads}
     if handle.dots is not None:
         # The strip then says that nothing was released.
         handle_payload["dots"]["is_private"] = plot.disclosure is Disclosure.PRIVATE
     return handle_payload
 
 
-def _color(style: Style) -> str:
+def _get_color(style: Style) -> str:
     """Return the CSS colour of a style."""
     return str(LINE_BY_STYLE[style]["color"])
 
@@ -303,7 +310,7 @@ def list_handle_keys(handle: Handle, get_field_key: Callable[[str], str]) -> tup
 def _to_json(value: Any) -> Any:
     """Return a part of a handle as JSON: objects as dicts, columns as lists of rounded numbers.
 
-    NaN and infinity become `UNBOUNDED`, which lies beyond the top of every axis.
+    NaN and infinity become `UNBOUNDED_STAND_IN`, which lies beyond the top of every axis.
     """
     if isinstance(value, Handle | SecondBound | UserBars | Dots):
         return {f.name: _to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
@@ -313,6 +320,8 @@ def _to_json(value: Any) -> Any:
         return value
     if isinstance(value, tuple) and all(isinstance(entry, UserBars) for entry in value):
         return [_to_json(entry) for entry in value]
-    finite_values = np.nan_to_num(np.asarray(value, dtype=np.float64), nan=UNBOUNDED, posinf=UNBOUNDED)
-    rounded_values = [float(f"{number:.{DIGITS}g}") for number in finite_values.ravel().tolist()]
+    finite_values = np.nan_to_num(
+        np.asarray(value, dtype=np.float64), nan=UNBOUNDED_STAND_IN, posinf=UNBOUNDED_STAND_IN
+    )
+    rounded_values = [float(f"{number:.{SENT_DIGITS}g}") for number in finite_values.ravel().tolist()]
     return np.reshape(rounded_values, finite_values.shape).tolist()

@@ -97,11 +97,11 @@ def read_inputs(
         for place in (Place.LINE, Place.MORE)
     )
     with slots.line:
-        fields.draw_all(question, *line_names, options=options, widgets=widgets)
+        fields.draw_fields(question, *line_names, options=options, widgets=widgets)
     if question.list_fields(Place.MORE):
         with slots.line.popover("More settings", icon=":material/tune:", key=f"{question.name}_more"):
             with st.grid(num_columns) if num_columns > 1 else st.container():
-                fields.draw_all(question, *more_names, options=options, widgets=widgets)
+                fields.draw_fields(question, *more_names, options=options, widgets=widgets)
             draw_more()
     with slots.notes:
         if ask_first(unused_names):
@@ -119,7 +119,7 @@ def read_inputs(
             for f in dataclasses.fields(question.parameters_type)
             if f.name in unused_names and f.default is not None
         }
-        return fields.build(question, unused_names, overrides, optional_names)
+        return fields.build_page_parameters(question, unused_names, overrides, optional_names)
 
 
 def start_fields(
@@ -131,7 +131,7 @@ def start_fields(
     that may have been read off values stays empty: a default would look like a choice that somebody made. The arguments
     are those of `read_inputs`.
     """
-    fields.start(question, shares_settings)
+    fields.initialise_fields(question, shares_settings)
     for name, choices in (options or {}).items():
         key = question.widget_keys[name]
         if st.session_state[key] not in choices:
@@ -192,7 +192,7 @@ class Page:
     Attributes:
         question: The question.
         solve_or_search: Returns the solution, from data and parameters; on most pages a generator function, whose steps
-            `jobs.solve` runs.
+            `jobs.run_solver` runs.
         build_answer: Builds the answer from data, parameters and solution.
         glossary: Stands below *More settings*.
         needs: What the data must have besides rows per user; None for nothing.
@@ -243,7 +243,7 @@ class Page:
             run.selected_bound_excess = selected_bound.find_selected_excess(main_plot, y)
         if self.has_axis_controls:
             return screen_sections.show_plot(main_plot, label=label, get_field_key=self.question.get_key)
-        figures.draw(main_plot, label, get_field_key=self.question.get_key)
+        figures.draw_plot(main_plot, label, get_field_key=self.question.get_key)
         return main_plot
 
     def draw_behind(self, answer: Answer) -> None:
@@ -299,16 +299,18 @@ class Page:
     def draw_refused(self, slots: layout.PageSlots, dataset: Dataset, parameters: Any) -> None:
         """Draw what is left to do if the data refuse the question; nothing by default."""
 
-    def draw_progress(self, result: SearchResult, runs: Sequence[jobs.Run]) -> None:
+    def draw_progress(self, result: SearchResult, runs: Sequence[jobs.SearchRun]) -> None:
         """Draw how far the searches of these runs are, in one line with one Stop button."""
 
         def describe_work() -> str:
             """Write what the first running search does; some searches have another text by the stage of the result."""
-            search = next((run.search for run in runs if jobs.list_running(run.key)), runs[0].search)
+            search = next((run.search for run in runs if jobs.list_running_jobs(run.job_key)), runs[0].search)
             work_text = search.progress_texts_by_stage.get(result.stage) if result.value is not None else None
             return work_text or search.progress_text
 
-        jobs.watch([run.key for run in runs], describe_work, all(run.search.is_measured for run in runs))
+        jobs.show_progress(
+            [run.job_key for run in runs], describe_work, all(run.search.is_measured for run in runs)
+        )
 
     def write_file_label(self, name: str) -> str:
         """Return the text of the button of a file: "Curves (CSV)" of learning_curves.csv."""
@@ -328,7 +330,7 @@ class Page:
                 is_demonstration = self.needs is not None and self.needs.is_missing(dataset)
                 self._draw_body(slots, dataset, session.load_demonstration() if is_demonstration else dataset)
                 return
-            fields.start(self.question)
+            fields.initialise_fields(self.question)
             with slots.notes:
                 data = self.read_own_data()
             if data is not None:
@@ -358,9 +360,11 @@ class Page:
             parameters, total_sentence = cards.divide_total(self.question, data, parameters)
             if inspect.isgeneratorfunction(self.solve_or_search):
                 solver: Solver = self.solve_or_search(data, parameters)
-                result, runs = jobs.solve(solver, question, data, is_shared)
+                result, runs = jobs.run_solver(solver, question, data, is_shared)
             else:
-                solution = cache.compute(Cached(self.solve_or_search, (data, parameters.about_data), 32))
+                solution = cache.compute_cached(
+                    Cached(self.solve_or_search, (data, parameters.about_data), 32)
+                )
                 result, runs = SearchResult(solution), []
         except InvalidInput as error:
             with slots.notes:
@@ -443,7 +447,7 @@ class Page:
                 keep_release(question, answer, run.shown_card or answer, key)
             # Right below the card: what a bound of the person's own costs.
             if own_names := question.list_fields(Place.OWN):
-                fields.draw_row(question, *own_names)
+                fields.draw_field_row(question, *own_names)
                 for heading, sentence in answer.facts.items():
                     if heading.startswith("Your "):
                         st.caption(f"{heading}: {sentence}")
@@ -452,7 +456,9 @@ class Page:
         with slots.answer:
             if any(run.is_cut_short for run in runs):
                 button_label = "Go on" if runs[0].search.resumes else "Search again"
-                fields.button(button_label, f"{question.name}_again", "refresh", jobs.forget, runs)
+                fields.draw_button(
+                    button_label, f"{question.name}_again", "refresh", jobs.forget_results, runs
+                )
         self.draw_last(slots, answer)
 
     def show_files(self, answer: Answer, data: Any, demo_label: str) -> None:

@@ -115,9 +115,9 @@ def _show_methods(methods: Methods | None, stem: str) -> None:
         return
     st.code(methods.text, language=None, wrap_lines=True)
     st.caption(WITHHELD if methods.is_withheld else "They describe a release that follows the answer.")
-    cards.label(methods.shown_disclosure)
+    cards.draw_label(methods.shown_disclosure)
     # The box's own copy button is out of the keyboard's reach; files are not.
-    cards.file_buttons(
+    cards.draw_file_buttons(
         (
             ("Sentences (text)", f"{stem}_methods.txt", lambda: methods.text),
             ("Sentences (LaTeX)", f"{stem}_methods_latex.tex", lambda: methods.latex),
@@ -202,7 +202,7 @@ def draw(
     _show_methods(methods, stem)
     if files_heading:
         st.markdown(files_heading)
-        cards.file_buttons(files, files_disclosure or disclosure)
+        cards.draw_file_buttons(files, files_disclosure or disclosure)
 
 
 def _draw_buttons(
@@ -217,12 +217,14 @@ def _draw_buttons(
             ("Report (JSON)", "report", "json", shown_disclosure, write_json),
             ("Script (Python)", "script", "py", Disclosure.PUBLIC, write_script),
         ):
-            fields.download_button(
+            fields.draw_download_button(
                 label,
                 f"{write_file_name(f'{stem}_{file_part}{public_suffix}', file_disclosure)}.{ending}",
                 build_writer(write, build_report, public_only),
                 f"{stem}_report{public_suffix}_{ending}",
-                type=fields.main_button() if write is write_html and not public_only else "secondary",
+                type=fields.choose_main_button_type()
+                if write is write_html and not public_only
+                else "secondary",
             )
 
 

@@ -120,8 +120,8 @@ def show_pins(question: Question) -> None:
             st.markdown("The table for a spreadsheet.")
             st.code(frame.to_csv(index=False, sep="\t"), language=None)
         file_name = f"{question.name}_pins.csv"
-        cards.file_button("Pins (CSV)", file_name, disclosure, lambda: write_csv(listed_pins))
-    cards.label(disclosure)
+        cards.draw_file_button("Pins (CSV)", file_name, disclosure, lambda: write_csv(listed_pins))
+    cards.draw_label(disclosure)
 
 
 def write_csv(listed_pins: tuple[Pin, ...]) -> str:
@@ -143,9 +143,11 @@ def _edit_pins(question: Question, listed_pins: tuple[Pin, ...]) -> None:
     st.session_state[name_key] = selected_name
     rename_arguments = question.name, selected_name, name_key
     st.text_input("New name", key=name_key, max_chars=60, on_change=_rename, args=rename_arguments, width=260)
-    fields.button("Remove", f"{question.name}_pin_remove", "delete", _remove, question.name, selected_name)
+    fields.draw_button(
+        "Remove", f"{question.name}_pin_remove", "delete", _remove, question.name, selected_name
+    )
     key = f"{question.name}_pins_remove"
-    fields.button("Remove all", key, "delete_sweep", _remove, question.name, "", type="tertiary")
+    fields.draw_button("Remove all", key, "delete_sweep", _remove, question.name, "", type="tertiary")
 
 
 def _rename(question_name: str, selected_name: str, key: str) -> None:

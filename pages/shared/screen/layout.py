@@ -82,7 +82,7 @@ def show(
     """
     data_slot = data_line.SLOT.get()
 
-    @cache.PAGE_RUNS.run()  # Before light work.
+    @cache.RUNNING_PAGES.count()  # Before light work.
     def draw_page() -> None:
         """Draw everything of the page in one run."""
         state = st.session_state
@@ -173,7 +173,7 @@ def _draw_epsilon(page_name: str) -> None:
         width=fields.scale_width(190),
     )
     with container:
-        fields.number("ε, exactly", keys.EPSILON, width=110)
+        fields.draw_number("ε, exactly", keys.EPSILON, width=110)
 
 
 def _apply_slider() -> None:
@@ -226,7 +226,7 @@ def _offer_link(
 
 def _draw_present_button(label: str, icon: str, **options: Any) -> None:
     """Draw the button that begins or leaves presentation mode."""
-    if fields.button(label, "present", icon, type="tertiary", **options):
+    if fields.draw_button(label, "present", icon, type="tertiary", **options):
         st.session_state[keys.IS_PRESENTING] = not st.session_state.get(keys.IS_PRESENTING)
         st.rerun()
 

@@ -60,7 +60,7 @@ def build_answer(question: Question, dataset: Dataset) -> Answer:
     answer_module = importlib.import_module(f"dpcore.{question.name}.answer.answer")
     parameters = _read_parameters(question)
     solver = answer_module.solve_beside_page(dataset, parameters)
-    solution = jobs.solve(solver, question, dataset, session.is_same_for_all())[0].value
+    solution = jobs.run_solver(solver, question, dataset, session.is_same_for_all())[0].value
     answer: Answer = answer_module.build_answer(dataset, parameters, solution)
     return answer
 

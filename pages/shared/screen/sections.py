@@ -45,22 +45,22 @@ def show_plot(
     Args:
         plot: The plot; its logarithmic axes have controls.
         keeps_x: True if the horizontal axis follows that of another figure.
-        label: As in `figures.draw`.
-        get_field_key: As in `figures.draw`.
+        label: As in `figures.draw_plot`.
+        get_field_key: As in `figures.draw_plot`.
         keeps_y: True if the vertical axis stays as it is.
     """
     key = plot.key.replace("-", "_")
     axes_by_name = ({} if keeps_x else {"x": plot.x}) | ({} if keeps_y else {"y": plot.y})
     axes_by_name = {name: axis for name, axis in axes_by_name.items() if axis.scale is Scale.LOG}
     if not axes_by_name:
-        figures.draw(plot, label, get_field_key)
+        figures.draw_plot(plot, label, get_field_key)
         return plot
     button_text = "Axis ranges" if len(axes_by_name) > 1 else "Axis range"
     with place_controls(f"{key}_ranges", button_text) as (chart, controls):
         limits_by_axis = {name: choose_limits(axis, f"{key}_{name}") for name, axis in axes_by_name.items()}
     if any(ends != axes_by_name[name].limits for name, ends in limits_by_axis.items()):
         plot = plot.with_limits(**limits_by_axis)
-    figures.draw(plot, label, get_field_key, controls, chart)
+    figures.draw_plot(plot, label, get_field_key, controls, chart)
     if hidden_marks := plot.hidden_marks:
         names = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in hidden_marks)
         # An axis without a control of its own stays as it is.
@@ -147,11 +147,11 @@ def show_paper_figure(paper_figures: Sequence[PaperFigure], state_key: str = "")
     if len(paper_figures) > 1:
         names_by_key = {figure.key: figure.item_name for figure in paper_figures}
         st.session_state.setdefault(state_key, figure.key)
-        selected_key = fields.choice("Of the paper", names_by_key, state_key)
+        selected_key = fields.draw_choice("Of the paper", names_by_key, state_key)
         figure = next(figure for figure in paper_figures if figure.key == selected_key)
     runs = find_newest_runs(figure)
     st.markdown(f"**The paper's setting. {figure.name}: {figure.title}**")
-    figures.draw(build_plot(figure, runs))
+    figures.draw_plot(build_plot(figure, runs))
     describe_paper_figure(figure, runs)
     draw_compute_button(figure)
 
@@ -167,7 +167,7 @@ def describe_paper_figure(figure: PaperFigure, runs: FigureRuns) -> None:
     origin_text = f"Stored results of {runs.version}" if runs.version else "Computed in this session"
     bars_phrase = "" if figure.ignores_seed else f", {runs_text}; bars are 95 % intervals of their mean"
     st.caption(f"{figure.setting_text} {origin_text}{bars_phrase}.")
-    cards.label(Disclosure.PUBLIC)
+    cards.draw_label(Disclosure.PUBLIC)
 
 
 def draw_compute_button(figure: PaperFigure) -> None:
@@ -176,7 +176,7 @@ def draw_compute_button(figure: PaperFigure) -> None:
         st.caption("The paper's own data do not come with the app: see `docs/papers_data.md`.")
         return
     job_key = _build_paper_job_key(figure.key)
-    if jobs.watch(job_key, f"Computing {figure.item_name[0].lower()}{figure.item_name[1:]}"):
+    if jobs.show_progress(job_key, f"Computing {figure.item_name[0].lower()}{figure.item_name[1:]}"):
         return
     request_and_runs = jobs.find_result(job_key)
     if request_and_runs is not None and request_and_runs[1] is None:
@@ -189,8 +189,8 @@ def draw_compute_button(figure: PaperFigure) -> None:
         """Compute the figure's runs anew; None if it was stopped."""
         return figure.compute(progress=progress, should_stop=should_stop)
 
-    start_job = functools.partial(jobs.start, job_key, figure.key, compute, is_heavy=True)
-    fields.button("Compute it now", button_key, "play_arrow", start_job, help=help)
+    start_job = functools.partial(jobs.start_job, job_key, figure.key, compute, is_heavy=True)
+    fields.draw_button("Compute it now", button_key, "play_arrow", start_job, help=help)
 
 
 def _build_paper_job_key(key: str) -> str:
@@ -247,11 +247,11 @@ class Renderer:
             case section.Note(text, icon):
                 st.info(text, icon=f":material/{icon}:") if icon else st.caption(text)
             case section.Label(disclosure, after):
-                cards.label(self.answer.disclosure if disclosure is None else disclosure, prefix=after)
+                cards.draw_label(self.answer.disclosure if disclosure is None else disclosure, prefix=after)
             case Plot():
-                figures.draw(part, self.label)
+                figures.draw_plot(part, self.label)
             case section.Live(draw):
-                st.fragment(lambda: figures.draw(draw(), self.label), run_every=jobs.POLL_SECONDS)()
+                st.fragment(lambda: figures.draw_plot(draw(), self.label), run_every=jobs.POLL_SECONDS)()
             case section.Figures():
                 self._draw_figures(part)
             case section.Table():
@@ -264,15 +264,15 @@ class Renderer:
             case section.File():
                 self._draw_file(part)
             case section.Fields(names, shares):
-                fields.draw_row(self.question, *names, shares=shares)
+                fields.draw_field_row(self.question, *names, shares=shares)
             case section.Choice():
                 key = self.question.get_key(part.key)
                 if st.session_state.get(key) not in part.texts_by_value:
                     st.session_state[key] = part.first_value
-                return fields.choice(part.label, part.texts_by_value, key)
+                return fields.draw_choice(part.label, part.texts_by_value, key)
             case section.Integer(key, label, limits, initial, step, help):
                 st.session_state.setdefault(self.question.get_key(key), initial)
-                return fields.whole_number(label, self.question.get_key(key), *limits, step, help)
+                return fields.draw_whole_number(label, self.question.get_key(key), *limits, step, help)
             case section.Window():
                 return self._draw_window(part)
             case section.Missing(needed, remedy):
@@ -280,11 +280,11 @@ class Renderer:
                 session.draw_data_link(remedy)
             case section.Proposal(label, icon, settings):
                 key = f"{self.question.name}_{'_'.join(settings)}_use"
-                fields.button(label, key, icon, setting.enter, settings)
+                fields.draw_button(label, key, icon, setting.enter_values, settings)
             case section.PrivateRange():
                 cards.offer_range(self.data)
             case section.ItemNames(noun):
-                uploads.show_upload(self.question, self.data, f"{noun}s")
+                uploads.show_item_names_upload(self.question, self.data, f"{noun}s")
                 return uploads.list_task_names(self.data, noun)
             case section.Row(parts):
                 with st.container(horizontal=True, vertical_alignment="center"):
@@ -300,7 +300,7 @@ class Renderer:
                 state_key = self.question.get_key("paper_figure") if len(paper_figures) > 1 else ""
                 show_paper_figure(paper_figures, state_key)
             case section.Cached():
-                return cache.compute(part)
+                return cache.compute_cached(part)
             case section.Search():
                 return self._draw_search(part)
         return None
@@ -317,7 +317,7 @@ class Renderer:
                 key=f"{part.key}_{st.session_state[keys.DATA_VERSION]}_{part.widest_interval}",
             )
         limits = (low, high) if low < high else part.initial_interval
-        figures.draw(part.draw(limits), self.label, button_place=controls, figure_place=chart)
+        figures.draw_plot(part.draw(limits), self.label, button_place=controls, figure_place=chart)
         return limits
 
     def _draw_figures(self, part: section.Figures) -> None:
@@ -340,7 +340,7 @@ class Renderer:
             with container:
                 if part.has_titles:
                     st.markdown(f"**{plot.title}**")
-                figures.draw(plot, self.label)
+                figures.draw_plot(plot, self.label)
 
     def _draw_table(self, part: section.Table) -> None:
         """Draw a table: as static text if it has formulae, else as `figures.show_table` does."""
@@ -361,10 +361,10 @@ class Renderer:
         has_columns = isinstance(content, Mapping)
         if isinstance(content, Mapping):
             # Now: the file is made at a press of its button.
-            notes = figures.list_inputs(figures.read_parameters())
+            notes = figures.list_public_inputs(figures.get_answered_parameters())
             content = functools.partial(report_content.write_columns, content, disclosure, notes)
         key = part.name.replace(".", "_")
-        cards.file_button(
+        cards.draw_file_button(
             part.label, part.name, disclosure, content, key=key, is_quiet=has_columns, help=part.help
         )
 
@@ -373,12 +373,12 @@ class Renderer:
 
         Return None if it has none to show; a result for earlier settings is shown only if the part says so.
         """
-        search_run = jobs.Run(self.question, part, self.data, self.is_shared)
-        key = search_run.key.replace(".", "_")
+        search_run = jobs.SearchRun(self.question, part, self.data, self.is_shared)
+        key = search_run.job_key.replace(".", "_")
         if part.button_text:
             with st.container(horizontal=True, vertical_alignment="bottom"):
-                fields.draw_all(self.question, *part.field_names)
-                if fields.button(part.button_text, f"{key}_start", part.icon, is_main=part.is_main):
+                fields.draw_fields(self.question, *part.field_names)
+                if fields.draw_button(part.button_text, f"{key}_start", part.icon, is_main=part.is_main):
                     search_run.start()
                     if search_run.get_result().stage is Stage.FINAL:
                         st.rerun()  # The answer above may read the result.
@@ -386,8 +386,8 @@ class Renderer:
             st.caption("The figure follows the exact answer.")
             return None
         else:
-            search_run.ask()
-        is_running = jobs.watch(search_run.key, part.progress_text, part.is_measured)
+            search_run.start_if_needed()
+        is_running = jobs.show_progress(search_run.job_key, part.progress_text, part.is_measured)
         search_result = search_run.get_result()
         if search_result.value is None or (is_running and search_result.stage is not Stage.FIRST):
             if part.idle_text and not is_running:
@@ -398,5 +398,5 @@ class Renderer:
             return search_result.value if part.shows_outdated else None
         if not is_running and (stop_text := part.describe_stop(search_result.value)):
             st.warning(stop_text, icon=":material/stop_circle:")
-            fields.button("Compute again", f"{key}_again", "refresh", search_run.forget)
+            fields.draw_button("Compute again", f"{key}_again", "refresh", search_run.forget)
         return search_result.value

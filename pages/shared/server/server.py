@@ -245,7 +245,7 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
     finally:
         sweep_task.cancel()
         # Imported here, as NumPy must come after the settings above.
-        importlib.import_module("pages.shared.fields.jobs").drop_all()
+        importlib.import_module("pages.shared.fields.jobs").drop_all_jobs()
         workspace.close_all()
 
 

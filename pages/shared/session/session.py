@@ -19,7 +19,7 @@ from dpcore.common.text_fields import from_fields
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from pages.shared.base import cache, catalogue, keys
-from pages.shared.base.cache import cached_for_all
+from pages.shared.base.cache import cache_for_everybody
 from pages.shared.base.question import Question
 from pages.shared.fields import jobs, setting
 from pages.shared.figures import figures
@@ -92,7 +92,7 @@ def put_back(saved_state: SavedState) -> None:
     state = st.session_state
     _clear_all()
     state.update(saved_state.settings)
-    setting.note_proposals()
+    setting.note_proposed_values()
     state[keys.EPSILON] = saved_state.epsilon
     state[keys.EPSILON_PAGE] = None  # The widgets of the page where ε stood last take it up, too.
     figures.store_pins(figures.merge_pins(saved_state.pins, figures.list_all_pins()))
@@ -113,7 +113,7 @@ def clear(question: Question) -> None:
 
 def _clear_all() -> None:
     """Reset every question, and forget the shared setting."""
-    setting.forget()
+    setting.forget_entries()
     for question in catalogue.QUESTIONS.values():
         clear(question)
 
@@ -251,7 +251,7 @@ def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
                 link_problems += _check_link_choice(question, name, value)
                 state[question.get_key(name)] = value
     state[keys.LINK_PROBLEMS] = tuple(link_problems)
-    setting.note_proposals()
+    setting.note_proposed_values()
 
 
 def _clear_settings(awaited_by_key: Mapping[str, Any]) -> None:
@@ -276,7 +276,7 @@ def _clear_settings(awaited_by_key: Mapping[str, Any]) -> None:
                 state[key] = question.get_emptied_value(name)
             elif _can_return(state[key]):
                 del state[key]
-    setting.forget(cleared_pieces)
+    setting.forget_entries(cleared_pieces)
 
 
 def _check_link_choice(question: Question, name: str, value: Any) -> list[InputProblem]:
@@ -404,7 +404,7 @@ def _forget_private(forgets_values: bool) -> dict[str, Any]:
     Returns:
         What a person had entered or chosen, by session key.
     """
-    cache.forget()
+    cache.forget_session_results()
     state = st.session_state
     removed_by_key: dict[str, Any] = {}
     kept_origins = {FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA}
@@ -448,7 +448,7 @@ INVENTED_BADGE = "Invented data"
 SAMPLE_WITH_EVERYTHING = "shop-events"
 
 
-@cached_for_all(max_entries=1)
+@cache_for_everybody(max_entries=1)
 def load_demonstration() -> Dataset:
     """Return invented data with values and groups, for pages that need what the data in use lack."""
     return samples.load(SAMPLE_WITH_EVERYTHING)

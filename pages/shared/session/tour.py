@@ -17,7 +17,7 @@ import streamlit as st
 from dpcore.common.checks import InvalidInput, Problems
 from dpcore.dataset import Dataset
 from pages.shared.base import catalogue, keys
-from pages.shared.base.cache import cached
+from pages.shared.base.cache import cache_for_session
 from pages.shared.base.question import Question
 from pages.shared.fields import setting
 from pages.shared.session import session
@@ -86,8 +86,8 @@ def enter(step_number: int, saved_state: SavedState) -> None:
     session.put_in_use(session.LoadedData(step.origin.load(), step.origin))
     for name, key in question.widget_keys.items():
         state[key] = getattr(step.parameters, name)
-    setting.forget()
-    setting.note_proposals()
+    setting.forget_entries()
+    setting.note_proposed_values()
     state[keys.EPSILON_PAGE] = None
     state[keys.TOUR] = Tour(step_number, saved_state)
     state[keys.TOUR_DESTINATION] = question.page_path
@@ -133,7 +133,7 @@ def write_answer(step: Step, tour: Tour, parameters: Any | None) -> str:
 OTHERWISE = "(This is with the step's other settings.)"
 
 
-@cached(max_entries=16)
+@cache_for_session(max_entries=16)
 def _write_cached_answer(question_name: str, digest: str, parameters: Any, _data: Dataset) -> str:
     """Return the answer of a question's step, cached: the page is drawn at every movement."""
     return import_step(catalogue.QUESTIONS[question_name]).write_answer(_data, parameters)

@@ -112,7 +112,7 @@ def show(question: Question) -> None:
         if is_lost_at_reload:
             st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")
         if ledger.releases:
-            st.caption(f"{ledger.sentence} {releases.IN_THIS_WINDOW}")
+            st.caption(f"{ledger.sentence} {releases.WINDOW_SENTENCE}")
     draw_navigation(question)
     if problems := st.session_state.get(keys.LINK_PROBLEMS):
         _show_link_problems(problems)
@@ -141,7 +141,7 @@ def save_session() -> None:
     """Draw the button that saves the session as a file."""
     snapshot = session_file.update_snapshot()
     disclosure = snapshot.content.disclosure
-    cards.file_button(
+    cards.draw_file_button(
         "Save session",
         "session.json",
         disclosure,
@@ -162,4 +162,4 @@ def _show_link_problems(problems: Sequence[InputProblem]) -> None:
     with st.container(key="link_problems"):
         st.warning("\n".join(lines), icon=":material/link_off:")
         dismiss = functools.partial(st.session_state.update, {keys.LINK_PROBLEMS: ()})
-        fields.button("Dismiss", "dismiss_link_problems", "close", dismiss, type="tertiary")
+        fields.draw_button("Dismiss", "dismiss_link_problems", "close", dismiss, type="tertiary")

@@ -185,7 +185,7 @@ def panel() -> None:
     from dpcore.code import Choice, Quantity
     from dpcore.code.forms import CodeChoice
     from dpcore.common.privacy import Disclosure, Neighbours
-    from pages.shared.card.code_panel import show_code
+    from pages.shared.card.code_panel import draw_code
 
     common = {
         "disclosure": Disclosure.PUBLIC,
@@ -195,7 +195,7 @@ def panel() -> None:
     }
     cap = Choice(Quantity.MEAN, 1.0, max_rows=3, **common)
     weights = Choice(Quantity.MEAN, 1.0, threshold=2.5, **common)
-    show_code(CodeChoice((("Cap", cap), ("Weights", weights))), "card")
+    draw_code(CodeChoice((("Cap", cap), ("Weights", weights))), "card")
 
 
 def test_the_panel_changes_library_and_form_and_has_the_table_of_names() -> None:
@@ -219,12 +219,12 @@ def panel_of_a_quantile() -> None:
     from dpcore.code import Choice, Quantity
     from dpcore.code.forms import CodeChoice
     from dpcore.common.privacy import Disclosure
-    from pages.shared.card.code_panel import show_code
+    from pages.shared.card.code_panel import draw_code
 
     common = {"disclosure": Disclosure.PUBLIC, "lower": 0.0, "upper": 1.0, "quantiles": (0.5,)}
     weights = Choice(Quantity.QUANTILE, 1.0, threshold=2.5, **common)
     cap = Choice(Quantity.QUANTILE, 1.0, max_rows=3, **common)
-    show_code(CodeChoice((("Weights", weights), ("Bound, 3 rows", cap))), "card")
+    draw_code(CodeChoice((("Weights", weights), ("Bound, 3 rows", cap))), "card")
 
 
 def test_the_panel_shows_the_nearest_form_that_a_library_has_and_says_so() -> None:

@@ -184,7 +184,7 @@ def test_our_plotly_is_of_the_version_that_the_package_was_made_for(monkeypatch)
 
 def test_plotlys_script_is_served_packed_plain_and_not_twice():
     app = Starlette(routes=server.ROUTES)
-    address = figure.PLOTLY.address
+    address = figure.PLOTLY_SCRIPT.address
     plain_answer, packed = Answer(app, address), Answer(app, address, accept_encoding="br, gzip")
     assert plain_answer.body == plotly_script.find_script().read_bytes()
     assert packed.header("content-encoding") == "gzip"
@@ -202,14 +202,14 @@ def test_plotlys_script_is_served_packed_plain_and_not_twice():
 def test_the_loader_asks_for_what_is_served_and_an_edited_script_has_another_address(tmp_path):
     served = {route.path for route in server.ROUTES if isinstance(route, Route | WebSocketRoute)}
     addresses = set(re.findall(r'"(/assets/[^"]+)"', figure._build_loader()))
-    assert addresses == {figure.PLOTLY.address, figure.FIGURE.address, speed.ADDRESS}
+    assert addresses == {figure.PLOTLY_SCRIPT.address, figure.FIGURE_SCRIPT.address, speed.ADDRESS}
     assert addresses <= served
-    text = b"\n".join(file.read_bytes() for file in figure.FIGURE.files)
-    assert Answer(Starlette(routes=server.ROUTES), figure.FIGURE.address).body == text
+    text = b"\n".join(file.read_bytes() for file in figure.FIGURE_SCRIPT.files)
+    assert Answer(Starlette(routes=server.ROUTES), figure.FIGURE_SCRIPT.address).body == text
     edited = tmp_path / "figure.js"
-    edited.write_bytes(figure.FIGURE.files[-1].read_bytes() + b"\n")
-    address = figure.Script("figure", figure.FIGURE.files[-1:]).address
-    assert figure.Script("figure", (edited,)).address != address
+    edited.write_bytes(figure.FIGURE_SCRIPT.files[-1].read_bytes() + b"\n")
+    address = figure.ServedScript("figure", figure.FIGURE_SCRIPT.files[-1:]).address
+    assert figure.ServedScript("figure", (edited,)).address != address
 
 
 class Ear:
@@ -524,8 +524,8 @@ def test_only_a_page_announces_the_scripts():
         )
     )
     link = Answer(app, "/").header("link")
-    assert f"<{figure.PLOTLY.address}>; rel=preload; as=script" in link
-    assert f"<{figure.FIGURE.address}>; rel=modulepreload" in link
+    assert f"<{figure.PLOTLY_SCRIPT.address}>; rel=preload; as=script" in link
+    assert f"<{figure.FIGURE_SCRIPT.address}>; rel=modulepreload" in link
     assert Answer(app, "/text").header("link") == ""
 
 

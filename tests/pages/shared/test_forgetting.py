@@ -53,7 +53,7 @@ def everything_entered() -> None:
     session.use(session.LoadedData(secret, session.Origin(session.UPLOADED)))
     session.record(ReleaseFacts(0.25, 0.0, PrivateCopyParameters(1.0).neighbours, "before"))
 
-    @cache.cached(16)
+    @cache.cache_for_session(16)
     def answer(digest: str) -> object:
         return object()
 

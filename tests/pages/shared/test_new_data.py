@@ -34,7 +34,7 @@ def two_files() -> None:
         for question in catalogue.QUESTIONS.values():
             for name in (*question.fields, *question.origins_by_entry):
                 state[question.get_key(name)] = f"of first.csv: {name}"
-        setting.enter(
+        setting.enter_values(
             {field.shared: f"of first.csv: {field.shared}"
              for question in catalogue.QUESTIONS.values() for field in question.fields.values() if field.shared}
         )  # fmt: skip

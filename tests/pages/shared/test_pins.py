@@ -142,12 +142,12 @@ def test_files_and_pins_name_the_settings_that_the_answer_is_for(monkeypatch: py
     run = page_run.PageRun(catalogue.QUESTIONS["quantile"])
     try:
         page_run.CURRENT_RUN.set(run)
-        assert "public input: epsilon = 0.25" in figures.list_inputs(figures.read_parameters())
+        assert "public input: epsilon = 0.25" in figures.list_public_inputs(figures.get_answered_parameters())
         run.answered_parameters = parameters
-        assert "public input: epsilon = 1" in figures.list_inputs(figures.read_parameters())
+        assert "public input: epsilon = 1" in figures.list_public_inputs(figures.get_answered_parameters())
     finally:
         page_run.CURRENT_RUN.set(None)
-    assert "public input: epsilon = 0.25" in figures.list_inputs(figures.read_parameters())
+    assert "public input: epsilon = 0.25" in figures.list_public_inputs(figures.get_answered_parameters())
 
 
 def test_a_page_without_tabs_lists_its_pins_below() -> None:

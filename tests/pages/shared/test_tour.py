@@ -279,7 +279,7 @@ def test_a_copy_drawn_on_the_tour_counts_and_the_data_from_before_still_come_bac
     tour.go_to_step(len(STOPS))
     of_sample = session.dataset()
     copy = release_histogram(of_sample.histogram, PrivateCopyParameters(5.0), charge=session.record)
-    with unittest.mock.patch("pages.shared.base.cache.forget"):
+    with unittest.mock.patch("pages.shared.base.cache.forget_session_results"):
         session.use_release(copy.to_dataset("sample"))
     assert session.dataset().release is not None
     assert not tour.has_step_data(tour.import_step(STOPS[-1]))
@@ -305,7 +305,7 @@ def test_data_brought_on_the_tour_end_it_and_what_is_public_comes_back(state: di
 
 def test_a_release_in_use_returns_with_the_data_behind_it(state: dict[str, Any]) -> None:
     copy = release_histogram(SECRET.histogram, PrivateCopyParameters(1000.0), charge=session.record)
-    with unittest.mock.patch("pages.shared.base.cache.forget"):
+    with unittest.mock.patch("pages.shared.base.cache.forget_session_results"):
         session.use_release(copy.to_dataset("secret.csv"))
         loaded = session.get_loaded()
         tour.begin()

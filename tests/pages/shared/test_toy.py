@@ -46,7 +46,7 @@ TOY = ROOT / "tests" / "toy"
 @pytest.fixture(scope="module")
 def toy() -> Iterator[Any]:
     """The folders beside the app's own, and the one entry. Afterwards nothing of it is left."""
-    about_data = list(cache._FUNCTIONS_OF_DATA)
+    about_data = list(cache._CACHED_FUNCTIONS_OF_DATA)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(TOY))
         patch.setattr(dpcore, "__path__", [*dpcore.__path__, str(TOY / "dpcore")])
@@ -55,7 +55,7 @@ def toy() -> Iterator[Any]:
         all_questions = (*questions, *catalogue.read_questions(catalogue.STEP_FOLDERS))
         patch.setattr(catalogue, "QUESTIONS", {question.name: question for question in all_questions})
         yield catalogue.find_page("Heavy users")
-    cache._FUNCTIONS_OF_DATA[:] = about_data
+    cache._CACHED_FUNCTIONS_OF_DATA[:] = about_data
     for name in [name for name in sys.modules if name.startswith(("pages.toy", "dpcore.toy"))]:
         del sys.modules[name]
     for package in ("pages", "dpcore"):
