@@ -125,7 +125,7 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
         *(name for name in QUESTION.fields if name not in hidden_fields)
     )
     report = report_content.build_page_report(
-        QUESTION, answer, source, labels_by_field=labels_by_field, summary=summary_lines
+        QUESTION, answer, source, labels_by_field=labels_by_field, summary_lines=summary_lines
     )
     if training_card is None:
         return report

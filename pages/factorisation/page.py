@@ -63,7 +63,7 @@ class FactorisationPage(Page):
 
         def draw_source() -> None:
             """Draw the choice of the source, and a way to bring ratings if the data have none."""
-            fields.draw_field(QUESTION, "source", options=sources)
+            fields.draw_field(QUESTION, "source", offered_options=sources)
             if not has_ratings:
                 st.caption("The data in use hold no ratings, so these are generated.")
                 session.draw_data_link("Bring ratings")
@@ -71,7 +71,7 @@ class FactorisationPage(Page):
         def draw_training() -> None:
             """Draw the settings of the training."""
             fields.draw_field(QUESTION, "train_epsilons")
-            fields.draw_field_row(QUESTION, "repeats", "train_seed", shares=(1, 1))
+            fields.draw_field_row(QUESTION, "repeats", "train_seed", width_shares=(1, 1))
 
         def ask_range(unused_names: Collection[str]) -> bool:
             """Ask for the range and return True if it is used and an end is missing; else return False.
@@ -90,14 +90,18 @@ class FactorisationPage(Page):
             st.info(question_text, icon=":material/straighten:")
             return True
 
-        draw_row = functools.partial(fields.draw_field_row, QUESTION, shares=(1, 1))
+        draw_row = functools.partial(fields.draw_field_row, QUESTION, width_shares=(1, 1))
         row_widgets = {p[0]: functools.partial(draw_row, *p) for p in FIELD_PAIRS}
         parameters: FactorisationParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
-            options={"source": sources},
+            options_by_field={"source": sources},
             is_hidden=lambda name: name in RANGE and bool(list_missing_ends()),
-            widgets={"source": draw_source, **row_widgets, **{pair[1]: lambda: None for pair in FIELD_PAIRS}},
+            widgets_by_field={
+                "source": draw_source,
+                **row_widgets,
+                **{pair[1]: lambda: None for pair in FIELD_PAIRS},
+            },
             draw_more=draw_training,
             ask_first=ask_range,
         )

@@ -14,7 +14,7 @@ from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.mean import answer as core
 from dpcore.mean.answer.answer import solve_beside_page
 from pages.mean.question import QUESTION
-from pages.shared.fields import fields, jobs, setting
+from pages.shared.fields import fields, searches, setting
 
 
 def read_parameters(epsilon: float = 1.0) -> MeanParameters | None:
@@ -46,7 +46,7 @@ def build_answer(dataset: Dataset, epsilon: float = 1.0) -> Answer | None:
     if mean_parameters is None:
         return None
     solver = solve_beside_page(dataset, mean_parameters)
-    search_result, _ = jobs.run_solver(solver, QUESTION, dataset, is_shared=False)
+    search_result, _ = searches.run_solver(solver, QUESTION, dataset, is_shared=False)
     return core.build_answer(dataset, mean_parameters, search_result.value)
 
 

@@ -55,7 +55,7 @@ class MeanPage(Page):
         parameters: MeanParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
-            options=WITHOUT_VALUES if dataset.release is not None else {},
+            options_by_field=WITHOUT_VALUES if dataset.release is not None else {},
             is_hidden=is_read_off_table,
             draw_more=lambda: fields.draw_button(
                 "Independent rows, as in the paper", "mean_as_in_paper", "menu_book", _set_paper_model

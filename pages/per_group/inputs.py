@@ -70,7 +70,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
         """Draw the fields with these names, without unused ones."""
         for name in names:
             if name not in unused_fields:
-                fields.draw_field(QUESTION, name, options=options.get(name, ()))
+                fields.draw_field(QUESTION, name, offered_options=options.get(name, ()))
 
     with slots.line:
         draw_fields("statistic", *line_fields)

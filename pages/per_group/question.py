@@ -17,7 +17,7 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     For private values the page asks for the range. For a release nothing is proposed.
     """
     value_range = None if dataset.pairs is None else dataset.pairs.value_range
-    return propose_range(dataset, current, ("lower", "upper"), limits=value_range)
+    return propose_range(dataset, current, ("lower", "upper"), value_limits=value_range)
 
 
 QUESTION = Question(

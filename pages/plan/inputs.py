@@ -61,7 +61,7 @@ def read_inputs(slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | N
         is_hidden=is_hidden,
         ask_first=ask_range,
         # Lines stand in the table.
-        widgets={"lines": lambda: None, "groups": partial(group_list.draw_group_list, QUESTION)},
+        widgets_by_field={"lines": lambda: None, "groups": partial(group_list.draw_group_list, QUESTION)},
     )
     return parameters
 

@@ -26,7 +26,7 @@ from dpcore.report import content as report_content
 from pages.private_choice.question import QUESTION
 from pages.shared.base.cache import cache_for_session
 from pages.shared.card import cards
-from pages.shared.fields import fields, setting
+from pages.shared.fields import field_values, fields, setting
 from pages.shared.session import session
 
 Choices = tuple[tuple[NumberKind, Selection], ...]
@@ -265,7 +265,7 @@ def _read_parameters() -> PrivateCopyParameters | None:
         "largest": QUESTION.subjects_by_field["largest"],
     }
     labels_by_field |= {"delta": "δ"} if mechanism is CopyNoise.GAUSSIAN else {}
-    parameters, problems = fields.build_parameters(PrivateParameters, values_by_field, labels_by_field)
+    parameters, problems = field_values.build_parameters(PrivateParameters, values_by_field, labels_by_field)
     if parameters is None:
         fields.show_problems(problems)
         return None
@@ -298,5 +298,10 @@ def _show_choices() -> None:
                     )
                 json_text, key = selections.write_json(selection, number), f"private_choice_file_{index}"
                 cards.draw_file_button(
-                    "Choice (JSON)", "private_choice.json", selection.facts, json_text, key=key, is_quiet=True
+                    "Choice (JSON)",
+                    "private_choice.json",
+                    selection.facts,
+                    json_text,
+                    button_key=key,
+                    is_quiet=True,
                 )

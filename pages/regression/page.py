@@ -30,7 +30,7 @@ from pages.regression.upload import UPLOAD, RegressionData, find_own_data, find_
 from pages.shared.base import cache
 from pages.shared.card import cards
 from pages.shared.data import table_upload
-from pages.shared.fields import fields, jobs
+from pages.shared.fields import field_values, fields, searches
 from pages.shared.figures import figures
 from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
@@ -119,11 +119,13 @@ def build(dataset: Dataset, parameters: RegressionParameters, solution: Regressi
 
 def generate() -> RegressionData | None:
     """Return generated data; None, with the sentences on the page, if the settings are refused."""
-    field_values: dict[str, Any] = {
+    values_by_field: dict[str, Any] = {
         name: st.session_state[QUESTION.get_key(name)] for name in GENERATOR_FIELDS
     }
     field_labels = {name: QUESTION.declarations[name].name for name in GENERATOR_FIELDS}
-    generator, input_problems = fields.build_parameters(RegressionGenerator, field_values, field_labels)
+    generator, input_problems = field_values.build_parameters(
+        RegressionGenerator, values_by_field, field_labels
+    )
     if generator is None:
         fields.show_problems(input_problems)
         return None
@@ -196,7 +198,7 @@ class RegressionPage(Page):
                     cards.draw_label(dataset.provenance)
         return parameters
 
-    def draw_progress(self, result: SearchResult, runs: Sequence[jobs.SearchRun]) -> None:
+    def draw_progress(self, result: SearchResult, runs: Sequence[searches.SearchRun]) -> None:
         """Draw how far the searches are, or how sure the answer is."""
         super().draw_progress(result, runs)
         solution: RegressionSolution | None = result.value

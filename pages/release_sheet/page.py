@@ -111,7 +111,7 @@ def _draw_files(sheet: ReleaseSheet, released_texts: dict[str, str]) -> None:
             button_type = fields.choose_main_button_type() if ending == "html" else "secondary"
             make_file = partial(write, released_texts)
             fields.draw_download_button(
-                label, file_name, make_file, f"release_sheet_{ending}", type=button_type
+                label, file_name, make_file, f"release_sheet_{ending}", button_type=button_type
             )
 
 

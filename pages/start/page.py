@@ -57,7 +57,7 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
     with slots.figure:
         sections.show_plot(answer.plots["start-tradeoff"](), get_field_key=QUESTION.get_key)
     with slots.answer:
-        cards.draw_answer(answer, key="start_card")
+        cards.draw_answer(answer, card_key="start_card")
         if dataset is session.dataset():
             other_bounds.draw(QUESTION, answer)
 

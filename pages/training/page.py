@@ -17,7 +17,7 @@ from dpcore.training.experiment import MAX_RUNS
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
 from dpcore.training.rows import Measure, ScoreUnit
 from dpcore.training.training_data import TrainingData
-from pages.shared.fields import fields, jobs
+from pages.shared.fields import fields, jobs, searches
 from pages.shared.figures.figures import draw_plot as draw_plot
 from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
@@ -92,7 +92,7 @@ class TrainingPage(Page):
         draw_plot(plot)
         return plot
 
-    def draw_progress(self, result: SearchResult, runs: Sequence[jobs.SearchRun]) -> None:
+    def draw_progress(self, result: SearchResult, runs: Sequence[searches.SearchRun]) -> None:
         """Draw how far the searches are; if none runs and there is an answer, how many trainings it rests on."""
         super().draw_progress(result, runs)
         if result.value is not None and not jobs.list_running_jobs(runs[0].job_key):

@@ -19,7 +19,7 @@ from pages.shared.base import cache
 from pages.shared.base.question import round_out
 from pages.shared.data import table_upload
 from pages.shared.data.table_upload import TableUpload
-from pages.shared.fields import fields
+from pages.shared.fields import field_values, fields
 from pages.shared.server import access
 from pages.training.question import MAX_DEMO_USERS, QUESTION
 
@@ -81,7 +81,7 @@ def read_data() -> TrainingData | None:
 def _generate() -> TrainingData | None:
     """Generate data by the page's fields; show the problems and return None if that is impossible."""
     field_by_attribute = dict(zip(TrainingGenerator.__dataclass_fields__, GENERATOR_FIELDS, strict=True))
-    generator, input_problems = fields.build_parameters(
+    generator, input_problems = field_values.build_parameters(
         TrainingGenerator,
         {
             attribute: st.session_state[QUESTION.get_key(name)]

@@ -222,7 +222,7 @@ def choose_disclosure(question_text: str, disclosures: Sequence[Disclosure]) -> 
     if st.session_state.get(build_key("public")) not in disclosures:
         st.session_state[build_key("public")] = Disclosure.PRIVATE
     texts_by_disclosure = {disclosure: LABELS[disclosure] for disclosure in disclosures}
-    radio_options: dict[str, Any] = {"is_horizontal": True, "captions": CONSEQUENCE_BY_DISCLOSURE}
+    radio_options: dict[str, Any] = {"is_horizontal": True, "caption_by_option": CONSEQUENCE_BY_DISCLOSURE}
     return fields.draw_radio(question_text, texts_by_disclosure, build_key("public"), **radio_options)
 
 

@@ -18,7 +18,7 @@ from dpcore.dataset import Dataset
 from pages.shared.base import cache, catalogue
 from pages.shared.base.question import Facet, Question
 from pages.shared.data import uploads
-from pages.shared.fields import fields
+from pages.shared.fields import field_values, fields
 from pages.shared.server import access
 from pages.shared.session import session, session_file
 from pages.your_data.question import QUESTION
@@ -76,7 +76,9 @@ def _generate(generator_key: str) -> None:
     if any(session_key not in session_state for session_key in key_by_field.values()):
         return  # A late press: the page shows another generator by now.
     values_by_field = {field_name: session_state[key] for field_name, key in key_by_field.items()}
-    generator, input_problems = fields.build_parameters(generator_type, values_by_field, labels_by_field)
+    generator, input_problems = field_values.build_parameters(
+        generator_type, values_by_field, labels_by_field
+    )
     if generator is not None:
         try:
             origin = session.Origin(generator_key, to_fields(generator))

@@ -115,11 +115,11 @@ class WorkQueue:
     """
 
     def __init__(
-        self, max_turns: int, pages: RunningPages, clock: Callable[[], float] = time.monotonic
+        self, max_turns: int, running_pages: RunningPages, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._changed = threading.Condition()
         self._num_free = max_turns
-        self.pages, self._clock = pages, clock
+        self.pages, self._clock = running_pages, clock
         self._waiting: list[QueueEntry] = []
 
     @property
@@ -134,13 +134,13 @@ class WorkQueue:
                 return QueueEntry(previous_entry.rank_time)
             return QueueEntry(self._clock())
 
-    def wait_for_turn(self, queue_entry: QueueEntry, is_stopped: Callable[[], bool]) -> bool:
+    def wait_for_turn(self, queue_entry: QueueEntry, should_stop: Callable[[], bool]) -> bool:
         """Wait for a turn and return True; return False, without a turn, if the work was stopped before."""
         with self._changed:
             self._waiting.append(queue_entry)
             queue_entry.is_waiting = True
             try:
-                while not is_stopped():
+                while not should_stop():
                     first_entry = min(self._waiting, key=lambda other: other.rank_time)
                     if self._num_free and queue_entry is first_entry:
                         self._num_free -= 1
@@ -164,7 +164,7 @@ class WorkQueue:
             self._num_free += 1
             self._changed.notify_all()
 
-    def give_way(self, queue_entry: QueueEntry, is_stopped: Callable[[], bool]) -> bool:
+    def give_way(self, queue_entry: QueueEntry, should_stop: Callable[[], bool]) -> bool:
         """Let pages go first, and after a long turn other work of the line; return False if stopped while that works.
 
         It is called between two steps of work that has its turn. After False it has none.
@@ -176,7 +176,7 @@ class WorkQueue:
                 return True
         queue_entry.rank_time = current_time + REQUEUE_DELAY_SECONDS
         self.end_turn()
-        return self.wait_for_turn(queue_entry, is_stopped)
+        return self.wait_for_turn(queue_entry, should_stop)
 
 
 RUNNING_PAGES = RunningPages()
@@ -219,47 +219,51 @@ class ResultStore(Generic[R]):
         self._lock = threading.Lock()
         self._max_entries, self._answers = max_entries, dict[Hashable, R]()
 
-    def get_result(self, question: Hashable) -> R | None:
+    def get_result(self, request: Hashable) -> R | None:
         """Return the answer to a question, which then counts as the last one used; None if it is not stored."""
         with self._lock:
-            if question not in self._answers:
+            if request not in self._answers:
                 return None
-            self._answers[question] = answer = self._answers.pop(question)  # Now the last one used.
-            return answer
+            self._answers[request] = result = self._answers.pop(request)  # Now the last one used.
+            return result
 
     def get_or_compute(
         self,
-        question: Hashable,
-        compute_answer: Callable[[], R],
+        request: Hashable,
+        compute_result: Callable[[], R],
         is_complete: Callable[[R], bool] | None = None,
     ) -> R:
         """Return the stored answer; else compute one, and store it unless ``is_complete`` returns False for it."""
-        if (known_answer := self.get_result(question)) is not None:
-            return known_answer
-        answer = compute_answer()
-        if is_complete is None or is_complete(answer):
-            self.store_result(question, answer)
-        return answer
+        if (known_result := self.get_result(request)) is not None:
+            return known_result
+        result = compute_result()
+        if is_complete is None or is_complete(result):
+            self.store_result(request, result)
+        return result
 
-    def store_result(self, question: Hashable, answer: R) -> None:
+    def store_result(self, request: Hashable, result: R) -> None:
         """Keep an answer to a question, in place of the one before; of too many the one longest unused is dropped."""
         with self._lock:
-            self._answers.pop(question, None)
-            self._answers[question] = answer
+            self._answers.pop(request, None)
+            self._answers[request] = result
             while len(self._answers) > self._max_entries:
                 del self._answers[next(iter(self._answers))]
 
 
-def get_result_store(name: str, is_shared: bool, max_entries: int = 32) -> ResultStore[Any]:
+def get_result_store(store_name: str, is_shared: bool, max_entries: int = 32) -> ResultStore[Any]:
     """Return the store of the results of the searches of this name; questions are to hold the digest of the data.
 
     Args:
-        name: Name of a page or of one of its searches.
+        store_name: Name of a page or of one of its searches.
         is_shared: Whether all sessions share them: only where the data are the same for everybody by themselves, as
             samples and generators are. An upload stays with its session, whatever it was declared to be.
         max_entries: How many are kept.
     """
-    return _get_shared_store(name, max_entries) if is_shared else _get_session_store(name, max_entries)
+    return (
+        _get_shared_store(store_name, max_entries)
+        if is_shared
+        else _get_session_store(store_name, max_entries)
+    )
 
 
 def compute_cached(call: Cached) -> Any:
@@ -268,18 +272,18 @@ def compute_cached(call: Cached) -> Any:
 
 
 @cache_for_everybody(max_entries=64)
-def _get_shared_store(name: str, max_entries: int) -> ResultStore[Any]:
+def _get_shared_store(store_name: str, max_entries: int) -> ResultStore[Any]:
     """Return the store that all sessions share under this name."""
     return ResultStore(max_entries)
 
 
 @cache_for_session(max_entries=64)
-def _get_session_store(name: str, max_entries: int) -> ResultStore[Any]:
+def _get_session_store(store_name: str, max_entries: int) -> ResultStore[Any]:
     """Return this session's store under this name."""
     return ResultStore(max_entries)
 
 
 def forget_session_results() -> None:
     """Drop every answer that was computed from this session's data."""
-    for function in _CACHED_FUNCTIONS_OF_DATA:
-        function.clear()
+    for cached_function in _CACHED_FUNCTIONS_OF_DATA:
+        cached_function.clear()

@@ -34,16 +34,18 @@ FOLDED_GROUPS = frozenset({"Models"})
 """Groups of the sidebar that are closed unless one of their pages is open."""
 
 
-def read_questions(order: Iterable[str]) -> tuple[Question, ...]:
+def read_questions(folder_names: Iterable[str]) -> tuple[Question, ...]:
     """Return the declarations of the questions in these folders.
 
     Raises:
         ValueError: One calls itself otherwise than its folder.
     """
-    questions = tuple(importlib.import_module(f"pages.{folder}.question").QUESTION for folder in order)
-    for folder, question in zip(order, questions, strict=True):
-        if question.name != folder:
-            raise ValueError(f"the question in folder {folder} calls itself {question.name}")
+    questions = tuple(
+        importlib.import_module(f"pages.{folder_name}.question").QUESTION for folder_name in folder_names
+    )
+    for folder_name, question in zip(folder_names, questions, strict=True):
+        if question.name != folder_name:
+            raise ValueError(f"the question in folder {folder_name} calls itself {question.name}")
     return questions
 
 

@@ -62,9 +62,9 @@ CURRENT_RUN: ContextVar[PageRun | None] = ContextVar("drawn", default=None)
 """The run of the page that is drawn now; None outside of pages."""
 
 
-def request_to_open(dialog: Callable[..., None], *arguments: Any) -> None:
+def request_to_open(show_dialog: Callable[..., None], *arguments: Any) -> None:
     """Have this run of the app open a dialog with these arguments; for callbacks."""
-    st.session_state[keys.REQUESTED_DIALOG] = dialog, arguments
+    st.session_state[keys.REQUESTED_DIALOG] = show_dialog, arguments
 
 
 def open_requested_dialog() -> None:
@@ -75,14 +75,16 @@ def open_requested_dialog() -> None:
     """
     dialog_request = st.session_state.pop(keys.REQUESTED_DIALOG, None)
     if dialog_request is not None:
-        dialog, arguments = dialog_request
+        show_dialog, arguments = dialog_request
         st.session_state[keys.IS_DIALOG_OPEN] = True
-        dialog(*arguments)
+        show_dialog(*arguments)
 
 
-def open_as_dialog(title: str, icon: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def open_as_dialog(dialog_title: str, icon_name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a decorator whose function opens a wide dialog with a Material icon; its closing by a person is noted."""
-    return st.dialog(title, width="large", icon=f":material/{icon}:", on_dismiss=note_dialog_closed)
+    return st.dialog(
+        dialog_title, width="large", icon=f":material/{icon_name}:", on_dismiss=note_dialog_closed
+    )
 
 
 def is_dialog_open_or_requested() -> bool:

@@ -28,21 +28,28 @@ DEFAULT_VALUE_BOUNDS = (0.0, 1.0)
 """Values in [0, 1], as shares and answers of yes or no are."""
 
 
-def round_out(low: float, high: float) -> tuple[float, float]:
+def round_out(lowest_value: float, highest_value: float) -> tuple[float, float]:
     """Return bounds around [low, high] and 0, each 0 or ±1, 2 or 5 times a power of ten; (0, 1) if both would be 0.
 
     Ends whose magnitude is below the least of `VALUE_BOUND_RANGE` become 0. Half of its largest is the most.
     """
     smallest_magnitude, largest_magnitude = VALUE_BOUND_RANGE
-    lower = 0.0 if low > -smallest_magnitude else -round_up(min(-low, largest_magnitude / 2.0))
-    upper = 0.0 if high < smallest_magnitude else round_up(min(high, largest_magnitude / 2.0))
+    lower = (
+        0.0 if lowest_value > -smallest_magnitude else -round_up(min(-lowest_value, largest_magnitude / 2.0))
+    )
+    upper = (
+        0.0 if highest_value < smallest_magnitude else round_up(min(highest_value, largest_magnitude / 2.0))
+    )
     return (lower, upper) if lower < upper else (lower, lower + 1.0)
 
 
 def round_up(value: float) -> float:
     """Return the smallest number of the form 1, 2 or 5 times a power of ten that is at least ``value`` > 0."""
-    power = 10.0 ** math.floor(math.log10(value))
-    return next((power * factor for factor in (1.0, 2.0, 5.0) if power * factor >= value), 10.0 * power)
+    power_of_ten = 10.0 ** math.floor(math.log10(value))
+    return next(
+        (power_of_ten * factor for factor in (1.0, 2.0, 5.0) if power_of_ten * factor >= value),
+        10.0 * power_of_ten,
+    )
 
 
 def propose_settings(
@@ -53,10 +60,10 @@ def propose_settings(
     A setting that the user changed is left out, unless it is one of ``reset_names``: it was chosen for other data.
     """
     return {
-        proposed_name: value
-        for name, value in proposals.items()
-        if name in reset_names or current_values[name] == current_values[f"{name}_proposed"]
-        for proposed_name in (name, f"{name}_proposed")
+        proposed_name: proposed_value
+        for field_name, proposed_value in proposals.items()
+        if field_name in reset_names or current_values[field_name] == current_values[f"{field_name}_proposed"]
+        for proposed_name in (field_name, f"{field_name}_proposed")
     }
 
 
@@ -65,7 +72,7 @@ def propose_range(
     current_values: Mapping[str, Any],
     field_names: tuple[str, str],
     initial_ends: tuple[float | None, float | None] = (None, None),
-    limits: tuple[float, float] | None = None,
+    value_limits: tuple[float, float] | None = None,
 ) -> dict[str, Any]:
     """Return new values, by name, of the two fields of a range and of ``proposed``; empty if all stay.
 
@@ -80,15 +87,21 @@ def propose_range(
         current_values: Present values of the fields.
         field_names: Names of the two fields, of the lower end and of the upper.
         initial_ends: The range for data without values; fields that hold it count as untouched.
-        limits: Least and largest value; None for those of the facet of values.
+        value_limits: Least and largest value; None for those of the facet of values.
     """
     current_ends = current_values[field_names[0]], current_values[field_names[1]]
     untouched_ranges = current_values["proposed"] or initial_ends, (None, None)
     if dataset.release is not None or current_ends not in untouched_ranges:
         return {}
-    if limits is None and dataset.values is not None:
-        limits = dataset.values.limits
-    new_ends = (None, None) if dataset.is_private else initial_ends if limits is None else round_out(*limits)
+    if value_limits is None and dataset.values is not None:
+        value_limits = dataset.values.limits
+    new_ends = (
+        (None, None)
+        if dataset.is_private
+        else initial_ends
+        if value_limits is None
+        else round_out(*value_limits)
+    )
     new_ends = DEFAULT_VALUE_BOUNDS if dataset.has_shares else new_ends
     if dataset.values is not None and dataset.values.bins is not None:
         new_ends = dataset.values.limits  # Whoever counted the values knew them without looking.
@@ -181,13 +194,15 @@ class Question:
         if not self.has_own_data:
             return declarations
         return {
-            name: replace(field, origin=FieldOrigin.OWN_DATA) if field.origin is FieldOrigin.DATA else field
-            for name, field in declarations.items()
+            field_name: replace(field, origin=FieldOrigin.OWN_DATA)
+            if field.origin is FieldOrigin.DATA
+            else field
+            for field_name, field in declarations.items()
         }
 
     def list_fields(self, *places: Place) -> list[str]:
         """Return the names of the fields that stand in these places."""
-        return [name for name, field in self.fields.items() if field.place in places]
+        return [field_name for field_name, field in self.fields.items() if field.place in places]
 
     @functools.cached_property
     def ledgers_key(self) -> str:
@@ -210,22 +225,31 @@ class Question:
             raise FileNotFoundError(f"the folder of {self.name} has no page.py")
         return module_spec.origin
 
-    def rename_former_fields(self, values_by_name: Mapping[str, T], wrap: Callable[[Any], T]) -> dict[str, T]:
+    def rename_former_fields(
+        self, values_by_field: Mapping[str, T], convert_value: Callable[[Any], T]
+    ) -> dict[str, T]:
         """Return the values of an earlier link or session file by today's names; a value under today's name stays.
 
         Args:
-            values_by_name: Values by the names of then. A field that is gone stays among them: the app can say so.
-            wrap: Returns a value as such a link or file has it.
+            values_by_field: Values by the names of then. A field that is gone stays among them: the app can say so.
+            convert_value: Returns a value as such a link or file has it.
         """
-        current_values = dict(values_by_name)
-        new_names_by_former = {} if self.parameters_type is None else list_former_names(self.parameters_type)
-        for name, replacement in {**self.replacements_by_former_name, **new_names_by_former}.items():
-            if name not in values_by_name:
+        current_values = dict(values_by_field)
+        new_name_by_former_name = (
+            {} if self.parameters_type is None else list_former_names(self.parameters_type)
+        )
+        for former_name, replacement in {
+            **self.replacements_by_former_name,
+            **new_name_by_former_name,
+        }.items():
+            if former_name not in values_by_field:
                 continue
             if isinstance(replacement, str):
-                current_values.setdefault(replacement, current_values.pop(name))
+                current_values.setdefault(replacement, current_values.pop(former_name))
             else:
-                current_values = {later: wrap(value) for later, value in replacement.items()} | current_values
+                current_values = {
+                    later_name: convert_value(value) for later_name, value in replacement.items()
+                } | current_values
         return current_values
 
     def list_newer_defaults(self, stored_names: Iterable[str]) -> dict[str, Any]:
@@ -254,14 +278,14 @@ class Question:
 
     @functools.cached_property
     def _session_keys(self) -> dict[str, str]:
-        names = *self.fields, *self.origins_by_entry, "against_job"
-        return _Keys({name: f"{self.name}.{name}" for name in names})
+        entry_names = *self.fields, *self.origins_by_entry, "against_job"
+        return _Keys({entry_name: f"{self.name}.{entry_name}" for entry_name in entry_names})
 
     @functools.cached_property
     def widget_keys(self) -> dict[str, str]:
         """Return the session key of each field by name, with the shared epsilon if the page has parameters."""
-        epsilon_entry = {"epsilon": "epsilon"} if self.parameters_type is not None else {}
-        return epsilon_entry | {name: self.get_key(name) for name in self.fields}
+        epsilon_key_by_name = {"epsilon": "epsilon"} if self.parameters_type is not None else {}
+        return epsilon_key_by_name | {field_name: self.get_key(field_name) for field_name in self.fields}
 
     @functools.cached_property
     def declarations(self) -> dict[str, Field]:
@@ -271,52 +295,65 @@ class Question:
     @functools.cached_property
     def subjects_by_field(self) -> dict[str, str]:
         """Return what each field is called in a sentence, by name of the field, fields that may stay empty included."""
-        return {name: self.declarations[name].subject for name in self.widget_keys}
+        return {field_name: self.declarations[field_name].subject for field_name in self.widget_keys}
 
     def can_answer(self, dataset: Dataset) -> bool:
         """Return True if the data have one of the facets in ``answering_facets``, or if the question needs none."""
-        contents = {Facet.ROWS: dataset, Facet.VALUES: dataset.values, Facet.GROUPS: dataset.task_sizes}
+        content_by_facet = {
+            Facet.ROWS: dataset,
+            Facet.VALUES: dataset.values,
+            Facet.GROUPS: dataset.task_sizes,
+        }
         return not self.answering_facets or any(
-            contents[facet] is not None for facet in self.answering_facets
+            content_by_facet[facet] is not None for facet in self.answering_facets
         )
 
     def read_formula(self, file_stem: str = "formula") -> str:
         """Return the text of a Markdown file in the page's folder, which says how the page computes."""
         return Path(self.page_path).with_name(f"{file_stem}.md").read_text(encoding="utf-8")
 
-    def get_report_labels(self, *names: str) -> dict[str, str]:
+    def get_report_labels(self, *field_names: str) -> dict[str, str]:
         """Return the labels in a report of these fields, or of all, by name; the shared epsilon comes first."""
-        shown_fields = {name: self.declarations[name] for name in ("epsilon", *(names or self.fields))}
-        return {name: field.report_label or field.label for name, field in shown_fields.items()}
+        listed_fields = {
+            field_name: self.declarations[field_name]
+            for field_name in ("epsilon", *(field_names or self.fields))
+        }
+        return {field_name: field.report_label or field.label for field_name, field in listed_fields.items()}
 
-    def get_origin(self, name: str) -> FieldOrigin:
+    def get_origin(self, entry_name: str) -> FieldOrigin:
         """Return the origin of the value under this name.
 
         A longer name, such as that of a widget in each round, has the origin of a declared name up to an underscore. A
         value that is declared nowhere counts as read off the data.
         """
-        if name in self.fields:
-            return self.fields[name].origin
-        matches = [
-            n for n in self.origins_by_entry if name == n or name.startswith(n.removesuffix("_") + "_")
+        if entry_name in self.fields:
+            return self.fields[entry_name].origin
+        matching_entries = [
+            n
+            for n in self.origins_by_entry
+            if entry_name == n or entry_name.startswith(n.removesuffix("_") + "_")
         ]
-        return self.origins_by_entry[max(matches, key=len)] if matches else FieldOrigin.DATA
+        return self.origins_by_entry[max(matching_entries, key=len)] if matching_entries else FieldOrigin.DATA
 
-    def get_initial_value(self, name: str) -> Any:
+    def get_initial_value(self, field_name: str) -> Any:
         """Return the initial value of a field."""
-        return self.declarations[name].initial
+        return self.declarations[field_name].initial
 
-    def get_emptied_value(self, name: str) -> Any:
+    def get_emptied_value(self, field_name: str) -> Any:
         """Return the value of a field that was emptied: None if it may be read off values, else its initial value.
 
         A default range of values would look like a choice that somebody made.
         """
-        return None if self.declarations[name].origin is FieldOrigin.VALUES else self.get_initial_value(name)
+        return (
+            None
+            if self.declarations[field_name].origin is FieldOrigin.VALUES
+            else self.get_initial_value(field_name)
+        )
 
 
 class _Keys(dict[str, str]):
     """Session keys by name."""
 
-    def __missing__(self, name: str) -> str:
+    def __missing__(self, entry_name: str) -> str:
         """Raise KeyError with a sentence for a name that the question does not declare."""
-        raise KeyError(f"this question declares no {name}")
+        raise KeyError(f"this question declares no {entry_name}")

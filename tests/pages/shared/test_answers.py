@@ -64,7 +64,9 @@ def keep_two_answers() -> None:
         )
     if st.session_state["forgets"]:
         cache.forget_session_results()
-        st.session_state["left"] = [cache.get_result_store("test", f).get_result("question") for f in (True, False)]
+        st.session_state["left"] = [
+            cache.get_result_store("test", f).get_result("question") for f in (True, False)
+        ]
 
 
 def session_that_asks(forgets: bool = False) -> AppTest:

@@ -17,7 +17,7 @@ from dpcore.answer.section import Search
 from dpcore.common.checks import InputProblem, InvalidInput
 from pages.shared.base import cache, page_run
 from pages.shared.base.cache import ResultStore
-from pages.shared.fields import jobs
+from pages.shared.fields import jobs, searches
 from pages.shared.fields.jobs import Job
 from pages.shared.server import server
 from tests.pages.driving import PATIENCE, answer_of, errors, finish, open_app, shown_texts, until
@@ -187,16 +187,18 @@ def test_work_of_a_session_that_nobody_is_connected_to_is_stopped(monkeypatch):
     monkeypatch.setattr("streamlit.runtime.Runtime.instance", lambda: runtime)
     monkeypatch.setattr(jobs.streamlit_internals, "get_session_id", lambda: "ours")
     monkeypatch.setattr(jobs, "LOST_SECONDS", 0.0)
-    monkeypatch.setattr(jobs, "st", SimpleNamespace(session_state={}))
+    app = SimpleNamespace(session_state={})
+    monkeypatch.setattr(jobs, "st", app)
+    monkeypatch.setattr(searches, "st", app)
 
     def work(progress, should_stop):
         while not should_stop():
             time.sleep(0.001)
         return "what there was"
 
-    question = SimpleNamespace(name="page", key=lambda name: name)
+    question = SimpleNamespace(name="page", get_key=lambda name: name)
     search = Search("job", "question", work, "Working", first_wait_seconds=0.0, later_wait_seconds=0.0)
-    run = jobs.SearchRun(question, search, SimpleNamespace(digest="data"))
+    run = searches.SearchRun(question, search, SimpleNamespace(digest="data"))
     monkeypatch.setattr(jobs.cache, "get_result_store", lambda *_: ResultStore(0))
     run.start_if_needed()
     job = run.job

@@ -30,7 +30,7 @@ from dpcore.training.training_data import TrainingData
 from pages.regression.upload import RegressionData
 from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Question
-from pages.shared.fields import fields
+from pages.shared.fields import field_values
 from pages.shared.figures.figures import Pin
 from pages.shared.session import own_tables, session, session_file
 from pages.shared.session.own_tables import KnownFile, OwnTable
@@ -220,12 +220,14 @@ def test_settings_come_back_or_are_said_and_a_good_question_comes_back_whole(
     assert len(back) + len(session_read.setting_problems) == len(values)
     labels = {name: "it" for name in question.fields if question.fields[name].is_required}
     assert question.parameters_type is not None
-    parameters, _ = fields.build_parameters(question.parameters_type, {"epsilon": epsilon} | values, labels)
+    parameters, _ = field_values.build_parameters(
+        question.parameters_type, {"epsilon": epsilon} | values, labels
+    )
     if parameters is not None:
         assert session_read.setting_problems == ()
         again = {name: back[question.get_key(name)] for name in question.fields}
         assert (
-            fields.build_parameters(question.parameters_type, {"epsilon": epsilon} | again, labels)[0]
+            field_values.build_parameters(question.parameters_type, {"epsilon": epsilon} | again, labels)[0]
             == parameters
         )
 
