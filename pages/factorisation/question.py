@@ -15,7 +15,7 @@ RANGE = ("lowest", "highest")
 JOB_KEYS = ("train_job", "implicit_job")
 
 
-def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return new values of the source of ratings and of their range, by field name; other fields stay.
 
     If the data hold ratings, they become the source. If not, generated ratings do, unless a source was chosen already.
@@ -24,7 +24,11 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     """
     pairs = dataset.pairs
     if pairs is None or pairs.value_range is None:
-        return {"source": RatingSource.GENERATED} if current["source"] in (None, RatingSource.DATA) else {}
+        return (
+            {"source": RatingSource.GENERATED}
+            if current_values["source"] in (None, RatingSource.DATA)
+            else {}
+        )
     lowest, highest = (None, None) if dataset.is_private else pairs.value_range
     return {"source": RatingSource.DATA, "lowest": lowest, "highest": highest}
 

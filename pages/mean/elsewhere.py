@@ -68,13 +68,15 @@ def explain_difference(dataset: Dataset, page_setting: ReleaseSetting | None, pa
     mean_bound = answer.solution.cap_choice.max_contributions
     if abs(mean_bound - page_bound) <= 1e-6 * page_bound:
         return ""
-    reason, mean_text = _write_reason(page_setting, answer.setting), wording.number(mean_bound)
-    program = answer.parameters.program
-    if program in SPLITS_MEANS or answer.setting.noise is not page_setting.noise:
-        reason = f"it goes by the {answer.setting.noise.value} noise of {program.value}"
+    reason_clause, mean_text = _write_reason(page_setting, answer.setting), wording.number(mean_bound)
+    program_phrase = answer.parameters.program
+    if program_phrase in SPLITS_MEANS or answer.setting.noise is not page_setting.noise:
+        reason_clause = f"it goes by the {answer.setting.noise.value} noise of {program_phrase.value}"
     if answer.setting.uses_values and dataset.is_private:
-        reason = "it reads the private values"
-    return f"*Mean* finds {mean_text} for this release, this page {wording.number(page_bound)}: {reason}."
+        reason_clause = "it reads the private values"
+    return (
+        f"*Mean* finds {mean_text} for this release, this page {wording.number(page_bound)}: {reason_clause}."
+    )
 
 
 def _write_reason(page_setting: ReleaseSetting, mean_setting: ReleaseSetting) -> str:

@@ -32,11 +32,11 @@ class MeanPage(Page):
         """
         state, session_key = st.session_state, QUESTION.get_key
 
-        def is_read_off_table(name: str) -> bool:
+        def is_read_off_table(field_name: str) -> bool:
             """Return True for a field that is hidden because the values of the table tell what it would say."""
             is_of_table = state[session_key("target")] is Target.TABLE and dataset.values is not None
             reads_values = state[session_key("variance_source")] is VarianceSource.FROM_VALUES
-            return name in ("likeness", "user_share") and is_of_table and reads_values
+            return field_name in ("likeness", "user_share") and is_of_table and reads_values
 
         def ask_range(unused_names: Collection[str]) -> bool:
             """Ask for L and U and return True if they must be entered; else return False.

@@ -26,20 +26,22 @@ WITHOUT_VALUES = {
 """Choices for a release, which has no values to read; the first one replaces *From values*."""
 
 
-def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return new values by field: the range of public values and the settings that follow from the data; others stay.
 
     For private data it is asked anew whether counts are public and whether values may be read: the answers before were
     about other data.
     """
-    reset_fields = [name for name in FROM_DATA if dataset.is_private and name != "target"]
-    settings = propose_settings(current, choose_defaults(dataset), reset_fields)
+    reset_names = [field_name for field_name in FROM_DATA if dataset.is_private and field_name != "target"]
+    proposals = propose_settings(current_values, choose_defaults(dataset), reset_names)
     if dataset.values is None and dataset.release is not None:
         value_choices = (VarianceSource.FROM_VALUES, Likeness.FROM_VALUES)
-        settings |= {
-            name: choices[0] for name, choices in WITHOUT_VALUES.items() if current[name] in value_choices
+        proposals |= {
+            field_name: offered_options[0]
+            for field_name, offered_options in WITHOUT_VALUES.items()
+            if current_values[field_name] in value_choices
         }
-    return settings | propose_range(dataset, current, ENDS, DEFAULT_VALUE_BOUNDS)
+    return proposals | propose_range(dataset, current_values, ENDS, DEFAULT_VALUE_BOUNDS)
 
 
 QUESTION = Question(

@@ -12,14 +12,16 @@ from pages.shared.base.question import Facet, FieldOrigin, Question
 from pages.shared.data import uploads
 
 
-def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the new source of tasks by field name: the data if they have tasks, else the default in place of the data.
 
     Another source stays for data without tasks: the result is then empty.
     """
     if dataset.pairs is not None:
         return {"source": TaskSource.DATA}
-    return {"source": MultitaskParameters.source} if current["source"] in (None, TaskSource.DATA) else {}
+    return (
+        {"source": MultitaskParameters.source} if current_values["source"] in (None, TaskSource.DATA) else {}
+    )
 
 
 QUESTION = Question(
@@ -53,4 +55,8 @@ QUESTION = Question(
 
 def list_answer_fields(parameters: MultitaskParameters) -> list[str]:
     """List the fields that the answer depends on: not those of tabs, nor those that do not go with the choices."""
-    return [name for name in QUESTION.list_fields(LINE, MORE, OWN) if name not in parameters.unused_names]
+    return [
+        field_name
+        for field_name in QUESTION.list_fields(LINE, MORE, OWN)
+        if field_name not in parameters.unused_names
+    ]

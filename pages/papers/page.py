@@ -71,8 +71,10 @@ def show_lists() -> None:
     st.markdown("### Every item of a paper")
     paper_key = QUESTION.get_key("paper")
     st.session_state.setdefault(paper_key, next(iter(PAPER_BY_TITLE)))
-    title = fields.draw_choice("Paper", {title: title for title in PAPER_BY_TITLE}, paper_key)
-    contents.show_items(PAPER_BY_TITLE[title], figures_with_runs)
+    paper_title = fields.draw_choice(
+        "Paper", {paper_title: paper_title for paper_title in PAPER_BY_TITLE}, paper_key
+    )
+    contents.show_items(PAPER_BY_TITLE[paper_title], figures_with_runs)
 
 
 layout.show(QUESTION, draw_body, has_budget=False)

@@ -45,7 +45,7 @@ class PerGroupPage(Page):
             return Source(dataset, needs_rows=True, write_data_cell=write_data_cell)
         return super().build_source(answer, dataset)
 
-    def write_file_label(self, name: str) -> str:
+    def write_file_label(self, file_name: str) -> str:
         """Return the text of the button of the distribution's file."""
         return "Distribution of pairs (JSON)"
 

@@ -11,13 +11,13 @@ from pages.shared.base.question import Facet, FieldOrigin, Question, propose_ran
 from pages.shared.data import group_list
 
 
-def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return, by field, the range of public values, for a mean; a range that the user entered stays.
 
     For private values the page asks for the range. For a release nothing is proposed.
     """
     value_range = None if dataset.pairs is None else dataset.pairs.value_range
-    return propose_range(dataset, current, ("lower", "upper"), value_limits=value_range)
+    return propose_range(dataset, current_values, ("lower", "upper"), value_limits=value_range)
 
 
 QUESTION = Question(

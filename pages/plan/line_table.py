@@ -45,7 +45,10 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
     if labels_and_targets:
         row_texts = words.tabulate_plan(solution) if solution is not None else [{}] * len(labels_and_targets)
         label_cells = [{"label": line_label, "target": target} for line_label, target in labels_and_targets]
-        table_rows = [cells | result for cells, result in zip(label_cells, row_texts, strict=True)]
+        table_rows = [
+            row_cells | allocated_line
+            for row_cells, allocated_line in zip(label_cells, row_texts, strict=True)
+        ]
         _mount_table(key=_KEY, data=table_rows, height="content", on_edited_change=apply_edit)
         if solution is not None and (missed_text := words.describe_all_missed(solution)):
             st.markdown(missed_text)
@@ -53,9 +56,11 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
         st.markdown(EMPTY)
         *first_lines, last_line = [line for line in EXAMPLE if line in list_offered(dataset)] or [""]
         if first_lines:
-            label = f"Start with an example: {', '.join(first_lines)} and {last_line}"
+            line_label_text = f"Start with an example: {', '.join(first_lines)} and {last_line}"
             example_lines = [*first_lines, last_line]
-            fields.draw_button(label, "plan_example", "play_arrow", add_lines, example_lines, is_main=True)
+            fields.draw_button(
+                line_label_text, "plan_example", "play_arrow", add_lines, example_lines, is_main=True
+            )
     line_texts = list_missing_lines(lines_text, list_offered(dataset))
     if any(line.label in SPREADS for line in plan_lines.parse_lines(lines_text, Problems())):
         line_texts = [line_text for line_text in line_texts if line_text not in SPREADS]
@@ -108,10 +113,10 @@ def _draw_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:
                     st.caption(":material/error: A quantile lies between 0 and 1.")
 
 
-def _draw_column_form(columns: Sequence[str]) -> None:
+def _draw_column_form(column_names: Sequence[str]) -> None:
     """Draw the form that adds a line about one of these columns, with a range of its own if the statistic needs one."""
     statistic_names = [LineStatistic.MEAN.value, LineStatistic.SUM.value, *SPREADS]
-    column = st.selectbox("Column", columns, key="plan_column")
+    column = st.selectbox("Column", column_names, key="plan_column")
     statistic = LineStatistic(st.selectbox("Statistic", statistic_names, key="plan_column_statistic"))
     lower, upper = None, None
     if statistic.needs_range:
@@ -140,15 +145,19 @@ def apply_edit() -> None:
 
     It is called before the page runs. An edit of a line that has changed since is ignored.
     """
-    edit, lines_key = st.session_state[_KEY].edited, QUESTION.get_key("lines")
+    table_edit, lines_key = st.session_state[_KEY].edited, QUESTION.get_key("lines")
     lines_text = st.session_state[lines_key] or ""
     line_labels = [line_label for line_label, _ in plan_lines.split_lines(lines_text)]
     # The browser is not believed, and a press may be about a table that has changed since.
-    index = edit.get("line") if isinstance(edit, dict) else None
-    if type(index) is not int or not 0 <= index < len(line_labels) or line_labels[index] != edit.get("label"):
+    line_index = table_edit.get("line") if isinstance(table_edit, dict) else None
+    if (
+        type(line_index) is not int
+        or not 0 <= line_index < len(line_labels)
+        or line_labels[line_index] != table_edit.get("label")
+    ):
         return
-    target = edit.get("target")
-    if isinstance(target, str):
-        st.session_state[lines_key] = plan_lines.change_target(lines_text, index, target[:60])
+    target_text = table_edit.get("target")
+    if isinstance(target_text, str):
+        st.session_state[lines_key] = plan_lines.change_target(lines_text, line_index, target_text[:60])
     else:
-        st.session_state[lines_key] = plan_lines.remove_line(lines_text, index)
+        st.session_state[lines_key] = plan_lines.remove_line(lines_text, line_index)

@@ -13,7 +13,7 @@ from pages.shared.data import group_list
 RANGE_FIELDS = ("lower", "upper")
 
 
-def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return new values of fields by name: an empty plan, the range of public values, and the assumptions of *Mean*.
 
     The plan is set only before a person has seen the page.
@@ -21,10 +21,10 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     Choices of the user stay, except that private values may be read: the user said so of other data.
     """
     reset_names = ("variance_source", "likeness") if dataset.is_private else ()
-    settings = propose_settings(current, choose_defaults(dataset), reset_names)
-    if current["lines"] is None:  # Nobody has seen the page yet: it starts empty.
-        settings["lines"] = ""
-    return settings | propose_range(dataset, current, RANGE_FIELDS)
+    proposals = propose_settings(current_values, choose_defaults(dataset), reset_names)
+    if current_values["lines"] is None:  # Nobody has seen the page yet: it starts empty.
+        proposals["lines"] = ""
+    return proposals | propose_range(dataset, current_values, RANGE_FIELDS)
 
 
 QUESTION = Question(

@@ -108,24 +108,24 @@ class BoundSelection:
         is_smooth = self.request is not None and self.request.number is OtherBound.QUANTILE_SMOOTH
         return float(self.card.numbers[0].value or 0.0), "Smooth weights" if is_smooth else "Bounded rows"
 
-    def write_excess(self, excess: float) -> str:
+    def write_excess(self, excess_share: float) -> str:
         """Write, for the owner of the data alone, how much more the selected bound errs than the best one."""
         subject_text = (
             "pair" if self.card is not None and isinstance(self.card.bound, PrivatePair) else "bound"
         )
-        excess_text = f"{words.format_share(excess)} more than"
-        if excess >= 1.0:
-            excess_text = f"{wording.number(1.0 + excess, 2)} times as much as"
+        excess_text = f"{words.format_share(excess_share)} more than"
+        if excess_share >= 1.0:
+            excess_text = f"{wording.number(1.0 + excess_share, 2)} times as much as"
         return (
             f":small[:orange[:material/lock: **Private, do not publish:**] on these data this {subject_text} errs "
             f"{excess_text} the best one.]"
         )
 
-    def is_open(self, key: str) -> bool:
+    def is_open(self, button_key: str) -> bool:
         """Return True if the choice of the button with this key is open."""
-        return actions.is_open(key)
+        return actions.is_open(button_key)
 
-    def draw_step(self, key: str, button_type: str) -> None:
+    def draw_step(self, button_key: str, button_type: str) -> None:
         """Show the button that opens the choice; while it is open, its fields, its expected cost and confirmation.
 
         If no field of the page supplies what is missing, show only what that is.
@@ -134,14 +134,14 @@ class BoundSelection:
             st.markdown(f":small[{self.missing.sentence}]")
             return
         button_label = "Choose with DP…" if self.card is None else "Choose again with DP…"
-        is_open = actions.open_step(button_label, key, type=button_type, help=STEP_HELP)
+        is_open = actions.open_step(button_label, button_key, type=button_type, help=STEP_HELP)
         actions.show_refused()
         request = self.request
         if request is not None and request.total_epsilon is not None and self.card is None:
             st.markdown(f":small[{request.describe_budget()}.]")
         if not is_open:
             return
-        with st.container(border=True, key=f"{key}_step"):
+        with st.container(border=True, key=f"{button_key}_step"):
             question, field_names = self.public_fields
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 if not is_total_epsilon():
@@ -153,16 +153,16 @@ class BoundSelection:
             expected_text = self.cost_text if self.missing is None else self.missing.sentence
             st.markdown("\n\n".join(filter(None, (f":small[{expected_text}]", self.dropped_text))))
             if request is not None:
-                actions.confirm(key, actions.select, request, request, request.facts)
+                actions.confirm(button_key, actions.select, request, request, request.facts)
 
 
 def read_settings() -> SelectionSettings:
     """Read the settings of a selection beside those of the release."""
 
-    def read(name: str) -> Any:
+    def read(field_name: str) -> Any:
         """Return the number in a field; its initial value if it is empty."""
-        value = st.session_state.get(QUESTION.get_key(name))
-        return QUESTION.get_initial_value(name) if value is None else float(value)
+        entered_number = st.session_state.get(QUESTION.get_key(field_name))
+        return QUESTION.get_initial_value(field_name) if entered_number is None else float(entered_number)
 
     epsilon = QUESTION.get_initial_value("selection_epsilon")
     epsilon = st.session_state.get(QUESTION.get_key("selection_epsilon"), epsilon)  # None is refused.
@@ -271,10 +271,10 @@ def _find_selection(
         # A choice is for this release at whatever ε of its own.
         matching_selections = [
             selection
-            for number, selection in actions.list_choices()
-            if number is earlier_request.number
+            for number_kind, selection in actions.list_choices()
+            if number_kind is earlier_request.number
             and (
-                number,
+                number_kind,
                 replace(selection.problem, epsilon=earlier_request.problem.epsilon),
                 selection.column,
             )
@@ -301,15 +301,15 @@ def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields)
 
 def _describe_aim(card: Answer, request: SelectionRequest) -> str:
     """Write what the selection takes otherwise than the card's own bound, on purpose; empty for nothing."""
-    number, release_setting = request.number, request.setting
+    number_kind, release_setting = request.number, request.setting
     if release_setting is None or card.setting is None:
         return ""
-    if number is OtherBound.MODEL:
+    if number_kind is OtherBound.MODEL:
         return "For the bias the draw takes twice the share of rows cut."
-    if number is OtherBound.TOTAL:
+    if number_kind is OtherBound.TOTAL:
         aim_text = "" if release_setting.measure is Measure.BOUND else f"{LEAST_ERROR_AIM} "
         return f"{aim_text}It counts a total below 0 as 0, and so does its program."
-    if isinstance(number, OtherBound):
+    if isinstance(number_kind, OtherBound):
         return "The draw aims at the bound that is best from counts." if release_setting.uses_values else ""
     differing_names = card.setting.list_differences(release_setting)
     if {"user_share", "targets_table_mean"} & set(differing_names):
@@ -326,10 +326,19 @@ def _build_card(
     released_card = selections.build_answer(card, selection, request, dataset, value_range, range_facts)
     subject_text = "pair" if request.number is NumberPair.PAIR else "bound"
     field_names = "headline", "numbers", "disclosure", "code", "bound"
-    changes: dict[str, Any] = {field_name: getattr(released_card, field_name) for field_name in field_names}
-    detail = f"{released_card.detail} This {subject_text} may be published, but not the figure: it shows private data."
+    new_setting_values: dict[str, Any] = {
+        field_name: getattr(released_card, field_name) for field_name in field_names
+    }
+    detail_sentence = f"{released_card.detail} This {subject_text} may be published, but not the figure: "
+    detail_sentence += "it shows private data."
     return replace(
-        card, **changes, detail=detail, error_parts=(), near_optimal="", relative_error=None, alternative=None
+        card,
+        **new_setting_values,
+        detail=detail_sentence,
+        error_parts=(),
+        near_optimal="",
+        relative_error=None,
+        alternative=None,
     )
 
 
@@ -341,8 +350,10 @@ def with_range(card: Answer) -> Answer:
         return card
     code_choice = card.code
     if code_choice is not None:
-        forms = code_choice.forms
-        new_forms = ((n, replace(f, range_facts=facts) if isinstance(f, Choice) else f) for n, f in forms)
+        named_forms = code_choice.forms
+        new_forms = (
+            (n, replace(f, range_facts=facts) if isinstance(f, Choice) else f) for n, f in named_forms
+        )
         code_choice = CodeChoice(tuple(new_forms))
     # If the bound was selected, too, the card has said what all of it is.
     if isinstance(card.disclosure, ReleaseFacts):
@@ -397,7 +408,7 @@ def _read_range_problem() -> RangeProblem | None:
     """
     session_state, get_key = st.session_state, QUESTION.get_key
     # A bound on rows that was selected before is paid for. The field holds a float.
-    selected_caps = [s.value for number, s in actions.list_numbers() if number is BoundPurpose.CAP]
+    selected_caps = [s.value for number_kind, s in actions.list_numbers() if number_kind is BoundPurpose.CAP]
     row_bound = int(session_state.get(get_key("range_bound")) or [1, *selected_caps][-1])
     is_total = is_total_epsilon()
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -407,7 +418,7 @@ def _read_range_problem() -> RangeProblem | None:
         epsilon = None if is_total else fields.draw_field(QUESTION, "range_epsilon")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         min_distance, max_distance = (
-            fields.draw_field(QUESTION, name) for name in ("range_unit", "range_largest")
+            fields.draw_field(QUESTION, field_name) for field_name in ("range_unit", "range_largest")
         )
         fields.draw_field(QUESTION, "range_bound")
         # A user with fewer rows than the bound counts in part.
@@ -424,8 +435,8 @@ def _read_range_problem() -> RangeProblem | None:
     if release_epsilon is None or epsilon is None or None in (min_distance, max_distance, anchor):
         return None
     if any(
-        get_key(name) in session_state.get(keys.UNUSED_VALUE_PROBLEMS, {})
-        for name in QUESTION.list_fields(TAB)
+        get_key(field_name) in session_state.get(keys.UNUSED_VALUE_PROBLEMS, {})
+        for field_name in QUESTION.list_fields(TAB)
     ):
         return None  # Said below its field.
     range_arguments = min_distance, max_distance, centre, lower, relation.neighbours, users_guess, row_bound
@@ -438,13 +449,18 @@ def list_lines() -> tuple[Line, ...]:
 
     It is the user's own doing and may be published.
     """
-    selection_lines = [_write_line(number, selection) for number, selection in actions.list_choices()]
+    selection_lines = [
+        _write_line(number_kind, selection) for number_kind, selection in actions.list_choices()
+    ]
     return (*selection_lines, *list_spent_lines(session.get_ledger()))
 
 
-def _write_line(number: NumberKind, selection: words.Selection) -> Line:
+def _write_line(number_kind: NumberKind, selection: words.Selection) -> Line:
     """Write what was selected as a line of the report."""
-    number_name, selection_text = wording.capital(NAME_BY_NUMBER[number]), words.format_selection(selection)
+    number_name, selection_text = (
+        wording.capital(NAME_BY_NUMBER[number_kind]),
+        words.format_selection(selection),
+    )
     if not isinstance(selection, PrivateChoice):
         return Line(number_name, selection_text, selection.facts)
     unit_text = selection.column or wording.agreeing(selection.value, "row", "rows")

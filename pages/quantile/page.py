@@ -49,18 +49,21 @@ class QuantilePage(Page):
         _fill_empty_fields(dataset)
         state = st.session_state
 
-        def is_unused(name: str) -> bool:
+        def is_unused(field_name: str) -> bool:
             """Return True if a field has no effect under the other settings."""
-            if name == "bound_from":
+            if field_name == "bound_from":
                 program, weighting = state[QUESTION.get_key("program")], state[QUESTION.get_key("weighting")]
                 is_unbounded = program in WEIGHTED_PROGRAMS and weighting is Weighting.NONE
                 return is_unbounded or program is Program.BIGQUERY
-            return name in ("low", "high") and state[QUESTION.get_key("base")] is not BaseKind.UNIFORM
+            return field_name in ("low", "high") and state[QUESTION.get_key("base")] is not BaseKind.UNIFORM
 
         def ask_range(unused_names: Collection[str]) -> bool:
             """Ask for the range of the base and return True if values need it and it is missing; else return False."""
             base_kind = state[QUESTION.get_key("base")]
-            end_name_by_key = {QUESTION.get_key(name): text for name, text in ENDS_BY_BASE[base_kind].items()}
+            end_name_by_key = {
+                QUESTION.get_key(end_name): range_text
+                for end_name, range_text in ENDS_BY_BASE[base_kind].items()
+            }
             return dataset.values is not None and question_page.ask_for_range(dataset, end_name_by_key)
 
         parameters: QuantileParameters | None = question_page.read_inputs(
@@ -71,11 +74,14 @@ class QuantilePage(Page):
             with slots.notes:
                 outside_counts = count_outside(dataset.digest, *parameters.answer_range, dataset.values)
                 if outside_counts.exceeds_warning:
-                    warning = (
+                    warning_text = (
                         "of the values lie outside the base distribution, so no answer can be among them."
                     )
-                    remedy = f"Set {RANGE_TEXT_BY_BASE[parameters.base]} {RANGE_SOURCE}"
-                    st.warning(f"{outside_counts.percent_text} {warning} {remedy}", icon=":material/warning:")
+                    remedy_text = f"Set {RANGE_TEXT_BY_BASE[parameters.base]} {RANGE_SOURCE}"
+                    st.warning(
+                        f"{outside_counts.percent_text} {warning_text} {remedy_text}",
+                        icon=":material/warning:",
+                    )
                     if dataset.is_private:
                         cards.draw_label(dataset.provenance)
         return parameters

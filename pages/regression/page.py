@@ -43,9 +43,16 @@ TARGETS = {ErrorTarget.PREDICTIONS: "Predictions", ErrorTarget.COEFFICIENTS: "Co
 
 def show_release(answer: Answer) -> None:
     """Draw the tab: a description, the button, and the latest draw with its label."""
-    solution, store = answer.solution, find_releases(answer)
-    draws, latest_draw = store.stored_releases, store.stored_releases[-1] if store.stored_releases else None
-    problem, estimate, labels = solution.problem, solution.best_estimate, get_table(solution.dataset).labels
+    solution, release_store = answer.solution, find_releases(answer)
+    draws, latest_draw = (
+        release_store.stored_releases,
+        release_store.stored_releases[-1] if release_store.stored_releases else None,
+    )
+    problem, estimate, label_by_option = (
+        solution.problem,
+        solution.best_estimate,
+        get_table(solution.dataset).labels,
+    )
     epsilon_text, lower = format_rounded_up(problem.epsilon), answer.parameters.lower
     st.markdown(
         f"A draw adds Laplace noise of scale **{wording.number(estimate.laplace_noise.scale)}** to each coefficient, "
@@ -61,19 +68,22 @@ def show_release(answer: Answer) -> None:
         f"Draw {'once more' if draws else 'the coefficients'}: spends ε = {epsilon_text}",
         "regression_draw",
         "casino",
-        store.add_release,
-        lambda charge: draw_coefficients(problem, estimate, labels, lower, charge=charge),
+        release_store.add_release,
+        lambda charge: draw_coefficients(problem, estimate, label_by_option, lower, charge=charge),
         is_main=not draws,
         disabled=solution.variance_is_private or solution.stage is not Stage.FINAL,
         help=None if solution.stage is Stage.FINAL else "It waits for the end of the search.",
     )
-    store.show_refusal()
+    release_store.show_refusal()
     is_outdated = latest_draw is not None and latest_draw.question != problem.digest
-    store.show_account(None if latest_draw is None else latest_draw.facts, is_outdated)
-    columns = tabulate_release(solution, latest_draw)
-    formats = dict.fromkeys([*columns][1:], "%.4g")
+    release_store.show_account(None if latest_draw is None else latest_draw.facts, is_outdated)
+    columns_by_heading = tabulate_release(solution, latest_draw)
+    format_by_column = dict.fromkeys([*columns_by_heading][1:], "%.4g")
     figures.show_table(
-        columns, "Coefficients with noise scale and standard error", "regression_coefficients", formats
+        columns_by_heading,
+        "Coefficients with noise scale and standard error",
+        "regression_coefficients",
+        format_by_column,
     )
     st.caption(
         f"A coefficient is in {wording.plain(solution.unit, 30)} per unit of its feature, that of a category compared "
@@ -84,7 +94,7 @@ def show_release(answer: Answer) -> None:
         cards.draw_label(answer.disclosure)
     else:
         button_label = "Released coefficients (CSV)"
-        store.draw_file_button(
+        release_store.draw_file_button(
             button_label, lambda: regression_draw.write_draws(draws), "released-coefficients"
         )
 
@@ -96,19 +106,21 @@ def tabulate_release(solution: RegressionSolution, latest_draw: Draw | None) -> 
     """
     problem, estimate = solution.problem, solution.best_estimate
     coefficient_names = problem.feature_names if latest_draw is None else latest_draw.feature_names
-    columns: dict[str, Any] = {"Coefficient": [escape_formula(name) for name in coefficient_names]}
+    columns_by_heading: dict[str, Any] = {
+        "Coefficient": [escape_formula(coefficient_name) for coefficient_name in coefficient_names]
+    }
     if latest_draw is not None:
-        columns["Released"] = released_values = latest_draw.release.values
-        columns["95 % from"] = released_values - latest_draw.half_widths
-        columns["95 % to"] = released_values + latest_draw.half_widths
+        columns_by_heading["Released"] = released_values = latest_draw.release.values
+        columns_by_heading["95 % from"] = released_values - latest_draw.half_widths
+        columns_by_heading["95 % to"] = released_values + latest_draw.half_widths
     noise_scale = estimate.laplace_noise.scale if latest_draw is None else latest_draw.release.scale
-    columns["Noise scale b"] = np.full(len(coefficient_names), noise_scale)
-    columns["Standard error"] = (
+    columns_by_heading["Noise scale b"] = np.full(len(coefficient_names), noise_scale)
+    columns_by_heading["Standard error"] = (
         np.sqrt(compute_variances(problem, estimate)) if latest_draw is None else latest_draw.standard_errors
     )
     if solution.parameters.source is DataSource.GENERATED:
-        columns["True (generated)"] = solution.parameters.generator.generate().coefficients
-    return columns
+        columns_by_heading["True (generated)"] = solution.parameters.generator.generate().coefficients
+    return columns_by_heading
 
 
 def build(dataset: Dataset, parameters: RegressionParameters, solution: RegressionSolution) -> Answer:
@@ -120,17 +132,17 @@ def build(dataset: Dataset, parameters: RegressionParameters, solution: Regressi
 def generate() -> RegressionData | None:
     """Return generated data; None, with the sentences on the page, if the settings are refused."""
     values_by_field: dict[str, Any] = {
-        name: st.session_state[QUESTION.get_key(name)] for name in GENERATOR_FIELDS
+        field_name: st.session_state[QUESTION.get_key(field_name)] for field_name in GENERATOR_FIELDS
     }
-    field_labels = {name: QUESTION.declarations[name].name for name in GENERATOR_FIELDS}
+    field_labels = {field_name: QUESTION.declarations[field_name].name for field_name in GENERATOR_FIELDS}
     generator, input_problems = field_values.build_parameters(
         RegressionGenerator, values_by_field, field_labels
     )
     if generator is None:
         fields.show_problems(input_problems)
         return None
-    data, _ = cache.compute_cached(Cached(RegressionGenerator.build_dataset, (generator,), 4))
-    return RegressionData(data, data.digest)
+    generated_data, _ = cache.compute_cached(Cached(RegressionGenerator.build_dataset, (generator,), 4))
+    return RegressionData(generated_data, generated_data.digest)
 
 
 def propose_range(dataset: Dataset) -> None:
@@ -139,8 +151,10 @@ def propose_range(dataset: Dataset) -> None:
     last_proposal = state.get(QUESTION.get_key("proposed"))
     if (state[lower_key], state[upper_key]) not in (last_proposal or (None, None), (None, None)):
         return
-    labels = get_table(dataset).labels
-    new_proposal = (None, None) if dataset.is_private else round_outwards(labels.min(), labels.max())
+    label_values = get_table(dataset).labels
+    new_proposal = (
+        (None, None) if dataset.is_private else round_outwards(label_values.min(), label_values.max())
+    )
     # Only where it differs: an assignment that reaches the browser late undoes a key press. And where the
     # person has cleared what was proposed, the page says so instead of filling it in again.
     if last_proposal != new_proposal:
@@ -217,7 +231,7 @@ class RegressionPage(Page):
         """Return the function that draws the tab *Release*, by that name."""
         return {"Release": lambda: show_release(answer)}
 
-    def write_file_label(self, name: str) -> str:
+    def write_file_label(self, file_name: str) -> str:
         """Return the text of the button of C."""
         return "C (Parquet)"
 
@@ -231,7 +245,9 @@ class RegressionPage(Page):
     def list_report_fields(self, answer: Answer) -> Sequence[str]:
         """List the fields for the report, for uploaded data without the settings of the generator."""
         is_generated = answer.parameters.source is DataSource.GENERATED
-        return [name for name in QUESTION.fields if is_generated or name not in GENERATOR_FIELDS]
+        return [
+            field_name for field_name in QUESTION.fields if is_generated or field_name not in GENERATOR_FIELDS
+        ]
 
     def build_source(self, answer: Answer, dataset: Dataset) -> Source:
         """Build the source of the script: a file of one's own, or the settings alone."""
@@ -249,8 +265,8 @@ class RegressionPage(Page):
 
     def list_releases(self, answer: Answer, dataset: Dataset) -> tuple[Line, ...]:
         """List the latest draw and all that was spent, as lines of the report."""
-        store = find_releases(answer)
-        return list_lines(store.stored_releases, store.ledger)
+        release_store = find_releases(answer)
+        return list_lines(release_store.stored_releases, release_store.ledger)
 
 
 RegressionPage(QUESTION, solve_beside_page, build, shows_progress_below=True).show()

@@ -10,9 +10,9 @@ from dpcore.total.parameters import Summed, TotalParameters
 from pages.shared.base.question import Facet, FieldOrigin, Question
 
 
-def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Propose to sum values if a contribution is a total, else rows: settings by name, empty if chosen otherwise."""
-    if current["summed"] is not (current["summed_proposed"] or Summed.ROWS):
+    if current_values["summed"] is not (current_values["summed_proposed"] or Summed.ROWS):
         return {}
     summed = Summed.VALUES if dataset.contribution is Contribution.TOTAL else Summed.ROWS
     return {"summed": summed, "summed_proposed": summed}

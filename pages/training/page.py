@@ -85,10 +85,10 @@ class TrainingPage(Page):
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
         """Draw every method at its best bound, by the score that is chosen."""
-        measure, score_unit = (
+        score_kind, score_unit = (
             st.session_state[QUESTION.get_key(key_name)] for key_name in ("measure", "over")
         )
-        plot = plots.plot_methods(answer.solution, measure, score_unit)
+        plot = plots.plot_methods(answer.solution, score_kind, score_unit)
         draw_plot(plot)
         return plot
 
@@ -128,13 +128,15 @@ class TrainingPage(Page):
     def list_report_fields(self, answer: Answer) -> list[str]:
         """List the fields for the report, without those of the generator unless the data are generated."""
         is_generated = answer.parameters.source is DataSource.GENERATED
-        return [name for name in QUESTION.fields if is_generated or name not in GENERATOR_FIELDS]
+        return [
+            field_name for field_name in QUESTION.fields if is_generated or field_name not in GENERATOR_FIELDS
+        ]
 
     def describe_files(self, answer: Answer) -> str:
         """Name the part of the downloads that has single files."""
         return "**Parts of it**"
 
-    def write_file_label(self, name: str) -> str:
+    def write_file_label(self, file_name: str) -> str:
         """Return the text of the button of the runs."""
         return "Every run (CSV)"
 

@@ -31,10 +31,10 @@ def show_samples() -> None:
     """Draw the choice of a sample, which is loaded at once: samples are public and small."""
     sample_key = session.get_loaded().origin.name
     st.session_state[QUESTION.get_key("sample")] = sample_key if sample_key in samples.SAMPLES else None
-    titles_by_key = {key: sample.title for key, sample in samples.SAMPLES.items()}
-    options: dict[str, Any] = {"on_change": _load_sample, "placeholder": "Choose a sample"}
+    titles_by_key = {name_of_sample: sample.title for name_of_sample, sample in samples.SAMPLES.items()}
+    widget_options: dict[str, Any] = {"on_change": _load_sample, "placeholder": "Choose a sample"}
     st.selectbox(
-        "Sample", titles_by_key, None, titles_by_key.__getitem__, QUESTION.get_key("sample"), **options
+        "Sample", titles_by_key, None, titles_by_key.__getitem__, QUESTION.get_key("sample"), **widget_options
     )
 
 
@@ -42,8 +42,8 @@ def _load_sample() -> None:
     """Use the selected sample, if one is selected."""
     sample_key = st.session_state.get(QUESTION.get_key("sample"))
     if sample_key is not None:
-        origin = session.Origin(sample_key)
-        session.use(session.LoadedData(origin.load(), origin))
+        sample_origin = session.Origin(sample_key)
+        session.use(session.LoadedData(sample_origin.load(), sample_origin))
 
 
 def show_generators() -> None:
@@ -75,7 +75,7 @@ def _generate(generator_key: str) -> None:
     key_by_field = {field_name: _build_field_key(generator_key, field_name) for field_name in labels_by_field}
     if any(session_key not in session_state for session_key in key_by_field.values()):
         return  # A late press: the page shows another generator by now.
-    values_by_field = {field_name: session_state[key] for field_name, key in key_by_field.items()}
+    values_by_field = {field_name: session_state[field_key] for field_name, field_key in key_by_field.items()}
     generator, input_problems = field_values.build_parameters(
         generator_type, values_by_field, labels_by_field
     )
@@ -127,12 +127,12 @@ def _choose_bins() -> ValueBins | None:
     )
     labels_by_name = {"lower": "Lowest edge", "upper": "Highest edge", "bins": "Number of bins"}
     with st.grid(3):
-        numbers = [
-            fields.draw_number(label, QUESTION.get_key(f"engine_{name}"))
-            for name, label in labels_by_name.items()
+        number_by_name = [
+            fields.draw_number(field_label, QUESTION.get_key(f"engine_{field_name}"))
+            for field_name, field_label in labels_by_name.items()
         ]
     try:
-        return None if None in numbers else ValueBins(*numbers)  # type: ignore[arg-type]
+        return None if None in number_by_name else ValueBins(*number_by_name)  # type: ignore[arg-type]
     except InvalidInput as refused:
         fields.show_problems(refused.problems)
         return None
@@ -154,8 +154,8 @@ def show_session_upload() -> None:
     if access.is_served():
         uploads.show_demo_notice()
         return
-    help = "It replaces the data and settings in use. The ledger keeps all releases so far."
-    UPLOADER.show("A file that *Save session* has made", help, _open_file)
+    help_text = "It replaces the data and settings in use. The ledger keeps all releases so far."
+    UPLOADER.show("A file that *Save session* has made", help_text, _open_file)
     content_or_problems = st.session_state.get(QUESTION.get_key("session_opened"))
     if isinstance(content_or_problems, session_file.FileContent):
         _show_opened_session(content_or_problems)
@@ -208,9 +208,9 @@ def list_offers(dataset: Dataset) -> list[tuple[str, list[Question]]]:
     heading_by_facet[Facet.ROWS] = "Rows per user"
     offers: list[tuple[str, list[Question]]] = []
     offered_names: set[str] = set()
-    for facet, heading in heading_by_facet.items():
+    for facet, offer_heading in heading_by_facet.items():
         new_questions = [question for question in catalogue.PAGES if question.name not in offered_names]
         questions = [question for question in new_questions if facet in question.answering_facets]
         offered_names |= {question.name for question in questions}
-        offers += [(heading, questions)] if questions else []
+        offers += [(offer_heading, questions)] if questions else []
     return offers

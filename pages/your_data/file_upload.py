@@ -67,14 +67,16 @@ def show_panel() -> None:
     if not is_waiting():
         _show_problems()
     source: counting.Source | None = st.session_state.get(columns.build_key("table"))
-    summary: Dataset | None = st.session_state.get(columns.build_key("pairs"))
+    summary_dataset: Dataset | None = st.session_state.get(columns.build_key("pairs"))
     roles: Roles | None = None
-    if summary is not None:
-        _choose_summary(summary)
+    if summary_dataset is not None:
+        _choose_summary(summary_dataset)
     if source is not None:
         if source.head.sheets:
-            sheet_key, sheets = columns.build_key("sheet"), source.head.sheets
-            st.selectbox("Sheet", sheets, key=sheet_key, on_change=_change_sheet, persist_state="session")
+            sheet_key, sheet_names = columns.build_key("sheet"), source.head.sheets
+            st.selectbox(
+                "Sheet", sheet_names, key=sheet_key, on_change=_change_sheet, persist_state="session"
+            )
         roles = columns.choose_roles(source)
         if uploads.draw_use_and_discard("use_upload", "discard_upload", _discard):
             _use_source(source, roles)
@@ -84,8 +86,11 @@ def show_panel() -> None:
         is_public = st.session_state.get(columns.build_key("public")) is Disclosure.PUBLIC
         saw_missing = st.session_state.get(columns.build_key("saw_missing"))
         if source is not None and roles is not None and is_public and saw_missing:
-            options: dict[str, Any] = {"on_click": columns.drop_missing, "icon": ":material/delete_sweep:"}
-            if st.button("Leave these rows out", key="drop_missing", **options):
+            sheet_options: dict[str, Any] = {
+                "on_click": columns.drop_missing,
+                "icon": ":material/delete_sweep:",
+            }
+            if st.button("Leave these rows out", key="drop_missing", **sheet_options):
                 _use_source(source, roles)
     contents.show_recipes(roles)
 
@@ -112,8 +117,14 @@ def _show_uploader() -> None:
     if not is_waiting():
         with st.expander("Missing values and separators"):
             columns.choose_rule()
-            label, key = "Separator of fields (empty: detected)", columns.build_key("separator")
-            st.text_input(label, key=key, persist_state="session", placeholder="; or tab or blank", width=300)
+            uploader_label, path_key = "Separator of fields (empty: detected)", columns.build_key("separator")
+            st.text_input(
+                uploader_label,
+                key=path_key,
+                persist_state="session",
+                placeholder="; or tab or blank",
+                width=300,
+            )
     # On a person's own computer (``make app``) the app may read paths.
     if os.environ.get(LOCAL) == "1" and not access.is_served():
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -158,15 +169,21 @@ def _read_paths() -> None:
     """Open the files at the paths that the person entered."""
     paths_text = str(st.session_state.get(columns.build_key("path")) or "")
     base_folder = os.environ.get(FOLDER, "")  # the person's; the server runs in that of the app
-    entered_paths = [path.strip().strip('"') for path in paths_text.split(";") if path.strip()]
-    paths = [os.path.join(base_folder, os.path.expanduser(path)) for path in entered_paths]
+    entered_paths = [
+        entered_path.strip().strip('"') for entered_path in paths_text.split(";") if entered_path.strip()
+    ]
+    file_paths = [
+        os.path.join(base_folder, os.path.expanduser(entered_path)) for entered_path in entered_paths
+    ]
     try:
-        paths = expand_patterns(paths)
+        file_paths = expand_patterns(file_paths)
     except InvalidInput as refused:
         _discard()
         UPLOADER.refuse(refused.problems)
         return
-    _open_files(paths, [name_file(Path(path)) or path for path in paths], None)
+    _open_files(
+        file_paths, [name_file(Path(entered_path)) or entered_path for entered_path in file_paths], None
+    )
 
 
 def _open_files(paths: Paths, file_names: Sequence[str], workspace: counting.Workspace | None) -> None:
@@ -186,7 +203,8 @@ def _look_at_files(paths: Paths, file_names: Sequence[str], workspace: counting.
     """Open files beside the page, with the chosen sheet and separator; read a summary of pairs or values at once."""
     st.session_state[columns.build_key("stopped")] = ""
     reading_options: dict[str, Any] = {
-        name: str(st.session_state.get(columns.build_key(name)) or "") for name in ("sheet", "separator")
+        option_name: str(st.session_state.get(columns.build_key(option_name)) or "")
+        for option_name in ("sheet", "separator")
     }
     if find_summaries(paths):
         try:
