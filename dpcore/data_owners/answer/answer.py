@@ -283,7 +283,7 @@ def build_answer(
         near_optimal=""
         if cap_choice is None
         else standard.write_range(
-            *cap_choice.near_optimal, "record", objective="the least bound on the loss"
+            *cap_choice.near_optimal, "record", objective_text="the least bound on the loss"
         ),
         parameters=parameters,
         solution=solution,

@@ -199,7 +199,7 @@ def write_near_optimal(solution: ExamplesSolution) -> str:
     """Write the way of sampling of the best bound, and the range of its near-optimal bounds."""
     bound_range, objective_text = solution.comparison.find_near_optimal(), "the least error, by this estimate"
     return standard.write_range(
-        *bound_range, symbol="G", objective=objective_text, worse_choices_phrase="the next bounds tried"
+        *bound_range, symbol="G", objective_text=objective_text, worse_choices_phrase="the next bounds tried"
     )
 
 

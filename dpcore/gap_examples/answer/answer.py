@@ -91,7 +91,7 @@ def build_facts(solution: GapSolution) -> dict[str, str]:
         "most 4. See *Any noise*.",
     }
     sentence_by_title["If you must bound rows"] = standard.write_range(
-        *solution.near_optimal_caps, "row", objective="the best bound's error"
+        *solution.near_optimal_caps, "row", objective_text="the best bound's error"
     )
     if solution.domination is not None:
         light_share_text = wording.percent(solution.domination.light_share)

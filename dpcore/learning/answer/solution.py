@@ -363,7 +363,7 @@ def describe_near_optimal(solution: LearningSolution) -> str:
     """Write the range of caps whose excess risk stays near the least."""
     others_text = "the next bounds" if solution.near_optimal[1] < solution.problem.histogram.max_size else ""
     return standard.write_range(
-        *solution.near_optimal, "row", objective="the best", worse_choices_phrase=others_text
+        *solution.near_optimal, "row", objective_text="the best", worse_choices_phrase=others_text
     )
 
 

@@ -97,7 +97,7 @@ def build_answer(
         proofs=words.list_proofs(solution),
         code=choose_programs(solution, dataset),
         near_optimal=standard.write_range(
-            *near_optimal, symbol="μ", objective="the least total bound", choices_noun="exponents"
+            *near_optimal, symbol="μ", objective_text="the least total bound", choices_noun="exponents"
         ),
         parameters=parameters,
         solution=solution,

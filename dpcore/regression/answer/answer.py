@@ -143,7 +143,7 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         fact_by_title["Bounds without an estimate"] = fact_text
     if solution.near_optimal_caps is not None:
         range_text = standard.write_range(
-            *solution.near_optimal_caps, "row", objective="the best bound's error"
+            *solution.near_optimal_caps, "row", objective_text="the best bound's error"
         )
         fact_by_title["If you must bound rows per user"] = range_text
     return fact_by_title

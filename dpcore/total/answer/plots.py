@@ -86,7 +86,7 @@ def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
     options = {"is_main": False, "height": 420}
     plot = _build_plot("total-measures", title, alt, solution, dataset, items, columns, **options)
     (smallest_bound, largest_bound), _ = solution.limits
-    return plot.with_limits(x=(smallest_bound, 2.0 * largest_bound))
+    return plot.with_limits(x_limits=(smallest_bound, 2.0 * largest_bound))
 
 
 def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Plot:
