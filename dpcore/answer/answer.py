@@ -15,7 +15,7 @@ from dpcore.answer.plot import Plot, Style
 from dpcore.answer.section import Sections
 from dpcore.answer.unit import state_unit
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import CodeChoice
+from dpcore.code.forms import OfferedPrograms
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.noise_error import Measure, NoiseKind
@@ -306,7 +306,7 @@ class Answer:
     disclosure: Provenance
     facts: Mapping[str, str] = field(default_factory=dict)
     proofs: tuple[Proof, ...] = ()
-    code: CodeChoice | None = None
+    code: OfferedPrograms | None = None
     near_optimal: str = ""
     parameters: Any = None
     solution: Any = None

@@ -9,7 +9,7 @@ from dpcore.answer.answer import Answer, Number, add_choice
 from dpcore.answer.methods import ChoiceSource, Methods
 from dpcore.answer.section import Label, Link, Note, Parts, Sections, Table
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import CodeChoice, build_forms, list_data_fields
+from dpcore.code.forms import OfferedPrograms, build_forms, list_data_fields
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance
 from dpcore.common.strict_json import finite_or_none
@@ -193,7 +193,7 @@ def write_methods(solution: OwnersSolution) -> Methods:
     )
 
 
-def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeChoice | None:
+def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> OfferedPrograms | None:
     """Build the program that caps each owner's records; None if there is no cap or no data."""
     if solution.cap_choice is None or dataset is None:
         return None

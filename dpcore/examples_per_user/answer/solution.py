@@ -8,7 +8,7 @@ from dpcore.answer import standard
 from dpcore.answer.against import BoundComparison
 from dpcore.answer.answer import Number
 from dpcore.answer.methods import Methods, write_guarantee
-from dpcore.code.forms import CodeChoice
+from dpcore.code.forms import OfferedPrograms
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance, format_rounded_up, write_file_name
 from dpcore.common.progress import Stage
@@ -264,7 +264,7 @@ def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
     )
 
 
-def write_programs(solution: ExamplesSolution, provenance: Provenance) -> CodeChoice:
+def write_programs(solution: ExamplesSolution, provenance: Provenance) -> OfferedPrograms:
     """Write the programs of `FORM_BY_TITLE` for the best candidate.
 
     Those for private data say so in their text and file name.
@@ -278,4 +278,4 @@ def write_programs(solution: ExamplesSolution, provenance: Provenance) -> CodeCh
         code = write_program(program_name, training, f"Label of its numbers: {provenance.label}.")
         stem = write_file_name(code.file_name.removesuffix(".py"), provenance)
         programs.append((program_name, replace(code, file_name=f"{stem}.py")))
-    return CodeChoice(tuple(programs))
+    return OfferedPrograms(tuple(programs))

@@ -9,7 +9,7 @@ import numpy as np
 from dpcore.answer.answer import NOT_USEFUL_ABOVE, Number, RelativeError
 from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, list_data_fields
+from dpcore.code.forms import ROWS_OF_THE_FILE, OfferedPrograms, build_forms, list_data_fields
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
@@ -301,7 +301,7 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
     )
 
 
-def choose_programs(solution: FactorisationSolution, dataset: Dataset | None) -> CodeChoice | None:
+def choose_programs(solution: FactorisationSolution, dataset: Dataset | None) -> OfferedPrograms | None:
     """Return programs for DP item means; None if a training recommends a factorisation, which no library fits.
 
     Args:

@@ -11,7 +11,7 @@ from dpcore.answer.answer import Answer, Number, ReleaseSetting
 from dpcore.answer.axes import ROWS_UNIT
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import CodeChoice
+from dpcore.code.forms import OfferedPrograms
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance
 from dpcore.dataset import Dataset
@@ -394,7 +394,7 @@ def build_answer(
     cap_choice, smooth_choice, problem = comparison.cap_choice, comparison.smooth_choice, comparison.problem
     gain_text = format_gain(two_groups.compute_supremum().ratio)
     limit_sentence = f"For any data set the excess is at most {gain_text}."
-    code_choice: CodeChoice | None = None
+    code_choice: OfferedPrograms | None = None
     if value_range is not None and value_range[0] < value_range[1]:
         mean_parameters = mean.MeanParameters(parameters.epsilon, *value_range)
         cap, threshold = cap_choice.max_contributions, smooth_choice.threshold

@@ -214,7 +214,7 @@ def _write_guarantee(parameters: TotalParameters, quantity_name: str) -> str:
 
 def write_forms(
     solution: TotalSolution | SignedSolution, dataset: Dataset, parameters: TotalParameters
-) -> forms.CodeChoice | None:
+) -> forms.OfferedPrograms | None:
     """Build the programs for the best bound, or for the range of totals of both signs; None if no library has them."""
     base_options = forms.list_data_fields(dataset) | {
         "noise": parameters.mechanism,
