@@ -111,7 +111,7 @@ def find_release_noise(
         return None
     is_of_two_numbers = count_aggregates(spec) == 2
     splits_budget = is_of_two_numbers and program in SPLITS_MEANS
-    count_options: dict[str, Any] = {"of_counts": has_whole_numbers(spec)}
+    count_options: dict[str, Any] = {"is_of_counts": has_whole_numbers(spec)}
     count_options["num_aggregates"] = count_aggregates(spec)
     noise = noise or find_noise(program, spec.noise, spec.epsilon, spec.delta, **count_options)
     sensitivity = compute_sensitivity(spec, noise.kind)

@@ -139,7 +139,7 @@ class ReleasePlan:
             self.delta,
             release.num_parts / NUM_PARTS,
             has_quantile=self.has_quantile,
-            of_counts=release_noise.has_whole_numbers(release.spec),
+            is_of_counts=release_noise.has_whole_numbers(release.spec),
             num_aggregates=release_noise.count_aggregates(release.spec),
         )
 

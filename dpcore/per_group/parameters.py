@@ -274,7 +274,7 @@ class PerGroupParameters(Parameters):
         budget = epsilon, self.delta
         num_aggregates = 2 if self.statistic is Statistic.MEAN else 1
         return find_noise(
-            self.program, self.mechanism, *budget, of_counts=of_counts, num_aggregates=num_aggregates
+            self.program, self.mechanism, *budget, is_of_counts=of_counts, num_aggregates=num_aggregates
         )
 
     @cached_property

@@ -122,7 +122,7 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
         low_error_text, high_error_text = wording.number(low_error), unit.format_amount(high_error)
         facts[f"Error of 95{wording.PERCENT} of releases"] = f"from {low_error_text} to {high_error_text}."
     program_arguments = problem.program, problem.mechanism, problem.epsilon, problem.delta
-    facts["Noise"] = describe_program(*program_arguments, of_counts=problem.is_integer)
+    facts["Noise"] = describe_program(*program_arguments, is_of_counts=problem.is_integer)
     if own_bound is not None:
         facts[f"Your own bound, {unit.format_amount(own_bound, 4)}"] = standard.compare_own_bound(
             NAME_BY_MEASURE[problem.measure],

@@ -89,7 +89,7 @@ def test_gaussian_noise_has_k_squared_rho_for_a_group_and_k_rho_for_releases(cou
     """Four months at sigma: one release moves by 4, four releases by 1 each, which is 2 in L2."""
     epsilon, delta = 1.0, 1e-6
     sigma = compute_gaussian_sigma(epsilon, delta)
-    person = price_person(epsilon, delta, *counts, rho=0.5 / sigma**2)
+    person = price_person(epsilon, delta, *counts, release_rho=0.5 / sigma**2)
     law, moved = stats.norm(scale=sigma), stats.norm(distance, sigma)
     for order in (1.5, 4.0):  # Renyi divergence, which rho bounds by order * rho, with equality.
         moment = integrate.quad(
