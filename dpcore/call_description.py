@@ -129,14 +129,14 @@ def build_signature(question: Question, parameters_type: Any) -> inspect.Signatu
     defaults_by_column |= dict.fromkeys(question.needed_columns, no_default)
     defaults_by_name = {name: defaults_by_column.get(name) for name in question.column_arguments}
     for name, f in fields_by_setting.items():  # Those without a default come first.
-        setting_default = None if name in question.nullable_settings else f.default
-        defaults_by_name[name] = no_default if is_required(question, name, f) else setting_default
+        argument_default = None if name in question.nullable_settings else f.default
+        defaults_by_name[name] = no_default if is_required(question, name, f) else argument_default
     data_argument = inspect.Parameter(
         "data", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None if question.default_data else no_default
     )
     keyword_arguments = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=to_text(setting_default))
-        for name, setting_default in defaults_by_name.items()
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=to_text(argument_default))
+        for name, argument_default in defaults_by_name.items()
     ]
     return inspect.Signature([data_argument, *keyword_arguments], return_annotation=Reply)
 

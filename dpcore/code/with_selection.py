@@ -48,19 +48,19 @@ def list_refusals(spec: ReleaseSpec, program: Program) -> list[str]:
         even_sentence = f"PipelineDP splits {split_parts_text} evenly between groups and noise. Choose that."
         return [] if has_even_split else [even_sentence]
     if program is Program.TUMULT:
-        has_tumult_rule = selection.rule == LAPLACE and selection.min_users == 1 and not is_gaussian
+        has_library_rule = selection.rule == LAPLACE and selection.min_users == 1 and not is_gaussian
         only_laplace_text = (
             "selects groups by a Laplace threshold, beside Laplace noise and without a least number of users"
         )
-        return [] if has_tumult_rule else [f"Tumult {only_laplace_text}. Choose that, or plain Python."]
+        return [] if has_library_rule else [f"Tumult {only_laplace_text}. Choose that, or plain Python."]
     if program is Program.BIGQUERY:
-        has_tumult_rule = (
+        has_library_rule = (
             selection.rule == LAPLACE and selection.min_users == 1 and selection.epsilon == spec.epsilon
         )
         only_laplace_text = (
             "selects groups by a Laplace threshold, with half of ε and without a least number of users"
         )
-        return [] if has_tumult_rule else [f"BigQuery {only_laplace_text}. Choose that, or plain Python."]
+        return [] if has_library_rule else [f"BigQuery {only_laplace_text}. Choose that, or plain Python."]
     return []
 
 

@@ -275,8 +275,8 @@ def rename_former(call_name: str, parameters_type: type[Any], settings: Mapping[
     for former_name in sorted(set(current_by_former) & set(settings)):
         current_name = current_by_former[former_name]
         if settings.get(current_name) is not None:
-            clash_message = f"{current_name} stands here under its former name {former_name}, too"
-            raise refuse(clash_message, remedy=f"Leave out {former_name}")
+            former_message = f"{current_name} stands here under its former name {former_name}, too"
+            raise refuse(former_message, remedy=f"Leave out {former_name}")
         _warn(
             f"{former_name} of {call_name} is now called {current_name}; the former name will go with the next version"
         )
@@ -292,8 +292,8 @@ def rename_former(call_name: str, parameters_type: type[Any], settings: Mapping[
                 option = options_type(
                     entered_value
                 )  # Only `_missing_` of the enumeration knows a former value.
-                clash_message = f"{entered_value!r} of {current_name} is now called {option.value!r}"
-                _warn(f"{clash_message}; the former value will go with the next version")
+                former_message = f"{entered_value!r} of {current_name} is now called {option.value!r}"
+                _warn(f"{former_message}; the former value will go with the next version")
                 current_by_name[current_name] = option
     return current_by_name
 
