@@ -135,7 +135,8 @@ def inspect_text(
     (file_layout,) = table.layouts
     relation = Relation(
         file, display_name, FileKind.TEXT, table.columns, file_start.packing, encoding, table.delimiter,
-        file_layout.skip, marked_separator=file_layout.separator if file_layout.separator in SPACED or file_layout.names else "",
+        file_layout.skip,
+        marked_separator=file_layout.separator if file_layout.separator in SPACED or file_layout.names else "",
         has_header=not file_layout.names,
     )  # fmt: skip
     return relation, table
