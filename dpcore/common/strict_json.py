@@ -59,8 +59,8 @@ def load_json(content: bytes, max_bytes: int, file_label: str) -> JsonValue:
             repeated_name = next(
                 member_name
                 for member_name, _ in name_value_pairs
-                if member_name in known_names or known_names.add(member_name)
-            )  # type: ignore[func-returns-value]
+                if member_name in known_names or known_names.add(member_name)  # type: ignore[func-returns-value]
+            )
             problems.add(f"{quote(repeated_name)} stands twice in one object of {file_label}")
         return members_by_name
 

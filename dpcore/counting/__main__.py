@@ -190,9 +190,7 @@ def _count(command_options: argparse.Namespace) -> CountResult:
     for _, summary_schema in find_summaries(source_paths):
         summary_name, _, command_name = SUMMARIES[summary_schema]
         raise refuse(f"{summary_name} is counted already", remedy=f"Ask: sweet-spot {command_name} FILE")
-    file_source = open_files(
-        source_paths, sheet_name=command_options.sheet, separator_name=command_options.separator
-    )
+    file_source = open_files(source_paths, sheet=command_options.sheet, separator=command_options.separator)
     if command_options.names is not None:
         file_source = file_source.with_names(command_options.names.split(","))
     memory_limit = _parse_bytes(command_options.memory)

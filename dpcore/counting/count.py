@@ -122,7 +122,7 @@ def to_dataset(
             elif files.find_summaries(file_paths):
                 given_dataset = files.read_summary(file_paths, provenance=provenance)
             else:
-                source = files.open_files(file_paths, sheet_name=sheet, separator_name=separator)
+                source = files.open_files(file_paths, sheet=sheet, separator=separator)
             if source is not None:
                 user_value_group = user_columns, value, group_columns
                 options = {"missing": missing, "yes": yes, "periods": stated_periods, "filters": row_filters}

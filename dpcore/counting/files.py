@@ -294,8 +294,8 @@ def open_files(
     small_bytes: int = SMALL_BYTES,
     owned_folder: Workspace | None = None,
     should_stop: ShouldStop | None = None,
-    sheet_name: str = "",
-    separator_name: str = "",
+    sheet: str = "",
+    separator: str = "",
 ) -> Source:
     """Inspect files: return a source with their formats, columns and first rows, or all rows if they are small.
 
@@ -307,15 +307,15 @@ def open_files(
             to DuckDB.
         owned_folder: A temporary folder that is removed when the source is closed.
         should_stop: Called while a workbook is read.
-        sheet_name: Sheet of workbooks to read; empty for the first.
-        separator_name: Separator of fields of text, such as ``;``, ``tab`` or ``blank``; empty to detect it.
+        sheet: Sheet of workbooks to read; empty for the first.
+        separator: Separator of fields of text, such as ``;``, ``tab`` or ``blank``; empty to detect it.
 
     Raises:
         InvalidInput: They cannot be read, or do not belong together; all problems at once.
     """
     files = convert_to_files(paths)
     file_names = [name_file(source_file) for source_file in files] if names is None else list(names)
-    stated_separator = read_separator(separator_name)
+    stated_separator = read_separator(separator)
     if not files:
         raise refuse("no file is chosen", remedy="Choose at least one")
     relations: list[Relation] = []
@@ -325,7 +325,7 @@ def open_files(
         for source_file, name in zip(files, file_names, strict=True):
             try:
                 relation, table, num_kept_bytes = _inspect(
-                    source_file, name, remaining_bytes, should_stop, sheet_name, stated_separator
+                    source_file, name, remaining_bytes, should_stop, sheet, stated_separator
                 )
                 relation, table = add_folder_cells(source_file, relation, table)
             except InvalidInput as refused:
@@ -338,14 +338,14 @@ def open_files(
         has_one_header = (
             not problems.entries and len({frozenset(table.columns) for table in head_tables}) == 1
         )
-        if separator_name and len(files) > 1 and not has_one_header:
+        if separator and len(files) > 1 and not has_one_header:
             message = "with this separator, which holds for all files, they do not have the same columns"
             problems.add(message, "", "Leave it out, and that of each file is detected")
     file_kinds = {file_layout.kind for table in head_tables for file_layout in table.layouts}
     with Problems() as problems:
-        if sheet_name and file_kinds != {FileKind.WORKBOOK}:
+        if sheet and file_kinds != {FileKind.WORKBOOK}:
             problems.add("only workbooks have sheets", "", "Leave the sheet out")
-        if separator_name and file_kinds != {FileKind.TEXT}:
+        if separator and file_kinds != {FileKind.TEXT}:
             problems.add("only text has a separator of fields", "", "Leave the separator out")
     num_bytes = sum(source_file.stat().st_size for source_file in files)
     copy_notes = _note_copies(files, file_names)

@@ -247,7 +247,11 @@ class FileReduction(FileAttempts):
     ) -> Table:
         """Return `query.select_events` of the table, with the rows' numbers if the files are in memory."""
         further_columns = (ROW_COLUMN,) if self._in_memory else ()
-        select_options: dict[str, Any] = {"has_nan": True, "strip": strip, "further_columns": further_columns}
+        select_options: dict[str, Any] = {
+            "has_nan": True,
+            "strip_cells": strip,
+            "further_columns": further_columns,
+        }
         return query.select_events(source_table, roles, value_expression, **select_options)
 
     def _find_value_column(self, source_table: Table, view_column: str | None) -> Value | None:

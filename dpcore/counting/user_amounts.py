@@ -40,8 +40,8 @@ def read_user_amounts(
     named_columns: Sequence[str],
     *,
     keeps_rows: bool = False,
-    sheet_name: str = "",
-    separator_name: str = "",
+    sheet: str = "",
+    separator: str = "",
 ) -> UserAmounts | Dataset:
     """Read rows, totals or pairs per user, or every row's value, from files; of a table of pairs return its dataset.
 
@@ -54,8 +54,8 @@ def read_user_amounts(
         roles: The columns of user, group and value; None for those not needed.
         named_columns: All columns that the user named.
         keeps_rows: True to read the value of every row, each as a pair of its user and a group of its own.
-        sheet_name: Sheet of workbooks; empty for the first.
-        separator_name: Separator of fields of text files; empty to detect it.
+        sheet: Sheet of workbooks; empty for the first.
+        separator: Separator of fields of text files; empty to detect it.
 
     Returns:
         The amounts; for a table of pairs that an engine counted, its dataset.
@@ -65,9 +65,9 @@ def read_user_amounts(
             not described.
     """
     try:
-        source = open_files(files, display_names, sheet_name=sheet_name, separator_name=separator_name)
+        source = open_files(files, display_names, sheet=sheet, separator=separator)
     except InvalidInput:
-        source = _open_by_header(files, display_names, read_separator(separator_name))
+        source = _open_by_header(files, display_names, read_separator(separator))
     with Problems() as problems:
         refuse_missing(problems, source.columns, named_columns)
     with Problems() as problems:
