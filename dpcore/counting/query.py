@@ -42,7 +42,7 @@ def to_sql(table_expression: Table, sql_dialect: str) -> str:
     from ibis.backends.sql.compilers import base
 
     try:
-        return str(ibis.to_sql(table_expression, sql_dialect=sql_dialect))
+        return str(ibis.to_sql(table_expression, dialect=sql_dialect))
     finally:
         # Ibis 12 shares one node of each of these among all expressions. The node points to the last expression that it
         # was part of, and so to the names of a user's columns.
