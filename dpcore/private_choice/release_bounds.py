@@ -44,7 +44,7 @@ from dpcore.common.checks import refuse
 from dpcore.common.privacy import Ledger, Neighbours, ReleaseFacts, format_rounded_up
 from dpcore.common.programs import find_noise
 from dpcore.contributions import ContributionHistogram, FloatArray
-from dpcore.learning.optimal_cap import THEOREM_FACTOR
+from dpcore.learning.optimal_cap import BIAS_FACTOR_IN_THEOREM_1
 from dpcore.learning.parameters import LearningParameters
 from dpcore.per_group.private_pair import PrivatePairProblem
 from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, SmallFirst
@@ -194,7 +194,7 @@ def request_learner_bound(
     vc_log_term = parameters.vc_dimension * math.log(n / failure_probability)
     finite_sample_term = parameters.finite_sample_constant * math.sqrt(vc_log_term / n)
     # Amin et al. 2019, theorem 1, to first order in the rows cut: see `scores`.
-    scale = privacy_term.power * privacy_term_at_1 * n / (THEOREM_FACTOR + finite_sample_term / 2.0)
+    scale = privacy_term.power * privacy_term_at_1 * n / (BIAS_FACTOR_IN_THEOREM_1 + finite_sample_term / 2.0)
     condition = RisingPrice(scale, privacy_term.power - 1.0)
     return _build_request(
         OtherBound.MODEL, setting, condition, epsilon_choice, largest, num_rows=int(num_rows)
