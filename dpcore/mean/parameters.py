@@ -45,7 +45,7 @@ class VarianceSource(Option):
 class Likeness(Option):
     """The source of rho, the share of sigma^2 that lies between users; for independent rows rho is 0."""
 
-    INDEPENDENT_ROWS_ASSUMPTION = "none", "Not at all"
+    INDEPENDENT = "none", "Not at all"
     ENTERED = "entered", "Assumed"
     FROM_VALUES = "values", "From values"
 

@@ -26,8 +26,8 @@ class TaskSource(Option):
     """The source of the graph of users and tasks."""
 
     DATA = "data", "Your data"
-    IF_SKEWED = "skewed", "Generated, skewed"
-    IF_HEAVY_TAILED = "heavy-tailed", "Generated, heavy tails"
+    SKEWED = "skewed", "Generated, skewed"
+    HEAVY_TAILED = "heavy-tailed", "Generated, heavy tails"
 
 
 IF_GENERATED = ("source", (TaskSource.SKEWED, TaskSource.HEAVY_TAILED))
