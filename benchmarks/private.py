@@ -263,7 +263,7 @@ class Table:
             pd.factorize(self.rows["user"])[0],
             np.minimum(self.rows["value"].to_numpy(float), LARGEST),
         )
-        return UserGroupPairs.from_arrays(users, groups, len(names), values=amounts)
+        return UserGroupPairs.from_arrays(users, groups, len(names), row_values=amounts)
 
     @functools.cached_property
     def values_table(self) -> _range_costs.Table | None:

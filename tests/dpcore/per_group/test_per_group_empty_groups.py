@@ -31,7 +31,9 @@ def pairs(behind: bool) -> UserGroupPairs:
     groups = np.r_[groups, np.arange(12)]
     users = np.r_[users, np.zeros(12, dtype=int)]
     codes = np.arange(12) if behind else np.r_[0, 2, 3, 5, 7, 8, 11, 13, 14, 16, 18, 20]
-    return UserGroupPairs.from_arrays(users, codes[groups], 12 + EMPTY, values=rng.integers(0, 6, 412) / 4.0)
+    return UserGroupPairs.from_arrays(
+        users, codes[groups], 12 + EMPTY, row_values=rng.integers(0, 6, 412) / 4.0
+    )
 
 
 BEHIND, BETWEEN = pairs(behind=True), pairs(behind=False)
