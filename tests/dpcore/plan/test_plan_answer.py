@@ -121,7 +121,7 @@ def test_what_is_dropped_and_what_is_never_reached_is_said():
 def test_a_private_table_says_that_the_plan_is_private_and_a_quantile_that_nothing_is_proved():
     private = ss.plan_bounds([3, 1, 40, 2], lines="users; rows", epsilon=1)
     assert private.disclosure is Disclosure.PRIVATE
-    assert words.LEAKS in private.detail
+    assert words.LEAK_SENTENCE in private.detail
     ranked = build_plan_answer("rows; median")
     assert not ranked.proofs
     assert "not proved" in ranked.facts["How sure"]
