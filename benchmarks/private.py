@@ -374,7 +374,9 @@ def measure_draw(
     law = choice.compute_probabilities(problem, histogram)
     if not margin:
         distances = target.distances(histogram, problem.candidates)
-        law = np.exp(choice.log_softmax(choice.compute_logits(problem, distances, np.array([epsilon]))))[0]
+        law = np.exp(
+            choice.normalise_log_weights(choice.compute_logits(problem, distances, np.array([epsilon])))
+        )[0]
     return float(law @ make_relative_errors(condition, histogram)(problem.candidates))
 
 

@@ -45,7 +45,7 @@ from dpcore.private_choice.answer.words import (
 from dpcore.private_choice.budget import divide_budget
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import (
-    DEFAULT_LARGEST,
+    DEFAULT_LARGEST_BOUND,
     NAME_BY_NUMBER,
     OF_MEAN,
     OF_QUANTILE,
@@ -60,10 +60,10 @@ from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.quantile.parameters import QuantileParameters
 from dpcore.total.parameters import TotalParameters
 
-Ends = tuple[float | None, float | None]
+RangeEnds = tuple[float | None, float | None]
 """L and U of the release; None and None for one without a range."""
 
-NO_DRAW_TEXT = "No draw aims at this bound. *Data* releases a DP histogram of the counts to answer on."
+NO_SELECTION_TEXT = "No draw aims at this bound. *Data* releases a DP histogram of the counts to answer on."
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class MissingInput:
     setting_names: tuple[str, ...] = ()
 
 
-NO_PAIR = MissingInput(
+PAIR_NOT_POSSIBLE = MissingInput(
     "A pair can be chosen for counts, and for sums of amounts of at least 0, on a public list of groups. For others, "
     "enter bounds that you know."
 )
@@ -117,7 +117,7 @@ class SelectionSettings:
     """
 
     epsilon: float = PrivateParameters(1.0).selection_epsilon
-    largest: int = DEFAULT_LARGEST
+    largest: int = DEFAULT_LARGEST_BOUND
     margin: float = 0.0
     unit: float | None = None
     highest_amount: float | None = None
@@ -152,11 +152,11 @@ def build_request(
         InvalidInput: Something that was entered is out of its range, one bound is best whatever the data, or too little
             is left of a total epsilon.
     """
-    request = _build_request(card, dataset, settings)
-    if not settings.is_total_epsilon or not isinstance(request, SelectionRequest):
-        return request
-    total_epsilon, neighbours = request.release_epsilon, request.problem.neighbours
-    selection_share, ledger = find_share(request.number), settings.ledger or Ledger()
+    undivided_request = _build_request(card, dataset, settings)
+    if not settings.is_total_epsilon or not isinstance(undivided_request, SelectionRequest):
+        return undivided_request
+    total_epsilon, neighbours = undivided_request.release_epsilon, undivided_request.problem.neighbours
+    selection_share, ledger = find_share(undivided_request.number), settings.ledger or Ledger()
     epsilon_shares = divide_budget(total_epsilon, selection_share, neighbours, ledger)
     divided_card = replace(
         card,
@@ -164,9 +164,9 @@ def build_request(
         setting=card.setting and replace(card.setting, epsilon=epsilon_shares.release_epsilon),
     )
     settings = replace(settings, epsilon=epsilon_shares.selection_epsilon)
-    request = _build_request(divided_card, dataset, settings)
-    assert isinstance(request, SelectionRequest)
-    return replace(request, total_epsilon=total_epsilon, spent_epsilon=epsilon_shares.spent_epsilon)
+    undivided_request = _build_request(divided_card, dataset, settings)
+    assert isinstance(undivided_request, SelectionRequest)
+    return replace(undivided_request, total_epsilon=total_epsilon, spent_epsilon=epsilon_shares.spent_epsilon)
 
 
 def _build_request(
@@ -218,7 +218,7 @@ def _build_request(
             "No ε covers a look at the values. A bound *from counts* needs none where counts are public."
         )
     # Where counts are taken as public, a bound that is read off them has nothing to hide.
-    return MissingInput(NO_DRAW_TEXT) if release_setting.protects_counts else None
+    return MissingInput(NO_SELECTION_TEXT) if release_setting.protects_counts else None
 
 
 def build_pair_request(
@@ -230,20 +230,20 @@ def build_pair_request(
         InvalidInput: Something that was entered is out of its range.
     """
     if not parameters.statistic.is_non_negative or parameters.selection.is_private:
-        return NO_PAIR
+        return PAIR_NOT_POSSIBLE
     if parameters.num_listed_groups is None:
         return LIST_MISSING
-    unit_size, largest_amount = 1.0, float(settings.largest)
+    amount_unit, largest_amount = 1.0, float(settings.largest)
     if parameters.statistic is Statistic.SUM:
         if settings.unit is None or settings.highest_amount is None:
             return UNIT_MISSING
-        unit_size, largest_amount = float(settings.unit), float(settings.highest_amount)
+        amount_unit, largest_amount = float(settings.unit), float(settings.highest_amount)
     # What the choice does not depend on is left out, so that a pair drawn before is known again.
     field_names = ["epsilon", "statistic", "mechanism", "delta", "program", "neighbours"]
     field_names += ["num_groups", "groups", "edges"]
     release_parameters = PerGroupParameters(**{name: getattr(parameters, name) for name in field_names})
-    num_units = int(min(largest_amount / unit_size, private_pair.MAX_AMOUNT))
-    problem = PrivatePairProblem(release_parameters, settings.epsilon, num_units, unit_size)
+    num_units = int(min(largest_amount / amount_unit, private_pair.MAX_AMOUNT))
+    problem = PrivatePairProblem(release_parameters, settings.epsilon, num_units, amount_unit)
     return SelectionRequest.from_pair_problem(problem)
 
 
@@ -295,12 +295,12 @@ def _build_pairs(problem: PrivatePairProblem, user_amounts: UserAmounts) -> User
     if user_codes is None or user_amounts.pair_rows is None or not user_codes.size:
         return user_amounts.pair_sizes
     pair_sums = user_amounts.pair_sums if needs_sums else None
-    list_names, edges = problem.parameters.listed_groups
+    list_names, listed_edges = problem.parameters.listed_groups
     if list_names:
         if user_amounts.pair_group_codes is None or not user_amounts.group_names:
-            remedy = "Enter how many groups are on the list instead"
-            raise refuse("these data hold no names of groups to compare a list with", remedy=remedy)
-        listed_codes = code_cells(user_amounts.group_names, list_names, edges)
+            remedy_sentence = "Enter how many groups are on the list instead"
+            raise refuse("these data hold no names of groups to compare a list with", remedy=remedy_sentence)
+        listed_codes = code_cells(user_amounts.group_names, list_names, listed_edges)
         if not (listed_codes >= 0).any():
             return None
         rows_groups_sums = user_amounts.pair_rows, len(listed_codes), pair_sums
@@ -350,7 +350,7 @@ def build_answer(
     selection: Selection,
     request: SelectionRequest,
     dataset: Dataset,
-    value_range: Ends | None = None,
+    value_range: RangeEnds | None = None,
     range_facts: ReleaseFacts | None = None,
 ) -> Answer:
     """Build the answer on a bound that was drawn, in place of one that is read off private data.
@@ -372,7 +372,7 @@ def build_answer(
     else:
         assert isinstance(selection, PrivateChoice)
         headline, answer_number = write_number_texts(selection, request.number, dataset)
-    leading_arguments = request.number, dataset, request.release_epsilon, request.release_delta
+    release_arguments = request.number, dataset, request.release_epsilon, request.release_delta
     value_range = value_range or find_value_range(card, request.number)
     answer = Answer(
         headline=headline,
@@ -385,7 +385,7 @@ def build_answer(
         ),
         disclosure=selection.facts,
         parameters=card.parameters,
-        code=build_code(selection, *leading_arguments, value_range, range_facts, card.code),
+        code=build_code(selection, *release_arguments, value_range, range_facts, card.code),
         write_choice=lambda: write_json(selection, request.number, request),
         bound=selection if isinstance(selection, PrivatePair) else None,
     )
@@ -394,7 +394,7 @@ def build_answer(
     return unit_answer
 
 
-def find_value_range(card: Answer, number: NumberKind) -> Ends:
+def find_value_range(card: Answer, number: NumberKind) -> RangeEnds:
     """Return L and U of the release that an answer is about; (None, None) if it has no range."""
     if isinstance(card.parameters, MeanParameters):
         return card.parameters.lower, card.parameters.upper
@@ -409,7 +409,7 @@ def build_code(
     dataset: Dataset,
     epsilon: float,
     delta: float | None = None,
-    value_range: Ends = (None, None),
+    value_range: RangeEnds = (None, None),
     range_facts: ReleaseFacts | None = None,
     card_code: CodeChoice | None = None,
 ) -> CodeChoice | None:
@@ -456,8 +456,8 @@ def build_code(
     ):
         form_name, quantity = "Clamp", Quantity.SUM
         bound_fields = {"max_total": drawn_number, "value_column": column_name} | forms.ROWS_OF_THE_FILE
-    library = None if card_code is None else card_code.library
-    return forms.build_forms(epsilon, base_fields, [(form_name, quantity, bound_fields)], library)
+    noise_library = None if card_code is None else card_code.library
+    return forms.build_forms(epsilon, base_fields, [(form_name, quantity, bound_fields)], noise_library)
 
 
 def write_json(selection: Selection, number: NumberKind, request: SelectionRequest | None = None) -> str:

@@ -100,7 +100,7 @@ def test_no_neighbour_of_400_small_tables_moves_a_log_chance_by_more_than_epsilo
 
     def laws(tables: np.ndarray) -> np.ndarray:
         far = aim.distances_from_targets(np.einsum("ts,sqc->tqc", tables, added), grid)
-        return choice.log_softmax(choice.compute_logits(problem, far, np.array(1.0)))
+        return choice.normalise_log_weights(choice.compute_logits(problem, far, np.array(1.0)))
 
     tables = small_tables(400)
     counts = np.repeat(SIZES, tables[9]).tolist()
@@ -149,7 +149,9 @@ def test_the_sharper_form_breaks_privacy() -> None:
     assert there.tolist() == [3.5, *[2.5] * 50]
 
     def log_ratio(factor: float) -> float:
-        return float((choice.log_softmax(-here / factor) - choice.log_softmax(-there / factor))[0])
+        return float(
+            (choice.normalise_log_weights(-here / factor) - choice.normalise_log_weights(-there / factor))[0]
+        )
 
     assert log_ratio(1.0) == pytest.approx(1 + math.log((1 / math.e + 50) / (1 + 50 / math.e)), rel=1e-12)
     assert log_ratio(1.0) > 1.9  # It promises 1.
@@ -186,7 +188,7 @@ def test_law_is_the_normalised_exponential(condition: Condition) -> None:
 def test_law_where_exp_would_underflow(shift: float) -> None:
     # 5,000 scores about -1e6 or 1e6: exp gives 0 or overflows. They are a geometric law by construction.
     scores = shift - 0.01 * np.arange(5000)
-    found = np.exp(choice.log_softmax(scores))
+    found = np.exp(choice.normalise_log_weights(scores))
     ratio = math.exp(-0.01)
     expected = (1 - ratio) / (1 - ratio**5000) * ratio ** np.arange(5000)
     np.testing.assert_allclose(found, expected, rtol=1e-7)  # 1e6 holds hundredths to 1e-10 only.

@@ -20,7 +20,7 @@ from dpcore.dataset import Dataset, Totals, Values
 from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap
 from dpcore.private_choice import choice, release_bounds
 from dpcore.private_choice.answer import selection
-from dpcore.private_choice.choice import compute_logits, log_softmax
+from dpcore.private_choice.choice import compute_logits, normalise_log_weights
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from dpcore.private_choice.release_bounds import (
     SelectionRequest,
@@ -89,7 +89,7 @@ def log_ratio(
     for draw, counts in (one, other):
         problem = dataclasses.replace(draw.problem, neighbours=neighbours)
         far = problem.distances(ContributionHistogram.from_counts(counts))
-        laws.append(log_softmax(compute_logits(problem, far, np.array(problem.epsilon * factor))))
+        laws.append(normalise_log_weights(compute_logits(problem, far, np.array(problem.epsilon * factor))))
     return float(np.abs(laws[0] - laws[1]).max())
 
 
