@@ -8,7 +8,7 @@ A quantile of values whose counts are private. Its best bound h from counts mini
 rank error (`dpcore.quantile.optimal_bound.RankBound`), W^2 + A sum c_i^2 with W = h / n_h: (*) of
 `dpcore.common.weights`, and hence with the conditions of a mean (`dpcore.private_choice.scores`). A = e^2 ln(2 n /
 gamma) / (8 ln^2(1 / (gamma beta))), four times that for the population's quantile, where e is epsilon of one quantile
-over max(q, 1 - q). n alone is private: a public number stands in for it (`dpcore.quantile.parameters.PUBLIC_ROWS`),
+over max(q, 1 - q). n alone is private: a public number stands in for it (`dpcore.quantile.parameters.ASSUMED_ROWS`),
 for the page's own bound too. So A is public. As 2 A / epsilon^2 it is .49 for a median, of which a mean has at most
 .25.
 - *Smooth weights.* h is best where sum_l (1 - h / s_l)_+ = h / A. With A public only the left side depends on the data,

@@ -63,27 +63,31 @@ class HistogramBase:
 
     def __post_init__(self) -> None:
         """Check edges and weights, scale the weights to a sum of 1, and store them with the densities, read-only."""
-        edges, weights = np.array(self.edges, dtype=np.float64), np.array(self.weights, dtype=np.float64)
+        edges, bin_weights = np.array(self.edges, dtype=np.float64), np.array(self.weights, dtype=np.float64)
         is_ascending = edges.ndim == 1 and edges.size >= 2 and bool(np.all(edges[1:] > edges[:-1]))
         with Problems() as problems:
             if not (is_ascending and np.all(np.isfinite(edges))):
                 problems.add("edges must be at least two finite numbers, strictly ascending")
-            is_finite = weights.ndim == 1 and np.all(np.isfinite(weights))
-            if not is_finite or np.any(weights < 0) or not weights.sum():
+            is_finite = bin_weights.ndim == 1 and np.all(np.isfinite(bin_weights))
+            if not is_finite or np.any(bin_weights < 0) or not bin_weights.sum():
                 problems.add("weights must be finite numbers of at least 0, not all 0")
-            if weights.shape != (edges.size - 1,):
-                counts_text = f"{weights.size} for {edges.size - 1} bins"
+            if bin_weights.shape != (edges.size - 1,):
+                counts_text = f"{bin_weights.size} for {edges.size - 1} bins"
                 problems.add(f"there must be one weight per bin; got {counts_text}")
         if math.isinf(float(edges[-1]) - float(edges[0])):
             raise refuse("the edges are further apart than float64 holds")
-        weights = weights / weights.sum()
+        bin_weights = bin_weights / bin_weights.sum()
         # One empty bin at either end stands for what lies outside.
         with np.errstate(over="ignore"):
-            densities = np.concatenate(([0.0], weights / np.diff(edges), [0.0]))
+            densities = np.concatenate(([0.0], bin_weights / np.diff(edges), [0.0]))
         if not np.all(np.isfinite(densities)):
             raise refuse("a bin is so narrow that its density leaves float64")
-        for name, array in (("edges", edges), ("weights", weights), ("_densities", densities)):
-            object.__setattr__(self, name, read_only(array))
+        for field_name, field_array in (
+            ("edges", edges),
+            ("weights", bin_weights),
+            ("_densities", densities),
+        ):
+            object.__setattr__(self, field_name, read_only(field_array))
 
     def __eq__(self, other: object) -> bool:
         """Return True if the other object is a histogram with the same edges and weights."""
@@ -133,14 +137,14 @@ class HistogramBase:
         return np.asarray(np.clip(a + np.asarray(shares) * (b - a), a, b))
 
 
-def uniform_base(low: float, high: float) -> HistogramBase:
+def uniform_base(lower: float, upper: float) -> HistogramBase:
     """Return the uniform distribution on [low, high].
 
     Raises:
-        InvalidInput: Not finite, or ``low`` not below ``high``.
+        InvalidInput: Not finite, or ``lower`` not below ``upper``.
     """
-    require.ascending(low=low, high=high)
-    return HistogramBase(np.array([low, high]), np.array([1.0]))
+    require.ascending(low=lower, high=upper)
+    return HistogramBase(np.array([lower, upper]), np.array([1.0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,9 +164,9 @@ class CandidateBase:
     weights: FloatArray
 
     @staticmethod
-    def build_even(points: FloatArray) -> CandidateBase:
+    def build_even(candidate_points: FloatArray) -> CandidateBase:
         """Build a base of candidates with equal mass."""
-        return CandidateBase(points, np.full(points.shape, 1.0 / points.size))
+        return CandidateBase(candidate_points, np.full(candidate_points.shape, 1.0 / candidate_points.size))
 
     @property
     def breaks(self) -> FloatArray:
