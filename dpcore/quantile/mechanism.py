@@ -121,7 +121,7 @@ class QuantileProblem:
         first_seed: Seed of the first random subsample under a cap; the next ones count up. A subsample does not
             depend on the values, and the rows kept under a smaller cap are among those under a larger one.
         num_subsamples: Number of subsamples that the figures of a cap are averaged over, 1 to `MAX_SUBSAMPLES`; None
-            for `DEFAULT_SUBSAMPLES`, fewer down to `FEWEST_SUBSAMPLES` where there are many rows. Smooth weights draw none.
+            for `DEFAULT_SUBSAMPLES`, or as few as `FEWEST_SUBSAMPLES` of many rows. Smooth weights draw none.
         neighbours: What epsilon protects: one of `NEIGHBOURS`.
         program: The program whose mechanism answers, with the base that `programs.lay_base` has for it; by default the
             paper's. Programs other than `programs.WEIGHTED_PROGRAMS` take caps alone, and protect users who come or go;
