@@ -31,7 +31,7 @@ from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import NUM_PARTS, Budget, Objective, PlanParameters
 from dpcore.plan.shared_rows import list_shared_splits
 from dpcore.quantile.rows import WeightKind
-from dpcore.total.nonnegative import SHORT_COST
+from dpcore.total.nonnegative import MAX_COST_OF_ROUNDING
 from dpcore.total.parameters import Summed, compute_user_totals
 
 _V_WITHOUT_BUDGET = np.array([math.inf])
@@ -277,8 +277,8 @@ _MAX_BUDGET_TRIES = 40
 _NEED_FACTORS = {
     # A curve is read between points; what a quantile needs for its exact error is approached in such steps.
     LineStatistic.QUANTILE: 1.02,
-    # A rounded bound on totals errs at most `SHORT_COST` more, for which so much more budget makes up.
-    LineStatistic.SUM: 1.0 + 2.0 * SHORT_COST,
+    # A rounded bound on totals errs at most `MAX_COST_OF_ROUNDING` more, for which so much more budget makes up.
+    LineStatistic.SUM: 1.0 + 2.0 * MAX_COST_OF_ROUNDING,
 }
 
 
@@ -337,14 +337,14 @@ class PlanSolution:
         """
         epsilons, needed_amounts = [], self.needed_amounts
         if self.apart_lines:  # Lines that share rows depend on the share of these, too.
-            line_curves = [allocated_line.planned_line.curve for allocated_line in self.lines]
-            target_errors = np.array([allocated_line.target_error for allocated_line in self.planned_lines])
+            line_curves = [line.planned_line.curve for line in self.lines]
+            target_errors = np.array([line.target_error for line in self.planned_lines])
             needed_amounts = find_needed_budgets(line_curves, target_errors, self.budget)
-        for allocated_line, needed_amount in zip(self.lines, needed_amounts.tolist(), strict=True):
-            if allocated_line.is_dropped:
-                epsilons.append(0.0 if allocated_line.is_reached else math.inf)
+        for line, needed_amount in zip(self.lines, needed_amounts.tolist(), strict=True):
+            if line.is_dropped:
+                epsilons.append(0.0 if line.is_reached else math.inf)
             else:
-                epsilons.append(self.budget.convert_to_epsilon(needed_amount / allocated_line.share))
+                epsilons.append(self.budget.convert_to_epsilon(needed_amount / line.share))
         return tuple(epsilons)
 
     @cached_property

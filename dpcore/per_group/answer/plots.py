@@ -108,12 +108,12 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         error_unit = _name_error_unit(parameters)
         y = _build_axis("error", error_unit, visible_errors, *(pair.error for pair in marked_pairs))
     bounds_handle, alt = build_handle(solution, columns), _describe_error_map(solution)
-    mark_options = {
+    plot_options = {
         "is_main": True,
         "height": MAP_HEIGHT if isinstance(items[0], Cells) else None,
         "handle": bounds_handle,
     }
-    return Plot("per-group-error", plot_title, alt, x, y, items, provenance, columns, **mark_options)
+    return Plot("per-group-error", plot_title, alt, x, y, items, provenance, columns, **plot_options)
 
 
 def _name_unit(statistic: Statistic, mean_unit: str = "unit of the values") -> str:

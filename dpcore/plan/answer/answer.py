@@ -279,16 +279,14 @@ def _tabulate(solution: PlanSolution) -> pd.DataFrame:
     # The count that means share needs no target.
     count_lines = list(filter(None, [solution.count_line]))
     allocated_lines = [*solution.lines, *count_lines]
-    columns_by_name = {
-        name: [getattr(allocated_line, name) for allocated_line in allocated_lines] for name in line_fields
-    }
-    planned_lines = [allocated_line.planned_line for allocated_line in allocated_lines]
-    target_errors = [allocated_line.target_error for allocated_line in planned_lines[: len(solution.lines)]]
+    columns_by_name = {name: [getattr(line, name) for line in allocated_lines] for name in line_fields}
+    planned_lines = [line.planned_line for line in allocated_lines]
+    target_errors = [line.target_error for line in planned_lines[: len(solution.lines)]]
     missing_targets = [math.nan] * len(count_lines)
     return pd.DataFrame(
         {
             **columns_by_name,
-            "unit": [allocated_line.unit for allocated_line in planned_lines],
+            "unit": [line.unit for line in planned_lines],
             "wanted": [*target_errors, *missing_targets],
             "reached_at": [*solution.reaching_epsilons, *missing_targets],
         },

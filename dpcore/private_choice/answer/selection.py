@@ -152,11 +152,11 @@ def build_request(
         InvalidInput: Something that was entered is out of its range, one bound is best whatever the data, or too little
             is left of a total epsilon.
     """
-    undivided_request = _build_request(card, dataset, settings)
-    if not settings.is_total_epsilon or not isinstance(undivided_request, SelectionRequest):
-        return undivided_request
-    total_epsilon, neighbours = undivided_request.release_epsilon, undivided_request.problem.neighbours
-    selection_share, ledger = find_share(undivided_request.number), settings.ledger or Ledger()
+    request = _build_request(card, dataset, settings)
+    if not settings.is_total_epsilon or not isinstance(request, SelectionRequest):
+        return request
+    total_epsilon, neighbours = request.release_epsilon, request.problem.neighbours
+    selection_share, ledger = find_share(request.number), settings.ledger or Ledger()
     epsilon_shares = divide_budget(total_epsilon, selection_share, neighbours, ledger)
     divided_card = replace(
         card,
@@ -164,9 +164,9 @@ def build_request(
         setting=card.setting and replace(card.setting, epsilon=epsilon_shares.release_epsilon),
     )
     settings = replace(settings, epsilon=epsilon_shares.selection_epsilon)
-    undivided_request = _build_request(divided_card, dataset, settings)
-    assert isinstance(undivided_request, SelectionRequest)
-    return replace(undivided_request, total_epsilon=total_epsilon, spent_epsilon=epsilon_shares.spent_epsilon)
+    request = _build_request(divided_card, dataset, settings)
+    assert isinstance(request, SelectionRequest)
+    return replace(request, total_epsilon=total_epsilon, spent_epsilon=epsilon_shares.spent_epsilon)
 
 
 def _build_request(

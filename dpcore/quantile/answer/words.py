@@ -54,7 +54,7 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     p, error_help = solution.parameters, _RANK_ERROR_HELP
     quantile_noun = "median" if p.quantile_levels == (0.5,) else "quantile"
     error_note = f"of rows away from the {quantile_noun}"
-    bound_label, bound_in_use, rank_error = "Best bound", solution.bound, solution.rank_error
+    bound_label, shown_bound, rank_error = "Best bound", solution.bound, solution.rank_error
     if solution.standard_error > 0.0:
         trials_text = wording.counted(solution.subsample_errors.size, solution.problem.trial_name)
         error_help += f" ± {wording.percent(solution.standard_error)} over {trials_text}."
@@ -62,7 +62,7 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
         bound_label = "Rows counted"
     elif p.weighting is Weighting.NONE:
         smooth_choice = solution.choices.get(WeightKind.SMOOTH)
-        bound_in_use, rank_error, error_help = smooth_choice.bound, smooth_choice.rank_error, _RANK_ERROR_HELP
+        shown_bound, rank_error, error_help = smooth_choice.bound, smooth_choice.rank_error, _RANK_ERROR_HELP
     elif p.bound_from is BoundFrom.COUNTS:
         bound_label = "Bound from counts"
 
@@ -83,10 +83,10 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     return (
         Number(
             bound_label,
-            wording.counted(bound_in_use, "row"),
+            wording.counted(shown_bound, "row"),
             "",
             _BOUND_HELP,
-            bound_in_use,
+            shown_bound,
             ROWS_UNIT,
             "bound",
         ),

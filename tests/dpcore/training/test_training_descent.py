@@ -378,7 +378,7 @@ def test_features_that_say_the_same_or_nothing_leave_an_optimum(loss):
 
 
 def test_a_certificate_fails_on_half_a_fit(monkeypatch):
-    monkeypatch.setattr(optimum, "_NEWTON_STEPS", 1)
+    monkeypatch.setattr(optimum, "_MAX_NEWTON_STEPS", 1)
     model = optimum.fit_model(some_rows(3, (9, 14, 20)), LossKind.LOGISTIC, np.ones(43), 50.0)
     assert not model.certificate.proves(1e-3)
 
