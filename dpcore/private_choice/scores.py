@@ -300,7 +300,7 @@ class CapMean(MeanCondition):
         """Return by how many steps one user can change a distance: 1 user, 2 if replaced, and some rounding."""
         return (2 if neighbours is Neighbours.REPLACE_USER else 1) * RESOLUTION + CAP_ROUNDING
 
-    def distance_by_multiple(
+    def distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, multiples: Sequence[float] = (1.0,)
     ) -> IntArray:
         """Compute the users to add or remove until each cap is best, in steps, shape (n, c), at most `MAX_DISTANCE`.
