@@ -108,7 +108,7 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         error_unit = _name_error_unit(parameters)
         y = _build_axis("error", error_unit, visible_errors, *(pair.error for pair in marked_pairs))
     bounds_handle, alt = build_handle(solution, columns), _describe_error_map(solution)
-    plot_options = {
+    plot_options: dict[str, Any] = {
         "is_main": True,
         "height": MAP_HEIGHT if isinstance(items[0], Cells) else None,
         "handle": bounds_handle,
