@@ -290,16 +290,17 @@ def _solve_range(
 
         The condition is lambda (bounding + clamping) - kappa W, with lambda = clamping_factor weight.
         """
-        low, high = weighted_rows.range_at_quantile(cut_weight, fixed_lower)
+        low_end, high_end = weighted_rows.range_at_quantile(cut_weight, fixed_lower)
         return (
-            low,
-            high,
-            clamping_factor * cut_weight * (bounding + clamping(low, high)) - kappa * (high - low),
+            low_end,
+            high_end,
+            clamping_factor * cut_weight * (bounding + clamping(low_end, high_end))
+            - kappa * (high_end - low_end),
         )
 
-    def clamping(low: float, high: float) -> float:
+    def clamping(low_end: float, high_end: float) -> float:
         """Return the bias of clamping to a centred range, multiplied by the factor."""
-        return clamping_factor * float(weighted_rows.cut_below(low) + weighted_rows.cut_above(high))
+        return clamping_factor * float(weighted_rows.cut_below(low_end) + weighted_rows.cut_above(high_end))
 
     # All weights sum to 1: with half of it beyond either end, L and U meet at the median.
     max_weight = 0.5 if fixed_lower is None else weighted_rows.weight_above(fixed_lower)
@@ -314,24 +315,29 @@ def _solve_range(
             low_weight = middle_weight
         else:
             high_weight = middle_weight
-    low, high, _ = evaluate(max(low_weight, math.ulp(0.0)))
-    range_width, slope = high - low, clamping_factor * high_weight
+    low_end, high_end, _ = evaluate(max(low_weight, math.ulp(0.0)))
+    range_width, slope = high_end - low_end, clamping_factor * high_weight
     # Step 2. At this weight one end may move up to the next point of the path; at the full weight, up to the other end.
     inner_low_end, inner_high_end, _ = evaluate(high_weight)
     if high_weight >= max_weight:
-        inner_low_end = inner_high_end = high if fixed_lower is None else low
+        inner_low_end = inner_high_end = high_end if fixed_lower is None else low_end
     # Up to there each unit of width less cuts off `slope` more: the objective is a quadratic in the step.
-    width_decrease = (kappa * range_width - slope * (bounding + clamping(low, high))) / (slope**2 + kappa)
+    width_decrease = (kappa * range_width - slope * (bounding + clamping(low_end, high_end))) / (
+        slope**2 + kappa
+    )
     width_decrease = min(max(width_decrease, 0.0), range_width - max(inner_high_end - inner_low_end, 0.0))
-    lower_rise = min(width_decrease, max(inner_low_end - low, 0.0)) if fixed_lower is None else 0.0
-    low, high = low + lower_rise, max(high - (width_decrease - lower_rise), low + lower_rise)
-    summed_bias = bounding + clamping(low, high)
-    squared_error = summed_bias**2 + kappa * (high - low) ** 2
+    lower_rise = min(width_decrease, max(inner_low_end - low_end, 0.0)) if fixed_lower is None else 0.0
+    low_end, high_end = (
+        low_end + lower_rise,
+        max(high_end - (width_decrease - lower_rise), low_end + lower_rise),
+    )
+    summed_bias = bounding + clamping(low_end, high_end)
+    squared_error = summed_bias**2 + kappa * (high_end - low_end) ** 2
     # Step 3. Any lambda gives a bound; that of the equation at this point is the best if the point is inside a jump.
     lower_bounds = []
     tail_weights = {high_weight, low_weight}
     if summed_bias > 0.0:
-        tail_weights.add(kappa * (high - low) / (clamping_factor * summed_bias))
+        tail_weights.add(kappa * (high_end - low_end) / (clamping_factor * summed_bias))
     for tail_weight in tail_weights:
         if 0.0 < tail_weight <= max_weight:
             *best_ends, _ = evaluate(tail_weight)
@@ -341,7 +347,7 @@ def _solve_range(
             )
             # The minimum of (height - tangent_slope W)^2 + kappa W^2 over all widths W.
             lower_bounds.append(tangent_intercept**2 * kappa / (tangent_slope**2 + kappa))
-    return low, high, squared_error, min(max(lower_bounds, default=0.0), squared_error)
+    return low_end, high_end, squared_error, min(max(lower_bounds, default=0.0), squared_error)
 
 
 def best_range(problem: ValueRangeProblem, threshold: float, lower: float | None = None) -> RangeChoice:
@@ -377,9 +383,11 @@ def _check_lower(problem: ValueRangeProblem, lower: float | None) -> float | Non
 
 def _best_choice(weighted_rows: WeightedRows, fixed_lower: float | None) -> RangeChoice:
     """Return the best range at the rows' threshold; ``fixed_lower`` is a centred L, or None to choose both ends."""
-    low, high, _, squared_lower_bound = _solve_range(weighted_rows, weighted_rows.bounding, 1.0, fixed_lower)
+    low_end, high_end, _, squared_lower_bound = _solve_range(
+        weighted_rows, weighted_rows.bounding, 1.0, fixed_lower
+    )
     values_mean = weighted_rows.problem.mean
-    return weighted_rows.choose(low + values_mean, high + values_mean, math.sqrt(squared_lower_bound))
+    return weighted_rows.choose(low_end + values_mean, high_end + values_mean, math.sqrt(squared_lower_bound))
 
 
 def best_joint(
@@ -407,14 +415,24 @@ def best_joint(
         choices_by_threshold[threshold] = _best_choice(build_weighted_rows(threshold), None)
         return choices_by_threshold[threshold].error
 
-    def bound_cell(h1: float, h2: float) -> float:
+    def bound_cell(min_threshold: float, max_threshold: float) -> float:
         """Return a lower bound on the error of every range at every h from h1 to h2."""
-        shifts = problem.shifts(np.r_[h1, problem.sizes[(problem.sizes > h1) & (problem.sizes < h2)], h2])
+        shifts = problem.shifts(
+            np.r_[
+                min_threshold,
+                problem.sizes[(problem.sizes > min_threshold) & (problem.sizes < max_threshold)],
+                max_threshold,
+            ]
+        )
         # D is monotone between two sizes: its smallest magnitude is at an end, at a size inside, or 0 if its sign
         # changes.
         least_abs_shift = 0.0 if shifts.min() <= 0.0 <= shifts.max() else float(np.abs(shifts).min())
-        clamping_factor = build_weighted_rows(h1).kept_rows / float(problem.kept_rows(h2))
-        return math.sqrt(_solve_range(build_weighted_rows(h1), least_abs_shift, clamping_factor, None)[3])
+        clamping_factor = build_weighted_rows(min_threshold).kept_rows / float(
+            problem.kept_rows(max_threshold)
+        )
+        return math.sqrt(
+            _solve_range(build_weighted_rows(min_threshold), least_abs_shift, clamping_factor, None)[3]
+        )
 
     threshold, cells_lower_bound = search_thresholds(problem.sizes, solve, bound_cell, progress, should_stop)
     range_choice = choices_by_threshold[threshold]

@@ -192,11 +192,11 @@ class _Search:
             self.add(2.0, largest_amount, None)
         else:
             # Around the guess, so that the widest windows of L0 go with the narrowest interval of L-infinity.
-            low = max(math.floor(self.best_minimum.amount / 2.0), 1.0)
-            high = min(math.ceil(self.best_minimum.amount * 2.0), largest_amount)
-            self.add(1.0, low, None)
-            self.add(low + 1.0, high, None)
-            self.add(high + 1.0, largest_amount, None)
+            low_amount = max(math.floor(self.best_minimum.amount / 2.0), 1.0)
+            high_amount = min(math.ceil(self.best_minimum.amount * 2.0), largest_amount)
+            self.add(1.0, low_amount, None)
+            self.add(low_amount + 1.0, high_amount, None)
+            self.add(high_amount + 1.0, largest_amount, None)
 
     @property
     def lower_bound(self) -> float:
@@ -208,20 +208,24 @@ class _Search:
         """Return True if an interval may still contain a pair that is better by more than the tolerance."""
         return self.lower_bound < self.best_minimum.error_bound * (1.0 - self.tolerance)
 
-    def add(self, low: float, high: float, group_window: tuple[int, int] | None) -> None:
+    def add(self, low_amount: float, high_amount: float, group_window: tuple[int, int] | None) -> None:
         """Evaluate one L-infinity (low = high), or bound [low, high] and keep it if it may contain a better pair.
 
         The window has the smallest and largest L0 to look at, None for all. If low > high, nothing is done.
         """
-        if low > high:
+        if low_amount > high_amount:
             return
-        interval_minimum = self.passes.find_minimum(low, high, self.best_minimum.error_bound, group_window)
+        interval_minimum = self.passes.find_minimum(
+            low_amount, high_amount, self.best_minimum.error_bound, group_window
+        )
         if not interval_minimum.max_groups:
             return
-        if low == high:  # The bound is the error itself.
+        if low_amount == high_amount:  # The bound is the error itself.
             self.best_minimum = interval_minimum
         else:
-            heapq.heappush(self.heap, (interval_minimum.error_bound, low, high, interval_minimum))
+            heapq.heappush(
+                self.heap, (interval_minimum.error_bound, low_amount, high_amount, interval_minimum)
+            )
 
     def split(self) -> None:
         """Divide the open interval with the smallest lower bound in two, and evaluate an L-infinity between them.
@@ -229,28 +233,31 @@ class _Search:
         A wide interval of integers is only halved once a pair is known. An interval that holds no new kink is settled
         at its minimum.
         """
-        _, low, high, interval_minimum = heapq.heappop(self.heap)
+        _, low_amount, high_amount, interval_minimum = heapq.heappop(self.heap)
         group_window = interval_minimum.group_window
         # Split a wide interval at its geometric mean, as ratios of L-infinity matter more than differences; a narrow
         # one where its bound is smallest, away from the ends.
-        is_wide = high > 2.0 * low
+        is_wide = high_amount > 2.0 * low_amount
         middle_amount = interval_minimum.amount
         if is_wide:
-            middle_amount = math.sqrt(low * high) if low > 0.0 else high / 8.0
+            middle_amount = math.sqrt(low_amount * high_amount) if low_amount > 0.0 else high_amount / 8.0
         if self.is_integer and is_wide and self.best_minimum.max_groups:
             # A better pair at the midpoint would hardly close so wide an interval.
-            middle_amount = float(min(max(math.floor(middle_amount), low), high - 1.0))
-            self.add(low, middle_amount, group_window)
-            self.add(middle_amount + 1.0, high, group_window)
+            middle_amount = float(min(max(math.floor(middle_amount), low_amount), high_amount - 1.0))
+            self.add(low_amount, middle_amount, group_window)
+            self.add(middle_amount + 1.0, high_amount, group_window)
             return
-        end_margin = 0.0 if is_wide else (0.25 if self.is_integer else 0.1) * (high - low)
-        middle_amount, midpoint_gap = min(max(middle_amount, low + end_margin), high - end_margin), 0.0
+        end_margin = 0.0 if is_wide else (0.25 if self.is_integer else 0.1) * (high_amount - low_amount)
+        middle_amount = min(max(middle_amount, low_amount + end_margin), high_amount - end_margin)
+        midpoint_gap = 0.0
         if self.is_integer:
             middle_amount, midpoint_gap = float(round(middle_amount)), 1.0
         else:
             # Split at an occurring amount, where the error has a kink. Between two of these the bound of a mean square
             # is exact.
-            inner_slice = slice(*np.searchsorted(self.distinct_amounts, (np.nextafter(low, high), high)))
+            inner_slice = slice(
+                *np.searchsorted(self.distinct_amounts, (np.nextafter(low_amount, high_amount), high_amount))
+            )
             inner_amounts = self.distinct_amounts[inner_slice]
             if inner_amounts.size:
                 amount_index = min(int(np.searchsorted(inner_amounts, middle_amount)), inner_amounts.size - 1)
@@ -258,12 +265,12 @@ class _Search:
             elif not self.passes.is_rooted and not self.passes.is_signed:
                 self.add(interval_minimum.amount, interval_minimum.amount, group_window)
                 return
-            if not low < middle_amount < high:
-                self.add(high, high, group_window)
+            if not low_amount < middle_amount < high_amount:
+                self.add(high_amount, high_amount, group_window)
                 return
         self.add(middle_amount, middle_amount, group_window)
-        self.add(low, middle_amount - midpoint_gap, group_window)
-        self.add(middle_amount + midpoint_gap, high, group_window)
+        self.add(low_amount, middle_amount - midpoint_gap, group_window)
+        self.add(middle_amount + midpoint_gap, high_amount, group_window)
 
 
 # --- where no lower bound is known ----------------------------------------------------------------------------

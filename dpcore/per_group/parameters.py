@@ -406,14 +406,16 @@ class PerGroupParameters(Parameters):
             return float(np.sqrt(mean_squares) @ weight_by_entry)
         return math.sqrt(float(mean_squares @ weight_by_entry))
 
-    def divide_weights(self, mean_squares: FloatArray, weights: FloatArray) -> FloatArray:
+    def divide_weights(self, mean_squares: FloatArray, weight_by_entry: FloatArray) -> FloatArray:
         """Return r such that the objective is the sum of r * mean_squares, which divides it into parts."""
         # The objective is sum w s / d, with d the root of each group's s, or of all of them together.
         rooted_squares = np.sqrt(mean_squares)
         if not self.objective.is_rooted:
-            rooted_squares = np.asarray(self.combine_errors(mean_squares, weights))
+            rooted_squares = np.asarray(self.combine_errors(mean_squares, weight_by_entry))
         roots = np.broadcast_to(rooted_squares, mean_squares.shape)
-        return np.asarray(np.divide(weights, roots, out=np.zeros(mean_squares.shape), where=roots > 0.0))
+        return np.asarray(
+            np.divide(weight_by_entry, roots, out=np.zeros(mean_squares.shape), where=roots > 0.0)
+        )
 
     def check_sizes(self, totals: FloatArray) -> None:
         """Raise `InvalidInput` if the error is that of large groups and no group is large."""

@@ -162,25 +162,25 @@ class Passes:
         self.part_errors: FloatArray | None = None
 
     def find_minimum(
-        self, low: float, high: float, limit: float, group_window: tuple[int, int] | None = None
+        self, low: float, high: float, error_limit: float, group_window: tuple[int, int] | None = None
     ) -> IntervalMinimum:
         """Find the smallest lower bound of the error over a range of L0 and an interval [low, high] of L-infinity.
 
         The result has also the L0 and amount where it is attained, and the range of L0 in which the bound is below
-        ``limit``. If no bound is below ``limit``, the result has the limit and an L0 of 0.
+        ``error_limit``. If no bound is below ``error_limit``, the result has the limit and an L0 of 0.
         """
         first_l0, last_l0 = group_window or (1, self.most_groups)
         last_l0 = min(last_l0, self.most_groups)
         # From this L0 on the noise alone exceeds the limit.
         noise_deviations = self.parameters.pair_noise(np.arange(1, last_l0 + 1), low)
-        last_l0 = int(np.searchsorted(self.noise_weight * noise_deviations, limit))
+        last_l0 = int(np.searchsorted(self.noise_weight * noise_deviations, error_limit))
         if last_l0 < first_l0:
-            return IntervalMinimum(limit, 0)
+            return IntervalMinimum(error_limit, 0)
         error_bounds, best_amounts = self.compute_bounds(low, high, first_l0, last_l0)
         best_index = int(np.argmin(error_bounds))
-        if not error_bounds[best_index] < limit:
-            return IntervalMinimum(limit, 0)
-        open_indices = np.flatnonzero(error_bounds < limit)
+        if not error_bounds[best_index] < error_limit:
+            return IntervalMinimum(error_limit, 0)
+        open_indices = np.flatnonzero(error_bounds < error_limit)
         open_window = int(open_indices[0]) + first_l0, int(open_indices[-1]) + first_l0
         amount = float(best_amounts[best_index])
         return IntervalMinimum(float(error_bounds[best_index]), best_index + first_l0, amount, open_window)

@@ -143,15 +143,15 @@ _LINE_PATTERN = re.compile(
 EXAMPLE_LINES = "rows; sum within 2%; quantile 0.9 within 1% weight 2; rows per group"
 
 
-def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
+def parse_lines(lines_text: str, problems: Problems) -> tuple[Line, ...]:
     """Parse the lines of a text, separated by semicolons or line breaks; unreadable ones are problems and left out.
 
     Args:
-        text: As a person writes it.
+        lines_text: As a person writes it.
         problems: Takes what is wrong, with the number of the line.
     """
     parsed_lines: list[Line] = []
-    line_texts = _split_text(text)
+    line_texts = _split_text(lines_text)
     for line_number, line_text in enumerate(line_texts[: MAX_LINES + 1], start=1):
         with problems.collecting():
             line_match = _LINE_PATTERN.fullmatch(line_text)
@@ -185,21 +185,21 @@ def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
     return tuple(parsed_lines)
 
 
-def split_lines(text: str) -> list[tuple[str, str]]:
+def split_lines(lines_text: str) -> list[tuple[str, str]]:
     """Split a text into its lines, also unreadable ones: statistic, and text of target error and weight."""
-    lines = map(_split_line, _split_text(text))
+    lines = map(_split_line, _split_text(lines_text))
     return [
         (statistic_text, target_and_weight_text.removeprefix("within "))
         for statistic_text, target_and_weight_text in lines
     ]
 
 
-def change_target(text: str, line_index: int, new_target_text: str) -> str:
+def change_target(lines_text: str, line_index: int, new_target_text: str) -> str:
     """Return the text of lines with another target error in one of them, such as ``5%`` or ``12 weight 2``.
 
     An empty target text removes the target error and the weight of the line.
     """
-    line_texts = _split_text(text)
+    line_texts = _split_text(lines_text)
     new_target_text = " ".join(new_target_text.replace(";", " ").lower().split())
     statistic_text, _ = _split_line(line_texts[line_index])
     keyword = "" if not new_target_text or new_target_text.startswith("weight ") else "within "
@@ -207,9 +207,9 @@ def change_target(text: str, line_index: int, new_target_text: str) -> str:
     return "; ".join(line_texts)
 
 
-def remove_line(text: str, line_index: int) -> str:
+def remove_line(lines_text: str, line_index: int) -> str:
     """Return the text of lines without the line at this index."""
-    line_texts = _split_text(text)
+    line_texts = _split_text(lines_text)
     return "; ".join(line_texts[:line_index] + line_texts[line_index + 1 :])
 
 
@@ -220,19 +220,21 @@ def _split_line(line_text: str) -> tuple[str, str]:
     return statistic_text, " ".join(target_text_if_any)
 
 
-def list_missing_lines(text: str, new_lines: Iterable[str]) -> list[str]:
+def list_missing_lines(lines_text: str, new_lines: Iterable[str]) -> list[str]:
     """Return the new lines whose statistic no line of the text has."""
-    present_labels = {line.label for line in parse_lines(text, Problems())}
-    present_labels |= {statistic_text for statistic_text, _ in split_lines(text)}
+    present_labels = {line.label for line in parse_lines(lines_text, Problems())}
+    present_labels |= {statistic_text for statistic_text, _ in split_lines(lines_text)}
     return [line for line in new_lines if line not in present_labels]
 
 
-def _split_text(text: str) -> list[str]:
+def _split_text(lines_text: str) -> list[str]:
     """Split a text at semicolons and line breaks into lines, and drop empty ones.
 
     Words are separated by single spaces and in lower case, but for the name of a column.
     """
-    line_texts = [" ".join(line_text.split()) for line_text in re.split(r"[;\n]", text) if line_text.strip()]
+    line_texts = [
+        " ".join(line_text.split()) for line_text in re.split(r"[;\n]", lines_text) if line_text.strip()
+    ]
     return [re.sub(r'(?i)( of )("[^"]+"|\S+)|.', _lower_unless_column, line_text) for line_text in line_texts]
 
 

@@ -67,12 +67,14 @@ def _share_rows(
     None if there is none, or there are fewer means than ``min_num_means``.
     """
     parts_by_mean = {
-        index: line.mean_parts
-        for index, line in enumerate(planned_lines)
+        line_index: line.mean_parts
+        for line_index, line in enumerate(planned_lines)
         if line.mean_parts and dataset.find_column(line.line.column).histogram == dataset.histogram
     }
     rows_line_indices = [
-        index for index, line in enumerate(planned_lines) if line.line.statistic is LineStatistic.ROWS
+        line_index
+        for line_index, line in enumerate(planned_lines)
+        if line.line.statistic is LineStatistic.ROWS
     ][-1:]
     if not rows_line_indices or len(parts_by_mean) < min_num_means:
         return None
@@ -88,7 +90,7 @@ def _share_rows(
         betas.append(sum_beta)
         # The pair's is 2 (B^2 / 4 + m^2), so that half of it less that of the sum is that of the rows.
         count_betas.append(pair_beta / 2.0 - sum_beta)
-    sharing_weights = np.array([planned_lines[index].weight for index in sharing_indices])
+    sharing_weights = np.array([planned_lines[line_index].weight for line_index in sharing_indices])
     weighted_betas = sharing_weights[:, None] * np.array(betas)
     weighted_betas[0] += sharing_weights[1:] @ np.array(count_betas)
     power = budget.power
@@ -96,8 +98,10 @@ def _share_rows(
     shared_curve = curves.BoundCurve(
         sharing_weights @ np.array(alphas), shared_beta, bounds, has_all_bounds=has_all_bounds
     )
-    other_indices = [index for index in range(len(planned_lines)) if index not in sharing_indices]
-    other_lines = [planned_lines[index] for index in other_indices]
+    other_indices = [
+        line_index for line_index in range(len(planned_lines)) if line_index not in sharing_indices
+    ]
+    other_lines = [planned_lines[line_index] for line_index in other_indices]
     weights_of_split = np.array([*(line.weight for line in other_lines), 1.0])
     split = find_least_sum([*(line.curve for line in other_lines), shared_curve], weights_of_split, budget)
     shared_bound = float(shared_curve.find_best(budget.divide(split.shares[-1:])).bounds[0])
@@ -107,13 +111,13 @@ def _share_rows(
     shares[other_indices] = split.shares[:-1]
     shares[list(sharing_indices)] = split.shares[-1] * weighted_parts / weighted_parts.sum()
     shared_lines = list(planned_lines)
-    for sharing_index, index in enumerate(sharing_indices):
+    for sharing_index, line_index in enumerate(sharing_indices):
         line_beta = betas[sharing_index][bound_index]
         if sharing_index:
             # All shares grow together with the budget, so that the noise of the rows grows with that of the sum.
             line_beta += (
                 count_betas[sharing_index - 1][bound_index]
-                * (shares[index] / shares[rows_line_indices[0]]) ** power
+                * (shares[line_index] / shares[rows_line_indices[0]]) ** power
             )
         line_curve = curves.BoundCurve(
             [alphas[sharing_index][bound_index]],
@@ -122,7 +126,7 @@ def _share_rows(
             has_all_bounds=has_all_bounds,
             whole_noise=None if sharing_index else getattr(rows_line.curve, "whole_noise", None),
         )
-        shared_lines[index] = replace(planned_lines[index], curve=line_curve, shares_rows=True)
+        shared_lines[line_index] = replace(planned_lines[line_index], curve=line_curve, shares_rows=True)
     certificate = split.certificate
     if certificate is not None:
         # Whole noise of the rows is a little less than the real noise of the proof.

@@ -154,26 +154,28 @@ def allocate_lines(
     for line_index, planned_line in enumerate(planned_lines):
         num_parts, v = int(part_counts[line_index]), float(line_vs[line_index])
         if num_parts == 0:
-            error = math.sqrt(no_budget_optima[line_index].squared_errors[0])
-            plan_lines.append(AllocatedLine(planned_line, 0, 0.0, math.inf, 0.0, math.nan, error))
+            line_error = math.sqrt(no_budget_optima[line_index].squared_errors[0])
+            plan_lines.append(AllocatedLine(planned_line, 0, 0.0, math.inf, 0.0, math.nan, line_error))
             continue
         optimum = line_optima[line_index]
         bound, second_bound = float(optimum.bounds[0]), float(optimum.second_bounds[0])
-        error = math.sqrt(max(optimum.squared_errors[0], 0.0))
+        line_error = math.sqrt(max(optimum.squared_errors[0], 0.0))
         if isinstance(planned_line.curve, TotalCurve):
             bound, squared_error = planned_line.curve.find_short_bound(bound, v)
-            error = math.sqrt(squared_error)
+            line_error = math.sqrt(squared_error)
         elif isinstance(planned_line.curve, RankCurve):
             useful_share = (budget.full_v / planned_line.curve.find_release_v(v)) ** (1.0 / budget.power)
             num_parts = max(1, min(num_parts, math.floor(useful_share * NUM_PARTS * (1.0 + 1e-12))))
             v = float(budget.divide(num_parts / NUM_PARTS))
-            bound, error = table.search_rank_bound(dataset, parameters, planned_line, v)
+            bound, line_error = table.search_rank_bound(dataset, parameters, planned_line, v)
         elif planned_line.group_problem is not None:
             max_groups, max_amount, squared_error = table.search_pairs_at(planned_line, v)
-            if max_groups and math.sqrt(squared_error) < error:
-                bound, second_bound, error = float(max_groups), max_amount, math.sqrt(squared_error)
+            if max_groups and math.sqrt(squared_error) < line_error:
+                bound, second_bound, line_error = float(max_groups), max_amount, math.sqrt(squared_error)
         spent_budget = num_parts * budget_per_part
-        plan_lines.append(AllocatedLine(planned_line, num_parts, spent_budget, v, bound, second_bound, error))
+        plan_lines.append(
+            AllocatedLine(planned_line, num_parts, spent_budget, v, bound, second_bound, line_error)
+        )
     return tuple(plan_lines)
 
 
@@ -185,7 +187,7 @@ def sum_weighted_squares(allocated_lines: Sequence[AllocatedLine]) -> float:
 def make_program(
     dataset: Dataset,
     parameters: PlanParameters,
-    lines: Sequence[AllocatedLine],
+    allocated_lines: Sequence[AllocatedLine],
     budget: Budget | None = None,
     count_line: AllocatedLine | None = None,
 ) -> Several | None:
@@ -194,7 +196,7 @@ def make_program(
     Args:
         dataset: The data that the lines were planned on.
         parameters: The settings.
-        lines: The lines with their shares.
+        allocated_lines: The lines with their shares.
         budget: What is divided, where it is not that of the parameters.
         count_line: A count of rows that the means share, if it is not among the lines.
     """
@@ -207,10 +209,10 @@ def make_program(
             line.num_parts,
             rows_line_name if line.planned_line.shares_rows and line.statistic is LineStatistic.MEAN else "",
         )
-        for line in (*lines, *filter(None, [count_line]))
+        for line in (*allocated_lines, *filter(None, [count_line]))
         if not line.is_dropped
     )
-    dropped_labels = tuple(line.label for line in lines if line.is_dropped)
+    dropped_labels = tuple(line.label for line in allocated_lines if line.is_dropped)
     if not releases:
         return None
     return Several(releases, budget.epsilon, parameters.mechanism, parameters.delta, dropped_labels)

@@ -92,13 +92,13 @@ def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
 OF_MEAN = (BoundPurpose.SMOOTH, BoundPurpose.CAP)
 
 
-def find_share(number: NumberKind) -> float:
+def find_share(number_kind: NumberKind) -> float:
     """Return the share of a total epsilon that a selection takes."""
-    if number is NumberPair.RANGE:
+    if number_kind is NumberPair.RANGE:
         return SELECTION_SHARE_OF_RANGE
     return (
         SELECTION_SHARE_OF_SUM
-        if number in (BoundPurpose.SUM, OtherBound.TOTAL, NumberPair.PAIR)
+        if number_kind in (BoundPurpose.SUM, OtherBound.TOTAL, NumberPair.PAIR)
         else SELECTION_SHARE_OF_MEAN
     )
 

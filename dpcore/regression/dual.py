@@ -142,14 +142,14 @@ def _sort_candidates(whitened: Whitened, absolute_prices: FloatArray, trade_off:
     order_by_user_and_price = np.lexsort((-descending_prices, users_of_entries))
     candidate_positions = candidate_positions[order_by_user_and_price]
     descending_prices = descending_prices[order_by_user_and_price]
-    starts = np.flatnonzero(np.diff(users_of_entries, prepend=-1))
-    entries_per_user = np.diff(starts, append=users_of_entries.size)
+    user_starts = np.flatnonzero(np.diff(users_of_entries, prepend=-1))
+    entries_per_user = np.diff(user_starts, append=users_of_entries.size)
     price_sums = np.cumsum(descending_prices)
-    price_sums -= np.repeat(price_sums[starts] - descending_prices[starts], entries_per_user)
-    ranks_in_user = np.arange(1, users_of_entries.size + 1) - np.repeat(starts, entries_per_user)
+    price_sums -= np.repeat(price_sums[user_starts] - descending_prices[user_starts], entries_per_user)
+    ranks_in_user = np.arange(1, users_of_entries.size + 1) - np.repeat(user_starts, entries_per_user)
     theta_breaks = price_sums - ranks_in_user * descending_prices
-    theta_breaks[starts] = -1.0  # The largest entry is always in.
-    return _SortedPrices(candidate_positions, descending_prices, starts, price_sums, theta_breaks)
+    theta_breaks[user_starts] = -1.0  # The largest entry is always in.
+    return _SortedPrices(candidate_positions, descending_prices, user_starts, price_sums, theta_breaks)
 
 
 def _compute_multipliers(sorted_prices: _SortedPrices, theta: float) -> tuple[FloatArray, FloatArray]:

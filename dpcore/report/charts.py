@@ -174,13 +174,15 @@ def add_area(
     fig.data.append({**trace, **fill_options, **trace_options})
 
 
-def add_horizontal_line(fig: Sketch, y_value: float, name: str, line_dash: str) -> None:
+def add_horizontal_line(fig: Sketch, y_value: float, line_name: str, line_dash: str) -> None:
     """Add a horizontal line over the whole width, with an entry in the legend."""
     # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
     line_style = {"color": NEUTRAL_COLOR, "width": 1, "dash": line_dash}
     end_options = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": y_value, "y1": y_value}
     fig.shapes.append({"type": "line", **end_options, "line": line_style})
-    fig.data.append({**EMPTY_TRACE, "name": name, "mode": "lines", "line": line_style, "legendgroup": name})
+    fig.data.append(
+        {**EMPTY_TRACE, "name": line_name, "mode": "lines", "line": line_style, "legendgroup": line_name}
+    )
 
 
 def add_band(fig: Sketch, interval_start: float, interval_end: float, band_name: str) -> None:
@@ -282,10 +284,12 @@ def add_border(fig: Sketch, border: Border, line_style: Mapping[str, Any]) -> No
     fig.data.append({**xyz_arrays, **build_contour_options(border.name, 0.0, line_style)})
 
 
-def build_contour_options(name: str, contour_level: float, line_style: Mapping[str, Any]) -> dict[str, Any]:
+def build_contour_options(
+    line_name: str, contour_level: float, line_style: Mapping[str, Any]
+) -> dict[str, Any]:
     """Build the properties of a trace that draws a line where values on a grid pass a level; the grid is missing."""
     contour_options = {"type": "constraint", "operation": "=", "value": contour_level}
-    trace_options = {"line": line_style, "name": name, "showlegend": True, "hoverinfo": "skip"}
+    trace_options = {"line": line_style, "name": line_name, "showlegend": True, "hoverinfo": "skip"}
     return {"type": "contour", "contours": contour_options, **trace_options}
 
 

@@ -241,13 +241,18 @@ def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
     }
     heaviest_share, gini = float(histogram_summary.top_percent_share), float(histogram_summary.gini)
 
-    def build_line(name: str, text: str, line_number: float | None = None, line_note: str = "") -> Line:
+    def build_line(
+        line_name: str, line_text: str, line_number: float | None = None, line_note: str = ""
+    ) -> Line:
         """Build a line with the data set's disclosure."""
-        return Line(name, text, dataset.provenance, line_note, number=line_number)
+        return Line(line_name, line_text, dataset.provenance, line_note, number=line_number)
 
     return (
-        *(build_line(name, escape_markdown(text)) for name, text in texts_by_name.items()),
-        *(build_line(name, wording.number(number), number) for name, number in counts_by_name.items()),
+        *(
+            build_line(line_name, escape_markdown(line_text))
+            for line_name, line_text in texts_by_name.items()
+        ),
+        *(build_line(line_name, wording.number(count), count) for line_name, count in counts_by_name.items()),
         build_line(HEAVIEST_SHARE, wording.percent(heaviest_share), heaviest_share),
         build_line("Gini coefficient", f"{gini:.2f}", gini, "0: all alike; 1: one user has everything"),
     )

@@ -123,10 +123,14 @@ class _Area:
         self.points: dict[str, FloatArray] = {}
         for item in plot.items:
             if not isinstance(item, Regions):
-                points = np.column_stack(self._list_points(item))
-                points = points[np.all((points >= 0.0) & (points <= (WIDTH, area_height)), axis=1)]
-                self.anchors[_get_name(item)] = points
-                self.points[_get_name(item)] = np.vstack([points, self._list_obstacles(item, points)])
+                item_points = np.column_stack(self._list_points(item))
+                item_points = item_points[
+                    np.all((item_points >= 0.0) & (item_points <= (WIDTH, area_height)), axis=1)
+                ]
+                self.anchors[_get_name(item)] = item_points
+                self.points[_get_name(item)] = np.vstack(
+                    [item_points, self._list_obstacles(item, item_points)]
+                )
         if (handle := plot.handle) is not None:
             x, second_bound, bounds = handle.initial_value, handle.second_bound, np.asarray(handle.bounds)
             y = np.interp(x, bounds, np.ravel(handle.errors)[: bounds.size])
@@ -190,16 +194,22 @@ class _Area:
                 return self.to_pixels(item.x, item.y)
         return np.empty(0), np.empty(0)
 
-    def _list_obstacles(self, item: Item, points: FloatArray) -> FloatArray:
+    def _list_obstacles(self, item: Item, item_points: FloatArray) -> FloatArray:
         """Return further points that labels avoid, shape (n, 2): around a mark, in bars, on whiskers."""
         if isinstance(item, Mark):
-            return _surround(points, 8.0, 8.0)
-        if not isinstance(item, Bars | Points) or not points.size:
-            return points
+            return _surround(item_points, 8.0, 8.0)
+        if not isinstance(item, Bars | Points) or not item_points.size:
+            return item_points
         end_values = [np.full(np.size(item.y), item.base_value)] if isinstance(item, Bars) else []
-        end_values += [np.asarray(end) for end in (item.y, item.low_ends, item.high_ends) if end is not None]
+        end_values += [
+            np.asarray(series_end)
+            for series_end in (item.y, item.low_ends, item.high_ends)
+            if series_end is not None
+        ]
         x, _ = self.to_pixels(item.x, item.y)
-        end_heights = np.nan_to_num([self._scale(self.plot.y, end, self.height) for end in end_values])
+        end_heights = np.nan_to_num(
+            [self._scale(self.plot.y, series_end, self.height) for series_end in end_values]
+        )
         half_width = 0.35 * WIDTH / x.size if isinstance(item, Bars) else 4.0
         height_rows = np.linspace(end_heights.min(axis=0), end_heights.max(axis=0), 30)
         return np.vstack(

@@ -217,9 +217,9 @@ def _build_axis(axis: Axis) -> dict[str, object]:
     return axis_options
 
 
-def build_log_axis(axis_title: str, limits: tuple[float, float]) -> dict[str, object]:
+def build_log_axis(axis_title: str, axis_limits: tuple[float, float]) -> dict[str, object]:
     """Build Plotly's properties of a log axis with fixed limits and a small margin at both ends."""
-    lower_limit, upper_limit = limits
+    lower_limit, upper_limit = axis_limits
     num_decades = math.log10(upper_limit / lower_limit)
     margin_decades = AXIS_MARGIN * num_decades
     # Plotly's own ticks read 2, 5, 2, 5 without the power; whole decades with separators read better.
@@ -238,12 +238,14 @@ def build_log_axis(axis_title: str, limits: tuple[float, float]) -> dict[str, ob
 
 
 def build_linear_axis(
-    axis_title: str, limits: tuple[float, float], is_percent: bool = False
+    axis_title: str, axis_limits: tuple[float, float], is_percent: bool = False
 ) -> dict[str, object]:
     """Build Plotly's properties of a linear axis with fixed limits, as numbers or in percent, without a margin."""
     # On a short axis, several ticks would read the same without a decimal.
-    number_format = NUMBER_FORMAT if not is_percent else ".0%" if limits[1] - limits[0] >= 0.05 else ".1%"
-    return {"title": {"text": axis_title}, "range": list(limits), "tickformat": number_format}
+    number_format = (
+        NUMBER_FORMAT if not is_percent else ".0%" if axis_limits[1] - axis_limits[0] >= 0.05 else ".1%"
+    )
+    return {"title": {"text": axis_title}, "range": list(axis_limits), "tickformat": number_format}
 
 
 def build_trace(

@@ -241,15 +241,17 @@ def simulate_descents(
         num_users_errors = rule_plan.num_users_noise_std * tile_for_bounds(rule_noise.num_users_draws)
         num_users_by_run = np.maximum(num_users + num_users_errors, rule_plan.unit_noise)
 
-    def take_direction(theta: FloatArray, bounds: FloatArray, step: int) -> DirectionAndShare:
+    def take_direction(theta: FloatArray, bounds: FloatArray, step_number: int) -> DirectionAndShare:
         """Return the noisy sum of gradients over the bound, and the noisy share of users within it, as `Direction`."""
         gradient_sum, num_within = sum_gradients(theta, bounds * mechanism.clip, None)
-        gradient_errors = rule_plan.direction_noise_std * tile_for_bounds(rule_noise.gradient_draws[step - 1])
+        gradient_errors = rule_plan.direction_noise_std * tile_for_bounds(
+            rule_noise.gradient_draws[step_number - 1]
+        )
         direction = gradient_sum / (bounds * mechanism.clip) + gradient_errors
         if not rule_plan.bound_follows or num_within is None:
             return direction, None
         # The count is taken from half of all, so that a user moves it by half of one.
-        count_errors = rule_plan.count_noise_std * tile_for_bounds(rule_noise.count_draws[step - 1])
+        count_errors = rule_plan.count_noise_std * tile_for_bounds(rule_noise.count_draws[step_number - 1])
         return direction, (num_within - num_users / 2.0 + count_errors) / num_users_by_run + 0.5
 
     bounds_by_run = np.repeat(first_bounds, runs_per_bound)
@@ -472,11 +474,11 @@ def train_cells(
     is_sampled = mechanism.sampled < 1.0
     sampling_rngs = [np.random.default_rng([seed, 4, run_number]) for run_number in run_numbers if is_sampled]
 
-    def take_gradient(theta: FloatArray, step: int) -> FloatArray:
+    def take_gradient(theta: FloatArray, step_number: int) -> FloatArray:
         """Return the noisy sum of the bounded gradients of the users who take part in the step, shape of θ."""
         participant_masks = [rng.random(rows.num_users) < mechanism.sampled for rng in sampling_rngs]
         participation = np.stack(participant_masks, axis=1).astype(np.float64) if is_sampled else None
         gradient_sum, _ = sum_gradients(theta, gradient_bounds, participation)
-        return np.asarray(gradient_sum + noise_plan.gradient_noise_std * gradient_draws[step - 1])
+        return np.asarray(gradient_sum + noise_plan.gradient_noise_std * gradient_draws[step_number - 1])
 
     return descend_as_entered(take_gradient, mechanism, rows.num_features, weight_sums, should_stop)

@@ -253,23 +253,25 @@ def compute_faded_variance(noise_std: float) -> float:
     return noise_std**2 * (1.0 - FADING_FACTOR) / (1.0 + FADING_FACTOR)
 
 
-def measure_agreement(fading_mean: FloatArray, noise_std: float, step: int) -> FloatArray:
+def measure_agreement(fading_mean: FloatArray, noise_std: float, step_number: int) -> FloatArray:
     """Measure how many times as long, squared, the fading mean is as under noise alone, shape (runs,).
 
     Args:
         fading_mean: `fade_mean`, with the gradient of this step in it, shape (d, runs).
         noise_std: Standard deviation of the noise on each coordinate of a gradient over the bound.
-        step: Number of this step, from 1.
+        step_number: Number of this step, from 1.
     """
     squared_norms = np.einsum("kr,kr->r", fading_mean, fading_mean)
     # The mean began at 0: after few steps it holds less noise.
-    steady_noise_share = 1.0 - FADING_FACTOR ** (2 * step)
+    steady_noise_share = 1.0 - FADING_FACTOR ** (2 * step_number)
     return np.asarray(
         squared_norms / (len(fading_mean) * compute_faded_variance(noise_std) * steady_noise_share)
     )
 
 
-def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_steps: int) -> FloatArray:
+def grow_steps(
+    step_factors: FloatArray, agreements: FloatArray, step_number: int, num_steps: int
+) -> FloatArray:
     """Return the factors by which the next steps are longer than the rule's, shape (runs,).
 
     They stay for the first `SETTLED_SHARE` of the steps; then each grows where gradients point one way, up to
@@ -278,10 +280,10 @@ def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_
     Args:
         step_factors: How many times as long they were until now.
         agreements: `measure_agreement` at this step.
-        step: Its number, from 1.
+        step_number: Its number, from 1.
         num_steps: T.
     """
-    if step <= SETTLED_SHARE * num_steps:
+    if step_number <= SETTLED_SHARE * num_steps:
         return step_factors
     return np.where(
         agreements > AGREEMENT_TO_GROW,
@@ -291,7 +293,11 @@ def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_
 
 
 def average_iterate(
-    mean_theta: FloatArray, total_weights: FloatArray, theta: FloatArray, agreements: FloatArray, step: int
+    mean_theta: FloatArray,
+    total_weights: FloatArray,
+    theta: FloatArray,
+    agreements: FloatArray,
+    step_number: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Add the iterate of one step to the weighted mean of the iterates; return the mean and the sum of weights.
 
@@ -300,7 +306,9 @@ def average_iterate(
         total_weights: Likewise, shape (runs,); 0 before the first step.
         theta: Iterate of this step, shape of ``mean_theta``.
         agreements: `measure_agreement` at this step.
-        step: Its number, from 1.
+        step_number: Its number, from 1.
     """
-    new_total_weights = total_weights * np.where(agreements > AGREEMENT_TO_FORGET, FADING_FACTOR, 1.0) + step
-    return mean_theta + step / new_total_weights * (theta - mean_theta), new_total_weights
+    new_total_weights = (
+        total_weights * np.where(agreements > AGREEMENT_TO_FORGET, FADING_FACTOR, 1.0) + step_number
+    )
+    return mean_theta + step_number / new_total_weights * (theta - mean_theta), new_total_weights

@@ -276,10 +276,12 @@ class _Release:
             noisy_user_units = gaussian_steps.release(np.array([user_unit * rows.num_users]), user_unit**2)
             num_users = max(float(noisy_user_units[0]) / user_unit, unit_noise)
 
-        def take_direction(theta: FloatArray, bounds: FloatArray, step: int) -> DirectionAndShare:
+        def take_direction(theta: FloatArray, bounds: FloatArray, step_number: int) -> DirectionAndShare:
             """Release the sum of gradients over the bound, and, if the bound follows, the share of users within it."""
             # Before the first step noise was drawn for the number of users only, where that is released.
-            self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or rule_grid.num_users_unit > 0)
+            self.report(
+                (step_number - 1) / mechanism.steps, was_drawn=step_number > 1 or rule_grid.num_users_unit > 0
+            )
             gradient_sum, num_within = self.sum_gradients(rows, float(bounds[0]), theta[:, 0])
             noisy_sum = gaussian_steps.release(gradient_sum, rule_grid.squared_gradient_sensitivity)
             direction = np.asarray(noisy_sum / GRID_STEPS)[:, None]
@@ -319,9 +321,12 @@ class _Release:
         grid_step = bound * mechanism.clip / GRID_STEPS
         squared_gradient_sensitivity = _compute_squared_sensitivity(mechanism)
 
-        def take_gradient(theta: FloatArray, step: int) -> FloatArray:
+        def take_gradient(theta: FloatArray, step_number: int) -> FloatArray:
             """Release the sum of bounded gradients, shape of θ; raise `StoppedError` if the work is to stop."""
-            self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or squared_weight_sensitivity > 0)
+            self.report(
+                (step_number - 1) / mechanism.steps,
+                was_drawn=step_number > 1 or squared_weight_sensitivity > 0,
+            )
             gradient_sum, _ = self.sum_gradients(rows, bound, theta[:, 0])
             noisy_sum = gaussian_steps.release(gradient_sum, squared_gradient_sensitivity)
             return np.asarray(grid_step * noisy_sum)[:, None]

@@ -299,9 +299,9 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     )
 
 
-def measure_relative_error(choice: LearningCap) -> RelativeError:
+def measure_relative_error(cap_choice: LearningCap) -> RelativeError:
     """Return the bound on the excess risk over the largest loss, 1."""
-    return RelativeError(choice.total, "the largest loss, 1")
+    return RelativeError(cap_choice.total, "the largest loss, 1")
 
 
 def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, str]:

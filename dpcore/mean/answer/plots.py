@@ -356,10 +356,10 @@ def _plot_range_end(
         ),
         Mark(f"{end_name} in use", current_end, current_error, Style.ENTERED, "square"),
     ]
-    figure_description = f"The error over {end_name}, with {other_end_name} as entered."
+    alt_text = f"The error over {end_name}, with {other_end_name} as entered."
     if marked_range is not None:
         items.append(Mark("Best U", marked_range.upper, marked_range.error, Style.TOTAL))
-        figure_description = (
+        alt_text = (
             f"With L as entered the error is least at U = {wording.number(marked_range.upper)}, "
             f"{wording.number(marked_range.error)}. {marked_range.certificate.sentence}"
         )
@@ -374,7 +374,7 @@ def _plot_range_end(
     return Plot(
         f"mean-range-{field_of_end}",
         f"Error over {end_name}",
-        f"{figure_description} {SEPARATE_BIASES_SENTENCE}",
+        f"{alt_text} {SEPARATE_BIASES_SENTENCE}",
         Axis(end_name, UNIT, axis_limits, axis_scale, number_format=",.3~g"),
         Axis("error without cancelling", UNIT, (max_error / 1e4, max_error)),
         items,

@@ -54,18 +54,20 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
         )
         yield section.PrivateRange()
     elif joint_choice is not None and plots.is_usable(problem, joint_choice):
-        low, high = plots.round_outward(joint_choice)
-        if (low, high) != (ranges.current_range.lower, ranges.current_range.upper):
-            button_text = f"Use L = {wording.entered(low)}, U = {wording.entered(high)}"
-            yield section.Proposal(button_text, "straighten", {"lower": low, "upper": high})
+        lower, upper = plots.round_outward(joint_choice)
+        if (lower, upper) != (ranges.current_range.lower, ranges.current_range.upper):
+            button_text = f"Use L = {wording.entered(lower)}, U = {wording.entered(upper)}"
+            yield section.Proposal(button_text, "straighten", {"lower": lower, "upper": upper})
     if (
         not dataset.is_private
         and users_choice is not None
         and users_choice.error < _get_smooth_weights_error(answer)
     ):
-        low, high = plots.round_outward(users_choice)
-        button_text = f"Clamp users, L = {wording.entered(low)}, U = {wording.entered(high)}"
-        yield section.Proposal(button_text, "straighten", {"clamp": Clamp.USERS, "lower": low, "upper": high})
+        lower, upper = plots.round_outward(users_choice)
+        button_text = f"Clamp users, L = {wording.entered(lower)}, U = {wording.entered(upper)}"
+        yield section.Proposal(
+            button_text, "straighten", {"clamp": Clamp.USERS, "lower": lower, "upper": upper}
+        )
     sentences = plots.describe_ranges(ranges, joint_choice, users_choice)
     yield section.Label(preceding_text="\n".join(f"- {sentence}" for sentence in sentences))
     yield section.Figures(

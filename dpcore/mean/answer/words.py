@@ -382,7 +382,7 @@ def find_alternative(solution: MeanSolution) -> Alternative | None:
 
 
 def measure_relative_error(
-    dataset: Dataset, solution: MeanSolution, error: float, parameters: MeanParameters
+    dataset: Dataset, solution: MeanSolution, standard_error: float, parameters: MeanParameters
 ) -> RelativeError:
     """Return the error over the size of the mean, or over half the range.
 
@@ -394,8 +394,8 @@ def measure_relative_error(
         and solution.clamped_values is not None
         and (abs_mean := abs(solution.clamped_values.mean))
     ):
-        return RelativeError(error / abs_mean, "the share" if dataset.has_shares else "the mean")
-    return RelativeError(error / (solution.problem.value_bound / 2.0), "half the range")
+        return RelativeError(standard_error / abs_mean, "the share" if dataset.has_shares else "the mean")
+    return RelativeError(standard_error / (solution.problem.value_bound / 2.0), "half the range")
 
 
 def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Methods:

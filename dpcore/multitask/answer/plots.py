@@ -74,7 +74,7 @@ def plot_optimum(comparison: WeightComparison, optima: Optima) -> Plot:
 def _plot_buckets(
     plot_key: str,
     plot_title: str,
-    figure_description: str,
+    alt_text: str,
     comparison: WeightComparison,
     compared_series: Sequence[tuple[str, Sequence[Bucket], Style, str]],
     uniform_name: str = UNIFORM_WEIGHTS_NAME,
@@ -84,7 +84,7 @@ def _plot_buckets(
     Args:
         plot_key: Of the plot.
         plot_title: Of the plot.
-        figure_description: Of the plot.
+        alt_text: Of the plot.
         comparison: The weights that the bars show.
         compared_series: Of further allocations: name, buckets against uniform weights, style and symbol.
         uniform_name: Name of the level of uniform weights.
@@ -131,7 +131,7 @@ def _plot_buckets(
     return Plot(
         plot_key,
         plot_title,
-        figure_description,
+        alt_text,
         names_axis("tasks", f"{'Fifths of the tasks' if has_fifths else 'Tasks'} by size (users)"),
         _build_ratio_axis(comparison, shown_ratios),
         (*items, Level(uniform_name, 1.0, dash="dash")),

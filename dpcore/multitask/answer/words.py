@@ -56,24 +56,28 @@ def describe_tail_and_head(comparison: WeightComparison) -> str:
 
 def _describe_gain(bucket: Bucket) -> str:
     """Describe a bucket's gain: ``gains 3.1×``, ``loses 1.2×``, ``stays as it is``."""
-    ratio = bucket.ratio
-    if abs(1.0 / ratio - 1.0) < MAX_UNCHANGED_SHARE:
+    error_ratio = bucket.ratio
+    if abs(1.0 / error_ratio - 1.0) < MAX_UNCHANGED_SHARE:
         return "stays as it is"
-    return f"gains {format_factor(1.0 / ratio)}" if ratio < 1.0 else f"loses {format_factor(ratio)}"
+    return (
+        f"gains {format_factor(1.0 / error_ratio)}"
+        if error_ratio < 1.0
+        else f"loses {format_factor(error_ratio)}"
+    )
 
 
-def format_factor(ratio: float) -> str:
+def format_factor(error_ratio: float) -> str:
     """Format a factor with two digits, three below 1.1: ``3.1×``."""
-    return f"{wording.number(ratio, 3 if ratio < 1.1 else 2)}×"
+    return f"{wording.number(error_ratio, 3 if error_ratio < 1.1 else 2)}×"
 
 
-def format_change(ratio: float) -> str:
+def format_change(error_ratio: float) -> str:
     """Format a ratio as a change: ``−44 %``, ``3×``, ``the same``."""
-    if abs(ratio - 1.0) < MAX_UNCHANGED_SHARE / 10.0:
+    if abs(error_ratio - 1.0) < MAX_UNCHANGED_SHARE / 10.0:
         return "the same"
-    if ratio > 2.0:
-        return format_factor(ratio)
-    return f"{'−' if ratio < 1.0 else '+'}{wording.percent(abs(1.0 - ratio))}"
+    if error_ratio > 2.0:
+        return format_factor(error_ratio)
+    return f"{'−' if error_ratio < 1.0 else '+'}{wording.percent(abs(1.0 - error_ratio))}"
 
 
 def format_exponent(value: float) -> str:

@@ -328,8 +328,12 @@ def _list_choice_entries(solution: AnySolution) -> dict[str, object]:
         **certificate_fields(pair_choice.certificate),
     }
     if isinstance(solution, DistributionSolution):
-        low, high = solution.error_limits or (None, None)
-        details |= {"error_about": pair_choice.error, "error_at_least": low, "error_at_most": high}
+        lowest_error, highest_error = solution.error_limits or (None, None)
+        details |= {
+            "error_about": pair_choice.error,
+            "error_at_least": lowest_error,
+            "error_at_most": highest_error,
+        }
         return details | certificate_entries | {"approximate": APPROXIMATION_TEXT}
     details |= {"error": pair_choice.error, **certificate_entries}
     if pair is not None and not is_integer:

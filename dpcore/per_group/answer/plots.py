@@ -107,13 +107,13 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         x = x if is_over_groups else y
         error_unit = _name_error_unit(parameters)
         y = _build_axis("error", error_unit, visible_errors, *(pair.error for pair in marked_pairs))
-    bounds_handle, alt = build_handle(solution, columns), _describe_error_map(solution)
+    bounds_handle, alt_text = build_handle(solution, columns), _describe_error_map(solution)
     plot_options: dict[str, Any] = {
         "is_main": True,
         "height": MAP_HEIGHT if isinstance(items[0], Cells) else None,
         "handle": bounds_handle,
     }
-    return Plot("per-group-error", plot_title, alt, x, y, items, provenance, columns, **plot_options)
+    return Plot("per-group-error", plot_title, alt_text, x, y, items, provenance, columns, **plot_options)
 
 
 def _name_unit(statistic: Statistic, mean_unit: str = "unit of the values") -> str:
@@ -174,11 +174,13 @@ def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot
     items = [item for item in items if not (isinstance(item, Mark) and item.x == 0.0)]
     least_error, largest_error = float(all_errors.min()), float(all_errors.max())
     vector_error = min(cap_choice.error, radial_choice.error)
-    alt = f"Smallest error {wording.number(vector_error)}; best pair {wording.number(pair_error)}."
+    alt_text = f"Smallest error {wording.number(vector_error)}; best pair {wording.number(pair_error)}."
     x_axis = _build_axis(f"bound on the {norm_name} norm of a user's vector", "", max_norms)
     visible_errors = np.array([least_error * 0.9, min(largest_error, 8.0 * least_error)])
     y_axis = _build_axis("error", _name_error_unit(solution.parameters), visible_errors)
-    return Plot("per-group-norm", "Error over the norm", alt, x_axis, y_axis, items, provenance, height=420)
+    return Plot(
+        "per-group-norm", "Error over the norm", alt_text, x_axis, y_axis, items, provenance, height=420
+    )
 
 
 def _choose_groups(group_sizes: FloatArray | IntArray) -> IntArray:
@@ -201,7 +203,7 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     )
     one_mean_errors = compute_errors_of_one_mean(solution.problem) if is_mean else None
     items: list[Item] = []
-    for curve_name, column_name, error_by_group, style, curve_symbol in (
+    for curve_name, column_name, error_by_group, curve_style, curve_symbol in (
         (pair_curve_name, "error_of_pair", solution.group_errors, Style.CAP, "circle"),
         ("Users scaled", "error_scaled", solution.vector_group_errors, Style.SMOOTH, "triangle-up"),
         ("One mean for all groups", "error_of_one_mean", one_mean_errors, Style.SAMPLING, "triangle-up"),
@@ -210,16 +212,22 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
             errors_column = Column(column_name, error_by_group[plotted_indices] / relative_to)
             items.append(
                 Points(
-                    curve_name, size_column, errors_column, style, opacity=0.75, symbol=curve_symbol, size=6
+                    curve_name,
+                    size_column,
+                    errors_column,
+                    curve_style,
+                    opacity=0.75,
+                    symbol=curve_symbol,
+                    size=6,
                 )
             )
     point_errors = np.concatenate([np.asarray(item.y) for item in items if isinstance(item, Points)])
     point_errors = point_errors[point_errors > 0.0]
     visible_errors: list[float] = []
-    alt = "The error of a group's own mean falls with its rows."
+    alt_text = "The error of a group's own mean falls with its rows."
     axis_name, error_unit = "rows of the group", "unit of the values"
     if not is_mean:
-        alt = "The relative error falls as groups grow."
+        alt_text = "The relative error falls as groups grow."
         axis_name, error_unit = "size of the group, t", "1 = the group's size"
         visible_errors = [USEFUL_ERROR / 2.0, 1.5]
         level_name = f"{wording.percent(USEFUL_ERROR)} of the group's size"
@@ -228,7 +236,7 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     x = _build_axis(axis_name, "", np.array([1.0, 10.0]) if is_empty else size_by_group[plotted_indices])
     point_errors = np.array([0.1, 1.0]) if is_empty else point_errors
     y = _build_axis("error of a group", error_unit, point_errors, *visible_errors)
-    return Plot("per-group-sizes", "Error of each group", alt, x, y, items, provenance, height=420)
+    return Plot("per-group-sizes", "Error of each group", alt_text, x, y, items, provenance, height=420)
 
 
 def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
@@ -240,7 +248,7 @@ def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
         "users", selection_solution.users_per_group[plotted_indices].astype(np.float64)
     )
     items = []
-    for curve_name, column_name, bounds_name, style, curve_symbol, symbol_size in (
+    for curve_name, column_name, bounds_name, curve_style, curve_symbol, symbol_size in (
         ("Best pair", "kept_at_pair", "pair", Style.CAP, "circle", 6),
         ("Users scaled", "kept_where_scaled", "scaled", Style.SMOOTH, "triangle-up-open", 9),
         ("PipelineDP's rule", "kept_at_tuner", "tuner", Style.SAMPLING, "square-open", 12),
@@ -252,15 +260,15 @@ def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
                     curve_name,
                     group_users_column,
                     probability_column,
-                    style,
+                    curve_style,
                     symbol=curve_symbol,
                     size=symbol_size,
                 )
             )
-    alt = "The more users a group has, the likelier it is released."
+    alt_text = "The more users a group has, the likelier it is released."
     x = _build_axis(USERS_AXIS, "", np.asarray(group_users_column))
     y = linear_axis("probability of release", (-0.03, 1.03))
-    return Plot("per-group-survival", "Which groups survive", alt, x, y, items, provenance)
+    return Plot("per-group-survival", "Which groups survive", alt_text, x, y, items, provenance)
 
 
 def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tuple[Plot, Plot]:
@@ -274,7 +282,7 @@ def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tup
     }
     for bounds_name, bounds_curves in solution.selection_solution.curves_by_bounds_name.items():
         epsilons, released_counts, errors_of_released_groups, errors_of_lost_groups = bounds_curves
-        bounds_label, style, curve_dash = label_style_dash_by_bounds[bounds_name]
+        bounds_label, curve_style, curve_dash = label_style_dash_by_bounds[bounds_name]
         max_error = max(max_error, float((errors_of_released_groups + errors_of_lost_groups).max()))
         columns_by_name |= {
             "epsilon": epsilons,
@@ -282,19 +290,27 @@ def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tup
             f"error_of_released_{bounds_name}": errors_of_released_groups,
             f"error_of_lost_{bounds_name}": errors_of_lost_groups,
         }
-        group_items.append(Curve(bounds_label, epsilons, released_counts, style, dash=curve_dash))
+        group_items.append(Curve(bounds_label, epsilons, released_counts, curve_style, dash=curve_dash))
         error_items += [
-            Curve(f"{bounds_label}: lost groups", epsilons, errors_of_lost_groups, style, dash="solid"),
-            Curve(f"{bounds_label}: released groups", epsilons, errors_of_released_groups, style, dash="dot"),
+            Curve(f"{bounds_label}: lost groups", epsilons, errors_of_lost_groups, curve_style, dash="solid"),
+            Curve(
+                f"{bounds_label}: released groups",
+                epsilons,
+                errors_of_released_groups,
+                curve_style,
+                dash="dot",
+            ),
         ]
-    alt = "With a larger ε more groups are released, and lost groups add less to the error."
+    alt_text = "With a larger ε more groups are released, and lost groups add less to the error."
     x = _build_axis("privacy budget ε, same bounds", "", columns_by_name["epsilon"])
 
     def build_plot(key_part: str, plot_title: str, items: list[Item], *axis_options: Any) -> Plot:
         """Build the plot of these items against the total budget; the options are those of its vertical axis."""
         plot_key = f"per-group-{key_part}-over-epsilon"
         error_axis = linear_axis(*axis_options, number_format=",.3~g")
-        return Plot(plot_key, plot_title, alt, x, error_axis, items, provenance, columns_by_name, height=340)
+        return Plot(
+            plot_key, plot_title, alt_text, x, error_axis, items, provenance, columns_by_name, height=340
+        )
 
     group_axis_options = "groups released on average", (0.0, float(solution.num_groups))
     error_axis_options = "part of the error", (0.0, max_error), _name_error_unit(solution.parameters)

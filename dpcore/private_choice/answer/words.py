@@ -299,24 +299,31 @@ def write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
     return pair_headline, Number(number_label, format_selection(selection), clipboard_text=clipboard_text)
 
 
-def write_number_texts(selection: PrivateChoice, number: NumberKind, dataset: Dataset) -> tuple[str, Number]:
+def write_number_texts(
+    selection: PrivateChoice, number_kind: NumberKind, dataset: Dataset
+) -> tuple[str, Number]:
     """Return (headline, number) of a drawn bound or quantile."""
     number_label, drawn_value_text = "Bound, chosen with DP", format_selection(selection)
     number_note = "per user"
     unit_name = "rows per user"
-    if column_name := selection.column or (number is BoundPurpose.SUM and forms.find_summed_column(dataset)):
-        unit_name, number_note = f"{column_name} per user", number_note if number is BoundPurpose.SUM else ""
+    if column_name := selection.column or (
+        number_kind is BoundPurpose.SUM and forms.find_summed_column(dataset)
+    ):
+        unit_name = f"{column_name} per user"
+        number_note = number_note if number_kind is BoundPurpose.SUM else ""
         bound_headline = f"Clamp each user's total of {wording.plain(column_name)} at {drawn_value_text}."
-    elif number in (BoundPurpose.SMOOTH, BoundPurpose.QUANTILE):
-        number_label, number_note = f"{wording.capital(NAME_BY_NUMBER[number])}, chosen with DP", ""
-        bound_headline = f"Take {drawn_value_text} as the {NAME_BY_NUMBER[number]}."
+    elif number_kind in (BoundPurpose.SMOOTH, BoundPurpose.QUANTILE):
+        number_label, number_note = f"{wording.capital(NAME_BY_NUMBER[number_kind])}, chosen with DP", ""
+        bound_headline = f"Take {drawn_value_text} as the {NAME_BY_NUMBER[number_kind]}."
     else:
         drawn_value_text = wording.counted(selection.value, "row")
-        is_smooth = number is OtherBound.QUANTILE_SMOOTH
+        is_smooth = number_kind is OtherBound.QUANTILE_SMOOTH
         bound_headline = (standard.instruct_to_weight if is_smooth else standard.instruct_to_cap)(
             drawn_value_text
         )
-    number_value = int(selection.value) if number in (BoundPurpose.CAP, BoundPurpose.SUM) else selection.value
+    number_value = (
+        int(selection.value) if number_kind in (BoundPurpose.CAP, BoundPurpose.SUM) else selection.value
+    )
     return bound_headline, Number(
         number_label, drawn_value_text, number_note, value=number_value, unit=unit_name
     )

@@ -46,7 +46,7 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     """Plot the main figure: the expected rank error against the bound, with the best bound of each kind."""
     items, least_phrases = list[Item](), list[str]()
     columns: dict[str, npt.NDArray[Any]] = {}
-    for weight_kind, curve_name, style, mark_symbol in STYLES_OF_WEIGHT_KINDS:
+    for weight_kind, curve_name, curve_style, mark_symbol in STYLES_OF_WEIGHT_KINDS:
         quantile_choice = solution.choices.get(weight_kind)
         if quantile_choice.weight_kind is not weight_kind:
             continue
@@ -60,11 +60,13 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
         for column_name, column_values in values_by_column.items():
             columns[column_name] = np.append(columns.get(column_name, column_values[:0]), column_values)
         # Often one lies on the other: both are to be seen.
-        dash = "dash" if weight_kind is WeightKind.CAP else ""
-        items.append(Curve(curve_name, tried_errors.bounds, tried_errors.expected_errors, style, dash=dash))
+        line_dash = "dash" if weight_kind is WeightKind.CAP else ""
+        items.append(
+            Curve(curve_name, tried_errors.bounds, tried_errors.expected_errors, curve_style, dash=line_dash)
+        )
         mark_name = "Best bound" if weight_kind is WeightKind.CAP else "Best smooth weights"
         least_error = quantile_choice.rank_error
-        items.append(Mark(mark_name, quantile_choice.bound, least_error, style, mark_symbol))
+        items.append(Mark(mark_name, quantile_choice.bound, least_error, curve_style, mark_symbol))
         bound_phrase = f"at {wording.counted(quantile_choice.bound, 'row')} with {NAME_BY_KIND[weight_kind]}"
         least_phrases.append(f"{bound_phrase}, {wording.percent(least_error)}")
     items.append(Level("No bound", solution.unbounded_error, dash="longdash"))
@@ -78,7 +80,7 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     marked_errors = [item.y for item in items if isinstance(item, Mark)]
     plotted_errors = [*columns["expected_rank_error"], *marked_errors, solution.unbounded_error]
     error_limits = fit_limits(np.array(plotted_errors))
-    plot_key, title, alt = (
+    plot_key, plot_title, alt_text = (
         "quantile-error",
         "Rank error against the bound",
         f"Least {', and '.join(least_phrases)}.",
@@ -86,7 +88,9 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     bound_axis = build_bound_axis(solution.problem.histogram)
     axis_title = f"Expected rank error ({SHARE_UNIT})"
     y = Axis("rank error", SHARE_UNIT, error_limits, title=axis_title, number_format=".3~%")
-    return Plot(plot_key, title, alt, bound_axis, y, items, dataset.provenance, columns, is_main=True)
+    return Plot(
+        plot_key, plot_title, alt_text, bound_axis, y, items, dataset.provenance, columns, is_main=True
+    )
 
 
 def plot_density(
@@ -105,20 +109,26 @@ def plot_density(
     bin_edges = _cut_bins(solution, lowest_shown, highest_shown)
     centers = (bin_edges[:-1] + bin_edges[1:]) / 2.0
     curves, mean_levels, quantile_levels = list[Curve](), list[Level](), list[Level]()
-    for output, (style, dash), exact_quantile in zip(
+    for output, (curve_style, line_dash), exact_quantile in zip(
         solution.outputs, STYLE_AND_DASH_OF_QUANTILES, solution.exact_quantiles, strict=False
     ):
         name, column_name = name_quantile(output.quantile), f"density_q{wording.digits(output.quantile)}"
         density_column = Column(column_name, output.compute_binned_density(bin_edges))
         curves.append(
-            Curve(name, centers, density_column, style, dash=dash, width=LINE_WIDTH, line_shape="hvh")
+            Curve(
+                name, centers, density_column, curve_style, dash=line_dash, width=LINE_WIDTH, line_shape="hvh"
+            )
         )
         for level_items, level_label, level_value, level_dash in (
             (mean_levels, "Mean of the answer", output.mean, "dot"),
             (quantile_levels, "Quantile of the rows", exact_quantile, "solid"),
         ):
             if lowest_shown <= level_value <= highest_shown:
-                level_options: dict[str, Any] = {"style": style, "dash": level_dash, "label": level_label}
+                level_options: dict[str, Any] = {
+                    "style": curve_style,
+                    "dash": level_dash,
+                    "label": level_label,
+                }
                 level_name = f"{name}: {level_label.lower()}"
                 level_items.append(Level(level_name, level_value, is_vertical=True, **level_options))
     if len(solution.outputs) == 1:
@@ -131,13 +141,13 @@ def plot_density(
     if not solution.is_simulated:
         base_column = Column("base_density", _compute_base_density(solution, bin_edges))
         curves.append(Curve("Base ν", centers, base_column, Style.SAMPLING, color_style=Style.ENTERED))
-    alt = " ".join(f"{name}: {sentence}" for name, sentence in describe_answers(solution).items())
+    alt_text = " ".join(f"{name}: {sentence}" for name, sentence in describe_answers(solution).items())
     value_axis = _build_value_axis((lowest_shown, highest_shown))
     columns = {"from": bin_edges[:-1], "to": bin_edges[1:]}
     y = linear_axis("density", _fit_from_zero(curves), "per unit of the values", number_format=".3~g")
     items: tuple[Item, ...] = (*curves, *mean_levels, *quantile_levels)
-    plot_key, title = "quantile-density", "Where the answer falls"
-    return Plot(plot_key, title, alt, value_axis, y, items, dataset.provenance, columns, height=400)
+    plot_key, plot_title = "quantile-density", "Where the answer falls"
+    return Plot(plot_key, plot_title, alt_text, value_axis, y, items, dataset.provenance, columns, height=400)
 
 
 def _cut_bins(solution: QuantileSolution, lowest_shown: float, highest_shown: float) -> FloatArray:
@@ -181,7 +191,7 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
     distance_column = Column("distance_in_rank", rank_distances)
     curves, unbounded_curves = list[Curve](), list[Curve]()
     columns: dict[str, npt.ArrayLike] = {"distance_in_rank": rank_distances}
-    for output, unbounded_output, (style, dash) in zip(
+    for output, unbounded_output, (curve_style, line_dash) in zip(
         solution.outputs, solution.unbounded_outputs, STYLE_AND_DASH_OF_QUANTILES, strict=False
     ):
         name, column_name = name_quantile(output.quantile), f"probability_q{wording.digits(output.quantile)}"
@@ -189,8 +199,10 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
         unbounded_probabilities = unbounded_output.compute_probability_within(rank_distances)
         columns[column_name] = bounded_probabilities
         columns[f"{column_name}_without_bound"] = unbounded_probabilities
-        curves.append(Curve(name, distance_column, bounded_probabilities, style, dash=dash, width=LINE_WIDTH))
-        unbounded_options: dict[str, Any] = {"color_style": style, "label": "Without a bound"}
+        curves.append(
+            Curve(name, distance_column, bounded_probabilities, curve_style, dash=line_dash, width=LINE_WIDTH)
+        )
+        unbounded_options: dict[str, Any] = {"color_style": curve_style, "label": "Without a bound"}
         unbounded_name = f"{name}, without a bound"
         unbounded_curves.append(
             Curve(
@@ -199,10 +211,10 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
         )
     if solution.parameters.weighting is not Weighting.NONE:
         curves += unbounded_curves
-    title, alt = "How near it falls", "Probability over the distance in rank."
+    plot_title, alt_text = "How near it falls", "Probability over the distance in rank."
     x = Axis("distance t in rank", SHARE_UNIT, (1e-4, 0.5), number_format=".3~g")
     y = share_axis("probability of |F(answer) − q| ≤ t", (0.0, 1.02), number_format=".2~%")
-    return Plot("quantile-near", title, alt, x, y, curves, dataset.provenance, columns, height=400)
+    return Plot("quantile-near", plot_title, alt_text, x, y, curves, dataset.provenance, columns, height=400)
 
 
 def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
@@ -210,19 +222,19 @@ def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
     histogram = solution.problem.histogram
     rank_bound, bounds = solution.parameters.build_rank_bound(histogram), choose_curve_bounds(histogram)
     items: list[Item] = []
-    for weight_kind, curve_name, style, mark_symbol in STYLES_OF_WEIGHT_KINDS:
+    for weight_kind, curve_name, curve_style, mark_symbol in STYLES_OF_WEIGHT_KINDS:
         paper_column = Column(
             f"{weight_kind.name.lower()}_paper_bound", rank_bound.compute(weight_kind, bounds)
         )
         best_bound = rank_bound.find_best(weight_kind).bound
         value_at_best = float(rank_bound.compute(weight_kind, best_bound))
-        items.append(Curve(curve_name, Column("bound", bounds), paper_column, style))
-        items.append(Mark(f"Best, {curve_name.lower()}", best_bound, value_at_best, style, mark_symbol))
+        items.append(Curve(curve_name, Column("bound", bounds), paper_column, curve_style))
+        items.append(Mark(f"Best, {curve_name.lower()}", best_bound, value_at_best, curve_style, mark_symbol))
     items.append(Level("Vacuous above 1", 1.0, dash="longdash"))
-    title, alt = "The paper's bound", f"Least near {wording.counted(solution.counts_bound, 'row')}."
+    plot_title, alt_text = "The paper's bound", f"Least near {wording.counted(solution.counts_bound, 'row')}."
     x = build_bound_axis(histogram)
     y = Axis("bound on the rank error", SHARE_UNIT, (1e-3, 1e2), number_format=".3~g")
-    return Plot("quantile-paper", title, alt, x, y, items, dataset.provenance, height=400)
+    return Plot("quantile-paper", plot_title, alt_text, x, y, items, dataset.provenance, height=400)
 
 
 def plot_poorer(
@@ -250,8 +262,8 @@ def plot_poorer(
     y = Axis("expected rank error", SHARE_UNIT, (1e-4, 1.0), number_format=".3~%")
     size_column, error_column = Column(column_name, change_sizes), Column("expected_rank_error", base_errors)
     poorer_items = [Curve("Expected rank error", size_column, error_column, Style.TOTAL, symbol="circle")]
-    alt = f"For the base as entered the error is {wording.percent(solution.rank_error)}."
-    return Plot("quantile-poorer", "Poorer bases", alt, x, y, poorer_items, dataset.provenance)
+    alt_text = f"For the base as entered the error is {wording.percent(solution.rank_error)}."
+    return Plot("quantile-poorer", "Poorer bases", alt_text, x, y, poorer_items, dataset.provenance)
 
 
 def plot_samples(
@@ -265,7 +277,7 @@ def plot_samples(
     centers = (bin_edges[:-1] + bin_edges[1:]) / 2.0
     columns: dict[str, npt.ArrayLike] = {"from": bin_edges[:-1], "to": bin_edges[1:]}
     items: list[Curve | Points] = []
-    for output, answers_of_quantile, (style, dash) in zip(
+    for output, answers_of_quantile, (curve_style, line_dash) in zip(
         solution.outputs, simulated_answers.T, STYLE_AND_DASH_OF_QUANTILES, strict=False
     ):
         quantile_name, column_suffix = name_quantile(output.quantile), f"q{wording.digits(output.quantile)}"
@@ -273,10 +285,12 @@ def plot_samples(
         exact_probabilities = np.diff(output.cdf(bin_edges))
         columns[f"simulated_share_{column_suffix}"] = simulated_shares
         columns[f"exact_probability_{column_suffix}"] = exact_probabilities
-        line_options: dict[str, Any] = {"dash": dash, "width": LINE_WIDTH, "line_shape": "hvh"}
-        items.append(Curve(f"{quantile_name}, exact", centers, exact_probabilities, style, **line_options))
-        items.append(Points(f"{quantile_name}, simulated", centers, simulated_shares, style, size=7))
-    title, alt = "Sampled answers", "Simulated beside exact probabilities."
+        line_options: dict[str, Any] = {"dash": line_dash, "width": LINE_WIDTH, "line_shape": "hvh"}
+        items.append(
+            Curve(f"{quantile_name}, exact", centers, exact_probabilities, curve_style, **line_options)
+        )
+        items.append(Points(f"{quantile_name}, simulated", centers, simulated_shares, curve_style, size=7))
+    plot_title, alt_text = "Sampled answers", "Simulated beside exact probabilities."
     x = _build_value_axis(shown_range)
     y = share_axis("share of the answers in a bin", _fit_from_zero(items), number_format=".2~%")
-    return Plot("quantile-samples", title, alt, x, y, items, dataset.provenance, columns)
+    return Plot("quantile-samples", plot_title, alt_text, x, y, items, dataset.provenance, columns)

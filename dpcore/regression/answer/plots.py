@@ -181,11 +181,11 @@ def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) ->
         Curve(
             curve_name,
             sweep["epsilon"],
-            columns[f"{PREFIX_BY_METHOD[key]}_{target_key}"],
+            columns[f"{PREFIX_BY_METHOD[method_key]}_{target_key}"],
             curve_style,
             symbol=mark_symbol,
         )
-        for key, curve_name, curve_style, mark_symbol in study.METHOD_LINES
+        for method_key, curve_name, curve_style, mark_symbol in study.METHOD_LINES
     ]
     return Plot(
         "regression-epsilon",
@@ -210,7 +210,7 @@ def plot_gap(search_steps: Sequence[SearchStep], provenance: Provenance) -> Plot
     x, y = np.arange(1.0, relative_gaps.size + 1.0), np.maximum(relative_gaps, 1e-12)
     gap_curve = Curve("Gap", x, y, Style.SMOOTH, symbol="circle", hover_number=("seconds", seconds))
     iterations_phrase = wording.counted(relative_gaps.size, "iteration")
-    alt = f"After {iterations_phrase} and {seconds[-1]:.2f} seconds the gap is {relative_gaps[-1]:.1e}."
+    alt_text = f"After {iterations_phrase} and {seconds[-1]:.2f} seconds the gap is {relative_gaps[-1]:.1e}."
     x_axis = linear_axis("iteration", (0.0, max(float(relative_gaps.size), 9.0) + 1.0), number_format=",")
     y_axis = Axis(
         "proved gap to the best",
@@ -223,7 +223,7 @@ def plot_gap(search_steps: Sequence[SearchStep], provenance: Provenance) -> Plot
     return Plot(
         "regression-gap",
         plot_title,
-        alt,
+        alt_text,
         x_axis,
         y_axis,
         gap_curves,
@@ -253,8 +253,8 @@ def tabulate_weights(
             float(size_class_edges[0]), float(size_class_edges[-1]), MAX_SIZE_CLASSES
         )
     weight_columns = {
-        f"{key.replace(' ', '_')}_user_weight": user_weights
-        for key, user_weights in user_weights_by_method.items()
+        f"{method_key.replace(' ', '_')}_user_weight": user_weights
+        for method_key, user_weights in user_weights_by_method.items()
     }
     user_table = pd.DataFrame({"rows_of_user": rows_of_each_user, "users": 1.0, **weight_columns})
     grouped_users = user_table.groupby(np.searchsorted(size_class_edges, rows_of_each_user, side="right"))
@@ -280,7 +280,9 @@ def plot_weights(solution: RegressionSolution) -> Plot:
             method_styles, mean_weights_by_method, strict=True
         )
     ]
-    alt = "With no bound the weight of a user grows with their rows; the best weights hold it at one level."
+    alt_text = (
+        "With no bound the weight of a user grows with their rows; the best weights hold it at one level."
+    )
     size_limits = (1.0, max(float(rows_of_user.max()), 2.0))
     x = Axis("rows of the user", "rows per user", size_limits, number_format=",.3~g")
     weight_limits = (max(lowest_weight, highest_weight / 1e6), highest_weight)
@@ -289,7 +291,7 @@ def plot_weights(solution: RegressionSolution) -> Plot:
     return Plot(
         "regression-weights",
         plot_title,
-        alt,
+        alt_text,
         x,
         y,
         method_points,

@@ -243,19 +243,22 @@ def _list_errors(unit_noise: float, errors: TotalErrors, shown_bias: float) -> d
 
 def _list_bound_details(solution: TotalSolution) -> dict[str, object]:
     """Return the JSON entries of the exact best bound, by key; the card and the code have the rounded one."""
-    problem, choice = solution.problem, solution.choice
-    bound_entries: dict[str, object] = {"max_total": choice.max_total, "max_total_rounded": solution.bound}
+    problem, best_choice = solution.problem, solution.choice
+    bound_entries: dict[str, object] = {
+        "max_total": best_choice.max_total,
+        "max_total_rounded": solution.bound,
+    }
     if problem.is_integer:
-        bound_entries = {"max_contributions": int(choice.max_total)}
+        bound_entries = {"max_contributions": int(best_choice.max_total)}
     return {
         **bound_entries,
-        **_list_errors(problem.unit_noise, choice.errors, float(choice.errors.bias)),
-        "bound_on_absolute_error": float(choice.errors.bias_plus_noise),
-        "error_of_publishing_zero": choice.error_of_nothing,
-        "users_affected": choice.num_users_affected,
+        **_list_errors(problem.unit_noise, best_choice.errors, float(best_choice.errors.bias)),
+        "bound_on_absolute_error": float(best_choice.errors.bias_plus_noise),
+        "error_of_publishing_zero": best_choice.error_of_nothing,
+        "users_affected": best_choice.num_users_affected,
         "within_5_percent": list(solution.near_optimal_bounds),
-        "ended": choice.stop_reason,
-        **certificate_fields(choice.certificate),
+        "ended": best_choice.stop_reason,
+        **certificate_fields(best_choice.certificate),
     }
 
 

@@ -40,14 +40,16 @@ MAX_DOTS_IN_ERRORS = 5.0
 
 def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | None) -> Plot:
     """Plot the main figure: the error against T by the chosen measure, with bias and noise."""
-    choice, problem, unit = solution.choice, solution.problem, solution.unit
+    best_choice, problem, unit = solution.choice, solution.problem, solution.unit
     columns, measure = _list_columns(solution.errors), solution.measure
     error_curve = _build_curve(columns, measure, CHOSEN_WIDTH)
     items: list[Item] = [*_build_parts(columns, measure), error_curve]
     if 0.0 < solution.near_optimal_bounds[0] < solution.near_optimal_bounds[1]:
         items.append(Band(f"Within 5{wording.PERCENT} of the best", *solution.near_optimal_bounds))
-    if choice.max_total > 0.0:
-        items.append(Mark("Best bound", choice.max_total, choice.certificate.value, error_curve.style))
+    if best_choice.max_total > 0.0:
+        items.append(
+            Mark("Best bound", best_choice.max_total, best_choice.certificate.value, error_curve.style)
+        )
     if own_bound:
         own_error = solution.compute_error(own_bound)
         items.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "square"))
@@ -59,16 +61,18 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
         float(solution.errors.measure_error(measure).min()),
         "" if unit.column_name else "rows",
         name="Bound",
-        initial_value=own_bound or choice.max_total,
+        initial_value=own_bound or best_choice.max_total,
         is_integer=problem.is_integer,
         user_bars=(sample_users(problem.amounts.values, problem.amounts.users, unit.column_name or "rows"),),
     )
-    alt = (
-        f"The {NAME_BY_MEASURE[measure]} is smallest at a bound of {unit.format_amount(choice.max_total, 4)}: "
-        f"{unit.format_amount(choice.certificate.value)}."
+    alt_text = (
+        f"The {NAME_BY_MEASURE[measure]} is smallest at a bound of {unit.format_amount(best_choice.max_total, 4)}: "
+        f"{unit.format_amount(best_choice.certificate.value)}."
     )
-    title = "Error against the bound"
-    return _build_plot("total-error", title, alt, solution, dataset, items, columns, handle=bound_handle)
+    plot_title = "Error against the bound"
+    return _build_plot(
+        "total-error", plot_title, alt_text, solution, dataset, items, columns, handle=bound_handle
+    )
 
 
 def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
@@ -92,10 +96,10 @@ def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
                     is_unnamed=True,
                 )
             )
-    title, alt = "Measures of the error", "Three measures, each with its best bound."
+    plot_title, alt_text = "Measures of the error", "Three measures, each with its best bound."
     plot_options = {"is_main": False, "height": 420}
     measures_plot = _build_plot(
-        "total-measures", title, alt, solution, dataset, items, columns, **plot_options
+        "total-measures", plot_title, alt_text, solution, dataset, items, columns, **plot_options
     )
     (smallest_bound, largest_bound), _ = solution.limits
     return measures_plot.with_limits(x=(smallest_bound, 2.0 * largest_bound))
@@ -131,8 +135,10 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
             initial_value=own_bound or clipped_sum.sensitivity,
             user_bars=(sample_users(amounts.values, amounts.users, solution.unit.column_name),),
         )
-    title, alt = "Error of clipping on both sides", "Noise grows with the bound."
-    return _build_plot("total-signed", title, alt, solution, dataset, items, columns, handle=bound_handle)
+    plot_title, alt_text = "Error of clipping on both sides", "Noise grows with the bound."
+    return _build_plot(
+        "total-signed", plot_title, alt_text, solution, dataset, items, columns, handle=bound_handle
+    )
 
 
 def _list_columns(errors: TotalErrors) -> dict[str, FloatArray]:
@@ -194,8 +200,8 @@ def _build_handle(
 
 def _build_plot(
     plot_key: str,
-    title: str,
-    alt: str,
+    plot_title: str,
+    alt_text: str,
     solution: TotalSolution | SignedSolution,
     dataset: Dataset,
     items: Sequence[Item],
@@ -207,8 +213,8 @@ def _build_plot(
     bound_name = "bound on either side" if isinstance(solution, SignedSolution) else "bound"
     return Plot(
         plot_key,
-        title,
-        alt,
+        plot_title,
+        alt_text,
         Axis(bound_name, unit.per_user_unit, x_limits, number_format=",.4~r"),
         Axis(f"error of the released {unit.result_name}", unit.axis_unit, y_limits, number_format=",.3~r"),
         items,
@@ -251,18 +257,18 @@ def plot_strategies(
     epsilons, best_errors = curves.epsilons, curves.relative_errors[0]
     columns_by_name: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     items: list[Item] = []
-    for index, strategy in enumerate(curves.strategies):
-        strategy_name = _name_strategy(curves, index)
+    for strategy_index, strategy in enumerate(curves.strategies):
+        strategy_name = _name_strategy(curves, strategy_index)
         width = None if strategy is strategies.BEST_STRATEGY else WIDTH
-        columns_by_name[f"{strategy.column}_bound"] = curves.bounds[index]
-        columns_by_name[f"{strategy.column}_relative_error"] = curves.relative_errors[index]
-        relative_errors = curves.relative_errors[index]
+        columns_by_name[f"{strategy.column}_bound"] = curves.bounds[strategy_index]
+        columns_by_name[f"{strategy.column}_relative_error"] = curves.relative_errors[strategy_index]
+        relative_errors = curves.relative_errors[strategy_index]
         items.append(
             Curve(strategy_name, epsilons, relative_errors, strategy.style, dash=strategy.dash, width=width)
         )
         if simulated is not None and strategy in simulated.strategies:
-            mean_errors = simulated.relative_errors[index]
-            error_margins = 2.0 * simulated.standard_errors[index]
+            mean_errors = simulated.relative_errors[strategy_index]
+            error_margins = 2.0 * simulated.standard_errors[strategy_index]
             interval_ends = (mean_errors - error_margins, mean_errors + error_margins)
             strategy_style = strategy.style
             simulated_points = Points(
@@ -285,39 +291,43 @@ def plot_strategies(
     )
 
 
-def _name_strategy(curves: strategies.StrategyCurves, index: int) -> str:
+def _name_strategy(curves: strategies.StrategyCurves, strategy_index: int) -> str:
     """Return a strategy's name for the legend.
 
     That of a quantile has its bound behind it, which is the same at every epsilon.
     """
-    strategy = curves.strategies[index]
+    strategy = curves.strategies[strategy_index]
     capital_name = strategy.name.capitalize()
     return (
         capital_name
         if strategy.share is None
-        else f"{capital_name} (bound {wording.number(curves.bounds[index, 0])})"
+        else f"{capital_name} (bound {wording.number(curves.bounds[strategy_index, 0])})"
     )
 
 
 def tabulate_points(strategy_points: strategies.StrategyPoints) -> dict[str, FloatArray]:
     """Build columns by name: epsilons, and the simulated error and its standard error of each strategy."""
     columns_by_name = {"epsilon": strategy_points.epsilons}
-    for index, strategy in enumerate(strategy_points.strategies):
-        columns_by_name[f"{strategy.column}_simulated_error"] = strategy_points.relative_errors[index]
-        columns_by_name[f"{strategy.column}_standard_error"] = strategy_points.standard_errors[index]
+    for strategy_index, strategy in enumerate(strategy_points.strategies):
+        columns_by_name[f"{strategy.column}_simulated_error"] = strategy_points.relative_errors[
+            strategy_index
+        ]
+        columns_by_name[f"{strategy.column}_standard_error"] = strategy_points.standard_errors[strategy_index]
     return columns_by_name
 
 
 def write_near_best(curves: strategies.StrategyCurves) -> list[str]:
     """Write for each fixed quantile the epsilons at which its error is at most 1.1 times the best bound's."""
     sentences = []
-    for index in range(1, len(curves.strategies)):
-        near_best_epsilons = curves.epsilons[curves.relative_errors[index] <= 1.1 * curves.relative_errors[0]]
+    for strategy_index in range(1, len(curves.strategies)):
+        near_best_epsilons = curves.epsilons[
+            curves.relative_errors[strategy_index] <= 1.1 * curves.relative_errors[0]
+        ]
         epsilon_text = "no ε"
         if near_best_epsilons.size:
             lowest_epsilon_text, highest_epsilon_text = (
                 wording.number(epsilon, 2) for epsilon in near_best_epsilons[[0, -1]]
             )
             epsilon_text = f"ε from {lowest_epsilon_text} to {highest_epsilon_text}"
-        sentences.append(f"{_name_strategy(curves, index)}: for {epsilon_text}.")
+        sentences.append(f"{_name_strategy(curves, strategy_index)}: for {epsilon_text}.")
     return sentences

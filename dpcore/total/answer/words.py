@@ -82,10 +82,11 @@ def describe_near_optimal(solution: TotalSolution) -> str:
 
 def write_detail(solution: TotalSolution, dataset: Dataset) -> str:
     """Write the sentences that qualify the headline, most important first; empty if there are none."""
-    choice, sentences = solution.choice, []
-    if choice.gain < MIN_ERROR_OF_LITTLE_USE and choice.max_total > 0.0:
+    best_choice, sentences = solution.choice, []
+    if best_choice.gain < MIN_ERROR_OF_LITTLE_USE and best_choice.max_total > 0.0:
         sentences.append(
-            f"**Of little use**: publishing 0 has only {wording.number(1.0 / (1.0 - choice.gain))} times the error. "
+            f"**Of little use**: publishing 0 has only {wording.number(1.0 / (1.0 - best_choice.gain))} times the "
+            "error. "
             "Use more users or a larger ε."
         )
     if dataset.is_private:
@@ -99,9 +100,9 @@ def write_detail(solution: TotalSolution, dataset: Dataset) -> str:
 
 def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, str]:
     """Build the facts beside the answer: texts by heading, one of them on the person's own bound if there is one."""
-    choice, unit, problem, best_bound = solution.choice, solution.unit, solution.problem, solution.bound
+    best_choice, unit, problem, best_bound = solution.choice, solution.unit, solution.problem, solution.bound
     amounts, texts_by_heading = problem.amounts, dict[str, str]()
-    if best_bound != choice.max_total:
+    if best_bound != best_choice.max_total:
         texts_by_heading["Rounded"] = (
             f"the exact bound may equal one user's total. Rounding costs at most 0.1{wording.PERCENT} in error."
         )
@@ -115,10 +116,10 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
     texts_by_heading["Who is affected"] = standard.describe_affected(
         int(amounts.users_above(best_bound)),
         amounts.num_users,
-        float(solution.bound_errors.bias) / choice.error_of_nothing,
+        float(solution.bound_errors.bias) / best_choice.error_of_nothing,
         f"the {unit.result_name} is cut away",
     )
-    if choice.max_total > 0.0:
+    if best_choice.max_total > 0.0:
         least_error, most_error = total.compute_error_interval(problem, best_bound)
         low_error_text, high_error_text = wording.number(least_error), unit.format_amount(most_error)
         texts_by_heading[f"Error of 95{wording.PERCENT} of releases"] = (
@@ -130,7 +131,7 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
         texts_by_heading[f"Your own bound, {unit.format_amount(own_bound, 4)}"] = standard.compare_own_bound(
             NAME_BY_MEASURE[problem.measure],
             solution.compute_error(own_bound),
-            choice.certificate.value,
+            best_choice.certificate.value,
             unit.format_amount,
         )
     return texts_by_heading
