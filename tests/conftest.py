@@ -52,12 +52,12 @@ def _turn(item: pytest.Item) -> int:
     return {"browser": 0, "": 1, "pages": 2}.get("".join(folders[:1]), 3)
 
 
-def _choose_telling(cells: list[tuple[int, ...]]) -> set[tuple[int, ...]]:
+def _choose_telling(cells: list[tuple[str, ...]]) -> set[tuple[str, ...]]:
     """Return few cells of a product that hold every value of two parameters, or every pair of values of more."""
     size = min(len(cells[0]), 3) - 1
     open_pairs = {cell: {*itertools.combinations(enumerate(cell), size)} for cell in cells}
-    num_uses: collections.Counter[tuple[int, int]] = collections.Counter()
-    chosen: set[tuple[int, ...]] = set()
+    num_uses: collections.Counter[tuple[int, str]] = collections.Counter()
+    chosen: set[tuple[str, ...]] = set()
     while any(open_pairs.values()):
         best = max(
             cells, key=lambda cell: (len(open_pairs[cell]), -sum(num_uses[each] for each in enumerate(cell)))
@@ -77,12 +77,8 @@ def _mark_long(items: list[pytest.Item]) -> None:
         if isinstance(item, pytest.Function) and item.get_closest_marker("thinned"):
             products.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for functions in products.values():
-        # Parameters of one list have the same index.
-        columns = {
-            tuple(each.callspec.indices[name] for each in functions): name
-            for name in functions[0].callspec.indices
-        }
-        cells = [*zip(*columns, strict=True)]
+        # One name per list of parameters. pytest counts their indices anew for each test.
+        cells = [tuple(function.callspec._idlist) for function in functions]
         chosen = _choose_telling(cells)
         for function, cell in zip(functions, cells, strict=True):
             if cell not in chosen:

@@ -3,7 +3,6 @@
 import ast
 import functools
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,27 +36,31 @@ def list_described(node: ast.AST, heading: str) -> list[str]:
     return re.findall(r"^    \*{0,2}(\w+)(?: \([^)]*\))?:", section[1], re.MULTILINE) if section else []
 
 
-def list_attributes(node: ast.ClassDef) -> Iterator[str]:
+@functools.cache
+def list_attributes(node: ast.ClassDef) -> frozenset[str]:
     """Return the names that a class or its bases define."""
+    names = set()
     for item in ast.walk(node):
         if isinstance(item, ast.FunctionDef):
-            yield item.name
+            names.add(item.name)
         elif isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
-            yield item.id
+            names.add(item.id)
         elif isinstance(item, ast.Attribute) and isinstance(item.ctx, ast.Store):
-            yield item.attr
+            names.add(item.attr)
     for base in node.bases:
         name = base.value if isinstance(base, ast.Subscript) else base
         if (
             parent := find_classes().get(ast.unparse(name).rpartition(".")[2])
         ) is not None and parent is not node:
-            yield from list_attributes(parent)
+            names |= list_attributes(parent)
+    return frozenset(names)
 
 
 def list_unknown_names(node: ast.AST) -> set[str]:
     """Return the names that a docstring describes, and that its class or function does not have."""
     if isinstance(node, ast.ClassDef):
-        return {*list_described(node, "Attributes")} - {*list_attributes(node)}
+        described = {*list_described(node, "Attributes")}
+        return described - list_attributes(node) if described else set()
     if not isinstance(node, ast.FunctionDef):
         return set()
     arguments = node.args
