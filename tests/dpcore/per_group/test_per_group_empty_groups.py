@@ -53,6 +53,7 @@ def test_one_entry_stands_for_all_empty_groups() -> None:
     assert few.multiplicities.tolist() == [1.0, 1.0]
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("noise", NOISES, ids=["Laplace", "Gaussian"])
 @pytest.mark.parametrize("statistic", [Statistic.ROWS, Statistic.USERS, Statistic.SUM, Statistic.SIGNED_SUM])
 def test_where_empty_groups_stand_in_the_list_changes_no_answer(

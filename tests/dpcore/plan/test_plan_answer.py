@@ -161,6 +161,7 @@ ALONE = {  # A line with all of the budget, its own call, and settings of that c
 }
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("program", Program)
 @pytest.mark.parametrize("delta", [None, 1e-6])
 def test_a_line_alone_has_the_number_of_its_page_and_of_its_program(program, delta):

@@ -236,12 +236,15 @@ def audited(runs: int, factor: float) -> float:
     return math.log(low / high)
 
 
+# The law is compared exactly above, and draws with the law; this looks at draws alone.
+@pytest.mark.long
 def test_audit_finds_no_leak() -> None:
     # The exact log-ratio of this event is 0.5 + ln((e^-0.5 + 10) / (1 + 10 e^-0.5)) = 0.906.
     # Of 8,000 draws the bound is 0.625 on average, with a standard deviation of 0.05.
     assert 0.35 < audited(8_000, 2.0) <= 1.0
 
 
+@pytest.mark.long
 def test_audit_catches_a_broken_mechanism() -> None:
     # epsilon instead of epsilon / 2: the exact log-ratio is 1.795, and the audit must see more than epsilon = 1.
     # Of 6,000 draws the bound is 1.45 on average, with a standard deviation of 0.065.

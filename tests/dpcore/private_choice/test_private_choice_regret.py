@@ -107,6 +107,7 @@ def test_all_pairs_of_budget_and_users_at_once() -> None:
 RETAIL = ("online-retail-lines", "online-retail-invoices", "online-retail-customers-per-product")
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("key", RETAIL)
 @pytest.mark.parametrize("condition", [SmoothMean, CapMean])
 @pytest.mark.parametrize("largest", [10_000, 1_000_000])

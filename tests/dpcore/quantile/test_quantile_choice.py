@@ -114,6 +114,7 @@ def row_weights(kind, h):
                 yield user, (1.0 if row < h else 0.0) / n_h
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("kind", list(WeightKind))
 @pytest.mark.parametrize("h", [1.0, 2.0, 7.0, 60.0, 90.0])
 def test_the_bound_is_the_one_of_claims_5_and_6(kind, h):

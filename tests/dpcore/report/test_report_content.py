@@ -275,7 +275,7 @@ def test_a_script_runs_where_it_says_that_it_is_to_be_put(tmp_path):
             env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
         )
     assert outcome[readmes_folder].returncode == 0, outcome[readmes_folder].stderr
     assert "No module named 'dpcore'" in outcome[downloads].stderr, "being started there is not enough"

@@ -342,6 +342,7 @@ def test_without_noise_descent_ends_at_the_optimum(no_noise):
         assert loss_reached >= best.certificate.lower_bound
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("loss", LossKind)
 @pytest.mark.parametrize(("radius", "penalty"), [(1e3, 0.0), (1.5, 0.0), (1e3, 0.1)])
 def test_the_optimum_is_that_of_a_general_solver(loss, radius, penalty):

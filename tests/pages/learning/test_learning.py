@@ -420,6 +420,7 @@ HISTOGRAMS = {
 }
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("name", HISTOGRAMS)
 @pytest.mark.parametrize("term", [BiasTerm.TIGHTEST, BiasTerm.COROLLARY_1, BiasTerm.LOG_FRACTION])
 def test_figures_are_small_named_and_fixed(name, term):
