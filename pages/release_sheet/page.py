@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, write_file_name
-from dpcore.report.release_sheet import PRINTED, ReleaseSheet, build_sheet
+from dpcore.report.release_sheet import PRINTED_BY_PROGRAM, ReleaseSheet, build_sheet
 from pages.release_sheet.question import QUESTION
 from pages.shared.base import catalogue, keys
 from pages.shared.card import cards, code_panel
@@ -92,7 +92,7 @@ def _ask_for_numbers(question_name: str, sheet: ReleaseSheet) -> dict[str, str]:
     """
     released_text_by_statistic = {}
     for statistic, noise_text, _ in sheet.statistics:
-        for statistic_label in (statistic, f"± {statistic}")[: 1 + (noise_text == PRINTED)]:
+        for statistic_label in (statistic, f"± {statistic}")[: 1 + (noise_text == PRINTED_BY_PROGRAM)]:
             field_key = f"{QUESTION.get_key('number_')}{question_name}_{statistic_label}"
             field_label = (
                 f"Released {statistic_label}"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dpcore.code import LIBRARIES, write
-from dpcore.code.choice import Choice, Code, read_name_table
-from dpcore.code.forms import CodeChoice
-from dpcore.code.several import Several
+from dpcore.code.choice import Code, ReleaseSpec, read_name_table
+from dpcore.code.forms import OfferedPrograms
+from dpcore.code.several import ReleasePlan
 from dpcore.common import wording
 from dpcore.common.privacy import write_file_name
 from dpcore.common.programs import Program
@@ -20,7 +20,7 @@ from pages.shared.fields import fields
 PROGRAM_PIXELS = 520
 
 
-def draw_code(code_choice: CodeChoice, card_key: str) -> None:
+def draw_code(code_choice: OfferedPrograms, card_key: str) -> None:
     """Draw the choices of what to apply and of the library, then the program; if there is none, why, and another.
 
     Args:
@@ -74,7 +74,7 @@ def _draw_program(code: Code, file_name: str, card_key: str, note_sentences: Seq
 
 
 def _draw_library_choice(
-    card_key: str, code_choice: Choice | Several, page_library: Program | None
+    card_key: str, code_choice: ReleaseSpec | ReleasePlan, page_library: Program | None
 ) -> Program:
     """Draw the choice of a library and return it; all cards share the choice, although each has its own widget.
 
