@@ -180,11 +180,13 @@ def _open_code(card: Answer, key: str, form_name: str = "") -> None:
 
 
 def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None:
-    """Draw the headline, the first number with its error, and the chips: *Preliminary* or the verdict, and disclosure.
+    """Draw headline, caveat, the first number with its error, and the chips: *Preliminary* or verdict, disclosure.
 
     Nothing is said twice: a number that the instruction holds has no label.
     """
     st.markdown(f"## {card.headline if is_final else f':gray[{card.headline}]'}")
+    if card.caveat:
+        st.markdown(f":material/warning: {card.caveat}")
     error_text = ""
     if card.numbers:
         number = card.numbers[0]
