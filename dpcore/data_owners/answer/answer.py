@@ -29,8 +29,8 @@ LEAK_WARNING = standard.warn_of_leak(
     remedy_text="Joint privacy does not cover it either. Decide without these data.",
 )
 CAVEAT = (
-    "The paper's algorithm 1 **does not keep this ε**: an audit shows more than 5 at a claimed 1. The tab *Accuracy* trains "
-    "a form that does."
+    "The paper's algorithm 1 **does not keep this ε**: an audit shows more than 5 at a claimed 1. The tab *Accuracy* "
+    "trains a form that does."
 )
 """Stands at the headline where there is a personal part: without one algorithm 1 is noisy gradient descent."""
 CLAUSE_BY_UNIT = {
