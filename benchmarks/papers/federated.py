@@ -99,7 +99,7 @@ def deal_pictures(
     for owner, indices in enumerate(indices_by_owner):
         owner_codes[indices] = owner
     test_codes = np.empty(test_labels.size, dtype=np.int64)
-    for label in range(10):
+    for label in np.unique(test_labels):
         codes, places = owner_codes[labels[chosen] == label], np.flatnonzero(test_labels == label)
         test_codes[places] = np.sort(codes)[np.arange(places.size) * codes.size // places.size]
     test_indices = [np.flatnonzero(test_codes == owner) for owner in range(owners)]
