@@ -48,6 +48,7 @@ def read(name: str, small_bytes: int = 5_000_000, disclosure=Disclosure.PRIVATE,
     return counting.count(counting.open_files([name], small_bytes=small_bytes), roles, disclosure).dataset
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("small_bytes", [5_000_000, 0])
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_the_app_counts_yes_as_1_and_no_as_0(spelling: str, small_bytes: int, empty_folder: Path) -> None:
@@ -57,6 +58,7 @@ def test_the_app_counts_yes_as_1_and_no_as_0(spelling: str, small_bytes: int, em
     assert sorted(dataset.values.values) == sorted(map(float, TRUTHS))
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("disclosure", [Disclosure.PUBLIC, Disclosure.PRIVATE])
 @pytest.mark.parametrize("library", [Program.PYTHON, Program.OPENDP])
