@@ -31,9 +31,9 @@ SETTING = (
     "model learns from 4,000 generated records. δ = 1e-4; every owner lacks two of ten classes."
 )
 DIFFERENCES_NOTE = (
-    "This is the quick model, with 310 parameters; the network has 47,744, which need more noise. **Its order is "
-    "reversed**: from 128 owners on, full privacy is more accurate than joint privacy. In the paper joint privacy is "
-    "ahead up to ε = 10. With few owners the paper's private models fail, and ours do not."
+    "This linear model is the quick one, and its order is reversed: from 128 owners on, full privacy is ahead of joint "
+    "privacy. In the paper joint privacy is ahead up to ε = 10. The model has 310 parameters; the paper's network has "
+    "47,744, which need more noise. With few owners the paper's private models fail, and ours do not."
 )
 NETWORK_NOTE = (
     "`make paper-runs DATA=folder` trains the paper's network on MNIST: `docs/papers.md` has its accuracies beside the "
