@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore import mean
-from dpcore.code.choice import Choice, Quantity
+from dpcore.code.choice import Quantity, ReleaseSpec
 from dpcore.code.forms import list_data_fields
-from dpcore.code.several import SHARED_COUNT, ReleaseShare, Several
+from dpcore.code.several import SHARED_COUNT, ReleasePlan, ReleaseShare
 from dpcore.common.checks import EPSILON_RANGE, refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data import group_list
@@ -190,7 +190,7 @@ def make_program(
     allocated_lines: Sequence[AllocatedLine],
     budget: Budget | None = None,
     count_line: AllocatedLine | None = None,
-) -> Several | None:
+) -> ReleasePlan | None:
     """Build the releases of a plan from which `dpcore.code` writes a program; None if every line is dropped.
 
     Args:
@@ -215,11 +215,13 @@ def make_program(
     dropped_labels = tuple(line.label for line in allocated_lines if line.is_dropped)
     if not releases:
         return None
-    return Several(releases, budget.epsilon, parameters.mechanism, parameters.delta, dropped_labels)
+    return ReleasePlan(releases, budget.epsilon, parameters.mechanism, parameters.delta, dropped_labels)
 
 
-def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLine, epsilon: float) -> Choice:
-    """Build the `Choice` that releases one line under its bounds, with the names of columns in the data."""
+def _make_choice(
+    dataset: Dataset, parameters: PlanParameters, line: AllocatedLine, epsilon: float
+) -> ReleaseSpec:
+    """Build the `ReleaseSpec` that releases one line under its bounds, with the names of columns in the data."""
     data_options = list_data_fields(dataset)
     if line.planned_line.line.column:
         data_options["value_column"] = line.planned_line.line.column
@@ -272,7 +274,7 @@ def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLi
     if line.statistic.is_per_group:
         groups_and_edges = group_list.find_groups(parameters.groups, parameters.edges)
         bound_options |= dict(zip(("groups", "edges"), groups_and_edges, strict=True))
-    return Choice(quantity, epsilon, **data_options, **bound_options)
+    return ReleaseSpec(quantity, epsilon, **data_options, **bound_options)
 
 
 SPARE_PARTS = 2

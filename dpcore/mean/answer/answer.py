@@ -20,9 +20,9 @@ from dpcore.answer.methods import Methods
 from dpcore.answer.plot import Plot
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import (
-    CodeChoice,
     Form,
     Forms,
+    OfferedPrograms,
     build_forms,
     list_data_fields,
     name_cap_form,
@@ -168,7 +168,7 @@ def build_answer(
             ("Bound", cap_choice.certificate, cap_choice.stop_reason),
             ("Smooth weights", smooth_choice.certificate, smooth_choice.stop_reason),
         ),
-        code=CodeChoice(
+        code=OfferedPrograms(
             lambda: write_mean_forms(mean_solution, dataset, parameters),
             choose_library(parameters.program, parameters.mechanism),
         ),
@@ -236,7 +236,7 @@ def _replace_by_clamped_users(
         error_parts=users.list_user_error_parts(users_solution),
         plots={**answer.plots, "mean-error": plot_errors},
         make_methods=make_methods,
-        code=CodeChoice(
+        code=OfferedPrograms(
             lambda: _write_user_forms(solution, users_solution, dataset, parameters),
             choose_library(parameters.program, parameters.mechanism),
         ),
@@ -426,7 +426,7 @@ def write_bound_forms(
     forms_to_append: Sequence[Form] = (),
     *,
     clamps_users: bool = False,
-) -> CodeChoice | None:
+) -> OfferedPrograms | None:
     """Write programs for a cap and for smooth weights, or return None if none can be written.
 
     Args:

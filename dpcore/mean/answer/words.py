@@ -255,7 +255,7 @@ def describe_near_optimal(solution: MeanSolution) -> str:
             "all other bounds" if max_cap < solution.problem.histogram.max_size else smaller_caps_phrase
         )
         return standard.write_range(
-            min_cap, max_cap, "row", objective=objective_text, worse_choices_phrase=worse_caps_phrase
+            min_cap, max_cap, "row", objective_text=objective_text, worse_choices_phrase=worse_caps_phrase
         )
     return f"bounds of {intervals_text} are within 5{wording.PERCENT} of {objective_text}."
 
