@@ -196,22 +196,23 @@ def _request_code_dialog(card: Answer, card_key: str, form_name_start: str = "")
 
 
 def _draw_headline_and_badges(card: Answer, card_key: str, is_final: bool, badge_text: str) -> None:
-    """Draw the headline, the first number with its error, and the chips: *Preliminary* or the verdict, and disclosure.
+    """Draw headline, caveat, the first number with its error, and the chips: *Preliminary* or verdict, disclosure.
 
     Nothing is said twice: a number that the instruction holds has no label.
     """
     st.markdown(f"## {card.headline if is_final else f':gray[{card.headline}]'}")
+    if card.caveat:
+        st.markdown(f":material/warning: {card.caveat}")
     error_text = ""
     if card.numbers:
         first_number = card.numbers[0]
         split_phrase, size_texts, split_note = card.error_split
         sized_parts = zip(card.error_parts, size_texts, strict=True)
         part_texts = [
-            (p.name, badges_text, LINE_BY_STYLE[STYLE_BY_PART[p.name]]["color"])
-            for p, badges_text in sized_parts
+            (p.name, size_text, LINE_BY_STYLE[STYLE_BY_PART[p.name]]["color"]) for p, size_text in sized_parts
         ]
         number_digits, headline_digits = (
-            set(re.findall(r"[\d.,]*\d", badges_text)) for badges_text in (first_number.text, card.headline)
+            set(re.findall(r"[\d.,]*\d", text)) for text in (first_number.text, card.headline)
         )
         label_text = "" if number_digits <= headline_digits else first_number.label
         split_texts = split_phrase, part_texts, split_note
