@@ -58,8 +58,10 @@ class Line:
 
 def sections() -> dict[str, list[Line]]:
     lines_by_paper: dict[str, list[Line]] = {}
-    page_lines = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8").splitlines()
-    head, rule, *rows = [line for line in page_lines if line.startswith("|")]
+    page_text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    head, rule, *rows = (
+        page_text[page_text.index("\n| paper | item |") :].strip().partition("\n\n")[0].splitlines()
+    )
     assert head.startswith("| paper | item |")
     assert set(rule) == set("| -")
     for row in rows:

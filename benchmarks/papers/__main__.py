@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.papers import owner_runs
 from benchmarks.papers.on_data import BUILDERS
 from dpcore.answer.paper_figure import (
     FigureRuns,
@@ -146,7 +147,7 @@ BREAK = "<br>"
 
 
 def build_page() -> str:
-    """Build ``docs/papers.md``: the papers, then one table of all their items."""
+    """Build ``docs/papers.md``: the papers, one table of all their items, and the long runs of one of them."""
     content = items.load_content()
     papers = items.list_papers()
     introductions = [f"- **{paper.title}**: {' '.join(paper.introduction.split())}" for paper in papers]
@@ -168,6 +169,7 @@ def build_page() -> str:
         content["head"].strip("\n"),
         "\n".join(introductions),
         "\n".join(f"| {' | '.join(cells)} |" for cells in table),
+        owner_runs.build_section(),
         content["tail"].strip("\n") + "\n",
     ])  # fmt: skip
 

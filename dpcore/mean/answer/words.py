@@ -349,7 +349,7 @@ def describe_shifts(solution: MeanSolution, value_summary: ValueSummary) -> tupl
     """Write sentences on how far the best cap and smooth weights shift the mean, and on the variance between users."""
     clamped_values, sentences = value_summary.clamped_values, []
     cap_choice, smooth_choice = solution.cap_choice, solution.smooth_choice
-    smooth_growth = mean.growth(solution.problem, smooth_choice.threshold)
+    smooth_growth = mean.find_weight_growth(solution.problem, smooth_choice.threshold)
     for bounding_adjective, bound, weight_growth, best_choice in (
         ("bounded", float(cap_choice.max_contributions), mean.Growth(), cap_choice),
         ("smoothly weighted", smooth_choice.threshold, smooth_growth, smooth_choice),
