@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from dpcore import counting
-from dpcore.code import Choice, Quantity
+from dpcore.code import Quantity, ReleaseSpec
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
@@ -67,7 +67,7 @@ def test_programs_release_the_same_share(library, disclosure, spelling, empty_fo
     name, cells = SPELLINGS[spelling]
     write_table(name, cells)
     dataset = read(name, disclosure=disclosure, rule=0.0 if None in cells else None)
-    choice = Choice(
+    choice = ReleaseSpec(
         Quantity.SUM, 1000.0, disclosure, file=name, layout=dataset.layout, has_known_columns=True,
         privacy_unit=("user",), value_column="churned", max_total=1.0,
     )  # fmt: skip
