@@ -104,7 +104,7 @@ class AccuracyStudy:
             **public_accuracy_by_form,
             **_train_once(self, PRIVATE_FORMS, num_owners, seed, epsilon),
         }
-        return {form.value: accuracy for form, accuracy in accuracy_by_form.items()}
+        return {form.value: form_accuracy for form, form_accuracy in accuracy_by_form.items()}
 
     def run_table_1(self, num_owners: float, seed: int) -> dict[str, float]:
         """Train once at ε = 1; return the test accuracy of every line of table 1 by its key.
@@ -146,12 +146,12 @@ def _train_once(
 
     Accuracies are NaN if an owner would have fewer training records than a user. Results are cached.
     """
-    records = accuracy_study.draw_records(seed)
-    if records_per_user > split_records(records, seed)[0].labels.size // num_owners:
+    drawn_records = accuracy_study.draw_records(seed)
+    if records_per_user > split_records(drawn_records, seed)[0].labels.size // num_owners:
         return dict.fromkeys(forms, math.nan)
     study = Study((num_owners,), (epsilon,), (seed,), DELTA, unit, records_per_user)
     study = replace(study, training_options=accuracy_study.training_options, forms=forms)
-    return {form: float(x.item()) for form, x in run_study(study, records).accuracies_by_form.items()}
+    return {form: float(x.item()) for form, x in run_study(study, drawn_records).accuracies_by_form.items()}
 
 
 OWNERS_LINE_KEY = "joint_owner"

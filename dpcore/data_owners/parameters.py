@@ -135,12 +135,12 @@ class OwnersParameters(Parameters):
             problems.add("a user cannot have more records than the owner")
         if not self.personal_diameter and not self.shared_diameter:
             problems.add("one of the diameters D_X and D_U must be above 0")
-        for diameter_name, diameter in (
+        for diameter_phrase, diameter in (
             ("the personal diameter D_X, where it is not 0,", self.personal_diameter),
             ("the shared diameter D_U, where it is not 0,", self.shared_diameter),
         ):
             if diameter != 0.0:
-                problems.between(*DIAMETER_RANGE, **{diameter_name: diameter})
+                problems.between(*DIAMETER_RANGE, **{diameter_phrase: diameter})
         if self.x_axis is self.y_axis:
             problems.add("both axes of the map show the same", remedy="Choose another for one")
         if isinstance(self.train_on, RecordSource):
@@ -180,7 +180,7 @@ class OwnersParameters(Parameters):
     ) -> Collaboration:
         """Return a collaboration of the owners of a histogram, with at most ``cap`` records of each.
 
-        Without ``cap`` all records are kept. ``records`` is then the mean number of kept records per owner.
+        Without ``cap`` all records are kept. ``mean_records`` is then the mean number of kept records per owner.
 
         Raises:
             InvalidInput: A user would have more records than the largest owner.
@@ -189,5 +189,5 @@ class OwnersParameters(Parameters):
             raise refuse("a user cannot have more records than the largest owner has")
         collaboration, cap = self.build_collaboration(), float(histogram.max_size if cap is None else cap)
         collaboration = build_capped_collaboration(histogram, cap, collaboration, self.protects_owner)
-        records, evenness = float(collaboration.records), float(collaboration.evenness)
-        return collaboration.replace(records=records, evenness=evenness)
+        mean_records, evenness = float(collaboration.records), float(collaboration.evenness)
+        return collaboration.replace(records=mean_records, evenness=evenness)

@@ -94,9 +94,9 @@ class PrivateCountsProblem(public_counts.MeanProblem):
         with Problems() as problems:
             is_release = problems.of_kind(ReleasedSums, released_sums=self.released_sums)
             with problems.collecting():
-                arguments = self.histogram, self.epsilon, self.value_bound, self.value_variance
+                problem_arguments = self.histogram, self.epsilon, self.value_bound, self.value_variance
                 noise_fields: dict[str, Any] = {"mechanism": self.mechanism, "delta": self.delta}
-                public_counts.MeanProblem(*arguments, program=self.program, **noise_fields)
+                public_counts.MeanProblem(*problem_arguments, program=self.program, **noise_fields)
             if self.mean_above_lower is not None:
                 # If the value bound itself was refused, any mean is accepted here.
                 max_mean = self.value_bound if len(problems.entries) == (not is_release) else math.inf
@@ -106,7 +106,7 @@ class PrivateCountsProblem(public_counts.MeanProblem):
     @property
     def proof_limit(self) -> str:
         """Return that the error is approximate as the end of a sentence: nothing is proved of the exact error."""
-        return f", for the {ERROR_IS} of the error"
+        return f", for the {ERROR_APPROXIMATION_NAME} of the error"
 
     @property
     def num_aggregates(self) -> int:
@@ -169,22 +169,23 @@ class PrivateCountsProblem(public_counts.MeanProblem):
                 f"change by at most B × h in {norm_name}, so {budget_phrase} is not split"
             )
         scale_factor = math.sqrt(self._split_variance)
-        hidden_phrase = " and a hidden count of users" if self.program is Program.BIGQUERY else ""
+        hidden_count_phrase = " and a hidden count of users" if self.program is Program.BIGQUERY else ""
         scale_text = self.write_scale(scale_factor / 2.0, "B × h")
         return (
             f"The release has Σ w (y − (L + U)/2) with {noise_name} of {scale_text}, and Σ w with "
-            f"{self.write_scale(scale_factor, 'h')}: {self.program.value} splits the budget between them{hidden_phrase}"
+            f"{self.write_scale(scale_factor, 'h')}: {self.program.value} splits the budget between "
+            f"them{hidden_count_phrase}"
         )
 
 
-def compute_relative_noise(epsilon: float, program: Program, delta: float | None = None) -> float:
+def compute_relative_noise(epsilon: float, library_program: Program, delta: float | None = None) -> float:
     """Compute the largest variance of a program's noise on a mean over B^2 if one user holds all the weight.
 
     The noise is Gaussian if there is a ``delta``, else Laplace.
     """
-    mechanism = NoiseKind.LAPLACE if delta is None else NoiseKind.GAUSSIAN
-    noise_fields: dict[str, Any] = {"mechanism": mechanism, "delta": delta, "program": program}
-    noise_fields["released_sums"] = choose_released_sums(program)
+    noise_kind = NoiseKind.LAPLACE if delta is None else NoiseKind.GAUSSIAN
+    noise_fields: dict[str, Any] = {"mechanism": noise_kind, "delta": delta, "program": library_program}
+    noise_fields["released_sums"] = choose_released_sums(library_program)
     single_row = ContributionHistogram.from_counts([1])
     return PrivateCountsProblem(single_row, epsilon, 1.0, 0.25, **noise_fields).relative_noise
 
@@ -206,6 +207,6 @@ def list_choice_entries(
         "privacy_variance": choice.privacy_variance,
         **({"shift": choice.shift} if choice.shift else {}),
         # What goes into the mechanism: Laplace noise of scale b has variance 2 b^2.
-        scale_name: math.sqrt(choice.privacy_variance / noise_kind.unit_variance),
-        **certificate_fields(choice.certificate),
+        scale_name: math.sqrt(best_choice.privacy_variance / noise_kind.unit_variance),
+        **certificate_fields(best_choice.certificate),
     }

@@ -46,7 +46,7 @@ from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.public_counts import MeanProblem, capped_error
 from dpcore.mean.table_values import ClampedValues, TableValues, clamp
 
-LARGEST_SPREAD = 1.0 / 16.0
+MAX_VARIANCE_OF_SQUARES = 1.0 / 16.0
 """Largest variance of (x - mean)^2 over (U - L)^4: that of two values, one with a share of 0.15 or 0.85."""
 
 
@@ -60,8 +60,8 @@ def find_phi(
         variance_share: s^2 over (U - L)^2, in [0, 1/4], likewise.
     """
     p, squared_s = np.asarray(mean_share, dtype=np.float64), np.asarray(variance_share, dtype=np.float64)
-    low = np.asarray(p**2 - squared_s)
-    return low, np.asarray(low - p), np.asarray((1.0 - p) ** 2 - squared_s)
+    low_coefficient = np.asarray(p**2 - squared_s)
+    return low_coefficient, np.asarray(low_coefficient - p), np.asarray((1.0 - p) ** 2 - squared_s)
 
 
 def compute_noise_factor(
@@ -71,17 +71,19 @@ def compute_noise_factor(
 
     It is at most 1, which it is if all values lie at one end.
     """
-    low, middle, high = find_phi(mean_share, variance_share)
-    return np.asarray(low**2 + (middle / noise_kind.middle_weight) ** 2 + high**2)
+    low_coefficient, middle_coefficient, high_coefficient = find_phi(mean_share, variance_share)
+    return np.asarray(
+        low_coefficient**2 + (middle_coefficient / noise_kind.middle_weight) ** 2 + high_coefficient**2
+    )
 
 
 def measure_variance(values: Values) -> float:
     """Return the variance of all rows before clamping, with the number of rows as divisor; infinite if too large."""
     within_variances = 0.0 if values.standard_deviations is None else values.standard_deviations**2
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = float(values.weigh(values.values).sum()) / values.num_rows
-        squares = values.weigh((values.values - mean) ** 2 + within_variances)
-        return float(np.nan_to_num(squares.sum() / values.num_rows, nan=math.inf))
+        rows_mean = float(values.weigh(values.values).sum()) / values.num_rows
+        squared_distances = values.weigh((values.values - rows_mean) ** 2 + within_variances)
+        return float(np.nan_to_num(squared_distances.sum() / values.num_rows, nan=math.inf))
 
 
 def measure_error(
@@ -103,40 +105,48 @@ def measure_error(
         takes_noise_at_values: True to take the noise at the mean and variance of these values; else at the worst ones.
     """
     mean_error = capped_error(problem, bounds)
-    largest = problem.value_bound**2
-    deviations = np.clip(values.values, clamped_values.lower, clamped_values.upper) - clamped_values.mean
-    variances = np.zeros(deviations.shape)
+    largest_square = problem.value_bound**2
+    clamped_deviations = (
+        np.clip(values.values, clamped_values.lower, clamped_values.upper) - clamped_values.mean
+    )
+    entry_variances = np.zeros(clamped_deviations.shape)
     if values.standard_deviations is not None:
-        inside = (values.values >= clamped_values.lower) & (values.values <= clamped_values.upper)
-        variances = np.where(inside, values.standard_deviations**2, 0.0)
+        is_inside_range = (values.values >= clamped_values.lower) & (values.values <= clamped_values.upper)
+        entry_variances = np.where(is_inside_range, values.standard_deviations**2, 0.0)
     # Of rows that are known by their mean and variance alone, squares scatter as those of normal values.
-    squares = Values(
+    square_values = Values(
         values.user_codes,
-        deviations**2 + variances,
+        clamped_deviations**2 + entry_variances,
         values.column,
         values.num_rows_each,
-        np.sqrt(4.0 * deviations**2 * variances + 2.0 * variances**2) if values.bins is not None else None,
+        np.sqrt(4.0 * clamped_deviations**2 * entry_variances + 2.0 * entry_variances**2)
+        if values.bins is not None
+        else None,
     )
-    clamped_squares = clamp(squares, 0.0, largest)
-    spread = LARGEST_SPREAD * largest**2
+    clamped_squares = clamp(square_values, 0.0, largest_square)
+    spread = MAX_VARIANCE_OF_SQUARES * largest_square**2
     if takes_noise_at_values:
         spread = min(clamped_squares.variance, spread)
     else:
         # Most of the variance that values of this variance can have about a mean that is as far from an end as it can.
-        share = min(problem.value_variance / largest, 0.25)
-        farthest = (1.0 + math.sqrt(1.0 - 4.0 * share)) ** 2 / 4.0
-        spread = min(spread, share * max(farthest - share, 0.0) * largest**2) if share < 0.25 else spread
+        share = min(problem.value_variance / largest_square, 0.25)
+        farthest_square_distance = (1.0 + math.sqrt(1.0 - 4.0 * share)) ** 2 / 4.0
+        spread = (
+            min(spread, share * max(farthest_square_distance - share, 0.0) * largest_square**2)
+            if share < 0.25
+            else spread
+        )
     table_values, mean_shift, variance = None, mean_error.shift, clamped_squares.mean
     if problem.table_values is not None:
         # By bounding alone.
         mean_shift, variance = mean_shift - problem.table_values.clamping_shift, measure_variance(values)
-        about_variance = replace(clamped_squares, unclamped_mean=variance)
-        table_values = TableValues.from_clamped(problem.histogram, about_variance)
+        clamped_squares_about_variance = replace(clamped_squares, unclamped_mean=variance)
+        table_values = TableValues.from_clamped(problem.histogram, clamped_squares_about_variance)
     squares_error = capped_error(
         MeanProblem(
             problem.histogram,
             problem.epsilon,
-            largest,
+            largest_square,
             spread,
             target=problem.target,
             user_share=problem.user_share,
@@ -145,15 +155,15 @@ def measure_error(
         bounds,
     )
     # The mean of the kept rows is nearer to them than that of all rows.
-    shift = np.asarray(squares_error.shift - mean_error.sampling_variance - mean_shift**2)
+    variance_shift = np.asarray(squares_error.shift - mean_error.sampling_variance - mean_shift**2)
     noise_factor = np.ones(())
     if takes_noise_at_values:  # Noise at the mean and variance of the kept rows.
         mean_share = (clamped_values.mean + mean_shift - clamped_values.lower) / problem.value_bound
         noise_factor = compute_noise_factor(
-            mean_share, np.clip((variance + shift) / largest, 0.0, 0.25), noise_kind
+            mean_share, np.clip((variance + variance_shift) / largest_square, 0.0, 0.25), noise_kind
         )
     privacy_variance = np.asarray(squares_error.privacy_variance * noise_factor)
-    return MeanError(squares_error.sampling_variance, privacy_variance, shift)
+    return MeanError(squares_error.sampling_variance, privacy_variance, variance_shift)
 
 
 def take_root(variance_error: MeanError, variance: float) -> tuple[MeanError, float]:
@@ -163,8 +173,8 @@ def take_root(variance_error: MeanError, variance: float) -> tuple[MeanError, fl
         variance_error: The error of the variance.
         variance: The variance of the rows, above 0.
     """
-    expected = np.maximum(variance + variance_error.shift, 1e-12 * variance)
-    shift = np.sqrt(expected) - math.sqrt(variance)
-    sampling_variance = np.asarray(variance_error.sampling_variance / (4.0 * expected))
-    privacy_variance = np.asarray(variance_error.privacy_variance / (4.0 * expected))
-    return MeanError(sampling_variance, privacy_variance, shift), math.sqrt(variance)
+    expected_release = np.maximum(variance + variance_error.shift, 1e-12 * variance)
+    root_shift = np.sqrt(expected_release) - math.sqrt(variance)
+    sampling_variance = np.asarray(variance_error.sampling_variance / (4.0 * expected_release))
+    privacy_variance = np.asarray(variance_error.privacy_variance / (4.0 * expected_release))
+    return MeanError(sampling_variance, privacy_variance, root_shift), math.sqrt(variance)

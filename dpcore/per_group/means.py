@@ -35,12 +35,12 @@ from dpcore.contributions import FloatArray
 from dpcore.per_group.pair_of_bounds import PairChoice, search_pairs
 from dpcore.per_group.problem import PerGroupProblem
 
-GRID_POINTS = 6, 6
+GRID_SHAPE = 6, 6
 """Points of the first grid."""
-ONE_NODE = ((0.0, 1.0),)
-NORMAL_NODES = ((-math.sqrt(3.0), 1.0 / 6.0), (0.0, 2.0 / 3.0), (math.sqrt(3.0), 1.0 / 6.0))
+ONE_POINT_RULE = ((0.0, 1.0),)
+NORMAL_RULE = ((-math.sqrt(3.0), 1.0 / 6.0), (0.0, 2.0 / 3.0), (math.sqrt(3.0), 1.0 / 6.0))
 """The Gauss-Hermite rule of three points."""
-APPROXIMATE = "the noise is exact, and the random choice has its moments up to the third"
+APPROXIMATION_TEXT = "the noise is exact, and the random choice has its moments up to the third"
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,9 @@ def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: in
         sum_variances=problem.sum_by_group(pq * kept_sums**2 + p * drawn_variances),
         rows_variances=problem.sum_by_group(pq * kept_rows**2),
         covariances=problem.sum_by_group(pq * kept_sums * kept_rows),
-        third_cumulants=np.array([problem.sum_by_group(kept_rows * factors) for factors in cumulant_factors]),
+        third_cumulants=np.array(
+            [problem.sum_by_group(kept_rows * cumulant_terms) for cumulant_terms in cumulant_factors]
+        ),
         sum_noise_deviation=sum_noise_deviation,
         rows_noise_deviation=rows_noise_deviation,
     )
@@ -120,22 +122,27 @@ def compute_mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: in
     half_range, centred_means = (upper - lower) / 2.0, problem.centred_means
     is_split = problem.parameters.splits_means
     mean_squares = np.zeros(centred_means.size)
-    for row_counts, sums, sum_variances, point_weights in _condition_sums(m):
+    for conditional_rows, conditional_sums, sum_variances, weight_of_point in _condition_sums(m):
         if problem.parameters.noise.kind is NoiseKind.GAUSSIAN:
             noisy_variances = sum_variances + m.sum_noise_deviation**2
-            point_squares = compute_normal_squares(
-                sums, row_counts, noisy_variances, m.rows_noise_deviation, half_range, centred_means
+            squares_at_point = compute_normal_squares(
+                conditional_sums,
+                conditional_rows,
+                noisy_variances,
+                m.rows_noise_deviation,
+                half_range,
+                centred_means,
             )
         else:
             # Half the difference of two entries with noise of scale b has variance b^2; noise of the sum itself 2 b^2.
             noise_scale = m.sum_noise_deviation / math.sqrt(2.0) if is_split else m.sum_noise_deviation
-            sum_deviations, point_squares = np.sqrt(sum_variances), np.zeros(centred_means.size)
-            for normal_node, node_weight in NORMAL_NODES if sum_deviations.any() else ONE_NODE:
-                node_sums = sums + normal_node * sum_deviations
-                point_squares += node_weight * compute_laplace_squares(
-                    node_sums, row_counts, noise_scale, half_range, centred_means, is_split=is_split
+            sum_deviations, squares_at_point = np.sqrt(sum_variances), np.zeros(centred_means.size)
+            for normal_node, node_weight in NORMAL_RULE if sum_deviations.any() else ONE_POINT_RULE:
+                node_sums = conditional_sums + normal_node * sum_deviations
+                squares_at_point += node_weight * compute_laplace_squares(
+                    node_sums, conditional_rows, noise_scale, half_range, centred_means, is_split=is_split
                 )
-        mean_squares += point_weights * point_squares
+        mean_squares += weight_of_point * squares_at_point
     return mean_squares
 
 
@@ -177,25 +184,27 @@ def compute_errors_of_one_mean(problem: PerGroupProblem) -> FloatArray:
     return np.abs(problem.centred_means - centred_mean)
 
 
-def find_useful_size(problem: PerGroupProblem, errors: FloatArray) -> float | None:
+def find_useful_size(problem: PerGroupProblem, error_by_group: FloatArray) -> float | None:
     """Return the smallest number of rows from which groups' own means err less than one mean for all, or None.
 
     Args:
         problem: The question; its statistic is a mean.
-        errors: Root mean squared error of every group, shape (num_entries,).
+        error_by_group: Root mean squared error of every group, shape (num_entries,).
 
     Returns:
         The smallest n for which, over the groups of at least n rows, the mean squared error is below that of one
         overall mean; None if there is none.
     """
     group_sizes = problem.totals
-    order = np.argsort(-group_sizes, kind="stable")
-    order = order[group_sizes[order] > 0.0]
-    cumulated_gains = np.cumsum(compute_errors_of_one_mean(problem)[order] ** 2 - errors[order] ** 2)
+    order_by_rows = np.argsort(-group_sizes, kind="stable")
+    order_by_rows = order_by_rows[group_sizes[order_by_rows] > 0.0]
+    cumulated_gains = np.cumsum(
+        compute_errors_of_one_mean(problem)[order_by_rows] ** 2 - error_by_group[order_by_rows] ** 2
+    )
     # Groups of equal size belong together: only the last of each size is a candidate.
-    last_mask = np.r_[group_sizes[order][1:] != group_sizes[order][:-1], True]
-    better_indices = np.flatnonzero((cumulated_gains > 0.0) & last_mask)
-    return float(group_sizes[order][better_indices[-1]]) if better_indices.size else None
+    is_last_of_size = np.r_[group_sizes[order_by_rows][1:] != group_sizes[order_by_rows][:-1], True]
+    indices_with_gain = np.flatnonzero((cumulated_gains > 0.0) & is_last_of_size)
+    return float(group_sizes[order_by_rows][indices_with_gain[-1]]) if indices_with_gain.size else None
 
 
 def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never) -> PairChoice:
@@ -209,18 +218,20 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
     """
     max_bounds = int(problem.pairs.groups_per_user.max()), int(problem.pairs.rows.max())
     compute_error = functools.partial(compute_mean_error, problem)
-    errors_by_pair, is_settled = search_pairs(compute_error, max_bounds, GRID_POINTS, 2.0, should_stop)
+    errors_by_pair, is_settled = search_pairs(compute_error, max_bounds, GRID_SHAPE, 2.0, should_stop)
     best_bounds, num_tried = min(errors_by_pair, key=errors_by_pair.__getitem__), len(errors_by_pair)
-    error, beats_nothing = min((problem.error_of_nothing, False), (errors_by_pair[best_bounds], True))
+    least_error, beats_nothing = min((problem.error_of_nothing, False), (errors_by_pair[best_bounds], True))
     certificate = None
     if num_tried == max_bounds[0] * max_bounds[1]:
-        approximation = APPROXIMATE if max(max_bounds) > 1 else ""
-        certificate = Certificate(error, error, "every pair was tried", approximation)
+        approximation = APPROXIMATION_TEXT if max(max_bounds) > 1 else ""
+        certificate = Certificate(least_error, least_error, "every pair was tried", approximation)
         stop_reason = f"All {num_tried:,} pairs were tried."
         nothing_sentence = "Publishing the middle of the range is best."
     else:
-        pairs_text = wording.counted(num_tried, "pair")
-        stop_reason = f"{'Best' if is_settled else 'Stopped: best'} of {pairs_text} tried, without a proof."
+        num_tried_text = wording.counted(num_tried, "pair")
+        stop_reason = (
+            f"{'Best' if is_settled else 'Stopped: best'} of {num_tried_text} tried, without a proof."
+        )
         nothing_sentence = "No pair tried is better than publishing the middle of the range."
     if not beats_nothing:
         best_bounds, stop_reason = (0, 0), f"{nothing_sentence} {stop_reason}"

@@ -13,8 +13,8 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.answer.answer import without_numbers
-from dpcore.code import Choice
-from dpcore.code.forms import CodeChoice
+from dpcore.code import ReleaseSpec
+from dpcore.code.forms import OfferedPrograms
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure
@@ -292,7 +292,7 @@ def _find_selection(
 def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields) -> BoundSelection | None:
     """Build the selection that names what must be entered first; None if entering something does not help."""
     is_pair = isinstance(card.parameters, PerGroupParameters)
-    if missing is selections.NO_PAIR or (card.setting is None and not is_pair):
+    if missing is selections.PAIR_NOT_POSSIBLE or (card.setting is None and not is_pair):
         return None
     if not is_pair and not {"num_groups", *public_fields[1]} & set(missing.setting_names):
         public_fields = NO_FIELDS
@@ -342,8 +342,10 @@ def with_range(card: Answer) -> Answer:
     code_choice = card.code
     if code_choice is not None:
         forms = code_choice.forms
-        new_forms = ((n, replace(f, range_facts=facts) if isinstance(f, Choice) else f) for n, f in forms)
-        code_choice = CodeChoice(tuple(new_forms))
+        new_forms = (
+            (n, replace(f, range_facts=facts) if isinstance(f, ReleaseSpec) else f) for n, f in forms
+        )
+        code_choice = OfferedPrograms(tuple(new_forms))
     # If the bound was selected, too, the card has said what all of it is.
     if isinstance(card.disclosure, ReleaseFacts):
         return replace(card, code=code_choice)

@@ -20,9 +20,9 @@ from dpcore.answer.methods import Methods
 from dpcore.answer.plot import Plot
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import (
-    CodeChoice,
     Form,
     Forms,
+    OfferedPrograms,
     build_forms,
     list_data_fields,
     name_cap_form,
@@ -35,17 +35,17 @@ from dpcore.data import binned_values
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.mean.answer import plots, users, words
-from dpcore.mean.answer.ranges import NO_VALUES, show_ranges
+from dpcore.mean.answer.ranges import MISSING_VALUES, show_ranges
 from dpcore.mean.answer.solution import MeanSolution, solve
 from dpcore.mean.answer.users_solution import UsersSolution
 from dpcore.mean.moved_mean import describe_errors
 from dpcore.mean.parameters import Clamp, MeanParameters, VarianceSource, assumptions
 from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
 from dpcore.mean.table_values import ValueSummary
-from dpcore.mean.user_model import MODEL_ASSUMED
+from dpcore.mean.user_model import MODEL_ASSUMPTION
 from dpcore.report.content import write_columns
 
-PLAIN = mean.Growth()
+PLAIN_GROWTH = mean.Growth()
 """The weight of a user grows with the number of their rows."""
 
 
@@ -53,8 +53,8 @@ def solve_beside_page(dataset: Dataset, parameters: MeanParameters) -> section.S
     """Find the `MeanSolution`, without an own bound, in cached steps; values are summarised once for all epsilon."""
     value_summary = None
     if dataset.values is not None:
-        summary_arguments = dataset, parameters.lower, parameters.upper
-        value_summary = yield section.Cached(ValueSummary.from_dataset, summary_arguments, num_kept=8)
+        dataset_and_range = dataset, parameters.lower, parameters.upper
+        value_summary = yield section.Cached(ValueSummary.from_dataset, dataset_and_range, num_kept=8)
     solution = yield section.Cached(solve, (dataset, parameters.without("own_bound"), value_summary))
     return section.SearchResult(solution)
 
@@ -68,15 +68,15 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
     if problem.value_variance <= parameters.largest_variance:
         variance_text += f" (at most {wording.number(parameters.largest_variance)})"
     rho_text = f"ρ = {wording.number(problem.user_share, 2)}"
-    users_text = rho_text if problem.table_values is None else "the values themselves"
+    user_model_text = rho_text if problem.table_values is None else "the values themselves"
     values_sentences = "There are no values to read."
     if clamped_values is not None:
-        below_and_above = clamped_values.num_below, clamped_values.num_above
-        outside_counts = OutsideCounts(*below_and_above, problem.histogram.num_rows)
+        num_below_and_above = clamped_values.num_below, clamped_values.num_above
+        outside_counts = OutsideCounts(*num_below_and_above, problem.histogram.num_rows)
         values_sentences = outside_counts.write_sentence("[L, U]", " and is clamped", " and are clamped")
     elif parameters.variance_source is VarianceSource.FROM_VALUES:
         values_sentences += " The worst case stands in for σ²."
-    yield section.Note(f"B = {value_bound_text}, σ² = {variance_text}, {users_text}. {values_sentences}")
+    yield section.Note(f"B = {value_bound_text}, σ² = {variance_text}, {user_model_text}. {values_sentences}")
 
 
 def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -84,11 +84,11 @@ def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Figures((answer.plots["mean-weights"](),), controlled_axes="y", axes_with_main_limits="x")
 
 
-def show_hidden(answer: Answer, dataset: Dataset) -> section.Parts:
+def show_shift_of_mean(answer: Answer, dataset: Dataset) -> section.Parts:
     """Yield how bounding shifts the mean of the values, in sentences and a plot; without values, what is missing."""
     value_summary = answer.solution.value_summary
     if value_summary is None:
-        yield NO_VALUES
+        yield MISSING_VALUES
         return
     yield "\n".join(f"- {sentence}" for sentence in words.describe_shifts(answer.solution, value_summary))
     yield section.Figures((answer.plots["mean-shift"](),), controlled_axes="y", axes_with_main_limits="x")
@@ -97,7 +97,7 @@ def show_hidden(answer: Answer, dataset: Dataset) -> section.Parts:
 
 SECTIONS: section.Sections = {
     section.BEHIND: describe_inputs,
-    "Rows and users": {"Weight of a row": show_weights, "When users differ": show_hidden},
+    "Rows and users": {"Weight of a row": show_weights, "When users differ": show_shift_of_mean},
     "Range": show_ranges,
 }
 
@@ -158,20 +158,20 @@ def build_answer(
             )
         )
         num_kept_rows = float(dataset.histogram.kept_rows(cap))
-        return {"rows_kept_at_cap": num_kept_rows, "cap": cap_entries, "smooth": smooth_entries}
+        return {"rows_kept_at_cap": num_kept_rows, "cap": cap_json_entries, "smooth": smooth_json_entries}
 
     answer = Answer(
         headline=standard.instruct_to_cap(wording.counted(cap, "row")),
         detail=words.write_detail(mean_solution, dataset, parameters),
         numbers=words.build_numbers(mean_solution),
-        assumptions=assumptions(mean_solution.problem),
+        assumptions=list_assumptions(mean_solution.problem),
         disclosure=dataset.provenance,
         facts=words.build_facts(mean_solution, dataset, parameters),
         proofs=(
             ("Bound", cap_choice.certificate, cap_choice.stop_reason),
             ("Smooth weights", smooth_choice.certificate, smooth_choice.stop_reason),
         ),
-        code=CodeChoice(
+        code=OfferedPrograms(
             lambda: write_mean_forms(mean_solution, dataset, parameters),
             choose_library(parameters.program, parameters.mechanism),
         ),
@@ -191,7 +191,7 @@ def build_answer(
         sections=SECTIONS,
     )
     if users_solution is not None:
-        answer = _clamp_users(answer, mean_solution, users_solution, dataset)
+        answer = _replace_by_clamped_users(answer, mean_solution, users_solution, dataset)
     answer = replace(answer, assumptions=(*answer.assumptions, *binned_values.list_assumptions(dataset)))
     numbers = list(answer.numbers)
     relative_error = words.measure_relative_error(dataset, mean_solution, numbers[1].value or 0.0, parameters)
@@ -242,7 +242,7 @@ def _clamp_users(
         error_parts=users.list_user_error_parts(users_solution),
         plots={**answer.plots, "mean-error": plot_errors},
         make_methods=make_methods,
-        code=CodeChoice(
+        code=OfferedPrograms(
             lambda: _write_user_forms(solution, users_solution, dataset, parameters),
             choose_library(parameters.program, parameters.mechanism),
         ),
@@ -256,17 +256,17 @@ def _write_user_forms(
     solution: MeanSolution, users_solution: UsersSolution, dataset: Dataset, parameters: MeanParameters
 ) -> Forms:
     """Write the programs that clamp users' deviations, with smooth weights; there is none for a cap."""
-    threshold, growth = users_solution.threshold, PLAIN
+    threshold, weight_growth = users_solution.threshold, PLAIN_GROWTH
     if users_solution.user_deviations is None:
-        growth = mean.growth(solution.problem, threshold)
+        weight_growth = mean.growth(solution.problem, threshold)
     code_choice = write_bound_forms(
-        0, threshold, solution.neighbours, dataset, parameters, growth, clamps_users=True
+        0, threshold, solution.neighbours, dataset, parameters, weight_growth, clamps_users=True
     )
     assert code_choice is not None  # The range is not empty, and the bound is above 0.
     return code_choice.forms
 
 
-def _describe_release(solution: MeanSolution, clamp: Clamp) -> dict[str, str]:
+def _describe_release(solution: MeanSolution, clamp_kind: Clamp) -> dict[str, str]:
     """Return the JSON entries on the release and its errors: neighbours, mechanism, kind of error, source."""
     problem = solution.problem
     entries = {"neighbours": solution.neighbours.value, "mechanism": problem.noise.kind.value}
@@ -274,9 +274,9 @@ def _describe_release(solution: MeanSolution, clamp: Clamp) -> dict[str, str]:
     entries["errors_are"] = describe_errors(problem if users_solution is None else users_solution.problem)
     entries["source"] = "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3"
     if isinstance(problem, PrivateCountsProblem):
-        sums_text = "sums of w (y - (L + U) / 2) and w"
-        if clamp is Clamp.USERS:
-            sums_text = "pair of sums of B u / 2 + z and B u / 2 - z"
+        released_sums_text = "sums of w (y - (L + U) / 2) and w"
+        if clamp_kind is Clamp.USERS:
+            released_sums_text = "pair of sums of B u / 2 + z and B u / 2 - z"
         elif problem.released_sums is ReleasedSums.PAIR:
             sums_text = "pair of sums of w (y - L) and w (U - y)"
         entries["mechanism"] += f", on the {sums_text}"
@@ -295,19 +295,19 @@ def _describe_values(
     if not has_values and variance_source is VarianceSource.FROM_VALUES:
         variance_source = VarianceSource.WORST_CASE  # A public figure, which stands in for them.
 
-    def label(reads_values: bool) -> str:
+    def choose_label(reads_values: bool) -> str:
         """Return the label of the data for a number that is read off the values, else that of a public input."""
         return dataset.provenance.label if reads_values and has_values else "public input"
 
-    entries = {
+    value_entries = {
         "value_variance": problem.value_variance,
         "value_variance_from": variance_source.value,
-        "value_variance_label": label(variance_source is VarianceSource.FROM_VALUES),
+        "value_variance_label": choose_label(variance_source is VarianceSource.FROM_VALUES),
     }
     if problem.table_values is None:
-        user_share_label = label(parameters.likeness is mean.Likeness.FROM_VALUES)
-        entries |= {"user_share": problem.user_share, "user_share_label": user_share_label}
-    return entries
+        user_share_label = choose_label(parameters.likeness is mean.Likeness.FROM_VALUES)
+        value_entries |= {"user_share": problem.user_share, "user_share_label": user_share_label}
+    return value_entries
 
 
 def build_setting(
@@ -361,17 +361,17 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, pro
     Source: Epasto et al. 2020, lemma 3 and claim 2.
     """
     sizes, histogram = problem.histogram.sizes, problem.histogram
-    columns: dict[str, npt.ArrayLike] = {"size": sizes, "users": histogram.users}
+    columns_by_name: dict[str, npt.ArrayLike] = {"size": sizes, "users": histogram.users}
     if isinstance(problem, PrivateCountsProblem):
         user_weights = mean.growth(problem, threshold).scaled_weights(threshold, sizes.astype(np.float64))
-        columns |= {"row_weight": user_weights / sizes, "user_weight": user_weights}
+        columns_by_name |= {"row_weight": user_weights / sizes, "user_weight": user_weights}
     else:
         row_weights = mean.user_weight(problem, threshold, sizes)
-        columns |= {"row_weight": row_weights, "user_weight": row_weights * sizes}
-    columns["rows_kept_at_cap"] = np.minimum(sizes, cap)
+        columns_by_name |= {"row_weight": row_weights, "user_weight": row_weights * sizes}
+    columns_by_name["rows_kept_at_cap"] = np.minimum(sizes, cap)
     if not isinstance(problem, PrivateCountsProblem):
-        columns["capped_row_weight"] = np.full(sizes.shape, 1.0 / float(histogram.kept_rows(cap)))
-    return write_columns(columns, provenance)
+        columns_by_name["capped_row_weight"] = np.full(sizes.shape, 1.0 / float(histogram.kept_rows(cap)))
+    return write_columns(columns_by_name, provenance)
 
 
 def write_user_weights_csv(
@@ -391,9 +391,9 @@ def write_user_weights_csv(
     sizes, threshold = problem.histogram.sizes, users_solution.threshold
     deviation_limits = np.full(sizes.shape, users_solution.deviation_limit)
     user_weights = mean.growth(problem, threshold).scaled_weights(threshold, sizes.astype(np.float64))
-    columns = {"size": sizes, "users": problem.histogram.users, "user_weight": user_weights}
-    columns |= {"row_weight": user_weights / sizes, "largest_deviation": deviation_limits}
-    return write_columns({**columns, "largest_distance": deviation_limits / user_weights}, provenance)
+    columns_by_name = {"size": sizes, "users": problem.histogram.users, "user_weight": user_weights}
+    columns_by_name |= {"row_weight": user_weights / sizes, "largest_deviation": deviation_limits}
+    return write_columns({**columns_by_name, "largest_distance": deviation_limits / user_weights}, provenance)
 
 
 # --- What a person takes away -----------------------------------------------------------------------------------------
@@ -422,11 +422,11 @@ def write_bound_forms(
     neighbours: Neighbours,
     dataset: Dataset,
     parameters: MeanParameters,
-    growth: mean.Growth = PLAIN,
-    further_forms: Sequence[Form] = (),
+    weight_growth: mean.Growth = PLAIN_GROWTH,
+    forms_to_append: Sequence[Form] = (),
     *,
     clamps_users: bool = False,
-) -> CodeChoice | None:
+) -> OfferedPrograms | None:
     """Write programs for a cap and for smooth weights, or return None if none can be written.
 
     Args:
@@ -435,16 +435,27 @@ def write_bound_forms(
         neighbours: The neighbouring relation of the release.
         dataset: The data.
         parameters: The range, the budget and the noise.
-        growth: How a user's smooth weight grows with their rows.
-        further_forms: Programs that follow.
+        weight_growth: How a user's smooth weight grows with their rows.
+        forms_to_append: Programs that follow.
         clamps_users: True if users are clamped in place of rows; there is no program for the cap then.
     """
-    row_factor, effective_factor = growth.coefficients(threshold)
-    weight_fields = {"threshold": threshold, "clamps_users": clamps_users, "user_share": growth.user_share}
+    row_factor, effective_factor = weight_growth.coefficients(threshold)
+    weight_fields = {
+        "threshold": threshold,
+        "clamps_users": clamps_users,
+        "user_share": weight_growth.user_share,
+    }
     weight_fields |= {"weight_of_rows": row_factor, "weight_of_users": effective_factor}
-    program_forms: list[Form] = [(name_smooth_form(threshold), Quantity.MEAN, weight_fields), *further_forms]
+    program_forms: list[Form] = [
+        (name_smooth_form(threshold), Quantity.MEAN, weight_fields),
+        *forms_to_append,
+    ]
     if not clamps_users:
         program_forms.insert(0, (name_cap_form(cap), Quantity.MEAN, {"max_rows": cap}))
-    common_fields = list_data_fields(dataset) | {"lower": parameters.lower, "upper": parameters.upper}
-    common_fields |= {"neighbours": neighbours, "noise": parameters.mechanism, "delta": parameters.delta}
-    return build_forms(parameters.epsilon, common_fields, program_forms)
+    settings_of_all_forms = list_data_fields(dataset) | {"lower": parameters.lower, "upper": parameters.upper}
+    settings_of_all_forms |= {
+        "neighbours": neighbours,
+        "noise": parameters.mechanism,
+        "delta": parameters.delta,
+    }
+    return build_forms(parameters.epsilon, settings_of_all_forms, program_forms)

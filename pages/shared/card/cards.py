@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dpcore.answer.answer import STYLE_BY_PART, Answer, Verdict
-from dpcore.code.forms import CodeChoice
+from dpcore.code.forms import OfferedPrograms
 from dpcore.common import wording
 from dpcore.common.privacy import (
     Disclosure,
@@ -264,7 +264,7 @@ def offer_histogram(dataset: Dataset) -> None:
 
 
 @page_run.build_dialog("Code", "code")
-def _code_dialog(code_choice: CodeChoice, disclosure: Provenance, key: str) -> None:
+def _code_dialog(code_choice: OfferedPrograms, disclosure: Provenance, key: str) -> None:
     """Show the code for a card in a dialog."""
     code_panel.show_code(code_choice, key)
     label(disclosure)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.code import LIBRARIES, Choice, Quantity, Training, write
+from dpcore.code import LIBRARIES, Quantity, ReleaseSpec, Training, write
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.programs import Program
@@ -47,6 +47,7 @@ def in_the_app(nasty: Nasty, folder: Path, small_bytes: int) -> Dataset:
     return count(source, roles, Disclosure.PRIVATE).dataset
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("small_bytes", [5_000_000, 0])
 @pytest.mark.parametrize("name", ALL_FILES)
 def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, empty_folder: Path) -> None:
@@ -72,6 +73,7 @@ def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, empty_fold
     assert reopened.digest == data.digest
 
 
+@pytest.mark.thinned
 @PYTHON_AND_OPENDP
 @pytest.mark.parametrize("name", ALL_FILES)
 def test_a_program_counts_users_and_rows_as_the_app_does(
@@ -80,6 +82,7 @@ def test_a_program_counts_users_and_rows_as_the_app_does(
     files.check_file(ALL_FILES[name], library, empty_folder)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("cell", ["", "abc", "1.5", "12.34,5", "1e999", "nan"])
 @ALL_FOUR
 def test_a_cell_that_is_no_number_stops_a_program_before_it_spends(
@@ -182,7 +185,7 @@ def test_the_labels_of_a_regression_are_those_of_the_page(empty_folder: Path) ->
     (empty_folder / "tabelle.csv").write_bytes(TABLE.encode("utf-16"))
     weights = pd.DataFrame({"row": range(6), "user_code": table.user_codes, "x": 1.0})
     weights.to_parquet("regression_matrix.parquet")
-    choice = Choice(
+    choice = ReleaseSpec(
         Quantity.COEFFICIENTS, 1.0, Disclosure.PUBLIC, Neighbours.REPLACE_VALUES, largest_user_weight=2.0,
         lower=0.0, upper=5.0, file=data.name, layout=data.layout, has_known_columns=True, privacy_unit=("Wer",),
         value_column="Ziel",
@@ -202,7 +205,7 @@ def test_the_rows_of_a_classifier_are_those_of_the_page(empty_folder: Path) -> N
         max_feature_norm=1.0, positive_above=2.2, slope_expression="margin - 1.0", num_steps=1, learning_rate=1.0,
         first_averaged_step=1, radius=1.0, gradient_noise_std=1.0, weight_noise_std=1.0,
     )  # fmt: skip
-    choice = Choice(
+    choice = ReleaseSpec(
         Quantity.CLASSIFIER, 1.0, Disclosure.PUBLIC, threshold=2.0, delta=1e-6, training=training, file=data.name,
         layout=data.layout, has_known_columns=True, privacy_unit=("Wer",), value_column="Ziel",
     )  # fmt: skip

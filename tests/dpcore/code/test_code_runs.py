@@ -24,7 +24,7 @@ from scipy.stats import norm
 
 import dpcore as ss
 from dpcore import mean
-from dpcore.code import LIBRARIES, Choice, Quantity, write
+from dpcore.code import LIBRARIES, Quantity, ReleaseSpec, write
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
@@ -51,7 +51,7 @@ EPSILON = 4.0
 LOWER, UPPER = VALUES["lower"], VALUES["upper"]
 
 
-def run(choice: Choice, library: Program, public: Mapping[str, object] | None = None) -> dict[str, Any]:
+def run(choice: ReleaseSpec, library: Program, public: Mapping[str, object] | None = None) -> dict[str, Any]:
     """What the program's names are bound to after it ran, with the public numbers that a person wrote into it."""
     text = write(choice, library).text
     for name, value in (public or {}).items():
@@ -601,6 +601,7 @@ def test_rows_that_lack_a_part_of_their_users_name_are_left_out_as_on_the_page(
     assert run(choice, library)["count"] == pytest.approx(30, abs=1)
 
 
+@pytest.mark.thinned
 @PYTHON_AND_OPENDP
 @pytest.mark.parametrize("name", ["a`b\"c'd", "^.*$", "*", "ü'''\"\"\"x", "two\nlines"])
 def test_hostile_columns_are_read_as_they_are_called(folder: Path, library: Program, name: str) -> None:

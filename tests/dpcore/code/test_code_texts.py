@@ -13,7 +13,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from dpcore.code import LIBRARIES, Choice, Quantity, read_name_table, write
+from dpcore.code import LIBRARIES, Quantity, ReleaseSpec, read_name_table, write
 from dpcore.code.common import describe_bound_source
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
@@ -270,6 +270,7 @@ def test_a_file_of_another_kind_is_not_read_as_if_it_were_csv_without_a_word(lib
 # --- numbers and labels -------------------------------------------------------------------------------------
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("epsilon", [0.1 + 0.2, 1 / 3, 1e-6, 7.000000000000001])
 @pytest.mark.parametrize("library", list(LIBRARIES))
 def test_epsilon_is_written_exactly(library: Program, epsilon: float) -> None:
@@ -370,7 +371,7 @@ def shape(text: str) -> str:
     return ast.dump(tree)
 
 
-def with_names(choice: Choice, name: str) -> Choice:
+def with_names(choice: ReleaseSpec, name: str) -> ReleaseSpec:
     return replace(
         choice,
         privacy_unit=(name + "1", name),

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from dpcore import counting
-from dpcore.code import Choice, Quantity
+from dpcore.code import Quantity, ReleaseSpec
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
@@ -48,6 +48,7 @@ def read(name: str, small_bytes: int = 5_000_000, disclosure=Disclosure.PRIVATE,
     return counting.count(counting.open_files([name], small_bytes=small_bytes), roles, disclosure).dataset
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("small_bytes", [5_000_000, 0])
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_the_app_counts_yes_as_1_and_no_as_0(spelling: str, small_bytes: int, empty_folder: Path) -> None:
@@ -57,6 +58,7 @@ def test_the_app_counts_yes_as_1_and_no_as_0(spelling: str, small_bytes: int, em
     assert sorted(dataset.values.values) == sorted(map(float, TRUTHS))
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("disclosure", [Disclosure.PUBLIC, Disclosure.PRIVATE])
 @pytest.mark.parametrize("library", [Program.PYTHON, Program.OPENDP])
@@ -65,7 +67,7 @@ def test_programs_release_the_same_share(library, disclosure, spelling, empty_fo
     name, cells = SPELLINGS[spelling]
     write_table(name, cells)
     dataset = read(name, disclosure=disclosure, rule=0.0 if None in cells else None)
-    choice = Choice(
+    choice = ReleaseSpec(
         Quantity.SUM, 1000.0, disclosure, file=name, layout=dataset.layout, has_known_columns=True,
         privacy_unit=("user",), value_column="churned", max_total=1.0,
     )  # fmt: skip

@@ -125,6 +125,7 @@ def variances_of_program(program, noise, b, h, eps):
     return tuple((2.0 if is_split else 1.0) * variance * s**2 for s in moved)
 
 
+@pytest.mark.thinned
 @PROGRAMS
 @pytest.mark.parametrize("p", [0.0, 0.3, 1.0])
 def test_the_noise_of_a_program_is_that_of_its_two_sums(changes, p):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpcore.answer import Answer, Bars, Hatching
-from dpcore.code import Choice, write
+from dpcore.code import ReleaseSpec, write
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
@@ -138,7 +138,7 @@ def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     limit, count = found.gaining_limit_and_count
     assert count == sum(u for s, u in ((1, 50), (20, 30), (400, 5)) if s < limit)
     ((_, cap),) = told.code.forms
-    assert isinstance(cap, Choice)
+    assert isinstance(cap, ReleaseSpec)
     assert f"MAX_ROWS = {found.cap_choice.cap}" in write(cap, Program.PYTHON).text
     curve = told.plots["owners-cap"]()
     assert curve.disclosure is Disclosure.PRIVATE

@@ -77,7 +77,7 @@ def test_the_switch_moves_curves_card_and_assumptions():
     assert "Counts are **private too**" in texts
     assert all(assumption in texts for assumption in private_counts.ASSUMPTIONS)
     assert mean.ASSUMPTIONS[0] not in texts
-    assert private_counts.ERROR_IS in texts
+    assert private_counts.ERROR_APPROXIMATION_NAME in texts
     assert "counts=private" in link_of(app)
     check(app.segmented_control(key="mean.counts").set_value("Public").run())
     assert mean.ASSUMPTIONS[0] in shown_texts(app)
