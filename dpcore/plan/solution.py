@@ -249,7 +249,9 @@ def _make_choice(
         case LineStatistic.MEAN:
             quantity, bound_options = Quantity.MEAN, {"max_rows": int(line.bound)}
             if parameters.clamp is Clamp.USERS:
-                weight_growth = mean.growth(mean_lines.build_mean_problem(dataset, parameters)[0], line.bound)
+                weight_growth = mean.find_weight_growth(
+                    mean_lines.build_mean_problem(dataset, parameters)[0], line.bound
+                )
                 row_factor, effective_factor = weight_growth.coefficients(line.bound)
                 bound_options = {
                     "threshold": line.bound,
@@ -437,12 +439,17 @@ def solve(
     return PlanSolution(parameters, planned_lines, budget, *solution_fields)
 
 
-def _join_proofs(split: Split | None, other_split: Split | None) -> Split | None:
+def _join_proofs(chosen_split: Split | None, rejected_split: Split | None) -> Split | None:
     """Return a split with a lower bound for it and for the other kind of splits, which has none that is better."""
-    if split is None or other_split is None or split.certificate is None or other_split.certificate is None:
-        return split
-    lower_bound = min(split.certificate.lower_bound, other_split.certificate.lower_bound)
-    return replace(split, certificate=replace(split.certificate, lower_bound=lower_bound))
+    if (
+        chosen_split is None
+        or rejected_split is None
+        or chosen_split.certificate is None
+        or rejected_split.certificate is None
+    ):
+        return chosen_split
+    lower_bound = min(chosen_split.certificate.lower_bound, rejected_split.certificate.lower_bound)
+    return replace(chosen_split, certificate=replace(chosen_split.certificate, lower_bound=lower_bound))
 
 
 def _find_least_budget(
