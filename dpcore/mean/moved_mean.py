@@ -34,8 +34,8 @@ from dpcore.common.noisy_ratio import (
 )
 from dpcore.contributions import FloatArray
 from dpcore.mean.models import MeanError
-from dpcore.mean.private_counts import ERROR_IS, PrivateCountsProblem, ReleasedSums
-from dpcore.mean.public_counts import MeanProblem, capped_error, growth, smooth_error
+from dpcore.mean.private_counts import ERROR_APPROXIMATION_NAME, PrivateCountsProblem, ReleasedSums
+from dpcore.mean.public_counts import MeanProblem, capped_error, find_weight_growth, smooth_error
 from dpcore.mean.table_values import UserDeviations
 
 SAMPLING_NODES = 32
@@ -51,7 +51,9 @@ def find_mean(problem: MeanProblem) -> float | None:
 
 def describe_errors(problem: MeanProblem) -> str:
     """Describe the errors of an answer, for its JSON."""
-    linearised_text = f", by the {ERROR_IS}" if isinstance(problem, PrivateCountsProblem) else ""
+    linearised_text = (
+        f", by the {ERROR_APPROXIMATION_NAME}" if isinstance(problem, PrivateCountsProblem) else ""
+    )
     if find_mean(problem) is None:
         return f"before a mean outside the range is moved into it{linearised_text}, an upper bound after"
     return (
@@ -134,7 +136,7 @@ def measure_reach(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray
 
     def find_least_weight(threshold: float) -> float:
         """Return the weight of a user of one row, at most the threshold."""
-        return min(threshold, sum(growth(problem, threshold).coefficients(threshold)))
+        return min(threshold, sum(find_weight_growth(problem, threshold).coefficients(threshold)))
 
     h = np.asarray(thresholds, dtype=np.float64)
     return np.asarray(h / np.reshape([find_least_weight(number) for number in h.ravel().tolist()], h.shape))

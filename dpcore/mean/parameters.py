@@ -241,10 +241,10 @@ NOTE_BY_PROGRAM = {
     Program.BIGQUERY: "A first statement draws the rows; BigQuery's guarantee rests on a clamp of what a user adds",
 }
 """How programs bound rows otherwise than by drawing them anew in every run."""
-STEP_COUNTED = (
+STEP_COUNTED_ASSUMPTION = (
     f"{public_counts.MOVED_INTO_RANGE}. The error counts that; the bound is the best before this step"
 )
-POPULATION = "The error is about the mean of the population that users come from"
+POPULATION_ASSUMPTION = "The error is about the mean of the population that users come from"
 
 
 USERS_CLAMPED_ASSUMPTION = (
@@ -267,10 +267,15 @@ def list_assumptions(problem: MeanProblem, clamp: Clamp = Clamp.ROWS) -> tuple[s
     general_sentences: tuple[str, ...] = (
         private_counts.ASSUMPTIONS if is_private else public_counts.ASSUMPTIONS
     )
-    noise_sentence = private_counts.LAPLACE_PAIR if is_private else public_counts.LAPLACE_NOISE
-    own_by_general = {INDEPENDENT: assumed_of_users(problem), noise_sentence: (problem.noise_sentence,)}
+    noise_sentence = (
+        private_counts.LAPLACE_PAIR_ASSUMPTION if is_private else public_counts.LAPLACE_NOISE_ASSUMPTION
+    )
+    own_by_general = {
+        INDEPENDENT_ROWS_ASSUMPTION: list_user_assumptions(problem),
+        noise_sentence: (problem.noise_sentence,),
+    }
     if find_mean(problem) is not None:
-        own_by_general[public_counts.UPPER_BOUND] = (STEP_COUNTED,)
+        own_by_general[public_counts.UPPER_BOUND_ASSUMPTION] = (STEP_COUNTED_ASSUMPTION,)
     if clamp is Clamp.USERS:
         scale_text, norm_name = problem.write_scale(1.0, "B × h"), "L1" if problem.delta is None else "L2"
         released_sentence = (

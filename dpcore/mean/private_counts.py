@@ -32,23 +32,23 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.mean import public_counts
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
-ERROR_IS = "delta-method approximation"
-LAPLACE_PAIR = (
+ERROR_APPROXIMATION_NAME = "delta-method approximation"
+LAPLACE_PAIR_ASSUMPTION = (
     "The release has Σ w (y − L) and Σ w (U − y), each with Laplace noise of scale B × h / ε. Together they change by "
     "at most B × h in L1, so ε is not split"
 )
-LINEARISED = (
+LINEARISED_ASSUMPTION = (
     "Bounds are compared by the delta-method approximation, good while noise is small against the rows"
 )
 ASSUMPTIONS = (
     "Values and the number of rows of each user are private; so is a bound computed from them. The guarantee holds for "
     "a bound chosen without these data, or chosen privately",
     "Neighbouring data sets differ by one user, added or removed with all their rows",
-    public_counts.INDEPENDENT,
-    public_counts.CLAMPED,
-    LAPLACE_PAIR,
-    LINEARISED,
-    public_counts.UPPER_BOUND,
+    public_counts.INDEPENDENT_ROWS_ASSUMPTION,
+    public_counts.CLAMPED_ASSUMPTION,
+    LAPLACE_PAIR_ASSUMPTION,
+    LINEARISED_ASSUMPTION,
+    public_counts.UPPER_BOUND_ASSUMPTION,
 )
 """Assumptions of this module; sentences without their full stop."""
 
@@ -191,7 +191,7 @@ def compute_relative_noise(epsilon: float, library_program: Program, delta: floa
 
 
 def list_choice_entries(
-    choice: public_counts.CapChoice | public_counts.SmoothChoice,
+    best_choice: public_counts.CapChoice | public_counts.SmoothChoice,
     noise_kind: NoiseKind = NoiseKind.LAPLACE,
     standard_error: float | None = None,
 ) -> dict[str, Any]:
@@ -201,11 +201,11 @@ def list_choice_entries(
     """
     scale_name = "laplace_scale" if noise_kind is NoiseKind.LAPLACE else "gaussian_deviation"
     return {
-        "standard_error": choice.standard_error if standard_error is None else standard_error,
-        "variance": choice.variance,
-        "sampling_variance": choice.sampling_variance,
-        "privacy_variance": choice.privacy_variance,
-        **({"shift": choice.shift} if choice.shift else {}),
+        "standard_error": best_choice.standard_error if standard_error is None else standard_error,
+        "variance": best_choice.variance,
+        "sampling_variance": best_choice.sampling_variance,
+        "privacy_variance": best_choice.privacy_variance,
+        **({"shift": best_choice.shift} if best_choice.shift else {}),
         # What goes into the mechanism: Laplace noise of scale b has variance 2 b^2.
         scale_name: math.sqrt(best_choice.privacy_variance / noise_kind.unit_variance),
         **certificate_fields(best_choice.certificate),

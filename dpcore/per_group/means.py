@@ -236,4 +236,6 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
     if not beats_nothing:
         best_bounds, stop_reason = (0, 0), f"{nothing_sentence} {stop_reason}"
     max_groups, max_rows = best_bounds
-    return PairChoice(max_groups, float(max_rows), error, certificate, num_tried, stop_reason, is_settled)
+    return PairChoice(
+        max_groups, float(max_rows), least_error, certificate, num_tried, stop_reason, is_settled
+    )

@@ -13,7 +13,7 @@ from dpcore.data import binned_values
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanError, private_counts, public_counts, variance
 from dpcore.mean.moved_mean import find_mean, move_error, move_users_error
-from dpcore.mean.parameters import USERS_CLAMPED, Clamp, VarianceSource, assumed_of_users
+from dpcore.mean.parameters import USERS_CLAMPED_ASSUMPTION, Clamp, VarianceSource, list_user_assumptions
 from dpcore.mean.private_counts import ReleasedSums
 from dpcore.mean.table_values import ValueSummary
 from dpcore.mean.user_model import MODEL_ASSUMPTION, UserModel

@@ -178,12 +178,12 @@ def allocate_lines(
             bound, line_error = table.search_rank_bound(dataset, parameters, planned_line, v)
         elif planned_line.group_problem is not None:
             max_groups, max_amount, squared_error = table.search_pairs_at(planned_line, v)
-            if max_groups and math.sqrt(squared_error) < error:
-                bound, second_bound, error = float(max_groups), max_amount, math.sqrt(squared_error)
+            if max_groups and math.sqrt(squared_error) < line_error:
+                bound, second_bound, line_error = float(max_groups), max_amount, math.sqrt(squared_error)
         moved_error = None
         if planned_line.square_moved is not None:
             moved_error = float(planned_line.measure_errors(np.array([v]))[0])
-        line_fields = num_parts, num_parts * budget_per_part, v, bound, second_bound, error, moved_error
+        line_fields = num_parts, num_parts * budget_per_part, v, bound, second_bound, line_error, moved_error
         plan_lines.append(AllocatedLine(planned_line, *line_fields))
     return tuple(plan_lines)
 

@@ -190,7 +190,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             beta = beta * noise_factor
             curve = curves.BoundCurve(alpha, beta, bounds, has_all_bounds=has_all_bounds)
             moved_arguments = mean_problem, value_summary, parameters, noise_factor
-            further_fields["square_moved"] = make_moved_error(*moved_arguments)
+            more_line_fields["square_moved"] = make_moved_error(*moved_arguments)
             if parameters.clamp is Clamp.ROWS:
                 more_line_fields["mean_parts"] = alpha, beta, mean_problem.value_bound
             more_line_fields["assumptions"] = list_mean_assumptions(mean_problem, parameters, dataset)

@@ -39,7 +39,7 @@ from dpcore.mean.answer.ranges import MISSING_VALUES, show_ranges
 from dpcore.mean.answer.solution import MeanSolution, solve
 from dpcore.mean.answer.users_solution import UsersSolution
 from dpcore.mean.moved_mean import describe_errors
-from dpcore.mean.parameters import Clamp, MeanParameters, VarianceSource, assumptions
+from dpcore.mean.parameters import Clamp, MeanParameters, VarianceSource, list_assumptions
 from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
 from dpcore.mean.table_values import ValueSummary
 from dpcore.mean.user_model import MODEL_ASSUMPTION
@@ -147,12 +147,14 @@ def build_answer(
     def list_error_entries() -> dict[str, object]:
         """Return the entries of the choice file on the errors: of clamped users, or of the cap and smooth weights."""
         if users_solution is not None:
-            part_names = "variance", "privacy_variance", "shift"
-            part_entries = {name: float(getattr(users_solution.mean_error, name)) for name in part_names}
-            return {"standard_error": users_solution.standard_error, **part_entries}
-        cap_entries, smooth_entries = (
-            private_counts.list_choice_entries(choice, mean_solution.problem.noise.kind, error)
-            for choice, error in (
+            error_part_names = "variance", "privacy_variance", "shift"
+            error_part_entries = {
+                name: float(getattr(users_solution.mean_error, name)) for name in error_part_names
+            }
+            return {"standard_error": users_solution.standard_error, **error_part_entries}
+        cap_json_entries, smooth_json_entries = (
+            private_counts.list_choice_entries(best_choice, mean_solution.problem.noise.kind, error)
+            for best_choice, error in (
                 (cap_choice, mean_solution.cap_standard_error),
                 (smooth_choice, mean_solution.smooth_standard_error),
             )
@@ -208,17 +210,17 @@ def build_answer(
     )
 
 
-def _clamp_users(
+def _replace_by_clamped_users(
     answer: Answer, solution: MeanSolution, users_solution: UsersSolution, dataset: Dataset
 ) -> Answer:
     """Return the answer for clamped rows with headline, numbers, facts and plots of clamped users instead."""
     parameters, problem, smooth_choice = answer.parameters, solution.problem, solution.smooth_choice
-    own_bound, error_key = parameters.own_bound, solution.error_name.replace(" ", "_")
+    own_bound, error_number_key = parameters.own_bound, solution.error_name.replace(" ", "_")
     further_sentences = words.warn_of_range(
         users_solution.problem, float(users_solution.mean_error.privacy_variance), users_solution.reach
     )
     further_sentences += words.warn_of_leaks(solution, dataset, parameters)
-    model_assumptions = () if users_solution.user_model is None else (MODEL_ASSUMED,)
+    model_assumptions = () if users_solution.user_model is None else (MODEL_ASSUMPTION,)
 
     def plot_errors() -> Plot:
         """Plot the error over the bound, of clamped users and of clamped rows."""
@@ -233,8 +235,8 @@ def _clamp_users(
         answer,
         headline=users.write_headline(users_solution),
         detail=users.write_user_detail(users_solution, smooth_choice, further_sentences),
-        numbers=users.build_user_numbers(users_solution, error_key, dataset.histogram.num_users),
-        assumptions=(*assumptions(users_solution.problem, Clamp.USERS), *model_assumptions),
+        numbers=users.build_user_numbers(users_solution, error_number_key, dataset.histogram.num_users),
+        assumptions=(*list_assumptions(users_solution.problem, Clamp.USERS), *model_assumptions),
         facts=users.build_user_facts(users_solution, problem, answer.facts, own_bound),
         proofs=(),
         near_optimal="",
@@ -269,21 +271,22 @@ def _write_user_forms(
 def _describe_release(solution: MeanSolution, clamp_kind: Clamp) -> dict[str, str]:
     """Return the JSON entries on the release and its errors: neighbours, mechanism, kind of error, source."""
     problem = solution.problem
-    entries = {"neighbours": solution.neighbours.value, "mechanism": problem.noise.kind.value}
-    users_solution = solution.users_solution if clamp is Clamp.USERS else None
-    entries["errors_are"] = describe_errors(problem if users_solution is None else users_solution.problem)
-    entries["source"] = "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3"
+    release_entries = {"neighbours": solution.neighbours.value, "mechanism": problem.noise.kind.value}
+    users_solution = solution.users_solution if clamp_kind is Clamp.USERS else None
+    error_problem = problem if users_solution is None else users_solution.problem
+    release_entries["errors_are"] = describe_errors(error_problem)
+    release_entries["source"] = "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3"
     if isinstance(problem, PrivateCountsProblem):
         released_sums_text = "sums of w (y - (L + U) / 2) and w"
         if clamp_kind is Clamp.USERS:
             released_sums_text = "pair of sums of B u / 2 + z and B u / 2 - z"
         elif problem.released_sums is ReleasedSums.PAIR:
-            sums_text = "pair of sums of w (y - L) and w (U - y)"
-        entries["mechanism"] += f", on the {sums_text}"
-        entries["source"] = "Sweet Spot; Epasto et al. 2020 has public counts only"
-    if clamp is Clamp.USERS:
-        entries["source"] = "Sweet Spot, docs/mean.md"
-    return entries
+            released_sums_text = "pair of sums of w (y - L) and w (U - y)"
+        release_entries["mechanism"] += f", on the {released_sums_text}"
+        release_entries["source"] = "Sweet Spot; Epasto et al. 2020 has public counts only"
+    if clamp_kind is Clamp.USERS:
+        release_entries["source"] = "Sweet Spot, docs/mean.md"
+    return release_entries
 
 
 def _describe_values(

@@ -73,7 +73,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     ]
     cap, cap_error = cap_choice.max_contributions, solution.cap_standard_error
     threshold, smooth_error = smooth_choice.threshold, solution.smooth_standard_error
-    shows_weights = smooth_error <= (1.0 - WEIGHTS_GAIN) * cap_error
+    shows_weights = smooth_error <= (1.0 - MIN_GAIN_TO_SHOW_WEIGHTS) * cap_error
     smooth_mark = Mark("Best smooth weights", threshold, smooth_error, Style.ENTERED, "circle")
     marks = [Mark("Best bound", cap, cap_error, Style.CAP), smooth_mark]
     if own_bound is not None:

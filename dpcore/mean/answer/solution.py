@@ -20,7 +20,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import worst_values
 from dpcore.mean.answer.users_solution import UsersSolution, solve_users
-from dpcore.mean.models import interval_around
+from dpcore.mean.models import find_interval_around
 from dpcore.mean.moved_mean import find_mean, measure_caps, measure_weights
 from dpcore.mean.parameters import MeanParameters, VarianceSource
 from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
@@ -253,7 +253,7 @@ def choose_error_limits(problem: mean.MeanProblem) -> tuple[float, float]:
     # Lowest without sampling error: every user weighs the same, and noise is the whole error, or half of its square if
     # the mean is an end of its range. Highest if all rows are kept and values have the largest variance, B^2 / 4:
     # claim 2.
-    largest_noise = noise_deviation(EPSILON_RANGE[0]) * noise_factor * histogram.max_size / histogram.num_rows
+    largest_noise = noise_deviation(EPSILON_RANGE[0]) * std_factor * histogram.max_size / histogram.num_rows
     least_error = noise_deviation(EPSILON_RANGE[1]) / histogram.num_users
     if find_mean(problem) is not None:
         least_error *= math.sqrt(0.5)

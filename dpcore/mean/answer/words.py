@@ -37,7 +37,7 @@ NEAR_END = 3.0
 """Standard deviations of the noise from an end of the range within which the mean is said to leave it."""
 MOVED_SHARE = 0.01
 """Share by which the step changes the error from which on near-optimal bounds are said to be those before it."""
-MIN_GAIN = 0.02
+MIN_GAIN_OF_ALTERNATIVE = 0.02
 """Least share of the cap's error that smooth weights must save to stand on the card."""
 VALUES_LEAK_SENTENCE = standard.warn_of_leak(
     "this bound was",
@@ -53,19 +53,19 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     The worst-case error comes last if it is known.
     """
     cap, threshold = solution.cap_choice.max_contributions, solution.smooth_choice.threshold
-    target_phrase = "of the rows in this table" if solution.is_about_table else "of the population"
-    error_help = f"Root mean square distance of a release from the mean {target_phrase}."
+    which_mean_phrase = "of the rows in this table" if solution.is_about_table else "of the population"
+    error_help = f"Root mean square distance of a release from the mean {which_mean_phrase}."
     if solution.counts_moving:
         error_help += " It counts that a release outside [L, U] is moved to its nearer end."
     else:
         error_help += " It is an upper bound, as a release outside [L, U] is moved to its nearer end."
     error_label, error_key = wording.capital(solution.error_name), solution.error_name.replace(" ", "_")
 
-    def error_number(mean_error: mean.MeanError, label: str, key: str) -> Number:
+    def build_error_number(mean_error: mean.MeanError, error_label: str, number_key: str) -> Number:
         """Build the number of an error, with the share of noise in its square."""
         error = math.sqrt(float(mean_error.variance))
         noise_note = f"({wording.percent(float(mean_error.privacy_variance / mean_error.variance))} noise)"
-        return Number(label, wording.number(error), noise_note, error_help, error, UNIT, key)
+        return Number(error_label, wording.number(error), noise_note, error_help, error, UNIT, number_key)
 
     cap_text, threshold_text = wording.counted(cap, "row"), wording.number(threshold)
     threshold_unit = wording.agreeing(threshold, "row per user", "rows per user")
@@ -80,10 +80,10 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
         "threshold",
     )
     numbers = (
-        Number("Best bound", rows_text, "per user", cap_help, cap, ROWS_UNIT, "max_contributions"),
-        error_number(solution.cap_error, label, error_key),
-        Number("Bound of the smooth weights", *threshold_args),
-        error_number(solution.smooth_error, f"{label}, smooth weights", f"smooth_{error_key}"),
+        Number("Best bound", cap_text, "per user", cap_help, cap, ROWS_UNIT, "max_contributions"),
+        build_error_number(solution.cap_error, error_label, error_key),
+        Number("Bound of the smooth weights", *threshold_number_arguments),
+        build_error_number(solution.smooth_error, f"{error_label}, smooth weights", f"smooth_{error_key}"),
     )
     if solution.worst_case is None:
         return numbers
@@ -255,8 +255,8 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     """Build the facts behind the answer: texts by heading."""
     histogram, error_name, format_number = solution.problem.histogram, solution.error_name, wording.number
     cap, best_error = solution.cap_choice.max_contributions, solution.cap_standard_error
-    lost_share = 1.0 - float(histogram.kept_rows(cap)) / histogram.num_rows
-    held_share = 1.0 - float(histogram.pieces(cap).rows_at_or_below) / histogram.num_rows
+    lost_share_of_rows = 1.0 - float(histogram.kept_rows(cap)) / histogram.num_rows
+    share_of_rows_of_affected = 1.0 - float(histogram.pieces(cap).rows_at_or_below) / histogram.num_rows
     num_affected = histogram.users_above(cap)
     affected_users_text = standard.describe_affected(num_affected, histogram.num_users, lost_share_of_rows)
     holds_phrase = wording.agreeing(num_affected, "This user holds", "These users hold")
@@ -278,12 +278,12 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
         split_cap_text = wording.counted(split_release.cap_choice.max_contributions, "row")
         count_budget_text = "a third of ε" if solution.problem.program is Program.BIGQUERY else "ε/2"
         if solution.problem.noise.kind is NoiseKind.GAUSSIAN:
-            share_text = "half of the budget"
+            count_budget_text = "half of the budget"
         change_text = wording.change(split_error, solution.cap_choice.standard_error)
         before_text = ", before a mean is moved into [L, U]" if solution.counts_moving else ""
-        fact_texts["Against the usual split"] = (
-            f"numerator and denominator with {share_text} each: error {format_number(split_error)} at their best bound "
-            f"of {rows_text}, {change_text}{before_text}."
+        texts_by_heading["Against the usual split"] = (
+            f"numerator and denominator with {count_budget_text} each: error {format_number(split_error)} at their "
+            f"best bound of {split_cap_text}, {change_text}{before_text}."
         )
     if dataset.is_private and not solution.has_private_counts:
         texts_by_heading["Where counts are private"] = "choose *Private too* under *Contribution counts are*."
@@ -341,10 +341,10 @@ def describe_shifts(solution: MeanSolution, value_summary: ValueSummary) -> tupl
     """Write sentences on how far the best cap and smooth weights shift the mean, and on the variance between users."""
     clamped_values, sentences = value_summary.clamped_values, []
     cap_choice, smooth_choice = solution.cap_choice, solution.smooth_choice
-    smooth_growth = mean.growth(solution.problem, smooth_choice.threshold)
+    smooth_growth = mean.find_weight_growth(solution.problem, smooth_choice.threshold)
     cap_arguments = float(cap_choice.max_contributions), mean.Growth(), solution.cap_standard_error
     smooth_arguments = smooth_choice.threshold, smooth_growth, solution.smooth_standard_error
-    for bounding_words, (bound, weight_growth, error) in (
+    for bounding_adjective, (bound, weight_growth, error) in (
         ("bounded", cap_arguments),
         ("smoothly weighted", smooth_arguments),
     ):
@@ -356,16 +356,16 @@ def describe_shifts(solution: MeanSolution, value_summary: ValueSummary) -> tupl
             f"The {bounding_adjective} mean differs from the plain mean by {wording.number(shift_of_mean)}"
         )
         if solution.problem.table_values is None:
-            ratio_text = wording.number(abs(shift) / error, 2)
-            sentence += f", {ratio_text} times the {solution.error_name}, which does not contain it"
+            shift_in_errors_text = wording.number(abs(shift_of_mean) / error, 2)
+            sentence += f", {shift_in_errors_text} times the {solution.error_name}, which does not contain it"
         sentences.append(f"{sentence}.")
     return (*sentences, f"How users differ: {describe_user_share(value_summary)}")
 
 
 def find_alternative(solution: MeanSolution) -> Alternative | None:
     """Return smooth weights as an `Alternative` if they save at least 2 % of the cap's error; else None."""
-    error, cap_error = solution.smooth_standard_error, solution.cap_standard_error
-    if error > (1.0 - MIN_GAIN) * cap_error:
+    smooth_error, cap_error = solution.smooth_standard_error, solution.cap_standard_error
+    if smooth_error > (1.0 - MIN_GAIN_OF_ALTERNATIVE) * cap_error:
         return None
     threshold_text = wording.number(solution.smooth_choice.threshold)
     comparison_sentence = (
@@ -408,9 +408,9 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     )
     release_sentence += f" to {sum_phrase} A mean outside that interval was moved to its nearer end."
     cap_choice = solution.cap_choice
-    at_most_text = "" if solution.counts_moving else "at most "
+    at_most_phrase = "" if solution.counts_moving else "at most "
     cap, error_text = cap_choice.max_contributions, wording.number(solution.cap_standard_error)
-    rows_text, was_or_were = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
+    cap_text, was_or_were = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
     error_name = "error, as root mean square," if solution.is_about_table else "standard error"
     budget_arguments = parameters.epsilon, solution.neighbours, parameters.delta or 0.0
     return Methods(

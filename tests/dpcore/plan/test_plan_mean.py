@@ -19,7 +19,7 @@ from dpcore.data import samples
 from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource, private_counts
 from dpcore.mean.answer import build_answer as mean_answered
 from dpcore.mean.moved_mean import measure_caps
-from dpcore.plan import mean_lines, table
+from dpcore.plan import mean_lines, shared_rows, table
 from dpcore.plan.answer import build_answer
 from dpcore.plan.curves import BoundCurve
 from dpcore.plan.least_sum import find_least_sum

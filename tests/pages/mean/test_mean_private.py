@@ -140,7 +140,7 @@ def test_files_say_which_setting_they_are_for():
     choice = json.loads(answer.write_choice())
     assert choice["question"]["counts"] == "private"
     assert choice["question"]["neighbours"] == private_counts.NEIGHBOURS.value
-    assert private_counts.ERROR_IS in choice["question"]["errors_are"]
+    assert private_counts.ERROR_APPROXIMATION_NAME in choice["question"]["errors_are"]
     rows = list(csv.DictReader(io.StringIO(answer.files["mean_weights.csv"]())))
     h = view.smooth_choice.threshold
     for row in rows:
