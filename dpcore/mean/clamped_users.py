@@ -96,9 +96,9 @@ class UserPoints:
         point_codes = size_indices * (edges.size + 1) + np.searchsorted(edges, self.means)
         point_codes[is_ungrouped] = distinct_sizes.size * (edges.size + 1) + np.arange(is_ungrouped.sum())
         _, first_user_indices, point_indices = np.unique(point_codes, return_index=True, return_inverse=True)
-        users_by_point = np.bincount(point_indices, self.num_users).astype(np.float64)
-        means_by_point = np.bincount(point_indices, self.num_users * self.means) / users_by_point
-        return UserPoints(self.sizes[first_user_indices], means_by_point, users_by_point)
+        num_users_by_point = np.bincount(point_indices, self.num_users).astype(np.float64)
+        means_by_point = np.bincount(point_indices, self.num_users * self.means) / num_users_by_point
+        return UserPoints(self.sizes[first_user_indices], means_by_point, num_users_by_point)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +146,8 @@ class ClampedUsersProblem:
     def _sums_by_size(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the distinct sizes, and for each its number of users and the sum of their centred means."""
         sizes, size_indices = np.unique(self.users.sizes, return_inverse=True)
-        users_by_size = np.bincount(size_indices, self.users.num_users).astype(np.float64)
-        return sizes, users_by_size, np.bincount(size_indices, self.users.means).astype(np.float64)
+        num_users_by_size = np.bincount(size_indices, self.users.num_users).astype(np.float64)
+        return sizes, num_users_by_size, np.bincount(size_indices, self.users.means).astype(np.float64)
 
     @property
     def sizes(self) -> FloatArray:

@@ -57,8 +57,8 @@ class MeanMoments:
         covariances: Covariance of sum and number of rows. The noise adds nothing to it.
         third_cumulants: Third cumulants before noise, of (rows, rows, rows), (rows, rows, sum) and (rows, sum, sum),
             shape (3, num_entries).
-        sum_noise_deviation: Standard deviation of the sum's noise.
-        rows_noise_deviation: Standard deviation of the noise of the rows.
+        sum_noise_std: Standard deviation of the sum's noise.
+        rows_noise_std: Standard deviation of the noise of the rows.
     """
 
     mean_sums: FloatArray
@@ -67,8 +67,8 @@ class MeanMoments:
     rows_variances: FloatArray
     covariances: FloatArray
     third_cumulants: FloatArray
-    sum_noise_deviation: float
-    rows_noise_deviation: float
+    sum_noise_std: float
+    rows_noise_std: float
 
 
 def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> MeanMoments:
@@ -93,7 +93,7 @@ def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: in
     squared_deviations = pairs.sums_of_squares - pairs.sums**2 / pair_rows
     row_variances = np.maximum(squared_deviations, 0.0) / np.maximum(pair_rows - 1.0, 1.0)
     drawn_variances = kept_rows * (1.0 - kept_row_shares) * row_variances
-    sum_noise_deviation, rows_noise_deviation = problem.parameters.mean_noise(max_groups, max_rows)
+    sum_noise_std, rows_noise_std = problem.parameters.mean_noise(max_groups, max_rows)
     kept_sums = kept_row_shares * centred_sums
     # The third cumulant of a Bernoulli variable.
     k3 = pq * (1.0 - 2.0 * p)
@@ -107,8 +107,8 @@ def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: in
         third_cumulants=np.array(
             [problem.sum_by_group(kept_rows * cumulant_terms) for cumulant_terms in cumulant_factors]
         ),
-        sum_noise_deviation=sum_noise_deviation,
-        rows_noise_deviation=rows_noise_deviation,
+        sum_noise_std=sum_noise_std,
+        rows_noise_std=rows_noise_std,
     )
 
 
@@ -124,21 +124,21 @@ def compute_mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: in
     mean_squares = np.zeros(centred_means.size)
     for conditional_rows, conditional_sums, sum_variances, weight_of_point in _condition_sums(m):
         if problem.parameters.noise.kind is NoiseKind.GAUSSIAN:
-            noisy_variances = sum_variances + m.sum_noise_deviation**2
+            noisy_variances = sum_variances + m.sum_noise_std**2
             squares_at_point = compute_normal_squares(
                 conditional_sums,
                 conditional_rows,
                 noisy_variances,
-                m.rows_noise_deviation,
+                m.rows_noise_std,
                 half_range,
                 centred_means,
             )
         else:
             # Half the difference of two entries with noise of scale b has variance b^2; noise of the sum itself 2 b^2.
-            noise_scale = m.sum_noise_deviation / math.sqrt(2.0) if is_split else m.sum_noise_deviation
-            sum_deviations, squares_at_point = np.sqrt(sum_variances), np.zeros(centred_means.size)
-            for normal_node, node_weight in NORMAL_RULE if sum_deviations.any() else ONE_POINT_RULE:
-                node_sums = conditional_sums + normal_node * sum_deviations
+            noise_scale = m.sum_noise_std / math.sqrt(2.0) if is_split else m.sum_noise_std
+            sum_stds, squares_at_point = np.sqrt(sum_variances), np.zeros(centred_means.size)
+            for normal_node, node_weight in NORMAL_RULE if sum_stds.any() else ONE_POINT_RULE:
+                node_sums = conditional_sums + normal_node * sum_stds
                 squares_at_point += node_weight * compute_laplace_squares(
                     node_sums, conditional_rows, noise_scale, half_range, centred_means, is_split=is_split
                 )
@@ -156,8 +156,8 @@ def _condition_sums(m: MeanMoments) -> Iterator[tuple[FloatArray, FloatArray, Fl
     if not m.sum_variances.any() and not m.rows_variances.any():
         yield m.mean_rows, m.mean_sums, np.zeros_like(m.mean_sums), np.ones_like(m.mean_sums)
         return
-    rows_deviations = np.sqrt(m.rows_variances)
-    rows_scales = np.where(rows_deviations > 0.0, rows_deviations, 1.0)
+    rows_stds = np.sqrt(m.rows_variances)
+    rows_scales = np.where(rows_stds > 0.0, rows_stds, 1.0)
     # In standard deviations of the rows: the sum's mean given z is its mean + b z + c (z^2 - skew z - 1), its variance
     # v + d z.
     k3 = m.third_cumulants / rows_scales
@@ -169,7 +169,7 @@ def _condition_sums(m: MeanMoments) -> Iterator[tuple[FloatArray, FloatArray, Fl
     half_gap = np.sqrt(3.0 + skewness**2 / 4.0)
     for z in (skewness / 2.0 - half_gap, skewness / 2.0 + half_gap):
         sum_means, sum_variances = m.mean_sums + b * z + 2.0 * c, np.maximum(v + d * z, 0.0)
-        yield m.mean_rows + rows_deviations * z, sum_means, sum_variances, 0.5 / (half_gap * np.abs(z))
+        yield m.mean_rows + rows_stds * z, sum_means, sum_variances, 0.5 / (half_gap * np.abs(z))
 
 
 def compute_mean_error(problem: PerGroupProblem, max_groups: int, max_rows: int) -> float:

@@ -397,8 +397,8 @@ class PerGroupParameters(Parameters):
         split_factor = 1.0
         if self.splits_means and self.noise.kind is NoiseKind.LAPLACE:
             split_factor = math.sqrt(0.5 if self.program is Program.BIGQUERY else 2.0)
-        sum_noise_deviation = split_factor * float(np.sqrt(self.noise.variance(sensitivity)))
-        return sum_noise_deviation / math.sqrt(2.0), sum_noise_deviation * math.sqrt(2.0) / (upper - lower)
+        sum_noise_std = split_factor * float(np.sqrt(self.noise.variance(sensitivity)))
+        return sum_noise_std / math.sqrt(2.0), sum_noise_std * math.sqrt(2.0) / (upper - lower)
 
     def combine_errors(self, mean_squares: FloatArray, weight_by_entry: FloatArray) -> float:
         """Return the objective at these mean squared errors; a weight is that of all groups of its entry together."""

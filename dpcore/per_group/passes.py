@@ -172,8 +172,8 @@ class Passes:
         first_l0, last_l0 = group_window or (1, self.most_groups)
         last_l0 = min(last_l0, self.most_groups)
         # From this L0 on the noise alone exceeds the limit.
-        noise_deviations = self.parameters.pair_noise(np.arange(1, last_l0 + 1), low)
-        last_l0 = int(np.searchsorted(self.noise_weight * noise_deviations, error_limit))
+        noise_stds = self.parameters.pair_noise(np.arange(1, last_l0 + 1), low)
+        last_l0 = int(np.searchsorted(self.noise_weight * noise_stds, error_limit))
         if last_l0 < first_l0:
             return IntervalMinimum(error_limit, 0)
         error_bounds, best_amounts = self.compute_bounds(low, high, first_l0, last_l0)
