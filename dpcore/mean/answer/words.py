@@ -348,7 +348,7 @@ def describe_shifts(solution: MeanSolution, value_summary: ValueSummary) -> tupl
         ("bounded", cap_arguments),
         ("smoothly weighted", smooth_arguments),
     ):
-        weights_of_users = weight_growth.scaled_weights(bound, clamped_values.sizes)
+        weights_of_users = weight_growth.compute_scaled_weights(bound, clamped_values.sizes)
         shift_of_mean = (
             float(weights_of_users @ clamped_values.user_means / weights_of_users.sum()) - clamped_values.mean
         )
