@@ -269,6 +269,7 @@ class Answer:
     Attributes:
         headline: The instruction, one sentence, Markdown.
         detail: The sentences that qualify the headline, Markdown; empty for none.
+        caveat: Sentences without which the headline misleads, Markdown; the card has them below it. Empty for none.
         numbers: The number that was asked for, its error, and further ones.
         assumptions: Sentences without full stop.
         disclosure: The disclosure of the data behind the numbers; a release carries its facts.
@@ -320,6 +321,7 @@ class Answer:
     error_parts: tuple[ErrorPart, ...] = ()
     relative_error: RelativeError | None = None
     alternative: Alternative | None = None
+    caveat: str = ""
     sections: Sections = field(default_factory=dict)
     unit_text: str = ""
 
@@ -333,8 +335,12 @@ class Answer:
 
     @property
     def all_facts(self) -> tuple[tuple[str, str], ...]:
-        """Return (name, sentence) of verdict, near-optimal range and alternative, if known, then of all facts."""
-        leading_facts = {"Verdict": self.verdict_sentence, "Near-optimal": self.near_optimal}
+        """Return (name, sentence) of caveat, verdict, near-optimal range and alternative, if any, then of all facts."""
+        leading_facts = {
+            "Caveat": self.caveat,
+            "Verdict": self.verdict_sentence,
+            "Near-optimal": self.near_optimal,
+        }
         leading_facts["Less error"] = self.alternative.sentence if self.alternative else ""
         return (
             *((fact_name, sentence) for fact_name, sentence in leading_facts.items() if sentence),
@@ -389,13 +395,14 @@ class Answer:
         return values_by_field_name
 
     def __str__(self) -> str:
-        """Return up to six lines: headline, two numbers, verdict, near-optimal range or detail, unit, label."""
+        """Return the answer in up to seven lines: headline, caveat, two numbers, verdict, further ones, label."""
         numbers_line = "; ".join(f"{n.label}: {n.text} {n.note}".strip() for n in self.numbers[:2])
         range_line = f"Near-optimal: {self.near_optimal}" if self.near_optimal else ""
         verdict_line = f"Verdict: {self.verdict_sentence}" if self.relative_error else ""
         detail_sentence = re.split(r"(?<=[.!?])\s+(?=[A-Z])", self.detail, maxsplit=1)[0]
         lines = (
             self.headline,
+            self.caveat,
             numbers_line,
             verdict_line,
             range_line or detail_sentence,

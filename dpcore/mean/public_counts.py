@@ -38,8 +38,8 @@ from dpcore.mean.models import (
     CountsOnly,
     MeanError,
     Numerators,
-    interval_around,
-    trivial_stop_reason,
+    describe_trivial_search,
+    find_interval_around,
 )
 from dpcore.mean.table_values import KnownValues, TableValues
 from dpcore.mean.user_sums import prefix_sums
@@ -90,14 +90,14 @@ class Growth:
         effective_weight = self.effective_factor / (1.0 + (s - 1.0) * self.user_share)
         return np.asarray(s * (self.row_factor + effective_weight))
 
-    def scaled_weights(self, threshold: float, sizes: npt.ArrayLike) -> FloatArray:
+    def compute_scaled_weights(self, threshold: float, sizes: npt.ArrayLike) -> FloatArray:
         """Return min(h, c w(s)) for threshold h, with the factor c that makes c w(h) = h."""
         if self.is_plain:
             return np.asarray(np.minimum(threshold, sizes))
         return np.asarray(np.minimum(threshold, self.user_weights(sizes) * self._scale(threshold)))
 
     def coefficients(self, threshold: float) -> tuple[float, float]:
-        """Return ``row_factor`` and ``effective_factor``, both multiplied by the factor of `scaled_weights`."""
+        """Return ``row_factor`` and ``effective_factor``, both multiplied by the factor of `compute_scaled_weights`."""
         weight_scale = 1.0 if self.is_plain else self._scale(threshold)
         return self.row_factor * weight_scale, self.effective_factor * weight_scale
 
@@ -134,9 +134,9 @@ class Population(CountsModel):
         """Return the error of caps: sigma^2 (rho sum_l k_l^2 + (1 - rho) n_h) / n_h^2, with rows kept at random."""
         h = np.asarray(caps, dtype=np.float64)
         k = self.histogram.count_sizes_up_to(h) if size_index is None else size_index
-        rows_below, users_above, _ = self.histogram.pieces_after(k)
-        kept_rows = rows_below + h * users_above
-        scaled_square_sum = self._squares_below[k] / kept_rows + h * (h / kept_rows) * users_above
+        rows_below, num_users_above, _ = self.histogram.pieces_after(k)
+        kept_rows = rows_below + h * num_users_above
+        scaled_square_sum = self._squares_below[k] / kept_rows + h * (h / kept_rows) * num_users_above
         rho = self.user_share
         sampling_variances = self.value_variance * ((rho * scaled_square_sum + (1.0 - rho)) / kept_rows)
         return MeanError(np.asarray(sampling_variances), self.unit_noise_variance * (h / kept_rows) ** 2)
@@ -159,7 +159,9 @@ class Population(CountsModel):
         # Both sides are recomputed: the value by the formula of the error, the lower bound by its own scale.
         lower_bound = self.unit_noise_variance * optimum.certificate.lower_bound
         certificate = Certificate(float(mean_error.variance), lower_bound, optimum.certificate.argument)
-        return BoundOptimum(bound, certificate, trivial_stop_reason(self.histogram) or optimum.stop_reason)
+        return BoundOptimum(
+            bound, certificate, describe_trivial_search(self.histogram) or optimum.stop_reason
+        )
 
     def _convert_to_rows(self, effective_size: float) -> float:
         """Return the number of rows with the given effective size, clipped to the two sizes around it."""
@@ -179,11 +181,11 @@ class Population(CountsModel):
     def cap_curve(self) -> BoundCurve:
         """Return the curve of the error of caps over the bound."""
         rho = self.user_share
-        rows_below, users_above, _ = self.histogram.pieces_after(slice(1, -1))
+        rows_below, num_users_above, _ = self.histogram.pieces_after(slice(1, -1))
         numerators = Numerators(
             self.value_variance * (rho * self._squares_below[1:-1] + (1.0 - rho) * rows_below),
-            self.value_variance * (1.0 - rho) * users_above,
-            self.unit_noise_variance + self.value_variance * rho * users_above,
+            self.value_variance * (1.0 - rho) * num_users_above,
+            self.unit_noise_variance + self.value_variance * rho * num_users_above,
         )
         return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).variance, numerators)
 
@@ -433,7 +435,7 @@ def _describe_optimum(
     return *parts, certificate, optimum.stop_reason
 
 
-def growth(mean_problem: MeanProblem, threshold: float) -> Growth:
+def find_weight_growth(mean_problem: MeanProblem, threshold: float) -> Growth:
     """Return how a user's best smooth weight grows with their rows; plain growth if rows are independent."""
     if not mean_problem.user_share:
         return Growth()
@@ -456,7 +458,7 @@ def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) ->
     Source: Epasto et al. 2020, lemma 3.
     """
     s = np.asarray(sizes, dtype=np.float64)
-    weight_growth = growth(problem, threshold)
+    weight_growth = find_weight_growth(problem, threshold)
     if weight_growth.is_plain:
         return np.asarray(np.minimum(threshold, s) / s / problem.histogram.kept_rows(threshold))
     user_weights = weight_growth.user_weights(np.minimum(threshold, problem.histogram.sizes))
@@ -464,7 +466,7 @@ def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) ->
     return np.asarray(weight_growth.user_weights(np.minimum(threshold, s)) / s / total_weight)
 
 
-def cap_stretches(
+def find_cap_stretches(
     problem: MeanProblem, relative_excess: float = 0.05, cap_choice: CapChoice | None = None
 ) -> tuple[tuple[int, int], ...]:
     """Return the intervals of caps whose standard error is at most (1 + ``relative_excess``) times the least.
@@ -482,14 +484,14 @@ def cap_stretches(
     cap_choice = best_cap(problem) if cap_choice is None else cap_choice
     # The excess is relative to the standard error; the limit is a variance.
     max_variance = cap_choice.variance * (1.0 + relative_excess) ** 2
-    intervals = problem.model.cap_curve.intervals_within(max_variance, is_integer=True)
+    intervals = problem.model.cap_curve.find_intervals_within(max_variance, is_integer=True)
     return tuple((int(first_cap), int(last_cap)) for first_cap, last_cap in intervals)
 
 
-def caps_within(problem: MeanProblem, relative_excess: float = 0.05) -> tuple[int, int]:
-    """Return the interval of `cap_stretches` that contains the best cap."""
+def find_caps_within(problem: MeanProblem, relative_excess: float = 0.05) -> tuple[int, int]:
+    """Return the interval of `find_cap_stretches` that contains the best cap."""
     cap_choice = best_cap(problem)
-    first_cap, last_cap = interval_around(
-        cap_stretches(problem, relative_excess, cap_choice), cap_choice.max_contributions
+    first_cap, last_cap = find_interval_around(
+        find_cap_stretches(problem, relative_excess, cap_choice), cap_choice.max_contributions
     )
     return int(first_cap), int(last_cap)

@@ -263,12 +263,14 @@ def write_dataset_cell(code_builder: CodeBuilder, source: Source, public_only: b
     if holds_sizes or dataset.release is not None:
         code_builder.import_name("Dataset", "dpcore.dataset")
         code_builder.import_name("ContributionHistogram", "dpcore.contributions")
-        sizes_code, users_code = map(code_builder.write, (dataset.histogram.sizes, dataset.histogram.users))
+        sizes_expression, users_expression = map(
+            code_builder.write, (dataset.histogram.sizes, dataset.histogram.users)
+        )
         histogram_code = "ContributionHistogram(sizes, users)"
         if dataset.release is not None:
             histogram_code += f", release={code_builder.write(dataset.release)}"
         return (
-            f"sizes = {sizes_code}\nusers = {users_code}\n"
+            f"sizes = {sizes_expression}\nusers = {users_expression}\n"
             f"data = Dataset({dataset.name!r}, {dataset.source!r}, {disclosure_code}, {histogram_code})"
         )
     is_private = dataset.disclosure is Disclosure.PRIVATE

@@ -73,6 +73,11 @@ class OwnersSolution:
         return self.parameters.source is OwnersSource.DATA
 
     @property
+    def has_personal_part(self) -> bool:
+        """Return True if owners have personal parameters, so that joint and full privacy differ."""
+        return float(self.collaboration.personal) > 0.0
+
+    @property
     def is_vacuous(self) -> bool:
         """Return True if the bound of joint privacy is no smaller than the loss of any model."""
         return self.bound_joint >= self.trivial_bound

@@ -53,7 +53,7 @@ def solve(dataset: Dataset, parameters: mean.MeanParameters) -> GapSolution:
     comparison = compare(mean_problem)
     domination = two_groups.find_dominating_groups(comparison) if mean_problem.value_variance > 0.0 else None
     proof = carry_out_fourfold_proof(comparison)
-    return GapSolution(comparison, mean.caps_within(mean_problem), proof, domination)
+    return GapSolution(comparison, mean.find_caps_within(mean_problem), proof, domination)
 
 
 def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundComparison:

@@ -11,6 +11,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.dataset import Dataset
 from dpcore.multitask.answer.solution import MultitaskSolution, WeightComparison, compare_totals
+from dpcore.multitask.experiment import DESCENT_SETTINGS
 from dpcore.multitask.problem import Allocation, BudgetComparison, Loss
 from dpcore.multitask.sampling import PrivateCounts, count_tasks_per_user
 from dpcore.multitask.weights import Bucket, BudgetFit, certify_on_average, compute_gain
@@ -41,6 +42,8 @@ def list_assumptions(solution: MultitaskSolution) -> tuple[str, ...]:
         "Neighbouring data sets differ in one user, with all their data in all tasks",
         "The squared weights of a user sum to at most β, all that the guarantee needs",
         "The error bounds (theorems 3.8 and 3.12) omit shared constants: they compare weights and predict no accuracy",
+        "Theorem 3.12 sets the number of steps T of algorithm 2 from weights and task sizes. That T is left out: its "
+        f"bound assumes it, and *Experiment* takes {DESCENT_SETTINGS.num_steps} steps",
         *fit_assumptions,
     )
 
@@ -190,12 +193,13 @@ def build_facts(solution: MultitaskSolution) -> dict[str, str]:
     comparison, texts_by_heading = solution.comparison, dict[str, str]()
     if comparison.entered_sampling is not None:
         texts_by_heading["Your sampling"] = _describe_sampling(comparison, comparison.entered_sampling)
-    (best_exponent, best_total), problem = comparison.exponent_curve.optimum, comparison.problem
+    (best_exponent, least_relative_total), problem = comparison.exponent_curve.optimum, comparison.problem
     task_skews, size_by_task = comparison.task_skews, problem.graph.task_sizes
     mean_skew = float(size_by_task @ task_skews / size_by_task.sum())
     return texts_by_heading | {
         "Best uniform sampling": _describe_sampling(comparison, comparison.best_sampling),
-        "Best μ here": f"{wording.entered(best_exponent)}, total bound {format_change(best_total)}. The paper's "
+        "Best μ here": f"{wording.entered(best_exponent)}, total bound {format_change(least_relative_total)}. The "
+        "paper's "
         f"{format_exponent(problem.loss.best_exponent)} would gain "
         f"{format_factor(compute_gain(size_by_task, problem.loss))} "
         "if users were alike and nobody were clipped.",

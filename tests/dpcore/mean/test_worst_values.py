@@ -71,7 +71,7 @@ def test_any_weights_are_as_bad_as_the_worst_of_all_vertices() -> None:
         weights /= weights[code_of_user].sum()
         away = weights[code_of_user] - np.array(counts) / sum(counts)
         worst = max(abs(away @ (np.array(at) / counts)) for at in list_vertices(counts))
-        found = worst_values.any_weights_error(build_problem(counts, 0.7, bound=3.0), weights)
+        found = worst_values.compute_worst_error(build_problem(counts, 0.7, bound=3.0), weights)
         assert found == pytest.approx(3.0 * math.hypot(worst, math.sqrt(2.0) * weights.max() / 0.7), rel=1e-9)
 
 
@@ -126,7 +126,7 @@ def test_the_best_weights_are_best_of_all_weights() -> None:
         share = np.array(counts) / sum(counts)
         for epsilon in (0.3, 3.0):
             question = build_problem(counts, epsilon)
-            found = worst_values.best_weights(question)
+            found = worst_values.find_best_weights(question)
             assert found.certificate.proves(1e-9)
             assert found.error == pytest.approx(
                 float(worst_values.smooth_weights_error(question, found.threshold))
@@ -156,7 +156,7 @@ def test_a_million_sizes_are_no_matter() -> None:
     question = mean.MeanProblem(
         ContributionHistogram(sizes, np.ones(sizes.size, dtype=np.int64)), 1.0, 1.0, 0.0
     )
-    best = worst_values.best_weights(question)
+    best = worst_values.find_best_weights(question)
     around = worst_values.smooth_weights_error(
         question, np.geomspace(best.threshold / 3, best.threshold * 3, 31)
     )
