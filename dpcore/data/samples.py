@@ -82,7 +82,10 @@ class Generator(ABC):
     def sentence(self) -> str:
         """Return the name of the distribution and its parameters as one sentence."""
         named_fields = declared_fields(type(self)).items()
-        phrases = [f"{field.label}: {wording.entered(getattr(self, name))}" for name, field in named_fields]
+        phrases = [
+            f"{field.label}: {wording.entered(getattr(self, field_name))}"
+            for field_name, field in named_fields
+        ]
         return f"Generated: {self.title} ({', '.join(phrases)})."
 
 
