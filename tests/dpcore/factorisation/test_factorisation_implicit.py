@@ -14,7 +14,7 @@ from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, a
 from dpcore.factorisation.fit import GradientSteps, sum_gradients
 from dpcore.factorisation.implicit import ImplicitSettings, ImplicitSums
 from dpcore.factorisation.model import LeastSquaresSums
-from dpcore.factorisation.paper_runs import MOVIE_RUNS, SONG_RUNS, choose_count_share
+from dpcore.factorisation.paper_runs import MOVIE_RUNS, choose_count_share
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters
 from dpcore.factorisation.ratings import GeneratedRatings, Ratings
 from dpcore.factorisation.studies import CHOICE_KINDS, ChoiceStudy
@@ -293,7 +293,6 @@ def test_counts_take_the_papers_shares_of_the_budget() -> None:
     assert [choose_count_share(e) for e in (1.0, 5.0, 20.0)] == [0.12, 0.14, 0.20]
     assert choose_count_share(10.0) == pytest.approx(0.16)
     assert MOVIE_RUNS.study.delta == pytest.approx(1.0 / 8_000)
-    assert SONG_RUNS.study.delta == pytest.approx(1.0 / 10_000)
 
 
 def test_a_norm_of_user_vectors_is_a_ridge_of_the_items() -> None:
