@@ -259,10 +259,10 @@ FIGURES = (
         ERROR_OVER_FIFTHS,
         "Figure 9",
         "what adaptive weights gain over tail sampling, by popularity",
-        "The paper's gains ask for a tail baseline that is damped less. Norms of user vectors of at most c damp like an "
-        "item ridge of λ / c². The authors' notebook has c = 0.2 for both, where nothing is gained. With c = 1 for the "
-        "tail alone every fifth gains 1.4 to 1.9 %, on MovieLens 1M up to 3.6 %. The rest stays open: the settings behind "
-        "the paper's figure are not published, and MovieLens 10M has twelve times as many users.",
+        "The paper's gains ask for a tail baseline that is damped less. Norms of user vectors of at most c damp like "
+        "an item ridge of λ / c². The authors' notebook has c = 0.2 for both, where nothing is gained. With c = 1 for "
+        "the tail alone every fifth gains 1.4 to 1.9 %, on MovieLens 1M up to 3.6 %. The rest stays open: the settings "
+        "behind the paper's figure are not published, and MovieLens 10M has twelve times as many users.",
         setting_text=f"μ = 1/4. The paper's numbers (D.2, ε = 1) are the least over its μ. {RATINGS_SETTING} Here "
         "counts take the paper's shares. The "
         "authors' settings: d = 8, no levels, λ = 60 (tail) and 40, c = 0.2.",
