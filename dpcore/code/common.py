@@ -25,6 +25,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, classify, format_rounded_up
 from dpcore.common.version import VERSION
 from dpcore.data.bin_edges import are_dates
+from dpcore.data.row_filter import list_compared_columns
 from dpcore.data.tables import SPACED, SPACED_PATTERN, FileKind
 
 WIDTH = 92
@@ -429,7 +430,9 @@ def render_program(template_name: str, choice: Choice, **further_values: Any) ->
     """
     table_layout, is_of_private_data = choice.read_as, not choice.is_of_public_data
     has_rho = choice.noise is NoiseKind.GAUSSIAN and choice.delta is not None
-    decimal_marks = {name: mark for name in choice.number_columns if (mark := table_layout.decimal(name))}
+    compared_columns = list_compared_columns(table_layout.filters)
+    number_columns = (*choice.number_columns, *further_values.get("further", ()), *compared_columns)
+    decimal_marks = {name: mark for name in number_columns if (mark := table_layout.decimal(name))}
     template_values = {
         "choice": choice,
         "released": choice.quantity.name,
@@ -454,7 +457,7 @@ def render_program(template_name: str, choice: Choice, **further_values: Any) ->
         "spaced": [file for file in table_layout.files if file.separator in SPACED or file.names],
         "private": is_of_private_data,
         # One cell can decide the mark of a column, so programs for private data read every cell separately.
-        "marks": bool(choice.number_columns if is_of_private_data else decimal_marks),
+        "marks": bool(number_columns if is_of_private_data else decimal_marks),
         "keeps_rows": is_of_private_data and choice.neighbours is not Neighbours.ADD_OR_REMOVE_USER,
         "decimals": decimal_marks,
         "number_columns": choice.number_columns,

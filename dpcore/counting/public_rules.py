@@ -97,17 +97,26 @@ def compare_yes(cells: Any, yes: str) -> Value:
 _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
-def filter_rows(table: Table, filters: Sequence[RowFilter]) -> Table:
-    """Build the query for the rows that satisfy all conditions."""
+def filter_rows(table: Table, filters: Sequence[RowFilter], number_prefix: str = "") -> Table:
+    """Build the query for the rows that satisfy all conditions.
+
+    Args:
+        table: The rows.
+        filters: The conditions.
+        number_prefix: Prefix of the columns that hold the numbers of others; empty if cells are read as they are.
+    """
     masks = []
     for row_filter in filters:
         cells: Any = table[row_filter.column]
         if row_filter.is_of_text:
             masks.append(compare_yes(cells, row_filter.value) == float(row_filter.sign == "="))
             continue
-        numbers = (
-            cells if cells.type().is_numeric() else cells.cast("string").replace("_", "?").try_cast("float64")
-        )
+        if number_prefix:
+            numbers = table[number_prefix + row_filter.column]
+        elif cells.type().is_numeric():
+            numbers = cells
+        else:
+            numbers = cells.cast("string").replace("_", "?").try_cast("float64")
         is_number = numbers.between(-MAX_NUMBER, MAX_NUMBER)
         masks.append(is_number & _OPERATORS[row_filter.sign](numbers, float(row_filter.value)))
     return table.filter(*masks) if masks else table

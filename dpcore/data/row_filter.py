@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dpcore.common.checks import refuse
@@ -40,6 +41,11 @@ class RowFilter:
         if self == RowFilter.of_number(self.column):
             return f"a number in {self.column}"
         return f"{self.column} {self.sign} {self.value}"
+
+
+def list_compared_columns(filters: Iterable[RowFilter]) -> tuple[str, ...]:
+    """List the columns whose cells are compared as numbers, each once."""
+    return tuple(dict.fromkeys(f.column for f in filters if not f.is_of_text))
 
 
 def parse_filters(text: str | None) -> tuple[RowFilter, ...]:

@@ -25,7 +25,7 @@ from dpcore.data import group_list
 from dpcore.dataset import Dataset
 from dpcore.mean import Clamp
 from dpcore.plan import mean_lines, table
-from dpcore.plan.curves import RankCurve, TotalCurve
+from dpcore.plan.curves import BoundCurve, RankCurve, TotalCurve, measure_squared_errors
 from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
 from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import NUM_PARTS, Budget, Objective, PlanParameters
@@ -168,6 +168,8 @@ def allocate_lines(
             num_parts = max(1, min(num_parts, math.floor(useful_share * NUM_PARTS * (1.0 + 1e-12))))
             v = float(budget.divide(num_parts / NUM_PARTS))
             bound, error = table.search_rank_bound(dataset, parameters, planned_line, v)
+        elif isinstance(planned_line.curve, BoundCurve) and planned_line.curve.measure_release is not None:
+            error = math.sqrt(planned_line.curve.measure_release(bound, v))
         elif planned_line.group_problem is not None:
             max_groups, max_amount, squared_error = table.search_pairs_at(planned_line, v)
             if max_groups and math.sqrt(squared_error) < error:
@@ -279,6 +281,9 @@ _NEED_FACTORS = {
     LineStatistic.QUANTILE: 1.02,
     # A rounded bound on totals errs at most `SHORT_COST` more, for which so much more budget makes up.
     LineStatistic.SUM: 1.0 + 2.0 * SHORT_COST,
+    # Read between points as well.
+    LineStatistic.VARIANCE: 1.01,
+    LineStatistic.DEVIATION: 1.01,
 }
 
 
@@ -373,9 +378,8 @@ class PlanSolution:
         """
         with np.errstate(divide="ignore"):
             v = full_budget_v / np.float64(line.share) ** self.budget.power
-        return np.asarray(
-            np.sqrt(line.planned_line.curve.find_best(v).squared_errors) / line.planned_line.target_error
-        )
+        squared_errors = measure_squared_errors(line.planned_line.curve, v)
+        return np.asarray(np.sqrt(squared_errors) / line.planned_line.target_error)
 
 
 def solve(
