@@ -259,6 +259,12 @@ class Dataset:
             problems.add("data are a DP release exactly where it is said what the release guarantees")
         if self.release is not None and any(facet is not None for facet in self._facets):
             problems.add("a DP release holds only how many users have how many rows, no further facet")
+        if any(
+            (each.provenance, each.privacy_unit, each.periods)
+            != (self.provenance, self.privacy_unit, self.periods)
+            for each in self.further
+        ):
+            problems.add("further columns must be of the same table, with the same label and privacy unit")
         for facet_name, facet in (("values", self.values), ("table", self.table)):
             if facet is None or self.contribution is not Contribution.ROWS:
                 continue
