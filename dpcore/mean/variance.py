@@ -36,6 +36,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -210,7 +211,7 @@ def _measure_column(
     clamped, table_values = clamp(column, 0.0, a + b), None
     if problem.table_values is not None:
         table_values = TableValues.from_clamped(problem.histogram, replace(clamped, unclamped_mean=0.0))
-    model = {"target": problem.target, "user_share": problem.user_share, "table_values": table_values}
+    model: dict[str, Any] = {"target": problem.target, "user_share": problem.user_share, "table_values": table_values}
     column_problem = MeanProblem(problem.histogram, problem.epsilon, a + b, clamped.variance, **model)
     column_error = capped_error(column_problem, bounds)
     return column_error if table_values is not None else replace(column_error, shift=np.asarray(clamped.mean))
@@ -253,7 +254,7 @@ def measure_worst_error(problem: PrivateCountsProblem, bounds: FloatArray) -> Me
     share = min(problem.value_variance / largest, 0.25)
     farthest = (1.0 + math.sqrt(1.0 - 4.0 * share)) ** 2 / 4.0
     spread = LARGEST_SPREAD if share == 0.25 else min(LARGEST_SPREAD, share * max(farthest - share, 0.0))
-    model = {"target": problem.target, "user_share": problem.user_share}
+    model: dict[str, Any] = {"target": problem.target, "user_share": problem.user_share}
     squares_problem = MeanProblem(problem.histogram, problem.epsilon, largest, spread * largest**2, **model)
     squares_error = capped_error(squares_problem, bounds)
     # The mean of the kept rows is nearer to them than that of all rows.
