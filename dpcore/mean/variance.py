@@ -211,7 +211,11 @@ def _measure_column(
     clamped, table_values = clamp(column, 0.0, a + b), None
     if problem.table_values is not None:
         table_values = TableValues.from_clamped(problem.histogram, replace(clamped, unclamped_mean=0.0))
-    model: dict[str, Any] = {"target": problem.target, "user_share": problem.user_share, "table_values": table_values}
+    model: dict[str, Any] = {
+        "target": problem.target,
+        "user_share": problem.user_share,
+        "table_values": table_values,
+    }
     column_problem = MeanProblem(problem.histogram, problem.epsilon, a + b, clamped.variance, **model)
     column_error = capped_error(column_problem, bounds)
     return column_error if table_values is not None else replace(column_error, shift=np.asarray(clamped.mean))
