@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.array_facet import ArrayFacet
 from dpcore.data.periods import Periods
-from dpcore.data.tables import TableLayout
+from dpcore.data.tables import FileLayout, TableLayout
 from dpcore.data.task_facets import Pairs, PairSizes, TaskSizes
 from dpcore.data.value_bins import ValueBins
 
@@ -321,6 +321,11 @@ class Dataset:
         None if the user is the unit.
         """
         return None if self.layout is None else self.layout.periods
+
+    def in_periods(self, periods: Periods) -> Dataset:
+        """Return these counts as those of users in periods, for data that have no rows."""
+        layout = self.layout or TableLayout((FileLayout.by_name("events.csv"),))
+        return replace(self, layout=replace(layout, periods=periods))
 
     @property
     def unit_noun(self) -> str:

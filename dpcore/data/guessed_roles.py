@@ -11,7 +11,7 @@ import numpy as np
 from dpcore.data import user_names
 from dpcore.data.cell_numbers import NO_WORDS, YES_WORDS, Numbers, read_numbers
 from dpcore.data.column_names import split_name, split_words
-from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, TOTALS_PREFIX, Roles, TableKind
+from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, TOTALS_PREFIX, Roles, TableKind, read_periods
 from dpcore.data.tables import Table
 from dpcore.data.user_names import counts_people, find_two_people, list_other_user_columns, score_as_users
 
@@ -66,7 +66,7 @@ def _guess_histogram(table: Table, columns: list[str]) -> Roles | None:
     """Return the roles of a table of sizes and numbers of users; None if names and cells do not suggest one."""
     if len(columns) < 2:
         return None
-    people_columns = [column for column in columns if counts_people(column)]
+    people_columns = [column for column in columns if counts_people(column) or read_periods(column)]
     other_columns = [column for column in columns if column not in people_columns]
     size_words = _SIZE_WORDS | user_names.COUNT_WORDS
     size_columns = [
