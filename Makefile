@@ -30,11 +30,11 @@ endif
 
 help:
 	@echo "make app      start the app and open it in the browser (SWEETSPOT_NO_BROWSER=1: only print its address)"
-	@echo "make test     run all tests, those in a real browser included (PYTEST_ARGS='-k mean' for some of them)"
+	@echo "make test     run the tests, those in a real browser included, but for long ones (PYTEST_ARGS='-k mean' for some)"
 	@echo "make test-fast run the tests of pure functions (under a minute)"
 	@echo "make test-oldest run them with the oldest versions that the requirements allow, installed first (1.3 GB)"
 	@echo "make test-newest run them with another Python, NEWEST=python3.13, and the newest versions (1.3 GB)"
-	@echo "make test-long search for new counter-examples, for an hour or so (SEARCH_TIMES=20 times as many as make test)"
+	@echo "make test-long run the long tests, then search for new counter-examples, for an hour or so (SEARCH_TIMES=20 times as many as make test)"
 	@echo "make test-features  run the numeric tests as on a processor with fewer features"
 	@echo "make test-engines  test counting on PostgreSQL and Spark, installed first where they are missing (1 GB)"
 	@echo "make test-libraries  run the programs for PipelineDP, Tumult, Opacus and JAX Privacy with these libraries, installed first (8 GB)"
@@ -53,28 +53,31 @@ help:
 app: .venv/.stamp-app
 	@$(PY) -m dpcore
 
-# Without a browser all other tests run; then it is said, and this ends with 3, which make itself reports as an error.
+# pyproject.toml leaves long tests to `make test-long`. Without a browser all other tests run; then it is said, and this
+# ends with 3, which make itself reports as an error.
 test: .venv/.stamp-dev
 	@if $(PY) tests/browser/browser.py; then \
 	  $(PY) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS); \
 	else \
-	  $(PY) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS) -m "not browser" || exit $$?; \
+	  $(PY) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS) -m "not browser and not long" || exit $$?; \
 	  echo "All other tests passed. The tests in a real browser did not run, as there is no Chromium or Chrome." >&2; \
 	  exit 3; \
 	fi
 
 # Those of numbers, words, data and imports, which take no server, no program and no long computation.
 test-fast: .venv/.stamp-dev
-	@$(PY) -m pytest -n 2 -q -m "not browser and not slow" $(PYTEST_ARGS) $(FAST_TESTS)
+	@$(PY) -m pytest -n 2 -q -m "not browser and not slow and not long" $(PYTEST_ARGS) $(FAST_TESTS)
 
 test-oldest: .venv/.stamp-oldest
-	@.venv/oldest/bin/python -m pytest -n 2 -q -m "not browser and not slow" $(PYTEST_ARGS) $(FAST_TESTS)
+	@.venv/oldest/bin/python -m pytest -n 2 -q -m "not browser and not slow and not long" $(PYTEST_ARGS) $(FAST_TESTS)
 
 test-newest: .venv/.stamp-newest
-	@.venv/newest/bin/python -m pytest -n 2 -q -m "not browser and not slow" $(PYTEST_ARGS) $(FAST_TESTS)
+	@.venv/newest/bin/python -m pytest -n 2 -q -m "not browser and not slow and not long" $(PYTEST_ARGS) $(FAST_TESTS)
 
+# First what `make test` leaves out, then the searches. pytest's 5 says that PYTEST_ARGS chose none of the one kind.
 test-long: .venv/.stamp-dev
-	@SWEETSPOT_SEARCH=$(SEARCH_TIMES) $(PY) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --dist loadgroup -m "not browser" $(PYTEST_ARGS) tests/dpcore
+	@$(PY) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS) -m long || [ $$? -eq 5 ]
+	@SWEETSPOT_SEARCH=$(SEARCH_TIMES) $(PY) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS) -m "not browser and not long" tests/dpcore || [ $$? -eq 5 ]
 
 test-features: .venv/.stamp-dev
 	@NPY_DISABLE_CPU_FEATURES="$$($(PY) -c 'from numpy._core._multiarray_umath import __cpu_dispatch__ as d, __cpu_features__ as f; print(*(k for k in d if f[k]))')" OPENBLAS_CORETYPE=Nehalem GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-AVX512F $(PY) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --ignore-glob='*counting*' --ignore-glob='*upload*' $(PYTEST_ARGS) tests/dpcore tests/paper_numbers

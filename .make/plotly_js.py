@@ -28,9 +28,9 @@ FLAGS = (
 
 def main() -> None:
     version = get_plotlyjs_version()
-    traces = ", ".join(plotly_script.TRACES)
+    traces = ", ".join(plotly_script.TRACE_TYPES)
     loaded = ", ".join(
-        f"require('plotly.js/lib/{trace}')" for trace in plotly_script.TRACES if trace != "scatter"
+        f"require('plotly.js/lib/{trace}')" for trace in plotly_script.TRACE_TYPES if trace != "scatter"
     )
     entry = (
         f"const Plotly = require('plotly.js/lib/core'); Plotly.register([{loaded}]); module.exports = Plotly;"

@@ -18,7 +18,7 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.dataset import Values
 from dpcore.mean.value_range import RangeChoice, ValueRangeProblem, WeightedRows, best_joint
 from dpcore.private_choice import private_range
-from dpcore.private_choice.choice import softmax
+from dpcore.private_choice.choice import convert_to_probabilities
 from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.scores import RESOLUTION, interval_distance
 
@@ -92,7 +92,7 @@ def cost_draw(table: Table, problem: RangeProblem) -> float:
             *table.scale_tails(private_range.sum_tails(table.values, problem.centres)), half_users
         )
         slope = problem.epsilon_of_centre / (2.0 * problem.centre_sensitivity)
-        chances = softmax(problem.centre_log_prior - slope * distances)
+        chances = convert_to_probabilities(problem.centre_log_prior - slope * distances)
         index = np.flatnonzero(chances > MIN_CHANCE)
         costs = [_cost_ends(table, problem, float(centre)) for centre in problem.centres[index]]
         return float(np.average(costs, weights=chances[index]))
@@ -102,7 +102,7 @@ def cost_draw(table: Table, problem: RangeProblem) -> float:
 def _cost_ends(table: Table, problem: RangeProblem, anchor: float) -> float:
     """Return the mean error of the draws beside an anchor over the least error."""
     chances = [
-        softmax(problem.compute_logits(table.scale_tails(query), anchor))
+        convert_to_probabilities(problem.compute_logits(table.scale_tails(query), anchor))
         for query in private_range.list_tails(problem, table.values, anchor)
     ]
     upper = problem.list_ends(anchor)
@@ -121,8 +121,10 @@ def cost_quantiles(table: Table, problem: RangeProblem) -> float:
     # Half of epsilon for either end, and half of that again, as a distance moves the normaliser as well.
     target, slope = (1.0 - SHARE) / 2.0 * table.users * RESOLUTION, problem.epsilon / 4.0 / RESOLUTION
     upper, lower = (
-        softmax(-slope * interval_distance(*table.scale_tails(private_range.sum_tails(values, ends)), target))
-        for values in (table.values, private_range.mirror(table.values))
+        convert_to_probabilities(
+            -slope * interval_distance(*table.scale_tails(private_range.sum_tails(values, ends)), target)
+        )
+        for values in (table.values, private_range.negate_values(table.values))
     )
     # Ends in the wrong order are put in the right one, as whoever calls a library would.
     return float(lower[::-1] @ table.error_ratios(ends[:, None], ends) @ upper)

@@ -35,7 +35,7 @@ from dpcore.mean import clamped_users, value_range
 from dpcore.mean.clamped_users import ClampedUsersProblem
 from dpcore.mean.value_range import ValueRangeProblem
 from dpcore.private_choice import private_range
-from dpcore.private_choice.choice import softmax
+from dpcore.private_choice.choice import convert_to_probabilities
 from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.scores import RESOLUTION
 
@@ -100,7 +100,9 @@ def measure_drawn(
     generator, widths = np.random.default_rng(seed), problem.list_widths(setting.typical)
     slope = problem.epsilon_of_end / (2.0 * RESOLUTION)
     low_widths, high_widths = (
-        generator.choice(widths, DRAWS, p=softmax(slope * np.array(scores, dtype=np.float64)))
+        generator.choice(
+            widths, DRAWS, p=convert_to_probabilities(slope * np.array(scores, dtype=np.float64))
+        )
         for scores in private_range.score_ends(problem, values, setting.typical)
     )
     errors = []

@@ -233,7 +233,7 @@ def main() -> None:
         table = np.loadtxt(file, delimiter=",", skiprows=1)
         movies = np.unique(table[:, 1], return_inverse=True)[1]
         start = time.process_time()
-        pairs = UserGroupPairs.from_arrays(table[:, 0], movies, int(movies.max()) + 1, values=table[:, 2])
+        pairs = UserGroupPairs.from_arrays(table[:, 0], movies, int(movies.max()) + 1, row_values=table[:, 2])
         print(f"  {'pairs from ratings':<46}{pairs.num_pairs:>12,}{time_since(start)}")
         for epsilon in (0.5, 1.0, 3.0):
             compare(pairs, PerGroupParameters(epsilon))

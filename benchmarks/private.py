@@ -263,7 +263,7 @@ class Table:
             pd.factorize(self.rows["user"])[0],
             np.minimum(self.rows["value"].to_numpy(float), LARGEST),
         )
-        return UserGroupPairs.from_arrays(users, groups, len(names), values=amounts)
+        return UserGroupPairs.from_arrays(users, groups, len(names), row_values=amounts)
 
     @functools.cached_property
     def values_table(self) -> _range_costs.Table | None:
@@ -374,7 +374,9 @@ def measure_draw(
     law = choice.compute_probabilities(problem, histogram)
     if not margin:
         distances = target.distances(histogram, problem.candidates)
-        law = np.exp(choice.log_softmax(choice.compute_logits(problem, distances, np.array([epsilon]))))[0]
+        law = np.exp(
+            choice.normalise_log_weights(choice.compute_logits(problem, distances, np.array([epsilon])))
+        )[0]
     return float(law @ make_relative_errors(condition, histogram)(problem.candidates))
 
 

@@ -235,7 +235,9 @@ def print_table_2(runs: int, share: float, readings: Sequence[StepSizeFormula], 
     )
     for at_least, step_size in itertools.product(ties, readings):
         rows = read_druglib(at_least)
-        best = optimum.fit_model(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), bassily.BOX * 8**0.5)
+        best = optimum.fit_model(
+            rows, LossKind.LOGISTIC, np.ones(rows.num_rows), bassily.HALF_BOX_WIDTH * 8**0.5
+        )
         print(
             f"\n{rows.num_users} users, {rows.num_rows:,} rows; rating {'at least' if at_least else 'above'} the "
             f"median; step {step_size.value}; least loss {best.certificate.value:.3f}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import gc
+import itertools
 import os
 import sys
 from collections.abc import Iterator
@@ -50,9 +52,43 @@ def _turn(item: pytest.Item) -> int:
     return {"browser": 0, "": 1, "pages": 2}.get("".join(folders[:1]), 3)
 
 
+def _choose_telling(cells: list[tuple[str, ...]]) -> set[tuple[str, ...]]:
+    """Return few cells of a product that hold every value of two parameters, or every pair of values of more."""
+    size = min(len(cells[0]), 3) - 1
+    open_pairs = {cell: {*itertools.combinations(enumerate(cell), size)} for cell in cells}
+    num_uses: collections.Counter[tuple[int, str]] = collections.Counter()
+    chosen: set[tuple[str, ...]] = set()
+    while any(open_pairs.values()):
+        best = max(
+            cells, key=lambda cell: (len(open_pairs[cell]), -sum(num_uses[each] for each in enumerate(cell)))
+        )
+        chosen.add(best)
+        num_uses.update(enumerate(best))
+        covered = set(open_pairs[best])
+        for pairs in open_pairs.values():
+            pairs -= covered
+    return chosen
+
+
+def _mark_long(items: list[pytest.Item]) -> None:
+    """Leave to `make test-long` what the marker `thinned` says."""
+    products: dict[str, list[pytest.Function]] = {}
+    for item in items:
+        if isinstance(item, pytest.Function) and item.get_closest_marker("thinned"):
+            products.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for functions in products.values():
+        # One name per list of parameters. pytest counts their indices anew for each test.
+        cells = [tuple(function.callspec._idlist) for function in functions]
+        chosen = _choose_telling(cells)
+        for function, cell in zip(functions, cells, strict=True):
+            if cell not in chosen:
+                function.add_marker(pytest.mark.long)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put files first that take long; while searching, as many times the examples as ``SWEETSPOT_SEARCH`` says."""
     items.sort(key=_turn)
+    _mark_long(items)
     for test in {item.obj for item in items if hasattr(getattr(item, "obj", None), "hypothesis")}:
         wanted_settings = getattr(test, "_hypothesis_internal_use_settings", settings.default)
         num_examples = wanted_settings.max_examples

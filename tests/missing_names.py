@@ -1,6 +1,7 @@
-"""A server of the app without one of Streamlit's private names after the other; prints what a moved slider does there.
+"""A server of the app without Streamlit's private names; prints what a moved slider does there.
 
-Run as ``python -m tests.missing_names <port>``. Only the app lacks the names: Streamlit itself goes on as it is.
+Run as ``python -m tests.missing_names <port> <name> ...``, by which it also runs without one name after the other. Only
+the app lacks the names: Streamlit itself goes on as it is.
 """
 
 from __future__ import annotations
@@ -89,8 +90,8 @@ async def move_slider(port: int) -> bool:
         return bool(figure_before) and tab.figure != figure_before
 
 
-async def main(port: int) -> dict[str, bool]:
-    """Start the app without any of the names, and move its slider; then without one after the other."""
+async def main(port: int, names: list[str]) -> dict[str, bool]:
+    """Start the app without any of the names, and move its slider; then without one of these after the other."""
     builtins.__import__ = import_incomplete
     from app import app
 
@@ -99,7 +100,7 @@ async def main(port: int) -> dict[str, bool]:
     while not server.started:
         await asyncio.sleep(0.05)
     moved_by_name = {"all": await move_slider(port)}
-    for name in NAMES:
+    for name in names:
         missing.clear()
         missing.add(name)
         moved_by_name[name] = await move_slider(port)
@@ -110,4 +111,4 @@ async def main(port: int) -> dict[str, bool]:
 
 if __name__ == "__main__":
     os.environ["SWEETSPOT_TOKEN"] = ""
-    print(json.dumps(asyncio.run(main(int(sys.argv[1])))))
+    print(json.dumps(asyncio.run(main(int(sys.argv[1]), sys.argv[2:]))))

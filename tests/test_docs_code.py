@@ -275,7 +275,9 @@ def ask(url: str, host: str, method: str = "GET") -> int:
     """Return the status of what the server answers to a request under this name."""
     request = urllib.request.Request(url, headers={"Host": host}, method=method)
     try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+            request, timeout=600
+        ) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as refused:
         return refused.code
@@ -312,7 +314,7 @@ def test_a_class_is_served() -> None:
             (health,) = re.findall(r"HEALTHCHECK .*CMD python -c \"(.+)\"", dockerfile)
             assert (
                 subprocess.run(
-                    [sys.executable, "-c", health.replace("8501", str(port))], timeout=120
+                    [sys.executable, "-c", health.replace("8501", str(port))], timeout=600
                 ).returncode
                 == 0
             )
@@ -321,7 +323,7 @@ def test_a_class_is_served() -> None:
             assert ask(f"http://127.0.0.1:{port}", address, "POST") in (403, 405)
         finally:
             process.terminate()
-            process.communicate(timeout=60)
+            process.communicate(timeout=600)
 
 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="there is no nginx")

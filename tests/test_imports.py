@@ -237,6 +237,8 @@ def test_rooms_of_the_shared_machinery_stand_in_an_order() -> None:
 
 def private_imports(source: str) -> list[str]:
     """Return what a file imports of Streamlit besides its public names, at run time: types alone are no dependence."""
+    if "streamlit." not in source and "from streamlit" not in source:
+        return []  # To take the types out of every file took 4 of the 6 seconds of these tests.
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
@@ -352,7 +354,7 @@ def test_the_core_really_loads_no_user_interface() -> None:
     names = [module_name(p) for p in python_files("dpcore") if p.stem != "__main__" and p not in texts]
     code = f"import sys\nfor n in {names!r}: __import__(n)\nprint(sorted({{'streamlit', 'plotly'}} & set(sys.modules)))"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=300
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=600
     )
     assert done.stdout.strip() == "[]"
 
@@ -368,7 +370,7 @@ mechanisms.release_discrete_gaussian([1], 1, 1.0, 1e-6)
 mechanisms.exponential_mechanism([1, 2], 1, 1.0)
 print(sorted({'opendp.prelude', 'polars', 'sklearn'} & set(sys.modules)))
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.stdout.strip() == "[]", done.stderr
 
 
@@ -382,7 +384,7 @@ def test_the_first_figure_does_not_wait_for_pandas() -> None:
     ]
     code = f"import sys\nfor n in {names!r}: __import__(n)\nfrom dpcore.data import samples\n"
     code += "samples.load('online-retail-lines')\nprint('pandas' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.stdout.strip() == "False", done.stderr
 
 

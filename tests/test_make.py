@@ -176,7 +176,7 @@ esac
     )
     stub.chmod(0o755)
     arguments = [f"PY={stub}", "TEST_WORKERS=2", "PYTEST_ARGS=-k some", "-o", ".venv/.stamp-dev", "test"]
-    done = subprocess.run(["make", "-C", str(ROOT), *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["make", "-C", str(ROOT), *arguments], capture_output=True, text=True, timeout=600)
     calls = [line for line in (tmp_path / "calls").read_text().splitlines() if line.startswith("-m pytest")]
     assert len(calls) == 1
     assert "-k some" in calls[0]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
-import os
 import tempfile
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import nbformat
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PATH = ROOT / "docs" / "notebook.py"
@@ -54,12 +55,13 @@ def in_this_python(page: Any) -> list[str]:
     return outputs
 
 
-def test_the_notebook_is_the_page_and_says_what_running_it_says() -> None:
+@pytest.mark.parametrize("run", [in_this_python, pytest.param(in_a_kernel, marks=pytest.mark.long)])
+def test_the_notebook_is_the_page_and_says_what_running_it_says(run: Callable[[Any], list[str]]) -> None:
     """A cell that raises ends the run with its error."""
     kept = nbformat.read(making.NOTEBOOK, as_version=4)
     page = making.unrun(making.PAGE.read_text(encoding="utf-8"))
     assert [cell.source for cell in kept.cells] == [cell.source for cell in page.cells], ANEW
-    assert (in_a_kernel(page) if os.environ.get("CI") else in_this_python(page)) == printed(kept), ANEW
+    assert run(page) == printed(kept), ANEW
     figures = [
         output
         for cell in kept.cells

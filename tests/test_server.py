@@ -228,7 +228,7 @@ class Answer:
 def ask(url: str, path: str, method: str = "GET", **headers: str) -> Answer:
     """What the server answers; `Host` is its own unless it is given. Nothing of a body is sent."""
     port = int(url.rpartition(":")[2])
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     with contextlib.closing(connection):
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         for name, value in ({"host": f"127.0.0.1:{port}"} | headers).items():
@@ -470,7 +470,7 @@ def test_the_launcher_starts_what_was_tested_here_from_any_folder(network, tmp_p
             assert open_websocket(url, origin=url).status == 101
         finally:
             os.killpg(process.pid, signal.SIGINT)  # Ctrl-C goes to the server, too
-            rest, _ = process.communicate(timeout=60)
+            rest, _ = process.communicate(timeout=600)
         assert rest.endswith("\nSweet Spot has stopped.\n"), (process.returncode, rest)
         assert "Traceback" not in rest
         assert process.returncode == 0
@@ -563,12 +563,12 @@ def test_of_two_launchers_the_second_takes_the_next_port_and_its_server_ends_wit
                 assert url != f"http://127.0.0.1:{taken}"
                 assert ask(url, "/").headers["x-frame-options"] == "DENY"
                 process.kill()  # The launcher alone, which cannot stop its server any more.
-                deadline = time.monotonic() + 60
+                deadline = time.monotonic() + 600
                 while not helpers.launcher.is_free(int(url.rpartition(":")[2])):
                     assert time.monotonic() < deadline, "the server outlives its launcher"
                     time.sleep(0.1)
             finally:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-                process.communicate(timeout=60)
+                process.communicate(timeout=600)
         first.shutdown()

@@ -136,6 +136,7 @@ def open_settings(address: str, words: str, folder: Path) -> AppTest:
     return driving.open_tab(app, "gap_examples", prepared["tab"]) if "tab" in prepared else app
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(len(TITLES)), ids=TITLES)
 def test_the_page_shows_the_numbers_of_the_solution(number: int, tmp_path: Path) -> None:
     stated = EXERCISES[number].partition("*Settings:*")[2].partition("\n## ")[0]

@@ -25,7 +25,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, classify, format_rounded_up
 from dpcore.common.version import VERSION
 from dpcore.data.bin_edges import are_dates
-from dpcore.data.row_filter import list_compared_columns
+from dpcore.data.row_filter import fold_text, list_compared_columns
 from dpcore.data.tables import SPACED, SPACED_PATTERN, FileKind
 
 WIDTH = 92
@@ -405,7 +405,7 @@ def _build_environment(folder: Path) -> jinja2.Environment:
         # A number is written with all its digits.
         finalize=lambda value: value if isinstance(value, str | jinja2.Undefined) else repr(value),
     )
-    environment.filters.update(literal=write_python_literal, sql=quote_sql_name)
+    environment.filters.update(literal=write_python_literal, sql=quote_sql_name, fold=fold_text)
     return environment
 
 

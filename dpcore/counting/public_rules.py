@@ -13,7 +13,7 @@ from dpcore.common.checks import refuse
 from dpcore.data.cell_numbers import MAX_NUMBER
 from dpcore.data.column_names import shorten
 from dpcore.data.periods import DATE_PATTERN, Periods
-from dpcore.data.row_filter import RowFilter
+from dpcore.data.row_filter import WHOLE_PATTERN, RowFilter, fold_text
 from dpcore.data.tables import BLANKS
 
 if TYPE_CHECKING:
@@ -80,17 +80,18 @@ def write_yes_sql(cell_sql: str, yes: str) -> str:
         yes: The text.
     """
     text_sql = f"lower(regexp_replace(trim({cell_sql}::VARCHAR, '{BLANKS}'), '^([0-9]+)\\.0$', '\\1'))"
-    yes_sql = "'" + yes.lower().replace("'", "''") + "'"
+    yes_sql = "'" + fold_text(yes).replace("'", "''") + "'"
     return f"CASE WHEN {text_sql} <> '' THEN ({text_sql} = {yes_sql})::DOUBLE END"
 
 
 def compare_yes(cells: Any, yes: str) -> Value:
-    """Return an engine's cells as 1 where they are the text ``yes`` in any case, 0 for others, and null if empty."""
+    """Return cells as 1 where they are the text ``yes`` in any case, 0 for others, and null if empty; 1.0 is 1."""
     import ibis
 
     cell_texts = cells.cast("string").strip().nullif("").lower()
-    cell_texts = cell_texts.re_replace(r"\.0$", "") if cells.type().is_floating() else cell_texts
-    number: Value = (cell_texts == yes.lower()).ifelse(1.0, 0.0)
+    # Without a reference to a group, which engines write differently.
+    cell_texts = cell_texts.re_search(WHOLE_PATTERN).ifelse(cell_texts.replace(".0", ""), cell_texts)
+    number: Value = (cell_texts == fold_text(yes)).ifelse(1.0, 0.0)
     return cell_texts.isnull().ifelse(ibis.null("float64"), number)
 
 

@@ -11,6 +11,15 @@ from dpcore.common.checks import refuse
 _CONDITION = re.compile(r"(.+?)\s*(!=|<=|>=|=|<|>)\s*(.+)")
 
 
+WHOLE_PATTERN = r"^[0-9]+\.0$"
+"""Whole numbers as a column of floats writes them."""
+
+
+def fold_text(text: str) -> str:
+    """Return a text as it is compared with cells: in lower case, and 1.0 as 1."""
+    return text.lower().removesuffix(".0") if re.match(WHOLE_PATTERN, text) else text.lower()
+
+
 @dataclass(frozen=True)
 class RowFilter:
     """One condition on a row; a cell that is empty, or no number for an order, never satisfies it.

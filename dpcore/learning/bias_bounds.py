@@ -53,15 +53,16 @@ COROLLARY_KEPT_SHARE = 0.25
 """Corollary 1 speaks of no smaller n_tau / n."""
 
 
-_SHARES = "Every user's share of the rows"
+_NEEDS_SHARES_TEXT = "Every user's share of the rows"
 _KEPT_SHARE = "The share of rows kept"
 _AND_VARIANCE = ", and Var(H)"
-_WORST = r"\sum_j (n_j/n - \tau/n_\tau)_+"
-_LOG = r"\sqrt{\tfrac12 \log(n/n_\tau)}"
-_VARIANCE = r"\sqrt{2\,(n/n_\tau) \operatorname{Var}(H)}"
-_CHI = r"\sqrt{\operatorname{Var}(H)\,\chi^2}"
-_FRACTION = r"\sqrt{2 \operatorname{Var}(H)/\tau_0}"
-_LEAST_KEPT, _LEAST = rf"\min\{{{_LOG},\; {_VARIANCE}\}}", rf"\min\{{{_WORST},\; {_CHI}\}}"
+_WORST_CASE_LATEX = r"\sum_j (n_j/n - \tau/n_\tau)_+"
+_LOG_KEPT_LATEX = r"\sqrt{\tfrac12 \log(n/n_\tau)}"
+_VARIANCE_LATEX = r"\sqrt{2\,(n/n_\tau) \operatorname{Var}(H)}"
+_CHI_SQUARED_LATEX = r"\sqrt{\operatorname{Var}(H)\,\chi^2}"
+_FRACTION_LATEX = r"\sqrt{2 \operatorname{Var}(H)/\tau_0}"
+_LEAST_KEPT = rf"\min\{{{_LOG_KEPT_LATEX},\; {_VARIANCE_LATEX}\}}"
+_LEAST = rf"\min\{{{_WORST_CASE_LATEX},\; {_CHI_SQUARED_LATEX}\}}"
 
 
 class BiasTerm(enum.Enum):
@@ -93,23 +94,35 @@ class BiasTerm(enum.Enum):
         return member
 
     # Total variation distance of the shares, and an upper bound on it.
-    WORST_CASE = "worst_case", "i", "Worst case, exact", _WORST, _SHARES
+    WORST_CASE = "worst_case", "i", "Worst case, exact", _WORST_CASE_LATEX, _NEEDS_SHARES_TEXT
     CUT_SHARE = "cut_share", "i", "Share of rows cut", r"1 - n_\tau/n", _KEPT_SHARE
     # Amin et al. 2019, proposition 1; the third is proposition 3 with a tighter Cauchy-Schwarz step.
-    LOG_KEPT = "log_kept", "ii", "Log of the share kept", _LOG, _KEPT_SHARE
-    VARIANCE_KEPT = "variance_kept", "iii", "Variance between users", _VARIANCE, _KEPT_SHARE + _AND_VARIANCE
-    CHI_SQUARED = "chi_squared", "iii", "Variance between users, sharper", _CHI, _SHARES + _AND_VARIANCE
+    LOG_KEPT = "log_kept", "ii", "Log of the share kept", _LOG_KEPT_LATEX, _KEPT_SHARE
+    VARIANCE_KEPT = (
+        "variance_kept",
+        "iii",
+        "Variance between users",
+        _VARIANCE_LATEX,
+        _KEPT_SHARE + _AND_VARIANCE,
+    )
+    CHI_SQUARED = (
+        "chi_squared",
+        "iii",
+        "Variance between users, sharper",
+        _CHI_SQUARED_LATEX,
+        _NEEDS_SHARES_TEXT + _AND_VARIANCE,
+    )
     # Proposition 1, second line.
     LOG_FRACTION = "log_fraction", "iv", "Log of τ₀", r"\sqrt{\tfrac12 \log(1/\tau_0)}", "Nothing but τ₀"
-    VARIANCE_FRACTION = "variance_fraction", "iv", "Variance over τ₀", _FRACTION, "τ₀" + _AND_VARIANCE
+    VARIANCE_FRACTION = "variance_fraction", "iv", "Variance over τ₀", _FRACTION_LATEX, "τ₀" + _AND_VARIANCE
     COROLLARY_1 = "corollary_1", "iv", "Corollary 1", r"\sqrt{1 - n_\tau/n}", _KEPT_SHARE + ", at least 25 %"
     PROPOSITION_1 = "proposition_1", "ii, iii", "Proposition 1", _LEAST_KEPT, _KEPT_SHARE + _AND_VARIANCE
-    TIGHTEST = "tightest", "i, iii", "Tightest here", _LEAST, _SHARES + _AND_VARIANCE
+    TIGHTEST = "tightest", "i, iii", "Tightest here", _LEAST, _NEEDS_SHARES_TEXT + _AND_VARIANCE
 
     @property
     def needs_shares(self) -> bool:
         """Return True if every user's share is needed, not only the share of rows kept."""
-        return self.needs_text.startswith(_SHARES)
+        return self.needs_text.startswith(_NEEDS_SHARES_TEXT)
 
     @property
     def needs_variance(self) -> bool:
@@ -152,9 +165,11 @@ class CapStatistics:
         """Return a copy with cut share, total variation and chi-squared lowered by the most that rounding adds."""
         rounded_fields = {
             field_name: np.maximum(
-                getattr(self, field_name) * (1.0 - RELATIVE_ROUNDING) - allowance * self.capped_row_share, 0.0
+                getattr(self, field_name) * (1.0 - RELATIVE_ROUNDING)
+                - rounding_allowance * self.capped_row_share,
+                0.0,
             )
-            for field_name, allowance in ROUNDING_BY_FIELD.items()
+            for field_name, rounding_allowance in ROUNDING_BY_FIELD.items()
         }
         return replace(self, **rounded_fields)
 
@@ -199,12 +214,13 @@ def compute_cap_statistics(
     rows_below_losing, users_losing, _ = sum_pieces(losing_sizes)
     caps_nobody = users_above == 0.0
     if above_sums is None:
-        capped_row_shares, rounding_shares = (total_rows - rows_below) / total_rows, np.ones(np.shape(caps))
+        rows_share_of_capped_users = (total_rows - rows_below) / total_rows
+        rounding_shares = np.ones(np.shape(caps))
         # The sum of p_j - u over the users above n u.
         total_variations = np.maximum((total_rows - rows_below_losing) / total_rows - u * users_losing, 0.0)
         cut_shares = np.maximum((total_rows - rows_below - caps * users_above) / total_rows, 0.0)
     else:
-        capped_row_shares = rounding_shares = above_sums.sum_rows(caps) / total_rows
+        rows_share_of_capped_users = rounding_shares = above_sums.sum_rows(caps) / total_rows
         total_variations = above_sums.sum_excess(losing_sizes) / total_rows
         cut_shares = above_sums.sum_excess(caps) / total_rows
     total_variations = np.where(caps_nobody, 0.0, total_variations)
@@ -212,7 +228,9 @@ def compute_cap_statistics(
     # chi^2 = sum (q_j - p_j)^2 / p_j, users below and above the cap apart, so that only the second cancels.
     # Below it q_j = p_j n / n_tau, above it q_j = u.
     chi_squared_below = (rows_below / total_rows) * (cut_shares * total_rows / kept_rows) ** 2
-    chi_squared_above = (total_rows * u * inverse_size_sums) * u - 2.0 * u * users_above + capped_row_shares
+    chi_squared_above = (
+        (total_rows * u * inverse_size_sums) * u - 2.0 * u * users_above + rows_share_of_capped_users
+    )
     chi_squared = np.maximum(chi_squared_below + np.maximum(chi_squared_above, 0.0), 0.0)
     return CapStatistics(
         fraction=np.asarray(caps / total_rows),
@@ -241,12 +259,14 @@ def bound_bias(term: BiasTerm, statistics: CapStatistics, loss_variance: float) 
     Source: the module's docstring.
     """
     s, keeps_rows = statistics, statistics.kept_share > 0.0
-    terms_by_minimum = {
+    compared_terms_by_minimum = {
         BiasTerm.PROPOSITION_1: (BiasTerm.LOG_KEPT, BiasTerm.VARIANCE_KEPT),
         BiasTerm.TIGHTEST: (BiasTerm.WORST_CASE, BiasTerm.CHI_SQUARED),
     }
-    if term in terms_by_minimum:
-        return np.minimum(*(bound_bias(bias_term, s, loss_variance) for bias_term in terms_by_minimum[term]))
+    if term in compared_terms_by_minimum:
+        return np.minimum(
+            *(bound_bias(bias_term, s, loss_variance) for bias_term in compared_terms_by_minimum[term])
+        )
     match term:
         case BiasTerm.WORST_CASE:
             bias_bounds = s.total_variation
@@ -254,9 +274,11 @@ def bound_bias(term: BiasTerm, statistics: CapStatistics, loss_variance: float) 
             bias_bounds = s.cut_share
         case BiasTerm.LOG_KEPT:
             # log(n / n_tau), through the cut share where little is cut.
-            kept_share = np.where(keeps_rows, s.kept_share, 1.0)
+            positive_kept_share = np.where(keeps_rows, s.kept_share, 1.0)
             log_of_small_cuts = -np.log1p(-np.minimum(s.cut_share, 0.5))
-            bias_bounds = np.sqrt(0.5 * np.where(s.cut_share < 0.5, log_of_small_cuts, -np.log(kept_share)))
+            bias_bounds = np.sqrt(
+                0.5 * np.where(s.cut_share < 0.5, log_of_small_cuts, -np.log(positive_kept_share))
+            )
         case BiasTerm.VARIANCE_KEPT:
             bias_bounds = np.sqrt(2.0 * loss_variance / np.where(keeps_rows, s.kept_share, 1.0))
         case BiasTerm.CHI_SQUARED:

@@ -35,10 +35,10 @@ from dpcore.learning.participation import convert_to_rows
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 
-THEOREM_FACTOR = 2.0
+BIAS_FACTOR_IN_THEOREM_1 = 2.0
 """Theorem 1 carries the bias twice: once for the hypothesis returned, once for the best one."""
 
-TOLERANCE = 1e-6
+SEARCH_TOLERANCE = 1e-6
 """Relative gap to which the best cap is proved."""
 
 MAX_VC_DIMENSION = 10**9
@@ -72,10 +72,14 @@ class PrivacyTerm:
             problems.between(1e-3, 10.0, power=self.power)
             problems.between(0.0, 10.0, log_power=self.log_power)
 
-    def compute_error(self, shares: npt.ArrayLike, epsilon: float, failure_probability: float) -> FloatArray:
+    def compute_error(
+        self, largest_shares: npt.ArrayLike, epsilon: float, failure_probability: float
+    ) -> FloatArray:
         """Return F at each of the largest shares; F never falls as the share grows."""
-        factor = self.constant * math.log(3.0 / failure_probability) ** self.log_power
-        return np.asarray(factor * (np.asarray(shares, dtype=np.float64) / epsilon) ** self.power)
+        noise_factor = self.constant * math.log(3.0 / failure_probability) ** self.log_power
+        return np.asarray(
+            noise_factor * (np.asarray(largest_shares, dtype=np.float64) / epsilon) ** self.power
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,28 +123,34 @@ class BoundSettings:
     def _check_contributors(self, problems: Problems) -> None:
         """Do nothing; subclasses add the problems of their histogram or population."""
 
-    def compute_error_parts(self, statistics: CapStatistics, num_rows: float) -> ErrorParts:
+    def compute_error_parts(self, cap_statistics: CapStatistics, num_rows: float) -> ErrorParts:
         """Return the bound on the excess risk in its parts for caps; infinite n leaves the finite-sample term out."""
-        keeps_rows = statistics.kept_share > 0.0
-        kept_share = np.where(keeps_rows, statistics.kept_share, 1.0)
-        finite_sample_terms = np.zeros(kept_share.shape)
+        keeps_rows = cap_statistics.kept_share > 0.0
+        positive_kept_shares = np.where(keeps_rows, cap_statistics.kept_share, 1.0)
+        finite_sample_terms = np.zeros(positive_kept_shares.shape)
         if math.isfinite(num_rows):
             vc_log_term = self.vc_dimension * math.log(num_rows / self.failure_probability)
-            finite_sample_terms = self.finite_sample_constant * np.sqrt(vc_log_term / (kept_share * num_rows))
-        max_shares = np.where(keeps_rows, statistics.max_share, 1.0)
+            finite_sample_terms = self.finite_sample_constant * np.sqrt(
+                vc_log_term / (positive_kept_shares * num_rows)
+            )
+        max_shares = np.where(keeps_rows, cap_statistics.max_share, 1.0)
         privacy_terms = self.privacy.compute_error(max_shares, self.epsilon, self.failure_probability)
         return ErrorParts(
-            twice_bias=np.asarray(THEOREM_FACTOR * bound_bias(self.bias, statistics, self.loss_variance)),
+            twice_bias=np.asarray(
+                BIAS_FACTOR_IN_THEOREM_1 * bound_bias(self.bias, cap_statistics, self.loss_variance)
+            ),
             finite_sample=np.where(keeps_rows, finite_sample_terms, np.inf),
             privacy=np.where(keeps_rows, privacy_terms, np.inf),
         )
 
-    def split(self, statistics: CapStatistics, num_rows: float) -> Split:
+    def split(self, cap_statistics: CapStatistics, num_rows: float) -> Split:
         """Return the bound on the excess risk as a falling part (also less its rounding) and a rising one (privacy)."""
         # The bias is a difference of sums: for the proof it is taken as low as rounding may have left it.
-        smallest_bias = THEOREM_FACTOR * bound_bias(self.bias, statistics.round_down(), self.loss_variance)
-        twice_bias, finite_sample, privacy = vars(self.compute_error_parts(statistics, num_rows)).values()
-        return Split(twice_bias + finite_sample, smallest_bias + finite_sample, privacy)
+        rounded_down_twice_bias = BIAS_FACTOR_IN_THEOREM_1 * bound_bias(
+            self.bias, cap_statistics.round_down(), self.loss_variance
+        )
+        twice_bias, finite_sample, privacy = vars(self.compute_error_parts(cap_statistics, num_rows)).values()
+        return Split(twice_bias + finite_sample, rounded_down_twice_bias + finite_sample, privacy)
 
 
 @dataclass(frozen=True)
@@ -205,35 +215,39 @@ class LearningCap:
 
 def build_choice(
     bound_settings: BoundSettings,
-    statistics: CapStatistics,
-    minimum: Minimum,
+    cap_statistics: CapStatistics,
+    search_minimum: Minimum,
     num_rows: float,
     cap: float,
     stop_reason: str,
 ) -> LearningCap:
     """Build the `LearningCap` for one cap: parts of (*) from its statistics, lower bound from the search's minimum."""
-    error_parts = bound_settings.compute_error_parts(statistics, num_rows)
+    error_parts = bound_settings.compute_error_parts(cap_statistics, num_rows)
     return LearningCap(
-        fraction=float(statistics.fraction),
+        fraction=float(cap_statistics.fraction),
         cap=cap,
         twice_bias=float(error_parts.twice_bias),
         finite_sample=float(error_parts.finite_sample),
         privacy=float(error_parts.privacy),
-        kept_share=float(statistics.kept_share),
-        users_capped=round(float(statistics.users_capped)),
+        kept_share=float(cap_statistics.kept_share),
+        users_capped=round(float(cap_statistics.users_capped)),
         certificate=Certificate(
-            float(error_parts.total), minimum.lower_bound, "lower limits on intervals that cover every bound"
+            float(error_parts.total),
+            search_minimum.lower_bound,
+            "lower limits on intervals that cover every bound",
         ),
-        is_complete=not minimum.stop_reason,
+        is_complete=not search_minimum.stop_reason,
         stop_reason=stop_reason,
     )
 
 
-def describe_search(minimum: Minimum) -> str:
+def describe_search(search_minimum: Minimum) -> str:
     """Write a sentence on how the search ended: why it was stopped, or completed with how many evaluations."""
-    if minimum.stop_reason:
-        return f"The search {minimum.stop_reason}: this is the best bound so far."
-    return f"Branch and bound settled every bound on rows after looking at {minimum.num_evaluations:,}."
+    if search_minimum.stop_reason:
+        return f"The search {search_minimum.stop_reason}: this is the best bound so far."
+    return (
+        f"Branch and bound settled every bound on rows after looking at {search_minimum.num_evaluations:,}."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -329,22 +343,22 @@ def find_best_cap(
         but the forms in tau_0 alone.
     """
     histogram, n = problem.histogram, float(problem.histogram.num_rows)
-    minimum = minimise(
+    search_minimum = minimise(
         lambda caps: problem.split(_compute_statistics_of_caps(histogram, caps), n),
         1.0,
         find_largest_cap(problem),
         is_integer=is_integer,
-        tolerance=TOLERANCE,
+        tolerance=SEARCH_TOLERANCE,
         progress=progress,
         should_stop=should_stop,
     )
-    best_statistics = _compute_statistics_of_caps(histogram, np.asarray(minimum.minimiser))
-    stop_reason = describe_search(minimum)
+    best_statistics = _compute_statistics_of_caps(histogram, np.asarray(search_minimum.minimiser))
+    stop_reason = describe_search(search_minimum)
     if best_statistics.users_capped == 0.0:
         stop_reason = f"Nobody loses rows. {stop_reason}"
-    elif minimum.minimiser == 1.0:
+    elif search_minimum.minimiser == 1.0:
         stop_reason = f"One row per user is best. {stop_reason}"
-    return build_choice(problem, best_statistics, minimum, n, minimum.minimiser, stop_reason)
+    return build_choice(problem, best_statistics, search_minimum, n, search_minimum.minimiser, stop_reason)
 
 
 def find_caps_within(problem: BiasProblem, best_choice: LearningCap, excess: float = 0.05) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from dpcore.answer.plot import Axis
 from dpcore.contributions import FloatArray
 from dpcore.learning import population
 from dpcore.learning.bias_bounds import BiasTerm
-from dpcore.learning.optimal_cap import THEOREM_FACTOR
+from dpcore.learning.optimal_cap import BIAS_FACTOR_IN_THEOREM_1
 from dpcore.learning.parameters import LearningParameters
 
 ALPHAS = (0.25, 0.5, 1.0, 2.0, 3.0)
@@ -38,15 +38,15 @@ def _count_users_cut(problem: population.PopulationProblem, fraction: float) -> 
 def _compute_costs(problem: population.PopulationProblem, fractions: float | FloatArray) -> FloatArray:
     """Compute bias (once, not twice as in theorem 1) plus privacy noise at each τ₀."""
     error_parts = population.compute_error_parts(problem, fractions)
-    return np.asarray(error_parts.twice_bias / THEOREM_FACTOR + error_parts.privacy)
+    return np.asarray(error_parts.twice_bias / BIAS_FACTOR_IN_THEOREM_1 + error_parts.privacy)
 
 
-def _list_users_cut_at_best(columns: Columns) -> list[float]:
+def _list_users_cut_at_best(figure_columns: Columns) -> list[float]:
     """Return the users cut in figure 3 (b) at the point where figure 3 (a) is lowest, one number for each α."""
     fractions = np.array(FRACTIONS)
     return [
-        float(columns[key][np.argmin(_compute_costs(problem, fractions))])
-        for key, problem in _PROBLEMS_BY_KEY.items()
+        float(figure_columns[line_key][np.argmin(_compute_costs(problem, fractions))])
+        for line_key, problem in _PROBLEMS_BY_KEY.items()
     ]
 
 
@@ -58,7 +58,7 @@ def _build_problem(alpha: float) -> population.PopulationProblem:
 
 _PROBLEMS_BY_KEY = {f"alpha_{alpha:g}": _build_problem(alpha) for alpha in ALPHAS}
 _STYLES = (Style.TOTAL, Style.BIAS, Style.SAMPLING, Style.PRIVACY, Style.CUSTOMARY)
-_LINES = tuple(
+_LINES_OF_ALPHAS = tuple(
     Line(key, f"α = {alpha:g}", style)
     for alpha, key, style in zip(ALPHAS, _PROBLEMS_BY_KEY, _STYLES, strict=True)
 )
@@ -68,20 +68,23 @@ _X_AXIS = Axis("τ₀, the bound as a share of all rows", limits=(1e-4, 1.0))
 def _build_figure(
     letter: str,
     title: str,
-    y: Axis,
-    compute: Callable[[population.PopulationProblem, float], FloatArray],
+    y_axis: Axis,
+    compute_shown: Callable[[population.PopulationProblem, float], FloatArray],
     claim: Claim,
-    constants: str = "",
+    constants_sentence: str = "",
     difference_note: str = "",
 ) -> PaperFigure:
     """Build one of the figures over τ₀; ``letter`` is what follows its number's hyphen in the key: 2, 3a or 3b.
 
-    ``compute`` computes what a curve shows at one τ₀.
+    ``compute_shown`` computes what a curve shows at one τ₀.
     """
 
     def run_once(fraction: float, _seed: int) -> dict[str, float]:
         """Compute what the figure shows, by key of a line, one for each α; the seed is not used."""
-        return {key: float(compute(problem, fraction)) for key, problem in _PROBLEMS_BY_KEY.items()}
+        return {
+            line_key: float(compute_shown(problem, fraction))
+            for line_key, problem in _PROBLEMS_BY_KEY.items()
+        }
 
     number_text = letter if letter == "2" else f"{letter[0]} ({letter[1]})"
     return PaperFigure(
@@ -89,13 +92,13 @@ def _build_figure(
         "Amin et al. 2019",
         f"Figure {number_text}",
         title,
-        f"Many rows, and five α of our own, as the paper prints none.{constants}",
+        f"Many rows, and five α of our own, as the paper prints none.{constants_sentence}",
         "Bias curves over τ₀",
         f"Figure {letter[0]}",
         _X_AXIS,
-        y,
+        y_axis,
         FRACTIONS,
-        _LINES,
+        _LINES_OF_ALPHAS,
         run_once,
         1,
         difference_note,
@@ -104,7 +107,9 @@ def _build_figure(
     )
 
 
-_CONSTANTS = " ε = 1, C = 1, δ = 0.05, and the bias of proposition 1 once: the paper gives no constants."
+_CONSTANTS_SENTENCE = (
+    " ε = 1, C = 1, δ = 0.05, and the bias of proposition 1 once: the paper gives no constants."
+)
 
 FIGURES = (
     _build_figure(
@@ -128,7 +133,7 @@ FIGURES = (
             "section 7",
             lambda c: all(float(np.min(c[key])) > 0.1 for key in _PROBLEMS_BY_KEY),
         ),
-        _CONSTANTS,
+        _CONSTANTS_SENTENCE,
         "Where a curve lies above 1, the bound promises nothing, as losses lie in [0, 1].",
     ),
     _build_figure(
@@ -144,7 +149,7 @@ FIGURES = (
                 for users_cut in _list_users_cut_at_best(c)
             ),
         ),
-        _CONSTANTS,
+        _CONSTANTS_SENTENCE,
         "At the exact best τ₀ 2 to 6 users lose rows; with the bias twice, as in theorem 1, 1 to 4.",
     ),
 )

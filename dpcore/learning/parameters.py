@@ -158,10 +158,15 @@ class LearningParameters(Parameters):
         Args:
             num_rows: n; None for the limit of many rows.
         """
-        power_law, bias = PowerLaw(self.alpha), self.population_bias
-        no_sample_terms = {"vc_dimension": 0, "finite_sample_constant": 0.0}
+        power_law, bias_term = PowerLaw(self.alpha), self.population_bias
+        settings_without_sample_terms = {"vc_dimension": 0, "finite_sample_constant": 0.0}
         return build_from(
-            PopulationProblem, self, participation=power_law, num_rows=num_rows, bias=bias, **no_sample_terms
+            PopulationProblem,
+            self,
+            participation=power_law,
+            num_rows=num_rows,
+            bias=bias_term,
+            **settings_without_sample_terms,
         )
 
 

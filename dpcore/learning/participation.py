@@ -30,7 +30,7 @@ ALPHA_RANGE = (0.05, 10.0)
 
 FRACTION_RANGE = (1e-15, 1.0)
 
-TABLE_SIZE = 4096
+NUM_TABLED_POWERS = 4096
 """Powers up to here are summed one by one; beyond, by Euler and Maclaurin."""
 
 
@@ -123,8 +123,8 @@ class PowerLaw:
 
     @cached_property
     def _cumulative_powers(self) -> FloatArray:
-        """Return the sums of the first 0 to `TABLE_SIZE` powers j^(1 + alpha)."""
-        return np.concatenate(([0.0], np.cumsum(np.arange(1.0, TABLE_SIZE + 1.0) ** self.exponent)))
+        """Return the sums of the first 0 to `NUM_TABLED_POWERS` powers j^(1 + alpha)."""
+        return np.concatenate(([0.0], np.cumsum(np.arange(1.0, NUM_TABLED_POWERS + 1.0) ** self.exponent)))
 
     def _sum_powers(self, num_powers: FloatArray) -> FloatArray:
         """Return the sum over j <= K of j^s, s = 1 + alpha, K whole.
@@ -138,9 +138,11 @@ class PowerLaw:
             """Return x^(s+1) / (s+1) + x^s / 2 + s x^(s-1) / 12 at each x."""
             return np.asarray(x ** (s + 1.0) / (s + 1.0) + x**s / 2.0 + s * x ** (s - 1.0) / 12.0)
 
-        summed_powers = self._cumulative_powers[np.minimum(num_powers, TABLE_SIZE).astype(np.int64)]
-        end_values = evaluate_primitive(np.maximum(num_powers, float(TABLE_SIZE)))
-        return np.asarray(summed_powers + (end_values - evaluate_primitive(np.array(float(TABLE_SIZE)))))
+        tabled_sums = self._cumulative_powers[np.minimum(num_powers, NUM_TABLED_POWERS).astype(np.int64)]
+        primitives_at_ends = evaluate_primitive(np.maximum(num_powers, float(NUM_TABLED_POWERS)))
+        return np.asarray(
+            tabled_sums + (primitives_at_ends - evaluate_primitive(np.array(float(NUM_TABLED_POWERS))))
+        )
 
 
 def check_fractions(fractions: npt.ArrayLike) -> FloatArray:
@@ -151,8 +153,8 @@ def check_fractions(fractions: npt.ArrayLike) -> FloatArray:
     """
     tau_0 = np.asarray(fractions, dtype=np.float64)
     if not np.all((tau_0 >= FRACTION_RANGE[0]) & (tau_0 <= FRACTION_RANGE[1])):
-        smallest_text, largest_text = (wording.entered(end) for end in FRACTION_RANGE)
-        raise refuse(f"tau_0 must lie between {smallest_text} and {largest_text}")
+        smallest_fraction_text, largest_fraction_text = (wording.entered(limit) for limit in FRACTION_RANGE)
+        raise refuse(f"tau_0 must lie between {smallest_fraction_text} and {largest_fraction_text}")
     return tau_0
 
 
@@ -165,10 +167,10 @@ user numbers. So the sum over them equals an integral to well below 1e-9 of the 
 
 QUADRATURE_RULE = np.polynomial.legendre.leggauss(8)
 """Points and weights of Gauss and Legendre on [-1, 1]."""
-DECIDED_EXPONENT = 45.0
+SURELY_DECIDED_EXPONENT = 45.0
 """A binomial is taken as surely on one side where Chernoff's exponent is larger (probability below 3e-20)."""
 
-MAX_CELLS = 200_000
+MAX_ARRAY_CELLS = 200_000
 
 
 def convert_to_rows(tau_0: FloatArray, n: int) -> FloatArray:
@@ -192,7 +194,7 @@ def _compute_binomial_parts(n: int, p: FloatArray, tau: FloatArray) -> tuple[Flo
         # Chernoff: either tail is at most exp(-exponent) on its side of the mean.
         positive_means = np.where(mean_rows > 0.0, mean_rows, np.finfo(float).tiny)
         chernoff_exponents = tau * np.log(tau / positive_means) - tau + mean_rows
-    is_decided = chernoff_exponents > DECIDED_EXPONENT
+    is_decided = chernoff_exponents > SURELY_DECIDED_EXPONENT
     is_surely_capped = is_decided & (mean_rows > tau)
     is_surely_uncapped = (is_decided & (mean_rows <= tau)) | (tau >= n)
     kept_rows = np.where(is_surely_capped, tau, mean_rows)
@@ -232,10 +234,10 @@ def _choose_tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArr
     log_stops = log_centres + 40.0 / (s * (np.floor(tau) + 1.0) - 1.0) + 8.0 * log_widths
     log_breakpoints = log_centres[:, None] + np.concatenate((-offsets[:, :0:-1], offsets), axis=1)
     log_breakpoints = np.clip(log_breakpoints, log_start, np.maximum(log_stops, log_start)[:, None])
-    points, weights = QUADRATURE_RULE
+    rule_points, rule_weights = QUADRATURE_RULE
     half_widths = np.diff(log_breakpoints, axis=1)[:, :, None] / 2.0
-    x = np.exp((log_breakpoints[:, :-1, None] + half_widths) + half_widths * points)
-    return x.reshape(tau.size, -1), (x * half_widths * weights).reshape(tau.size, -1)
+    x = np.exp((log_breakpoints[:, :-1, None] + half_widths) + half_widths * rule_points)
+    return x.reshape(tau.size, -1), (x * half_widths * rule_weights).reshape(tau.size, -1)
 
 
 def _sum_over_users(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -265,10 +267,12 @@ def build_statistics(
     tau_0: FloatArray, kept_share: FloatArray, cut_share: FloatArray, users_capped: FloatArray
 ) -> CapStatistics:
     """Build the `CapStatistics` of a sample from averages of one shape; total variation and chi-squared are nan."""
-    nans = np.full(tau_0.shape, np.nan)
+    nan_by_cap = np.full(tau_0.shape, np.nan)
     # tau_0 / E[n_tau / n] rises with tau_0, since the expectation is concave and 0 at 0.
     max_shares = np.where(kept_share > 0.0, tau_0 / np.where(kept_share > 0.0, kept_share, 1.0), np.nan)
-    return CapStatistics(tau_0, kept_share, cut_share, users_capped, np.minimum(max_shares, 1.0), nans, nans)
+    return CapStatistics(
+        tau_0, kept_share, cut_share, users_capped, np.minimum(max_shares, 1.0), nan_by_cap, nan_by_cap
+    )
 
 
 def compute_expectations(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike) -> CapStatistics:
@@ -293,16 +297,23 @@ def compute_expectations(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike)
     n = int(num_rows)
     tau_0 = check_fractions(fractions)
     tau = np.atleast_1d(convert_to_rows(tau_0, n)).ravel()
-    kept_rows, cut_rows, num_capped = np.empty(tau.shape), np.empty(tau.shape), np.empty(tau.shape)
-    chunk_size = max(1, MAX_CELLS // NUM_HEAD_USERS)
+    kept_rows, expected_cut_rows = np.empty(tau.shape), np.empty(tau.shape)
+    expected_users_capped = np.empty(tau.shape)
+    chunk_size = max(1, MAX_ARRAY_CELLS // NUM_HEAD_USERS)
     for chunk_start in range(0, tau.size, chunk_size):
         chunk_slice = slice(chunk_start, chunk_start + chunk_size)
         # Users seen at all are those whose rows exceed 0; E min(X, 1) is the same number.
         chunk_sums = _sum_over_users(law, n, np.maximum(tau[chunk_slice], 1.0))
-        kept_rows[chunk_slice], cut_rows[chunk_slice], num_capped[chunk_slice] = chunk_sums
+        kept_rows[chunk_slice], expected_cut_rows[chunk_slice], expected_users_capped[chunk_slice] = (
+            chunk_sums
+        )
     kept_share, cut_share, users_capped = (
-        np.where(tau < 1.0, fallback, cap_values).reshape(tau_0.shape)
-        for fallback, cap_values in ((0.0, kept_rows / n), (1.0, cut_rows / n), (kept_rows, num_capped))
+        np.where(tau < 1.0, value_below_one_row, cap_values).reshape(tau_0.shape)
+        for value_below_one_row, cap_values in (
+            (0.0, kept_rows / n),
+            (1.0, expected_cut_rows / n),
+            (kept_rows, expected_users_capped),
+        )
     )
     return build_statistics(tau_0, kept_share, cut_share, users_capped)
 
@@ -388,8 +399,8 @@ def simulate(
         cumulative_rows = np.concatenate(([0.0], np.cumsum(rows_per_user)))
         num_uncapped = np.searchsorted(rows_per_user, tau, side="right")
         users_capped[num_drawn] = rows_per_user.size - num_uncapped
-        kept_rows = cumulative_rows[num_uncapped] + tau * users_capped[num_drawn]
-        kept_shares[num_drawn] = np.where(tau < 1.0, 0.0, kept_rows / num_rows)
+        kept_rows_by_cap = cumulative_rows[num_uncapped] + tau * users_capped[num_drawn]
+        kept_shares[num_drawn] = np.where(tau < 1.0, 0.0, kept_rows_by_cap / num_rows)
         num_drawn += 1
         progress(num_drawn / num_draws)
     return Draws(tau_0, kept_shares[:num_drawn], users_capped[:num_drawn], num_drawn < num_draws)

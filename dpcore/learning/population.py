@@ -22,7 +22,7 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.learning import optimal_cap
 from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, compute_cap_statistics
-from dpcore.learning.optimal_cap import TOLERANCE, BoundSettings, ErrorParts, LearningCap
+from dpcore.learning.optimal_cap import SEARCH_TOLERANCE, BoundSettings, ErrorParts, LearningCap
 from dpcore.learning.participation import (
     MAX_EXPECTED_ROWS,
     Draws,
@@ -32,7 +32,7 @@ from dpcore.learning.participation import (
     compute_expectations,
 )
 
-MOST_SAMPLE_POINTS = 20_000
+MAX_SAMPLE_EVALUATIONS = 20_000
 """At finite n each point costs two thousand binomials; a search as a rule takes a few hundred points."""
 
 ROWS_FOR_COST = tuple(10**k for k in range(2, 10))
@@ -81,8 +81,10 @@ class PopulationProblem(BoundSettings):
         if self.num_rows is not None:
             whole_cap = math.floor(fraction * self.num_rows)
             return np.arange(max(whole_cap, 1), min(whole_cap + 2, self.num_rows) + 1) / self.num_rows
-        users_above = float(self.participation.users_above(fraction))
-        return self.participation.probability(np.arange(users_above + 2.0, max(users_above - 1.0, 0.0), -1.0))
+        num_users_above = float(self.participation.users_above(fraction))
+        return self.participation.probability(
+            np.arange(num_users_above + 2.0, max(num_users_above - 1.0, 0.0), -1.0)
+        )
 
     @property
     def _row_limit(self) -> float:
@@ -125,9 +127,11 @@ def compute_simulated_error_parts(problem: PopulationProblem, draws: Draws) -> E
         problem: The question, with the number of rows that was drawn.
         draws: From `dpcore.learning.participation.simulate`, at least one.
     """
-    kept_shares, users_capped = draws.kept_shares.mean(axis=0), draws.users_capped.mean(axis=0)
-    cut_shares = np.maximum(1.0 - kept_shares, 0.0)
-    average_statistics = build_statistics(draws.fractions, kept_shares, cut_shares, users_capped)
+    mean_kept_shares, mean_users_capped = draws.kept_shares.mean(axis=0), draws.users_capped.mean(axis=0)
+    mean_cut_shares = np.maximum(1.0 - mean_kept_shares, 0.0)
+    average_statistics = build_statistics(
+        draws.fractions, mean_kept_shares, mean_cut_shares, mean_users_capped
+    )
     return problem.compute_error_parts(average_statistics, problem._row_limit)
 
 
@@ -159,8 +163,8 @@ def find_best_fraction(
         split_bound,
         *fraction_limits,
         is_integer=False,
-        tolerance=TOLERANCE,
-        max_evaluations=4_000_000 if is_limit else MOST_SAMPLE_POINTS,
+        tolerance=SEARCH_TOLERANCE,
+        max_evaluations=4_000_000 if is_limit else MAX_SAMPLE_EVALUATIONS,
         progress=progress,
         should_stop=should_stop,
     )

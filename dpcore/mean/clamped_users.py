@@ -53,11 +53,11 @@ from dpcore.contributions import MAX_SIZE, FloatArray, suffix_sums
 from dpcore.dataset import Values
 from dpcore.mean.threshold_search import search_thresholds
 
-MAX_GROUPS = 20_000
+MAX_USER_POINTS = 20_000
 """Points that the search works on; more users than these are grouped."""
-_CENTRE_STEPS = 80
+_MAX_CENTRE_STEPS = 80
 _CENTRE_TOLERANCE = 1e-9
-_CELL_TOLERANCE = 1e-3
+_SEARCH_TOLERANCE = 1e-3
 """Relative gap of f at which the search for a centre ends, for an answer and within a cell."""
 
 
@@ -86,19 +86,19 @@ class UserPoints:
         distances_from_median = np.abs(self.means - np.median(self.means))
         num_by_score = max_points // 4
         is_ungrouped = np.zeros(self.sizes.size, dtype=bool)
-        for outlier_scores in (distances_from_median, distances_from_median * self.sizes):
-            is_ungrouped[np.argpartition(outlier_scores, -num_by_score)[-num_by_score:]] = True
+        for outlier_measures in (distances_from_median, distances_from_median * self.sizes):
+            is_ungrouped[np.argpartition(outlier_measures, -num_by_score)[-num_by_score:]] = True
         # Edges at quantiles of a regular part of the other means: about equally many users between two of them.
         sampled_means = np.sort(self.means[~is_ungrouped][:: max(self.means.size // 50_000, 1)])
         distinct_sizes, size_indices = np.unique(self.sizes, return_inverse=True)
         num_bins = max(max_points // (2 * distinct_sizes.size), 16)
         edges = np.unique(sampled_means[np.linspace(0, sampled_means.size - 1, num_bins).astype(np.int64)])
-        group_labels = size_indices * (edges.size + 1) + np.searchsorted(edges, self.means)
-        group_labels[is_ungrouped] = distinct_sizes.size * (edges.size + 1) + np.arange(is_ungrouped.sum())
-        _, first_users, point_index = np.unique(group_labels, return_index=True, return_inverse=True)
-        users_by_point = np.bincount(point_index, self.num_users).astype(np.float64)
-        means_by_point = np.bincount(point_index, self.num_users * self.means) / users_by_point
-        return UserPoints(self.sizes[first_users], means_by_point, users_by_point)
+        point_codes = size_indices * (edges.size + 1) + np.searchsorted(edges, self.means)
+        point_codes[is_ungrouped] = distinct_sizes.size * (edges.size + 1) + np.arange(is_ungrouped.sum())
+        _, first_user_indices, point_indices = np.unique(point_codes, return_index=True, return_inverse=True)
+        users_by_point = np.bincount(point_indices, self.num_users).astype(np.float64)
+        means_by_point = np.bincount(point_indices, self.num_users * self.means) / users_by_point
+        return UserPoints(self.sizes[first_user_indices], means_by_point, users_by_point)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,13 +134,13 @@ class ClampedUsersProblem:
     def users(self) -> UserPoints:
         """Return every user as a point of their own; means are less the mean of the table."""
         sizes = self.values.rows_per_user.astype(np.float64)
-        means = self.values.sum_per_user(self.values.values - self.mean) / sizes
-        return UserPoints(sizes, means, np.ones(sizes.size))
+        centred_means = self.values.sum_per_user(self.values.values - self.mean) / sizes
+        return UserPoints(sizes, centred_means, np.ones(sizes.size))
 
     @cached_property
     def points(self) -> UserPoints:
-        """Return the points that the search works on: all users, or groups of them above `MAX_GROUPS`."""
-        return self.users.group(MAX_GROUPS)
+        """Return the points that the search works on: all users, or groups of them above `MAX_USER_POINTS`."""
+        return self.users.group(MAX_USER_POINTS)
 
     @cached_property
     def _sums_by_size(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -177,8 +177,8 @@ class ClampedUsersProblem:
             centre: M, in the values' unit.
             limit: T, in rows times the values' unit.
         """
-        weights, offset = np.minimum(threshold, self.users.sizes), centre - self.mean
-        deviations, sum_weights = weights * (self.users.means - offset), float(weights.sum())
+        user_weights, offset = np.minimum(threshold, self.users.sizes), centre - self.mean
+        deviations, sum_weights = user_weights * (self.users.means - offset), float(user_weights.sum())
         signed_shift = offset + float(np.clip(deviations, -limit, limit).sum()) / sum_weights
         noise_costs = _build_noise_costs(self, threshold, sum_weights)
         return ErrorParts(
@@ -232,16 +232,19 @@ class _NoiseCosts:
 
 
 def _build_noise_costs(
-    problem: ClampedUsersProblem, threshold: float, sum_weights: float, threshold_share: float | None = None
+    problem: ClampedUsersProblem,
+    threshold: float,
+    sum_weights: float,
+    share_of_heaviest_user: float | None = None,
 ) -> _NoiseCosts:
-    """Return the factors of the noise at one h; ``threshold_share`` stands in for h / n_h unless it is None."""
+    """Return the factors of the noise at one h; ``share_of_heaviest_user`` stands in for h / n_h unless it is None."""
     if not problem.has_private_counts:
         return _NoiseCosts(4.0 * problem.unit_noise_variance / sum_weights**2, 0.0)
     # Weights do not rise beyond the largest size, and the noise needs no higher h.
-    if threshold_share is None:
-        threshold_share = min(threshold, float(problem.sizes[-1])) / sum_weights
+    if share_of_heaviest_user is None:
+        share_of_heaviest_user = min(threshold, float(problem.sizes[-1])) / sum_weights
     pair_variance = 2.0 * problem.unit_noise_variance
-    return _NoiseCosts(pair_variance / sum_weights**2, pair_variance * threshold_share**2)
+    return _NoiseCosts(pair_variance / sum_weights**2, pair_variance * share_of_heaviest_user**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,39 +268,43 @@ class _Objective:
     def find_limit(self, offset: float) -> _Tangent:
         """Find the best T for the centre M = y + offset; return f there, and its slope in M, as a `_Tangent`."""
         deviations = self.weights * (self.means - offset)
-        magnitudes = np.abs(deviations)
-        order = np.argsort(magnitudes, kind="stable")
-        sorted_magnitudes, sorted_shares = magnitudes[order], self.user_shares[order]
+        abs_deviations = np.abs(deviations)
+        order_by_magnitude = np.argsort(abs_deviations, kind="stable")
+        sorted_magnitudes = abs_deviations[order_by_magnitude]
+        sorted_shares = self.user_shares[order_by_magnitude]
         # Shares and cut sums of the points from index i on; the last entry is that of no point.
         shares_above, sums_above = suffix_sums(sorted_shares), suffix_sums(sorted_shares * sorted_magnitudes)
         limit_cost = self.noise_costs.limit_cost
         # Half the slope of f in T just above each value; it rises in T.
-        cuts = np.maximum(sums_above[1:] - sorted_magnitudes * shares_above[1:], 0.0)
-        slopes = limit_cost * sorted_magnitudes - shares_above[1:] * (self.bounding + cuts)
-        index = int(np.searchsorted(slopes >= 0.0, True))
-        share_above, cut_sum = float(shares_above[index]), float(sums_above[index])
-        lower_limit = float(sorted_magnitudes[index - 1]) if index else 0.0
-        limit = share_above * (self.bounding + cut_sum) / (share_above**2 + limit_cost)
-        limit = min(max(limit, lower_limit), float(sorted_magnitudes[index]))
-        total_bias = self.bounding + max(cut_sum - limit * share_above, 0.0)
+        clamped_sums = np.maximum(sums_above[1:] - sorted_magnitudes * shares_above[1:], 0.0)
+        slopes_at_magnitudes = limit_cost * sorted_magnitudes - shares_above[1:] * (
+            self.bounding + clamped_sums
+        )
+        first_rising_index = int(np.searchsorted(slopes_at_magnitudes >= 0.0, True))
+        share_above = float(shares_above[first_rising_index])
+        weighted_sum_above = float(sums_above[first_rising_index])
+        limit_below = float(sorted_magnitudes[first_rising_index - 1]) if first_rising_index else 0.0
+        limit = share_above * (self.bounding + weighted_sum_above) / (share_above**2 + limit_cost)
+        limit = min(max(limit, limit_below), float(sorted_magnitudes[first_rising_index]))
+        total_bias = self.bounding + max(weighted_sum_above - limit * share_above, 0.0)
         # A subgradient of f in (M, T) that is 0 in T: users just at T count with the part that makes it so.
-        is_beyond = magnitudes > limit
+        is_beyond = abs_deviations > limit
         centre_slopes = self.user_shares * self.weights * np.sign(deviations)
-        slope = float(centre_slopes[is_beyond].sum())
-        is_on_limit = magnitudes == limit
+        centre_slope = float(centre_slopes[is_beyond].sum())
+        is_on_limit = abs_deviations == limit
         if share_on_limit := float(self.user_shares[is_on_limit].sum()):
             needed_share = limit_cost * limit / total_bias if total_bias > 0.0 else 0.0
             counted_part = (needed_share - float(self.user_shares[is_beyond].sum())) / share_on_limit
-            slope += min(max(counted_part, 0.0), 1.0) * float(centre_slopes[is_on_limit].sum())
-        slope = -2.0 * total_bias * slope + 2.0 * self.noise_costs.centre_cost * offset
+            centre_slope += min(max(counted_part, 0.0), 1.0) * float(centre_slopes[is_on_limit].sum())
+        centre_slope = -2.0 * total_bias * centre_slope + 2.0 * self.noise_costs.centre_cost * offset
         squared_error = total_bias**2 + self.noise_costs.compute_variance(limit, offset)
-        return _Tangent(offset, limit, squared_error, slope)
+        return _Tangent(offset, limit, squared_error, centre_slope)
 
     def find_optimum(self, tolerance: float, start: float | None = None) -> tuple[_Tangent, float]:
         """Find the best centre and limit; return the tangent there, and a lower bound on f at every centre and limit.
 
         The search begins at M = y + ``start``, or at y for None. It ends where the bound is within the relative
-        ``tolerance`` of f, or after `_CENTRE_STEPS`.
+        ``tolerance`` of f, or after `_MAX_CENTRE_STEPS`.
 
         Invariant: the optimum lies between a point whose tangent falls and one whose tangent rises. Each step tries a
         point between them, and the tangents at both bound the optimum from below where they cross.
@@ -309,7 +316,7 @@ class _Objective:
             return best_tangent, best_tangent.squared_error
         offset = min(max(0.0 if start is None else start, left_tangent.offset), right_tangent.offset)
         lower_bound = 0.0
-        for step in range(_CENTRE_STEPS):
+        for step in range(_MAX_CENTRE_STEPS):
             if not left_tangent.offset < offset < right_tangent.offset:
                 offset = 0.5 * (left_tangent.offset + right_tangent.offset)
             if not left_tangent.offset < offset < right_tangent.offset:
@@ -322,8 +329,8 @@ class _Objective:
                 left_tangent = middle_tangent
             else:
                 right_tangent = middle_tangent
-            crossing_offset, height = left_tangent.cross(right_tangent)
-            lower_bound = max(lower_bound, height)
+            crossing_offset, crossing_height = left_tangent.cross(right_tangent)
+            lower_bound = max(lower_bound, crossing_height)
             if best_tangent.squared_error - lower_bound <= tolerance * best_tangent.squared_error:
                 break
             # The crossing is good near kinks; every third step halves the interval, whatever the curve is.
@@ -349,9 +356,11 @@ class _Tangent:
 
     def cross(self, other: _Tangent) -> tuple[float, float]:
         """Return the offset at which this line and another cross, and their common height there."""
-        gap = other.squared_error - self.squared_error + self.slope * self.offset - other.slope * other.offset
-        offset = gap / (self.slope - other.slope)
-        return offset, self.squared_error + self.slope * (offset - self.offset)
+        intercept_difference = (
+            other.squared_error - self.squared_error + self.slope * self.offset - other.slope * other.offset
+        )
+        crossing_offset = intercept_difference / (self.slope - other.slope)
+        return crossing_offset, self.squared_error + self.slope * (crossing_offset - self.offset)
 
 
 @dataclass(frozen=True)
@@ -380,11 +389,11 @@ class DeviationLimit:
 
 def _build_objective(problem: ClampedUsersProblem, threshold: float) -> _Objective:
     """Build the objective f at one h, over the points that the search works on."""
-    points, sum_weights = problem.points, problem.sum_weights(threshold)
+    user_points, sum_weights = problem.points, problem.sum_weights(threshold)
     return _Objective(
-        np.minimum(threshold, points.sizes),
-        points.means,
-        points.num_users / sum_weights,
+        np.minimum(threshold, user_points.sizes),
+        user_points.means,
+        user_points.num_users / sum_weights,
         abs(problem.compute_shift(threshold)),
         _build_noise_costs(problem, threshold, sum_weights),
     )
@@ -406,19 +415,19 @@ def best_limit(problem: ClampedUsersProblem, threshold: float) -> DeviationLimit
     with Problems() as problems:
         problems.between(1.0, MAX_SIZE, threshold=threshold)
     _check_means_differ(problem)
-    tangent, lower_bound = _build_objective(problem, threshold).find_optimum(_CENTRE_TOLERANCE)
-    centre = tangent.offset + problem.mean
-    error_parts = problem.measure_parts(threshold, centre, tangent.limit)
+    best_tangent, lower_bound = _build_objective(problem, threshold).find_optimum(_CENTRE_TOLERANCE)
+    centre = best_tangent.offset + problem.mean
+    error_parts = problem.measure_parts(threshold, centre, best_tangent.limit)
     lower_bound = min(math.sqrt(lower_bound), error_parts.error)
     argument = "every centre and limit at this bound is covered"
     certificate = Certificate(error_parts.error, lower_bound, argument)
-    return DeviationLimit(centre, tangent.limit, threshold, error_parts, certificate)
+    return DeviationLimit(centre, best_tangent.limit, threshold, error_parts, certificate)
 
 
 def _check_means_differ(problem: ClampedUsersProblem) -> None:
     """Raise InvalidInput if all users have the same mean."""
-    means = problem.users.means
-    if means.min() == means.max():
+    centred_user_means = problem.users.means
+    if centred_user_means.min() == centred_user_means.max():
         raise refuse("all users have the same mean, so that no limit can be told from another")
 
 
@@ -445,25 +454,25 @@ def best_joint(
     def solve(threshold: float) -> float:
         """Return the root of the least f at one h; keep its tangent, and the lower bound on f at that h."""
         objective = _build_objective(problem, threshold)
-        tangents_by_threshold[threshold], lower_bound = objective.find_optimum(_CELL_TOLERANCE)
+        tangents_by_threshold[threshold], lower_bound = objective.find_optimum(_SEARCH_TOLERANCE)
         f_lower_bounds.append(lower_bound)
         return math.sqrt(tangents_by_threshold[threshold].squared_error)
 
-    def bound_cell(h1: float, h2: float) -> float:
+    def bound_cell(h1: float, largest_threshold: float) -> float:
         """Return a lower bound on the root of f at every h from h1 to h2."""
-        sum_weights = problem.sum_weights(h2)
+        largest_sum_of_weights = problem.sum_weights(largest_threshold)
         objective = _Objective(
             np.minimum(h1, problem.points.sizes),
             problem.points.means,
-            problem.points.num_users / sum_weights,
-            problem._least_shift(h1, h2),
-            _build_noise_costs(problem, h1, sum_weights, h1 / problem.sum_weights(h1)),
+            problem.points.num_users / largest_sum_of_weights,
+            problem._least_shift(h1, largest_threshold),
+            _build_noise_costs(problem, h1, largest_sum_of_weights, h1 / problem.sum_weights(h1)),
         )
-        return math.sqrt(objective.find_optimum(_CELL_TOLERANCE, tangents_by_threshold[h1].offset)[1])
+        return math.sqrt(objective.find_optimum(_SEARCH_TOLERANCE, tangents_by_threshold[h1].offset)[1])
 
-    threshold, cells_bound = search_thresholds(problem.sizes, solve, bound_cell, progress, should_stop)
+    threshold, cells_lower_bound = search_thresholds(problem.sizes, solve, bound_cell, progress, should_stop)
     limit_choice = best_limit(problem, threshold)
-    lower_bound = min(limit_choice.certificate.lower_bound, math.sqrt(min(f_lower_bounds)), cells_bound)
-    error = limit_choice.error_parts.error
+    lower_bound = min(limit_choice.certificate.lower_bound, math.sqrt(min(f_lower_bounds)), cells_lower_bound)
+    best_error = limit_choice.error_parts.error
     argument = "every centre and limit and, by intervals, every bound on rows is covered"
-    return replace(limit_choice, certificate=Certificate(error, min(lower_bound, error), argument))
+    return replace(limit_choice, certificate=Certificate(best_error, min(lower_bound, best_error), argument))

@@ -36,10 +36,10 @@ from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex
 from dpcore.mean.user_sums import UserSums
 
-EVERY_PIECE = "every piece between two neighbouring sizes was looked at, with its turning point"
-MAX_STEPS = 200
+EVERY_PIECE_ARGUMENT = "every piece between two neighbouring sizes was looked at, with its turning point"
+MAX_BISECTIONS = 200
 """Most subdivisions of an interval; the ends are neighbouring float64 numbers long before."""
-PROBES = 15
+NUM_PROBES = 15
 """Bounds evaluated together within an interval; one call costs more than this many bounds in it."""
 
 
@@ -129,11 +129,13 @@ class BoundCurve:
     def _errors_at_sizes(self) -> FloatArray:
         """Return the squared error at each distinct size, shape (K,); it is computed block by block."""
         sizes = self.histogram.sizes
-        errors = np.empty(sizes.size)
+        squared_errors_by_size = np.empty(sizes.size)
         for size_slice in self.histogram.blocks:
             size_index = slice(size_slice.start + 1, size_slice.stop + 1)
-            errors[size_slice] = self.compute_error(sizes[size_slice].astype(np.float64), size_index)
-        return errors
+            squared_errors_by_size[size_slice] = self.compute_error(
+                sizes[size_slice].astype(np.float64), size_index
+            )
+        return squared_errors_by_size
 
     def _candidates(self, is_integer: bool) -> tuple[FloatArray, FloatArray]:
         """Return the bounds that may be best, and their squared errors.
@@ -148,18 +150,20 @@ class BoundCurve:
             # Stay within the piece: at a size the next piece begins.
             points = np.clip(points, sizes[piece_indices], sizes[piece_indices + 1])
         # The error is continuous, so a point on the right end of a piece may count as inside the piece.
-        errors = np.concatenate((self._errors_at_sizes, self.compute_error(points, piece_indices + 1)))
-        return np.concatenate((sizes, points)), errors
+        squared_errors = np.concatenate(
+            (self._errors_at_sizes, self.compute_error(points, piece_indices + 1))
+        )
+        return np.concatenate((sizes, points)), squared_errors
 
     def minimise(self, is_integer: bool) -> BoundOptimum:
         """Return the bound from the smallest to the largest size with the least error; of equal ones, the smallest."""
-        candidates, errors = self._candidates(is_integer)
-        least_error = float(errors.min())
-        bound = float(candidates[errors == least_error].min())
+        candidate_bounds, squared_errors = self._candidates(is_integer)
+        least_error = float(squared_errors.min())
+        best_bound = float(candidate_bounds[squared_errors == least_error].min())
         # The error turns at most once on a piece, so the best integer is among the candidates.
         lower_bound = least_error if is_integer else self.lower_bound()
-        certificate = Certificate(least_error, min(lower_bound, least_error), EVERY_PIECE)
-        return BoundOptimum(bound, certificate, trivial_stop_reason(self.histogram) or ALL_PIECES)
+        certificate = Certificate(least_error, min(lower_bound, least_error), EVERY_PIECE_ARGUMENT)
+        return BoundOptimum(best_bound, certificate, trivial_stop_reason(self.histogram) or ALL_PIECES_REASON)
 
     def lower_bound(self) -> float:
         """Return a lower bound on the squared error at all bounds: three values on each piece with a turning point.
@@ -174,8 +178,10 @@ class BoundCurve:
         sizes = self.histogram.sizes.astype(np.float64)
         left_sizes, right_sizes = sizes[piece_indices], sizes[piece_indices + 1]
         rows_below, users_above, _ = self.histogram.pieces_after(piece_indices + 1)
-        kept_left, kept_right = (rows_below + users_above * ends for ends in (left_sizes, right_sizes))
-        middle_bounds = (2.0 / (1.0 / kept_left + 1.0 / kept_right) - rows_below) / users_above
+        kept_rows_left, kept_rows_right = (
+            rows_below + users_above * piece_ends for piece_ends in (left_sizes, right_sizes)
+        )
+        middle_bounds = (2.0 / (1.0 / kept_rows_left + 1.0 / kept_rows_right) - rows_below) / users_above
         middle_bounds = np.clip(middle_bounds, left_sizes, right_sizes)
         left_errors, right_errors = (self._errors_at_sizes[piece_indices + i] for i in (0, 1))
         middle_errors = self.compute_error(middle_bounds, piece_indices + 1)
@@ -202,13 +208,14 @@ class BoundCurve:
         change_indices = np.flatnonzero(np.diff(is_within))
         is_stop = is_within[change_indices]
         left_bounds, right_bounds = breakpoints[change_indices], breakpoints[change_indices + 1]
-        edges = self._edges(left_bounds, right_bounds, is_stop, max_error, is_integer)
-        starts = np.concatenate((breakpoints[:1][is_within[:1]], edges[~is_stop]))
-        stops = np.concatenate((edges[is_stop], breakpoints[-1:][is_within[-1:]]))
+        interval_ends = self._edges(left_bounds, right_bounds, is_stop, max_error, is_integer)
+        interval_starts = np.concatenate((breakpoints[:1][is_within[:1]], interval_ends[~is_stop]))
+        interval_stops = np.concatenate((interval_ends[is_stop], breakpoints[-1:][is_within[-1:]]))
         # Intervals that touch are one; of integers, also those without an integer between them.
-        is_apart = starts[1:] - stops[:-1] > (1.0 if is_integer else 0.0)
-        starts, stops = starts[np.r_[True, is_apart]], stops[np.r_[is_apart, True]]
-        return tuple(zip(starts.tolist(), stops.tolist(), strict=True))
+        is_apart = interval_starts[1:] - interval_stops[:-1] > (1.0 if is_integer else 0.0)
+        interval_starts = interval_starts[np.r_[True, is_apart]]
+        interval_stops = interval_stops[np.r_[is_apart, True]]
+        return tuple(zip(interval_starts.tolist(), interval_stops.tolist(), strict=True))
 
     def _breakpoints(self, is_integer: bool) -> FloatArray:
         """Return sorted bounds from the smallest size (1 for integers) on; between neighbours the error is monotone."""
@@ -237,17 +244,17 @@ class BoundCurve:
         """
         inner_bounds = np.where(is_left_within, left_bounds, right_bounds)
         outer_bounds = np.where(is_left_within, right_bounds, left_bounds)
-        probe_shares = np.arange(1.0, PROBES + 1.0) / (PROBES + 1.0)
+        probe_positions = np.arange(1.0, NUM_PROBES + 1.0) / (NUM_PROBES + 1.0)
         pair_indices = np.arange(inner_bounds.size)
-        for _ in range(MAX_STEPS):
-            probes = inner_bounds[:, None] + (outer_bounds - inner_bounds)[:, None] * probe_shares
+        for _ in range(MAX_BISECTIONS):
+            probe_bounds = inner_bounds[:, None] + (outer_bounds - inner_bounds)[:, None] * probe_positions
             if is_integer:
-                probes = np.floor(probes)
-            is_within = self.error(probes.ravel()).reshape(probes.shape) <= max_error
+                probe_bounds = np.floor(probe_bounds)
+            is_within = self.error(probe_bounds.ravel()).reshape(probe_bounds.shape) <= max_error
             # With its two ends among the probes: the error is within the limit up to one of them and beyond it from the
             # next.
-            ordered_bounds = np.column_stack((inner_bounds, probes, outer_bounds))
-            last_index_within = np.where(is_within.all(axis=1), PROBES, np.argmin(is_within, axis=1))
+            ordered_bounds = np.column_stack((inner_bounds, probe_bounds, outer_bounds))
+            last_index_within = np.where(is_within.all(axis=1), NUM_PROBES, np.argmin(is_within, axis=1))
             new_inner, new_outer = (ordered_bounds[pair_indices, last_index_within + i] for i in (0, 1))
             if np.array_equal(new_inner, inner_bounds) and np.array_equal(new_outer, outer_bounds):
                 break
@@ -257,13 +264,13 @@ class BoundCurve:
 
 def interval_around(intervals: tuple[tuple[float, float], ...], bound: float) -> tuple[float, float]:
     """Return the interval that contains a bound, or (bound, bound) if rounding left it outside of all."""
-    for low, high in intervals:
-        if low <= bound <= high:
-            return low, high
+    for interval_start, interval_stop in intervals:
+        if interval_start <= bound <= interval_stop:
+            return interval_start, interval_stop
     return bound, bound
 
 
-ALL_PIECES = "Exact: the best of every piece between two sizes."
+ALL_PIECES_REASON = "Exact: the best of every piece between two sizes."
 
 
 def trivial_stop_reason(histogram: ContributionHistogram) -> str:
@@ -314,8 +321,10 @@ class CountsOnly(CountsModel):
 
         ``size_index`` is the number of sizes at or below each bound; None to look it up here.
         """
-        indices = np.searchsorted(self.histogram.sizes, h, side="right") if size_index is None else size_index
-        return self._user_sums.take(indices)
+        size_indices = (
+            np.searchsorted(self.histogram.sizes, h, side="right") if size_index is None else size_index
+        )
+        return self._user_sums.take(size_indices)
 
     def _weight_coefficients(self, h: FloatArray, user_sums: UserSums) -> tuple[FloatArray, FloatArray]:
         """Return nu and t at each h, so that users of h rows or more have the largest weight t.
@@ -337,10 +346,10 @@ class CountsOnly(CountsModel):
         nu, t = self._weight_coefficients(h, user_sums)
 
         inverse_sum, share_sum = self._sum_inverse_sizes(user_sums)
-        scaled_square_sum = (1.0 - rho) * user_sums.rows_above + rho * user_sums.squares_above
+        weighted_square_sum = (1.0 - rho) * user_sums.rows_above + rho * user_sums.squares_above
         # The sum over the users above of (t - p)^2 / x, as three terms; rounding can make it negative if t is near
         # every p.
-        terms_above = np.maximum(t * (t * inverse_sum - 2.0 * share_sum) + scaled_square_sum / n**2, 0.0)
+        terms_above = np.maximum(t * (t * inverse_sum - 2.0 * share_sum) + weighted_square_sum / n**2, 0.0)
         sampling_variances = self.value_variance * (nu * (nu * user_sums.effective_below) + terms_above)
         return MeanError(np.asarray(sampling_variances), self.unit_noise_variance * t**2)
 
@@ -364,8 +373,8 @@ class CountsOnly(CountsModel):
         kept_rows = user_sums.rows_below + h * user_sums.users_above
         t = h / kept_rows
         # The sums of (k / n_h - p)^2 over the users above, and over those below.
-        terms_above = t * (t * user_sums.users_above - 2.0 * user_sums.rows_above / n)
-        square_sum = np.maximum(terms_above + user_sums.squares_above / n**2, 0.0)
+        changes_of_squares_above = t * (t * user_sums.users_above - 2.0 * user_sums.rows_above / n)
+        square_sum = np.maximum(changes_of_squares_above + user_sums.squares_above / n**2, 0.0)
         square_sum += user_sums.squares_below * (cut_shares / kept_rows) ** 2
         sampling_variances = self.value_variance * (rho * square_sum + (1.0 - rho) * cut_shares / kept_rows)
         return MeanError(np.asarray(sampling_variances), self.unit_noise_variance * t**2)
@@ -374,15 +383,16 @@ class CountsOnly(CountsModel):
     def cap_curve(self) -> BoundCurve:
         """Return the curve of the error of caps over the bound."""
         user_sums, rho, n = self._user_sums.between_sizes, self.user_share, float(self.histogram.num_rows)
-        rows_below, variance = user_sums.rows_below, self.value_variance
+        rows_below, value_variance = user_sums.rows_below, self.value_variance
         # The formula of the module and the noise, times n_h^2, without the constant sigma^2 (rho sum p^2 - (1 - rho) /
         # n).
         users_above, squares_below = user_sums.users_above, user_sums.squares_below
         cross_terms = user_sums.rows_above * rows_below + squares_below * users_above
         numerators = Numerators(
-            variance * (rho * squares_below * (1.0 - 2.0 * rows_below / n) + (1.0 - rho) * rows_below),
-            variance * ((1.0 - rho) * users_above - 2.0 * rho * cross_terms / n),
-            self.unit_noise_variance + variance * rho * users_above * (1.0 - 2.0 * user_sums.rows_above / n),
+            value_variance * (rho * squares_below * (1.0 - 2.0 * rows_below / n) + (1.0 - rho) * rows_below),
+            value_variance * ((1.0 - rho) * users_above - 2.0 * rho * cross_terms / n),
+            self.unit_noise_variance
+            + value_variance * rho * users_above * (1.0 - 2.0 * user_sums.rows_above / n),
         )
         return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).variance, numerators)
 
@@ -398,20 +408,20 @@ class CountsOnly(CountsModel):
         """Return the best of all weights, with a dual bound."""
         threshold, max_size = self._solve_threshold(), float(self.histogram.max_size)
         lower_bound = self.unit_noise_variance * max(self.lower_bound(threshold), self.lower_bound(max_size))
-        argument = "a dual bound computed from the same data"
-        certificate = Certificate(self._exact_error(threshold), lower_bound, argument)
+        certificate_argument = "a dual bound computed from the same data"
+        certificate = Certificate(self._exact_error(threshold), lower_bound, certificate_argument)
         stop_reason = trivial_stop_reason(self.histogram) or "Exact: the root of the optimality condition."
         return BoundOptimum(threshold, certificate, stop_reason)
 
     def _exact_error(self, h: float) -> float:
         """Return the squared error of the weights, summed over sizes; prefix sums lose digits where u is near p."""
         nu, t = self._weight_coefficients_at(h)
-        scaled_error = 0.0
+        sum_of_squares = 0.0
         for size_slice in self.histogram.blocks:
             x, users = self._effective_sizes[size_slice], self.histogram.users[size_slice]
             p = self.histogram.sizes[size_slice] / self.histogram.num_rows
-            scaled_error += float((np.minimum(t - p, nu * x) ** 2 / x * users).sum())
-        return self.value_variance * scaled_error + self.unit_noise_variance * t**2
+            sum_of_squares += float((np.minimum(t - p, nu * x) ** 2 / x * users).sum())
+        return self.value_variance * sum_of_squares + self.unit_noise_variance * t**2
 
     def _solve_threshold(self) -> float:
         """Return h at which t = A sum_l (nu - (t - p_l) / x_l)_+, the optimality condition; its sides cross once.
@@ -441,15 +451,15 @@ class CountsOnly(CountsModel):
         t_best /= 1.0 + a * (inverse_total + users_above**2 / effective_below)
         nu_best = max((share_above - users_above * t_best) / effective_below, 0.0)
         # Step 3. Solve h / n + nu h / (1 + (h - 1) rho) = t by bisection: the roots of the quadratic would cancel.
-        # Invariant: the left side is below t at `low` and at least t at `high`.
-        low, high = float(sizes[k - 1]), float(sizes[k])
+        # Invariant: the left side is below t at `size_below` and at least t at `size_above`.
+        size_below, size_above = float(sizes[k - 1]), float(sizes[k])
         for _ in range(100):
-            h = (low + high) / 2.0
+            h = (size_below + size_above) / 2.0
             if h / n + nu_best * h / (1.0 + (h - 1.0) * rho) < t_best:
-                low = h
+                size_below = h
             else:
-                high = h
-        return (low + high) / 2.0
+                size_above = h
+        return (size_below + size_above) / 2.0
 
     def lower_bound(self, h: float) -> float:
         """Return a lower bound on the error of all weights, in units of the noise's variance; tight at the optimum.

@@ -30,7 +30,7 @@ from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts, public_counts
 from dpcore.mean.private_counts import PrivateCountsProblem
-from dpcore.mean.public_counts import INDEPENDENT, MeanProblem, Target
+from dpcore.mean.public_counts import INDEPENDENT_ROWS_ASSUMPTION, MeanProblem, Target
 from dpcore.mean.table_values import ValueSummary
 
 
@@ -143,17 +143,17 @@ class MeanParameters(Parameters):
     program: Program = program_choice(width=160, place=LINE)
     """The errors are those of its noise, and *Get code* opens with it."""
 
-    def _check_together(self, problems: Problems) -> None:
+    def _check_together(self, range_problems: Problems) -> None:
         """Add problems of fields together: range, sigma^2 for it, and a program that cannot clamp users."""
         if self.clamp is Clamp.USERS and self.program in SPLITS_MEANS:
-            problems.add(
+            range_problems.add(
                 f"{self.program.value} cannot clamp users' deviations",
                 remedy="Choose OpenDP or plain Python, or clamp rows",
             )
-        if problems.ascending(**{"lowest value L": self.lower, "highest value U": self.upper}):
-            problems.between(*VALUE_BOUND_RANGE, **{"upper − lower": self.value_bound})
+        if range_problems.ascending(**{"lowest value L": self.lower, "highest value U": self.upper}):
+            range_problems.between(*VALUE_BOUND_RANGE, **{"upper − lower": self.value_bound})
             if self.value_variance is not None:
-                self._check_variance(problems, self.value_variance)
+                self._check_variance(range_problems, self.value_variance)
 
     def _check_variance(self, problems: Problems, variance: float) -> None:
         """Check that the entered variance is at least 0 and, if rows are clamped, possible for values in [L, U]."""
@@ -188,17 +188,17 @@ class MeanParameters(Parameters):
         Returns:
             A `dpcore.mean.private_counts.PrivateCountsProblem` if counts are private.
         """
-        variance, mean_above_lower = self.largest_variance, None
+        value_variance, mean_above_lower = self.largest_variance, None
         if self.variance_source is VarianceSource.ENTERED and self.value_variance is not None:
-            variance = self.value_variance
+            value_variance = self.value_variance
         elif self.variance_source is VarianceSource.FROM_VALUES and summary is not None:
-            variance = min(summary.clamped_values.variance, variance)
+            value_variance = min(summary.clamped_values.variance, value_variance)
             mean_above_lower = min(max(summary.clamped_values.mean - self.lower, 0.0), self.value_bound)
         table_values = summary.table_values if summary is not None and self.reads_table(summary) else None
         problem_fields: dict[str, Any] = {"target": self.target, "table_values": table_values}
         problem_fields["user_share"] = self._choose_share(summary) if table_values is None else 0.0
         problem_fields |= {"mechanism": self.mechanism, "delta": self.delta, "program": self.program}
-        problem_arguments = histogram, self.epsilon, self.value_bound, variance
+        problem_arguments = histogram, self.epsilon, self.value_bound, value_variance
         if self.counts is Counts.PUBLIC:
             return MeanProblem(*problem_arguments, **problem_fields)
         problem_fields["released_sums"] = private_counts.choose_released_sums(self.program)
@@ -227,11 +227,11 @@ class MeanParameters(Parameters):
 
 # --- What the answer assumes then; sentences without their full stop --------------------------------------------------
 
-TABLE_READ = (
+TABLE_READ_ASSUMPTIONS = (
     "The error is about the mean of these rows before clamping; nothing is assumed of users",
     "A bound keeps rows at random; a library that keeps the first rows has another error",
 )
-EXCHANGEABLE = (
+EXCHANGEABLE_ASSUMPTIONS = (
     "The error is about the mean of the rows in this table",
     "The number of a user's rows says nothing about the values, and a bound keeps rows at random",
 )
@@ -240,20 +240,20 @@ NOTE_BY_PROGRAM = {
     Program.BIGQUERY: "A first statement draws the rows; BigQuery's guarantee rests on a clamp of what a user adds",
 }
 """How programs bound rows otherwise than by drawing them anew in every run."""
-POPULATION = "The error is about the mean of the population that users come from"
+POPULATION_ASSUMPTION = "The error is about the mean of the population that users come from"
 
 
-USERS_CLAMPED = (
+USERS_CLAMPED_ASSUMPTION = (
     "A user's total deviation from the middle of [L, U] is clamped to T = h (U − L)/2; both come from knowledge of the "
     "quantity, not from the data"
 )
-DEVIATIONS_RELEASED = (
+DEVIATIONS_RELEASED_ASSUMPTIONS = (
     "The release has Σ (B u/2 + z) and Σ (B u/2 − z), u a user's weight and z their deviation",
     "The release has Σ z, z a user's deviation",
 )
 
 
-def assumptions(problem: MeanProblem, clamp: Clamp = Clamp.ROWS) -> tuple[str, ...]:
+def list_assumptions(problem: MeanProblem, clamp: Clamp = Clamp.ROWS) -> tuple[str, ...]:
     """Return the assumptions of the problem's answer, sentences without their full stop.
 
     They are those of public or of private counts. The sentences on users and on the noise are the problem's own, and so
@@ -263,33 +263,42 @@ def assumptions(problem: MeanProblem, clamp: Clamp = Clamp.ROWS) -> tuple[str, .
     general_sentences: tuple[str, ...] = (
         private_counts.ASSUMPTIONS if is_private else public_counts.ASSUMPTIONS
     )
-    noise_sentence = private_counts.LAPLACE_PAIR if is_private else public_counts.LAPLACE_NOISE
-    own_by_general = {INDEPENDENT: assumed_of_users(problem), noise_sentence: (problem.noise_sentence,)}
+    noise_sentence = (
+        private_counts.LAPLACE_PAIR_ASSUMPTION if is_private else public_counts.LAPLACE_NOISE_ASSUMPTION
+    )
+    own_by_general = {
+        INDEPENDENT_ROWS_ASSUMPTION: list_user_assumptions(problem),
+        noise_sentence: (problem.noise_sentence,),
+    }
     if clamp is Clamp.USERS:
         scale_text, norm_name = problem.write_scale(1.0, "B × h"), "L1" if problem.delta is None else "L2"
         released_sentence = (
-            f"{DEVIATIONS_RELEASED[not is_private]}, with {problem.noise.kind.value} noise of {scale_text}, as a user "
+            f"{DEVIATIONS_RELEASED_ASSUMPTIONS[not is_private]}, with {problem.noise.kind.value} noise of "
+            f"{scale_text}, as a user "
             f"changes them by at most 2 T = B × h in {norm_name}"
         )
-        own_by_general |= {noise_sentence: (released_sentence,), public_counts.CLAMPED: (USERS_CLAMPED,)}
+        own_by_general |= {
+            noise_sentence: (released_sentence,),
+            public_counts.CLAMPED_ASSUMPTION: (USERS_CLAMPED_ASSUMPTION,),
+        }
         if problem.table_values is not None:
-            own_by_general[INDEPENDENT] = TABLE_READ[:1]
-        moved_text = public_counts.MOVED_INTO_RANGE.replace("outside [L, U]", "that no users can have")
+            own_by_general[INDEPENDENT_ROWS_ASSUMPTION] = TABLE_READ_ASSUMPTIONS[:1]
+        moved_sentence = public_counts.MOVED_INTO_RANGE.replace("outside [L, U]", "that no users can have")
         general_sentences = tuple(
-            sentence.replace(public_counts.MOVED_INTO_RANGE, moved_text) for sentence in general_sentences
+            sentence.replace(public_counts.MOVED_INTO_RANGE, moved_sentence) for sentence in general_sentences
         )
     sentences = [text for sentence in general_sentences for text in own_by_general.get(sentence, (sentence,))]
     return (*sentences, *(text for program, text in NOTE_BY_PROGRAM.items() if program is problem.program))
 
 
-def assumed_of_users(problem: MeanProblem) -> tuple[str, ...]:
+def list_user_assumptions(problem: MeanProblem) -> tuple[str, ...]:
     """Return the assumptions of the error about users and their rows, and the mean that it is about."""
     if problem.table_values is not None:
-        return TABLE_READ
-    likeness_sentence = INDEPENDENT
+        return TABLE_READ_ASSUMPTIONS
+    likeness_sentence = INDEPENDENT_ROWS_ASSUMPTION
     if problem.user_share:
-        share_text = wording.number(problem.user_share, 2)
-        likeness_sentence = f"A share of {share_text} of a row's variance lies between users"
+        user_share_text = wording.number(problem.user_share, 2)
+        likeness_sentence = f"A share of {user_share_text} of a row's variance lies between users"
     if problem.target is Target.TABLE:
-        return (*EXCHANGEABLE, likeness_sentence)
-    return (likeness_sentence, POPULATION) if problem.user_share else (likeness_sentence,)
+        return (*EXCHANGEABLE_ASSUMPTIONS, likeness_sentence)
+    return (likeness_sentence, POPULATION_ASSUMPTION) if problem.user_share else (likeness_sentence,)

@@ -32,14 +32,14 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.mean import public_counts
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
-ERROR_IS = "delta-method approximation"
-ROUGH_NOISE = 0.1
+ERROR_APPROXIMATION_NAME = "delta-method approximation"
+MAX_NOISE_SHARE_FOR_DELTA_METHOD = 0.1
 """Relative noise on the sum of weights above which the delta method is called rough."""
-NEAR_END = 3.0
+NEAR_END_IN_DEVIATIONS = 3.0
 """Deviations of the noise between the mean and an end of its range below which it is called rough, too: the release is
 moved into the range. Simulated releases err up to 5 % more or less within both limits, and half as much or less beyond
 in the worst cases."""
-LAPLACE_PAIR = (
+LAPLACE_PAIR_ASSUMPTION = (
     "The release has Σ w (y − L) and Σ w (U − y), each with Laplace noise of scale B × h / ε. Together they change by "
     "at most B × h in L1, so ε is not split"
 )
@@ -47,9 +47,9 @@ ASSUMPTIONS = (
     "Values and the number of rows of each user are private; so is a bound computed from them. The guarantee holds for "
     "a bound chosen without these data, or chosen privately",
     "Neighbouring data sets differ by one user, added or removed with all their rows",
-    public_counts.INDEPENDENT,
-    public_counts.CLAMPED,
-    LAPLACE_PAIR,
+    public_counts.INDEPENDENT_ROWS_ASSUMPTION,
+    public_counts.CLAMPED_ASSUMPTION,
+    LAPLACE_PAIR_ASSUMPTION,
     f"{public_counts.MOVED_INTO_RANGE}, which the error does not count",
     "The error is the delta-method approximation, which is good while the noise is small beside the sum of weights",
 )
@@ -97,9 +97,9 @@ class PrivateCountsProblem(public_counts.MeanProblem):
         with Problems() as problems:
             is_release = problems.of_kind(ReleasedSums, released_sums=self.released_sums)
             with problems.collecting():
-                arguments = self.histogram, self.epsilon, self.value_bound, self.value_variance
+                problem_arguments = self.histogram, self.epsilon, self.value_bound, self.value_variance
                 noise_fields: dict[str, Any] = {"mechanism": self.mechanism, "delta": self.delta}
-                public_counts.MeanProblem(*arguments, program=self.program, **noise_fields)
+                public_counts.MeanProblem(*problem_arguments, program=self.program, **noise_fields)
             if self.mean_above_lower is not None:
                 # If the value bound itself was refused, any mean is accepted here.
                 max_mean = self.value_bound if len(problems.entries) == (not is_release) else math.inf
@@ -109,7 +109,7 @@ class PrivateCountsProblem(public_counts.MeanProblem):
     @property
     def proof_limit(self) -> str:
         """Return that the error is approximate as the end of a sentence: nothing is proved of the exact error."""
-        return f", for the {ERROR_IS} of the error"
+        return f", for the {ERROR_APPROXIMATION_NAME} of the error"
 
     @property
     def num_aggregates(self) -> int:
@@ -172,54 +172,60 @@ class PrivateCountsProblem(public_counts.MeanProblem):
                 f"change by at most B × h in {norm_name}, so {budget_phrase} is not split"
             )
         scale_factor = math.sqrt(self._split_variance)
-        hidden_phrase = " and a hidden count of users" if self.program is Program.BIGQUERY else ""
+        hidden_count_phrase = " and a hidden count of users" if self.program is Program.BIGQUERY else ""
         scale_text = self.write_scale(scale_factor / 2.0, "B × h")
         return (
             f"The release has Σ w (y − (L + U)/2) with {noise_name} of {scale_text}, and Σ w with "
-            f"{self.write_scale(scale_factor, 'h')}: {self.program.value} splits the budget between them{hidden_phrase}"
+            f"{self.write_scale(scale_factor, 'h')}: {self.program.value} splits the budget between "
+            f"them{hidden_count_phrase}"
         )
 
-    def noise_share(self, bound: float, is_smooth: bool = False) -> float:
+    def noise_share(self, threshold_or_cap: float, is_smooth: bool = False) -> float:
         """Return the standard deviation of the noise on the sum of weights, divided by that sum, at bound h.
 
         PAIR: (Z1 + Z2) / B against n_h, so 2 h / (epsilon n_h) with Laplace noise; with a split sqrt(2) times that.
         If ``is_smooth``, the bound is the threshold of smooth weights, and the largest weight stands for h / n_h.
         """
         compute_error = public_counts.smooth_error if is_smooth else public_counts.capped_error
-        squared_weight = float(compute_error(self, bound).privacy_variance) / self._unit_noise_variance
+        squared_weight = (
+            float(compute_error(self, threshold_or_cap).privacy_variance) / self._unit_noise_variance
+        )
         noise_factor = 2.0 if self.released_sums is ReleasedSums.PAIR else self._split_variance
         return math.sqrt(squared_weight * noise_factor * super().relative_noise)
 
     def is_near_end(self, noise_variance: float) -> bool:
-        """Return True if the mean is known and less than `NEAR_END` roots of this variance from L or U."""
+        """Return True if the mean is known and within `NEAR_END_IN_DEVIATIONS` roots of this variance from L or U."""
         mean = self.mean_above_lower
-        return mean is not None and min(mean, self.value_bound - mean) < NEAR_END * math.sqrt(noise_variance)
+        return mean is not None and min(mean, self.value_bound - mean) < NEAR_END_IN_DEVIATIONS * math.sqrt(
+            noise_variance
+        )
 
 
-def compute_relative_noise(epsilon: float, program: Program, delta: float | None = None) -> float:
+def compute_relative_noise(epsilon: float, library_program: Program, delta: float | None = None) -> float:
     """Compute the largest variance of a program's noise on a mean over B^2 if one user holds all the weight.
 
     The noise is Gaussian if there is a ``delta``, else Laplace.
     """
-    mechanism = NoiseKind.LAPLACE if delta is None else NoiseKind.GAUSSIAN
-    noise_fields: dict[str, Any] = {"mechanism": mechanism, "delta": delta, "program": program}
-    noise_fields["released_sums"] = choose_released_sums(program)
+    noise_kind = NoiseKind.LAPLACE if delta is None else NoiseKind.GAUSSIAN
+    noise_fields: dict[str, Any] = {"mechanism": noise_kind, "delta": delta, "program": library_program}
+    noise_fields["released_sums"] = choose_released_sums(library_program)
     single_row = ContributionHistogram.from_counts([1])
     return PrivateCountsProblem(single_row, epsilon, 1.0, 0.25, **noise_fields).relative_noise
 
 
 def list_choice_entries(
-    choice: public_counts.CapChoice | public_counts.SmoothChoice, noise_kind: NoiseKind = NoiseKind.LAPLACE
+    best_choice: public_counts.CapChoice | public_counts.SmoothChoice,
+    noise_kind: NoiseKind = NoiseKind.LAPLACE,
 ) -> dict[str, Any]:
     """Return the JSON entries of one choice: error, its parts, scale of the noise, and certificate."""
     scale_name = "laplace_scale" if noise_kind is NoiseKind.LAPLACE else "gaussian_deviation"
     return {
-        "standard_error": choice.standard_error,
-        "variance": choice.variance,
-        "sampling_variance": choice.sampling_variance,
-        "privacy_variance": choice.privacy_variance,
-        **({"shift": choice.shift} if choice.shift else {}),
+        "standard_error": best_choice.standard_error,
+        "variance": best_choice.variance,
+        "sampling_variance": best_choice.sampling_variance,
+        "privacy_variance": best_choice.privacy_variance,
+        **({"shift": best_choice.shift} if best_choice.shift else {}),
         # What goes into the mechanism: Laplace noise of scale b has variance 2 b^2.
-        scale_name: math.sqrt(choice.privacy_variance / noise_kind.unit_variance),
-        **certificate_fields(choice.certificate),
+        scale_name: math.sqrt(best_choice.privacy_variance / noise_kind.unit_variance),
+        **certificate_fields(best_choice.certificate),
     }

@@ -46,23 +46,23 @@ from dpcore.mean.user_sums import prefix_sums
 
 NEIGHBOURS = Neighbours.REPLACE_VALUES
 """The relation of the guarantee of this setting."""
-INDEPENDENT = "Rows are independent draws with one variance, also those of one user"
-CLAMPED = (
+INDEPENDENT_ROWS_ASSUMPTION = "Rows are independent draws with one variance, also those of one user"
+CLAMPED_ASSUMPTION = (
     "Values are clamped to the stated bounds, which come from knowledge of the quantity, not from the data"
 )
-LAPLACE_NOISE = "Noise is Laplace noise with scale B × (largest weight of a user) / ε"
+LAPLACE_NOISE_ASSUMPTION = "Noise is Laplace noise with scale B × (largest weight of a user) / ε"
 MOVED_INTO_RANGE = "A released mean outside [L, U] is moved to its nearer end"
-UPPER_BOUND = (
+UPPER_BOUND_ASSUMPTION = (
     f"{MOVED_INTO_RANGE}. The error is that before this step, an upper bound for every mean in [L, U]"
 )
 ASSUMPTIONS = (
     "How many rows each user has is public, and so is a bound chosen from it; only values are private. If the counts "
     "are private too, the bound chosen here leaks",
     "Neighbouring data sets differ in the values of one user's rows, not in the user's presence",
-    INDEPENDENT,
-    CLAMPED,
-    LAPLACE_NOISE,
-    UPPER_BOUND,
+    INDEPENDENT_ROWS_ASSUMPTION,
+    CLAMPED_ASSUMPTION,
+    LAPLACE_NOISE_ASSUMPTION,
+    UPPER_BOUND_ASSUMPTION,
 )
 """Assumptions of this module; sentences without their full stop."""
 
@@ -98,8 +98,8 @@ class Growth:
 
     def coefficients(self, threshold: float) -> tuple[float, float]:
         """Return ``row_factor`` and ``effective_factor``, both multiplied by the factor of `scaled_weights`."""
-        scale = 1.0 if self.is_plain else self._scale(threshold)
-        return self.row_factor * scale, self.effective_factor * scale
+        weight_scale = 1.0 if self.is_plain else self._scale(threshold)
+        return self.row_factor * weight_scale, self.effective_factor * weight_scale
 
     def _scale(self, threshold: float) -> float:
         """Return h / w(h), the factor that makes a user with h rows weigh h."""
@@ -165,11 +165,11 @@ class Population(CountsModel):
         """Return the number of rows with the given effective size, clipped to the two sizes around it."""
         sizes, rho = self.histogram.sizes, self.user_share
         k = min(int(np.searchsorted(self._effective_sizes.convert(sizes), effective_size)), sizes.size - 1)
-        low, high = float(sizes[max(k - 1, 0)]), float(sizes[k])
+        lower_size, upper_size = float(sizes[max(k - 1, 0)]), float(sizes[k])
         # x = s / (1 + (s - 1) rho), solved for s; at rho = 1 every user has the effective size 1, whatever s.
         denominator = 1.0 - rho * effective_size
-        size = effective_size * (1.0 - rho) / denominator if denominator > 0.0 else high
-        return min(max(size, low), high)
+        num_rows_of_user = effective_size * (1.0 - rho) / denominator if denominator > 0.0 else upper_size
+        return min(max(num_rows_of_user, lower_size), upper_size)
 
     def coefficients(self, threshold: float) -> tuple[float, float]:
         """Return the coefficients of `Growth` for the best weights: a user weighs their effective size."""
@@ -363,9 +363,9 @@ class CapChoice(_Choice):
     max_contributions: int
 
 
-def smooth_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> MeanError:
+def smooth_error(mean_problem: MeanProblem, thresholds: npt.ArrayLike) -> MeanError:
     """Return the expected squared error under smooth weights in its parts, at ``thresholds`` h > 0 of any shape."""
-    return problem.model.smooth(np.asarray(thresholds, dtype=np.float64))
+    return mean_problem.model.smooth(np.asarray(thresholds, dtype=np.float64))
 
 
 def capped_error(problem: MeanProblem, caps: npt.ArrayLike) -> MeanError:
@@ -433,12 +433,12 @@ def _describe_optimum(
     return *parts, certificate, optimum.stop_reason
 
 
-def growth(problem: MeanProblem, threshold: float) -> Growth:
+def growth(mean_problem: MeanProblem, threshold: float) -> Growth:
     """Return how a user's best smooth weight grows with their rows; plain growth if rows are independent."""
-    if not problem.user_share:
+    if not mean_problem.user_share:
         return Growth()
-    row_factor, effective_factor = problem.model.coefficients(threshold)
-    return Growth(row_factor, effective_factor, problem.user_share) if effective_factor else Growth()
+    row_factor, effective_factor = mean_problem.model.coefficients(threshold)
+    return Growth(row_factor, effective_factor, mean_problem.user_share) if effective_factor else Growth()
 
 
 def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) -> FloatArray:
@@ -465,13 +465,13 @@ def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) ->
 
 
 def cap_stretches(
-    problem: MeanProblem, excess: float = 0.05, cap_choice: CapChoice | None = None
+    problem: MeanProblem, relative_excess: float = 0.05, cap_choice: CapChoice | None = None
 ) -> tuple[tuple[int, int], ...]:
-    """Return the intervals of caps whose standard error is at most (1 + ``excess``) times that of the best cap.
+    """Return the intervals of caps whose standard error is at most (1 + ``relative_excess``) times the least.
 
     Args:
         problem: The question.
-        excess: Share by which the standard error may exceed the smallest one.
+        relative_excess: Share by which the standard error may exceed the smallest one.
         cap_choice: The best cap; None to compute it here.
 
     Returns:
@@ -481,13 +481,15 @@ def cap_stretches(
     """
     cap_choice = best_cap(problem) if cap_choice is None else cap_choice
     # The excess is relative to the standard error; the limit is a variance.
-    max_variance = cap_choice.variance * (1.0 + excess) ** 2
+    max_variance = cap_choice.variance * (1.0 + relative_excess) ** 2
     intervals = problem.model.cap_curve.intervals_within(max_variance, is_integer=True)
-    return tuple((int(low), int(high)) for low, high in intervals)
+    return tuple((int(first_cap), int(last_cap)) for first_cap, last_cap in intervals)
 
 
-def caps_within(problem: MeanProblem, excess: float = 0.05) -> tuple[int, int]:
+def caps_within(problem: MeanProblem, relative_excess: float = 0.05) -> tuple[int, int]:
     """Return the interval of `cap_stretches` that contains the best cap."""
     cap_choice = best_cap(problem)
-    low, high = interval_around(cap_stretches(problem, excess, cap_choice), cap_choice.max_contributions)
-    return int(low), int(high)
+    first_cap, last_cap = interval_around(
+        cap_stretches(problem, relative_excess, cap_choice), cap_choice.max_contributions
+    )
+    return int(first_cap), int(last_cap)

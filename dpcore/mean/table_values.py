@@ -79,12 +79,12 @@ def clamp(values: Values, lower: float, upper: float) -> ClampedValues:
     user_means = values.sum_per_user(clamped_entries) / sizes
     entries_per_user = np.diff(np.append(values.first_entries, clamped_entries.size))
     within_distances = clamped_entries - np.repeat(user_means, entries_per_user)
-    mean = float(values.weigh(clamped_entries).sum()) / num_rows
+    clamped_mean = float(values.weigh(clamped_entries).sum()) / num_rows
     # Rows of one entry scatter, too, unless all of them are clamped.
     variances = np.zeros(clamped_entries.shape)
     if values.standard_deviations is not None:
         variances = np.where(clamped_entries == values.values, values.standard_deviations**2, 0.0)
-    square_sum = float(values.weigh((clamped_entries - mean) ** 2 + variances).sum())
+    sum_of_squares = float(values.weigh((clamped_entries - clamped_mean) ** 2 + variances).sum())
     # The mean may overflow; callers check that it is finite before they use it.
     with np.errstate(over="ignore", invalid="ignore"):
         unclamped_mean = float(values.weigh(values.values).sum()) / num_rows
@@ -93,8 +93,8 @@ def clamp(values: Values, lower: float, upper: float) -> ClampedValues:
         upper=upper,
         num_below=int(values.weigh(values.values < lower).sum()),
         num_above=int(values.weigh(values.values > upper).sum()),
-        variance=min(square_sum / max(num_rows - 1, 1), (upper - lower) ** 2 / 4.0),
-        mean=mean,
+        variance=min(sum_of_squares / max(num_rows - 1, 1), (upper - lower) ** 2 / 4.0),
+        mean=clamped_mean,
         sizes=sizes,
         user_means=user_means,
         within_variances=values.sum_per_user(within_distances**2 + variances) / np.maximum(sizes - 1.0, 1.0),
@@ -117,9 +117,9 @@ def bounded_mean(clamped_values: ClampedValues, bounds: npt.ArrayLike) -> FloatA
     """
     h = np.asarray(bounds, dtype=np.float64)
     # Users in order of size, then prefix sums: no array of bounds times users.
-    order = np.argsort(clamped_values.sizes, kind="stable")
-    sizes, means = clamped_values.sizes[order], clamped_values.user_means[order]
-    sums_below, mean_sums_above = prefix_sums(sizes * means), suffix_sums(means)
+    order_by_size = np.argsort(clamped_values.sizes, kind="stable")
+    sizes, user_means_by_size = clamped_values.sizes[order_by_size], clamped_values.user_means[order_by_size]
+    sums_below, mean_sums_above = prefix_sums(sizes * user_means_by_size), suffix_sums(user_means_by_size)
     rows_below, k = prefix_sums(sizes), np.searchsorted(sizes, h, side="right")
     return np.asarray((sums_below[k] + h * mean_sums_above[k]) / (rows_below[k] + h * (sizes.size - k)))
 
@@ -155,17 +155,17 @@ def size_slope(clamped_values: ClampedValues) -> float:
     """
     x, y = np.log(clamped_values.sizes), clamped_values.user_means
     x, y = x - x.mean(), y - y.mean()
-    x_square_sum = float(x @ x)
-    if x.size < 3 or x_square_sum <= 1e-12 * x.size:
+    sum_of_squared_x = float(x @ x)
+    if x.size < 3 or sum_of_squared_x <= 1e-12 * x.size:
         return 0.0
-    slope = float(x @ y) / x_square_sum
+    slope = float(x @ y) / sum_of_squared_x
     residual_variance = float(((y - slope * x) ** 2).sum()) / (x.size - 2)
     # If the means lie on a line up to rounding, the scatter is set to the size of rounding.
     residual_variance = max(residual_variance, 1e-24 * float((clamped_values.user_means**2).sum()) / x.size)
-    return slope / math.sqrt(residual_variance / x_square_sum) if residual_variance > 0.0 else 0.0
+    return slope / math.sqrt(residual_variance / sum_of_squared_x) if residual_variance > 0.0 else 0.0
 
 
-NORMAL_95 = 1.96
+NORMAL_QUANTILE_95 = 1.96
 
 
 def user_share(clamped_values: ClampedValues) -> UserShare:
@@ -194,11 +194,11 @@ def user_share(clamped_values: ClampedValues) -> UserShare:
         return UserShare(math.nan, math.nan, math.nan)
     left_out_estimates = _correlation(term_sums[:, None] - user_terms)
     # It may be undefined without some users, for example if only one user has two rows.
-    estimates = left_out_estimates[~np.isnan(left_out_estimates)]
+    defined_estimates = left_out_estimates[~np.isnan(left_out_estimates)]
     m, jackknife_variance = sizes.size, math.inf
-    if estimates.size > 1:
-        jackknife_variance = float(((estimates - estimates.mean()) ** 2).sum()) * (m - 1) / m
-    half_width = NORMAL_95 * math.sqrt(jackknife_variance)
+    if defined_estimates.size > 1:
+        jackknife_variance = float(((defined_estimates - defined_estimates.mean()) ** 2).sum()) * (m - 1) / m
+    half_width = NORMAL_QUANTILE_95 * math.sqrt(jackknife_variance)
     return UserShare(estimate, max(estimate - half_width, 0.0), min(estimate + half_width, 1.0))
 
 
@@ -235,11 +235,11 @@ class TableValues:
     def from_clamped(cls, histogram: ContributionHistogram, clamped_values: ClampedValues) -> TableValues:
         """Sum clamped values per size; the histogram must be that of the same rows."""
         size_indices = np.searchsorted(histogram.sizes, clamped_values.sizes)
-        distances = clamped_values.user_means - clamped_values.unclamped_mean
+        distances_from_mean = clamped_values.user_means - clamped_values.unclamped_mean
         with np.errstate(over="ignore"):  # `ValueSummary.has_finite_error` is checked before this is used.
             distance_sums, variance_sums = (
-                np.asarray(np.bincount(size_indices, terms, histogram.sizes.size), dtype=np.float64)
-                for terms in (distances, clamped_values.within_variances)
+                np.asarray(np.bincount(size_indices, terms_by_user, histogram.sizes.size), dtype=np.float64)
+                for terms_by_user in (distances_from_mean, clamped_values.within_variances)
             )
         clamping_shift = clamped_values.mean - clamped_values.unclamped_mean
         return cls(histogram, distance_sums, variance_sums, clamping_shift)
@@ -368,17 +368,17 @@ class UserDeviations:
     ) -> UserDeviations:
         """Summarise the unclamped values per user; ``clamped_values`` has L, U, and the sizes of the same users."""
         lower, upper, sizes = clamped_values.lower, clamped_values.upper, clamped_values.sizes
-        middle, width = (lower + upper) / 2.0, upper - lower
+        range_middle, width = (lower + upper) / 2.0, upper - lower
         # `ValueSummary.has_finite_error` is checked before this is used.
         with np.errstate(over="ignore", invalid="ignore"):
-            distances = values.sum_per_user(values.values) / sizes - middle
+            distances = values.sum_per_user(values.values) / sizes - range_middle
             clamped_distances = np.clip(distances, -width / 2.0, width / 2.0)
             row_cuts = np.abs(values.values - np.clip(values.values, lower, upper))
             mean_row_cuts = values.sum_per_user(row_cuts) / sizes
             ones, is_off_middle = np.ones_like(distances), clamped_distances != 0.0
             growth_ends = sizes * np.divide(distances, clamped_distances, out=ones, where=is_off_middle)
-        order, offset = np.argsort(growth_ends), middle - clamped_values.unclamped_mean
-        sorted_arrays = growth_ends[order], clamped_distances[order]
+        order_by_end, offset = np.argsort(growth_ends), range_middle - clamped_values.unclamped_mean
+        sorted_arrays = growth_ends[order_by_end], clamped_distances[order_by_end]
         return cls(histogram, *sorted_arrays, width, offset, sizes, distances, mean_row_cuts)
 
     @cached_property
@@ -425,7 +425,7 @@ class UserDeviations:
         """
         sizes = self.histogram.sizes
         grid = np.unique(np.append(np.geomspace(sizes[0], sizes[-1], GRID), sizes[:: sizes.size // GRID + 1]))
-        for _ in range(ZOOMS):
+        for _ in range(NUM_ZOOMS):
             i = int(np.argmin(self.error(grid, noise_variance, has_private_counts).variance))
             threshold, nearby_bounds = grid[i], grid[max(i - 1, 0) : i + 2]
             grid = np.unique(np.append(np.linspace(nearby_bounds[0], nearby_bounds[-1], GRID), threshold))
@@ -433,7 +433,7 @@ class UserDeviations:
 
 
 GRID = 256
-ZOOMS = 4
+NUM_ZOOMS = 4
 """Grids of `UserDeviations.find_threshold`; the last one has steps of 1e-6 of h or less."""
 
 

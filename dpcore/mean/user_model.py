@@ -37,11 +37,11 @@ from dpcore.contributions import FloatArray
 from dpcore.mean.models import MeanError
 from dpcore.mean.public_counts import MeanProblem, Target, user_weight
 
-ZOOMS = 4
-GRID = 33
+NUM_ZOOMS = 4
+NUM_GRID_POINTS = 33
 """Grids of `UserModel.find_threshold` and their points; each zooms in on the two steps around the best point."""
 
-MODEL_ASSUMED = (
+MODEL_ASSUMPTION = (
     "Users' means are normal around (L + U)/2, and σ² is the variance of the values before clamping; this is "
     "assumed, not read off data"
 )
@@ -60,10 +60,14 @@ def measure_clamp(deviations: FloatArray, limits: FloatArray) -> tuple[FloatArra
 
     a = np.divide(limits, deviations, out=np.full(limits.shape, np.inf), where=deviations > 0.0)
     a = np.minimum(a, 40.0)  # Beyond, nothing is left of the tail.
-    density, tail = np.exp(-(a**2) / 2.0) / math.sqrt(2.0 * math.pi), ndtr(-a)
-    inside_shares = 1.0 - 2.0 * tail
-    cuts = 2.0 * deviations * np.maximum(density - a * tail, 0.0)
-    return cuts, inside_shares - 2.0 * a * density + 2.0 * a**2 * tail, inside_shares
+    normal_density, normal_tail = np.exp(-(a**2) / 2.0) / math.sqrt(2.0 * math.pi), ndtr(-a)
+    shares_within_limits = 1.0 - 2.0 * normal_tail
+    mean_cuts = 2.0 * deviations * np.maximum(normal_density - a * normal_tail, 0.0)
+    return (
+        mean_cuts,
+        shares_within_limits - 2.0 * a * normal_density + 2.0 * a**2 * normal_tail,
+        shares_within_limits,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +89,9 @@ class UserModel:
     @cached_property
     def row_cut(self) -> float:
         """Return what clamping to [L, U] cuts of a row in expectation, in the values' unit."""
-        deviation, half_width = math.sqrt(self.problem.value_variance), self.problem.value_bound / 2.0
-        return float(measure_clamp(np.array(deviation), np.array(half_width))[0])
+        value_deviation = math.sqrt(self.problem.value_variance)
+        half_range_width = self.problem.value_bound / 2.0
+        return float(measure_clamp(np.array(value_deviation), np.array(half_range_width))[0])
 
     def error(self, thresholds: npt.ArrayLike, has_any_distribution: bool = False) -> MeanError:
         """Return the error at thresholds; its shift is the expected cut of all users together, without cancelling.
@@ -97,8 +102,10 @@ class UserModel:
                 False for normal means.
         """
         h = np.minimum(np.asarray(thresholds, dtype=np.float64), float(self.problem.histogram.max_size))
-        measured_pairs = [self._measure(threshold, has_any_distribution) for threshold in h.ravel().tolist()]
-        shifts, sampling_variances = np.moveaxis(np.reshape(measured_pairs, (*h.shape, 2)), -1, 0)
+        cuts_and_variances = [
+            self._measure(threshold, has_any_distribution) for threshold in h.ravel().tolist()
+        ]
+        shifts, sampling_variances = np.moveaxis(np.reshape(cuts_and_variances, (*h.shape, 2)), -1, 0)
         noise_variances = self.problem.model.smooth(h).privacy_variance
         if has_any_distribution and self.problem.num_aggregates == 2:
             # The clamped mean may lie off the middle, where the noise of the count matters.
@@ -107,28 +114,32 @@ class UserModel:
 
     def _measure(self, threshold: float, has_any_distribution: bool) -> tuple[float, float]:
         """Return the expected cut of the mean at one threshold, in the values' unit, and the variance before noise."""
-        histogram, deviations = self.problem.histogram, self.deviations
-        sizes, users = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
+        histogram, deviations_by_size = self.problem.histogram, self.deviations
+        sizes, num_users_by_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
         u = user_weight(self.problem, threshold, sizes) * sizes
         # In units of n_h the limit T = h (U - L) / 2 is that of the largest weight.
-        limits = float(u.max()) * self.problem.value_bound / 2.0 / u
+        limits_on_means = float(u.max()) * self.problem.value_bound / 2.0 / u
         p = sizes / histogram.num_rows if self.problem.target is Target.TABLE else np.zeros(sizes.shape)
         if has_any_distribution:
-            cuts = (np.hypot(deviations, limits) - limits) / 2.0
-            squares = np.maximum(p, np.abs(u - p)) ** 2
+            mean_cuts = (np.hypot(deviations_by_size, limits_on_means) - limits_on_means) / 2.0
+            squared_weight_changes = np.maximum(p, np.abs(u - p)) ** 2
         else:
-            cuts, variance_shares, inside_shares = measure_clamp(deviations, limits)
-            squares = u**2 * variance_shares - 2.0 * u * p * inside_shares + p**2
-        return float(users @ (u * cuts)), float(users @ (np.maximum(squares, 0.0) * deviations**2))
+            mean_cuts, variance_shares, inside_shares = measure_clamp(deviations_by_size, limits_on_means)
+            squared_weight_changes = u**2 * variance_shares - 2.0 * u * p * inside_shares + p**2
+        return float(num_users_by_size @ (u * mean_cuts)), float(
+            num_users_by_size @ (np.maximum(squared_weight_changes, 0.0) * deviations_by_size**2)
+        )
 
-    def find_threshold(self, bounds: FloatArray, variances: FloatArray) -> float:
+    def find_threshold(self, bounds: FloatArray, squared_errors: FloatArray) -> float:
         """Find the h with the least squared error by grids that zoom in on the best of the given bounds.
 
-        ``bounds`` are ascending, and ``variances`` are the squared errors there.
+        ``bounds`` are ascending, and ``squared_errors`` are the squared errors there.
         """
-        for _ in range(ZOOMS):
-            i = int(np.argmin(variances))
+        for _ in range(NUM_ZOOMS):
+            i = int(np.argmin(squared_errors))
             threshold, nearby_bounds = bounds[i], bounds[max(i - 1, 0) : i + 2]
-            bounds = np.unique(np.append(np.linspace(nearby_bounds[0], nearby_bounds[-1], GRID), threshold))
-            variances = self.error(bounds).variance
-        return float(bounds[np.argmin(variances)])
+            bounds = np.unique(
+                np.append(np.linspace(nearby_bounds[0], nearby_bounds[-1], NUM_GRID_POINTS), threshold)
+            )
+            squared_errors = self.error(bounds).variance
+        return float(bounds[np.argmin(squared_errors)])

@@ -43,7 +43,7 @@ from dpcore.dataset import Values
 from dpcore.mean.threshold_search import search_thresholds
 from dpcore.mean.user_sums import prefix_sums
 
-_HALVINGS = 200
+_MAX_HALVINGS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +85,15 @@ class ValueRangeProblem:
     def _sizes_of_entries(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return the distinct sizes, the number of users of each, and for every value the index of its user's size."""
         values = self.values
-        sizes, size_indices, users = np.unique(values.rows_per_user, return_inverse=True, return_counts=True)
+        sizes, size_indices, num_users_by_size = np.unique(
+            values.rows_per_user, return_inverse=True, return_counts=True
+        )
         entries_per_user = np.diff(np.append(values.first_entries, values.values.size))
-        return sizes.astype(np.int64), users.astype(np.int64), np.repeat(size_indices, entries_per_user)
+        return (
+            sizes.astype(np.int64),
+            num_users_by_size.astype(np.int64),
+            np.repeat(size_indices, entries_per_user),
+        )
 
     @property
     def sizes(self) -> IntArray:
@@ -100,20 +106,20 @@ class ValueRangeProblem:
 
         Values are centred so that shifts do not cancel.
         """
-        order = np.argsort(self.values.values, kind="stable")
-        num_rows = self.values.weigh(np.ones(order.size))[order]
+        order_by_value = np.argsort(self.values.values, kind="stable")
+        num_rows = self.values.weigh(np.ones(order_by_value.size))[order_by_value]
         return (
-            self.values.values[order] - self.mean,
-            self._sizes_of_entries[2][order].astype(np.int32),
+            self.values.values[order_by_value] - self.mean,
+            self._sizes_of_entries[2][order_by_value].astype(np.int32),
             num_rows,
         )
 
     @cached_property
     def _mean_sums_by_size(self) -> FloatArray:
         """Return the sum of the users' centred means for each distinct size, shape (K,)."""
-        size_indices = self._sizes_of_entries[2]
-        centred_values = self.values.weigh(self.values.values - self.mean)
-        return np.bincount(size_indices, centred_values, self.sizes.size) / self.sizes
+        size_index_by_entry = self._sizes_of_entries[2]
+        weighted_centred_values = self.values.weigh(self.values.values - self.mean)
+        return np.bincount(size_index_by_entry, weighted_centred_values, self.sizes.size) / self.sizes
 
     def kept_rows(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return n_h, the number of kept rows; any shape."""
@@ -202,24 +208,28 @@ class WeightedRows:
         row_weights = (np.minimum(threshold, problem.sizes) / problem.sizes / self.kept_rows)[
             size_index
         ] * num_rows
-        weighted_offsets = row_weights * self.values
+        weighted_values = row_weights * self.values
         # Weight of the first i rows and of the last n - i rows, in separate sums: a difference would cancel.
         self._weights_below, self._weights_above = prefix_sums(row_weights), suffix_sums(row_weights)
-        self._sums_below, self._sums_above = prefix_sums(weighted_offsets), suffix_sums(weighted_offsets)
+        self._sums_below, self._sums_above = prefix_sums(weighted_values), suffix_sums(weighted_values)
         self.bounding = abs(float(problem.shifts(threshold)))
         self.noise = float(problem.noise_deviations(threshold))
 
     def cut_below(self, lowers: npt.ArrayLike) -> FloatArray:
         """Return sum w (L - y)_+ for centred lower ends, any shape."""
         centred_lowers = np.asarray(lowers, dtype=np.float64)
-        indices = np.searchsorted(self.values, centred_lowers, side="left")
-        return np.maximum(centred_lowers * self._weights_below[indices] - self._sums_below[indices], 0.0)
+        num_values_below = np.searchsorted(self.values, centred_lowers, side="left")
+        return np.maximum(
+            centred_lowers * self._weights_below[num_values_below] - self._sums_below[num_values_below], 0.0
+        )
 
     def cut_above(self, uppers: npt.ArrayLike) -> FloatArray:
         """Return sum w (y - U)_+ for centred upper ends, any shape."""
         centred_uppers = np.asarray(uppers, dtype=np.float64)
-        indices = np.searchsorted(self.values, centred_uppers, side="right")
-        return np.maximum(self._sums_above[indices] - centred_uppers * self._weights_above[indices], 0.0)
+        num_values_up_to = np.searchsorted(self.values, centred_uppers, side="right")
+        return np.maximum(
+            self._sums_above[num_values_up_to] - centred_uppers * self._weights_above[num_values_up_to], 0.0
+        )
 
     def error_parts(self, lowers: npt.ArrayLike, uppers: npt.ArrayLike) -> RangeParts:
         """Return the parts of the error of ranges in the values' unit; L and U broadcast."""
@@ -228,24 +238,26 @@ class WeightedRows:
         bounding, noise = np.full(clamping.shape, self.bounding), np.asarray(self.noise * (uppers - lowers))
         return RangeParts(clamping, bounding, noise)
 
-    def choose(self, lower: float, upper: float, lower_bound: float) -> RangeChoice:
+    def choose(self, lower: float, upper: float, squared_lower_bound: float) -> RangeChoice:
         """Return the range from ``lower`` to ``upper`` as a `RangeChoice`, with the parts of its error.
 
-        ``lower_bound`` is a lower bound on the error of every range at this threshold.
+        ``squared_lower_bound`` is a lower bound on the error of every range at this threshold.
         """
         range_parts = self.error_parts(lower, upper)
         clamping, bounding, noise = map(float, vars(range_parts).values())
         error = float(range_parts.error)
-        certificate = Certificate(error, min(lower_bound, error), "every range at this bound is covered")
+        certificate = Certificate(
+            error, min(squared_lower_bound, error), "every range at this bound is covered"
+        )
         return RangeChoice(lower, upper, self.threshold, clamping, bounding, noise, error, certificate)
 
-    def weight_above(self, end: float) -> float:
-        """Return the share of all weight of the rows whose centred value is above ``end``."""
-        return float(self._weights_above[np.searchsorted(self.values, end, side="right")])
+    def weight_above(self, centred_end: float) -> float:
+        """Return the share of all weight of the rows whose centred value is above ``centred_end``."""
+        return float(self._weights_above[np.searchsorted(self.values, centred_end, side="right")])
 
-    def weight_below(self, end: float) -> float:
-        """Return the share of all weight of the rows whose centred value is below ``end``."""
-        return float(self._weights_below[np.searchsorted(self.values, end, side="left")])
+    def weight_below(self, centred_end: float) -> float:
+        """Return the share of all weight of the rows whose centred value is below ``centred_end``."""
+        return float(self._weights_below[np.searchsorted(self.values, centred_end, side="left")])
 
     def range_at_quantile(self, tail_weight: float, fixed_lower: float | None) -> tuple[float, float]:
         """Return centred L and U with at most this weight below L and above U.
@@ -254,8 +266,8 @@ class WeightedRows:
         """
         last_index = self.values.size - 1
         num_below, num_above = (
-            min(int(np.searchsorted(weight_sums[1:], tail_weight, side="left")), last_index)
-            for weight_sums in (self._weights_below, self._weights_above[::-1])
+            min(int(np.searchsorted(cumulated_weights[1:], tail_weight, side="left")), last_index)
+            for cumulated_weights in (self._weights_below, self._weights_above[::-1])
         )
         centred_lower = float(self.values[num_below]) if fixed_lower is None else fixed_lower
         return centred_lower, max(float(self.values[last_index - num_above]), centred_lower)
@@ -273,24 +285,29 @@ def _solve_range(
     """
     kappa = weighted_rows.noise**2
 
-    def evaluate(weight: float) -> tuple[float, float, float]:
+    def evaluate(cut_weight: float) -> tuple[float, float, float]:
         """Return centred L and U that cut off ``weight`` at either end, and the condition there.
 
         The condition is lambda (bounding + clamping) - kappa W, with lambda = clamping_factor weight.
         """
-        low, high = weighted_rows.range_at_quantile(weight, fixed_lower)
-        return low, high, clamping_factor * weight * (bounding + clamping(low, high)) - kappa * (high - low)
+        low_end, high_end = weighted_rows.range_at_quantile(cut_weight, fixed_lower)
+        return (
+            low_end,
+            high_end,
+            clamping_factor * cut_weight * (bounding + clamping(low_end, high_end))
+            - kappa * (high_end - low_end),
+        )
 
-    def clamping(low: float, high: float) -> float:
+    def clamping(low_end: float, high_end: float) -> float:
         """Return the bias of clamping to a centred range, multiplied by the factor."""
-        return clamping_factor * float(weighted_rows.cut_below(low) + weighted_rows.cut_above(high))
+        return clamping_factor * float(weighted_rows.cut_below(low_end) + weighted_rows.cut_above(high_end))
 
     # All weights sum to 1: with half of it beyond either end, L and U meet at the median.
     max_weight = 0.5 if fixed_lower is None else weighted_rows.weight_above(fixed_lower)
     low_weight, high_weight = 0.0, max_weight
     # Step 1. Invariant: the condition is negative at the left weight and non-negative at the right one. It rises in the
     # weight, as more is cut off and the width shrinks.
-    for _ in range(_HALVINGS):
+    for _ in range(_MAX_HALVINGS):
         middle_weight = 0.5 * (low_weight + high_weight)
         if not low_weight < middle_weight < high_weight:
             break
@@ -298,32 +315,39 @@ def _solve_range(
             low_weight = middle_weight
         else:
             high_weight = middle_weight
-    low, high, _ = evaluate(max(low_weight, math.ulp(0.0)))
-    width, slope = high - low, clamping_factor * high_weight
+    low_end, high_end, _ = evaluate(max(low_weight, math.ulp(0.0)))
+    range_width, slope = high_end - low_end, clamping_factor * high_weight
     # Step 2. At this weight one end may move up to the next point of the path; at the full weight, up to the other end.
-    inner_low, inner_high, _ = evaluate(high_weight)
+    inner_low_end, inner_high_end, _ = evaluate(high_weight)
     if high_weight >= max_weight:
-        inner_low = inner_high = high if fixed_lower is None else low
+        inner_low_end = inner_high_end = high_end if fixed_lower is None else low_end
     # Up to there each unit of width less cuts off `slope` more: the objective is a quadratic in the step.
-    width_cut = (kappa * width - slope * (bounding + clamping(low, high))) / (slope**2 + kappa)
-    width_cut = min(max(width_cut, 0.0), width - max(inner_high - inner_low, 0.0))
-    lower_rise = min(width_cut, max(inner_low - low, 0.0)) if fixed_lower is None else 0.0
-    low, high = low + lower_rise, max(high - (width_cut - lower_rise), low + lower_rise)
-    total_bias = bounding + clamping(low, high)
-    squared_error = total_bias**2 + kappa * (high - low) ** 2
+    width_decrease = (kappa * range_width - slope * (bounding + clamping(low_end, high_end))) / (
+        slope**2 + kappa
+    )
+    width_decrease = min(max(width_decrease, 0.0), range_width - max(inner_high_end - inner_low_end, 0.0))
+    lower_rise = min(width_decrease, max(inner_low_end - low_end, 0.0)) if fixed_lower is None else 0.0
+    low_end, high_end = (
+        low_end + lower_rise,
+        max(high_end - (width_decrease - lower_rise), low_end + lower_rise),
+    )
+    summed_bias = bounding + clamping(low_end, high_end)
+    squared_error = summed_bias**2 + kappa * (high_end - low_end) ** 2
     # Step 3. Any lambda gives a bound; that of the equation at this point is the best if the point is inside a jump.
     lower_bounds = []
     tail_weights = {high_weight, low_weight}
-    if total_bias > 0.0:
-        tail_weights.add(kappa * (high - low) / (clamping_factor * total_bias))
+    if summed_bias > 0.0:
+        tail_weights.add(kappa * (high_end - low_end) / (clamping_factor * summed_bias))
     for tail_weight in tail_weights:
         if 0.0 < tail_weight <= max_weight:
             *best_ends, _ = evaluate(tail_weight)
             tangent_slope = clamping_factor * tail_weight
-            tangent_height = bounding + clamping(*best_ends) + tangent_slope * (best_ends[1] - best_ends[0])
+            tangent_intercept = (
+                bounding + clamping(*best_ends) + tangent_slope * (best_ends[1] - best_ends[0])
+            )
             # The minimum of (height - tangent_slope W)^2 + kappa W^2 over all widths W.
-            lower_bounds.append(tangent_height**2 * kappa / (tangent_slope**2 + kappa))
-    return low, high, squared_error, min(max(lower_bounds, default=0.0), squared_error)
+            lower_bounds.append(tangent_intercept**2 * kappa / (tangent_slope**2 + kappa))
+    return low_end, high_end, squared_error, min(max(lower_bounds, default=0.0), squared_error)
 
 
 def best_range(problem: ValueRangeProblem, threshold: float, lower: float | None = None) -> RangeChoice:
@@ -359,9 +383,11 @@ def _check_lower(problem: ValueRangeProblem, lower: float | None) -> float | Non
 
 def _best_choice(weighted_rows: WeightedRows, fixed_lower: float | None) -> RangeChoice:
     """Return the best range at the rows' threshold; ``fixed_lower`` is a centred L, or None to choose both ends."""
-    low, high, _, squared_lower_bound = _solve_range(weighted_rows, weighted_rows.bounding, 1.0, fixed_lower)
+    low_end, high_end, _, squared_lower_bound = _solve_range(
+        weighted_rows, weighted_rows.bounding, 1.0, fixed_lower
+    )
     values_mean = weighted_rows.problem.mean
-    return weighted_rows.choose(low + values_mean, high + values_mean, math.sqrt(squared_lower_bound))
+    return weighted_rows.choose(low_end + values_mean, high_end + values_mean, math.sqrt(squared_lower_bound))
 
 
 def best_joint(
@@ -381,25 +407,37 @@ def best_joint(
         InvalidInput: As `best_range`.
     """
     _check_lower(problem, None)
-    build_rows = lru_cache(maxsize=1)(lambda threshold: WeightedRows(problem, threshold))
+    build_weighted_rows = lru_cache(maxsize=1)(lambda threshold: WeightedRows(problem, threshold))
     choices_by_threshold: dict[float, RangeChoice] = {}
 
     def solve(threshold: float) -> float:
         """Return the error of the best range at one threshold, and keep that range."""
-        choices_by_threshold[threshold] = _best_choice(build_rows(threshold), None)
+        choices_by_threshold[threshold] = _best_choice(build_weighted_rows(threshold), None)
         return choices_by_threshold[threshold].error
 
-    def bound_cell(h1: float, h2: float) -> float:
+    def bound_cell(min_threshold: float, max_threshold: float) -> float:
         """Return a lower bound on the error of every range at every h from h1 to h2."""
-        shifts = problem.shifts(np.r_[h1, problem.sizes[(problem.sizes > h1) & (problem.sizes < h2)], h2])
+        shifts = problem.shifts(
+            np.r_[
+                min_threshold,
+                problem.sizes[(problem.sizes > min_threshold) & (problem.sizes < max_threshold)],
+                max_threshold,
+            ]
+        )
         # D is monotone between two sizes: its smallest magnitude is at an end, at a size inside, or 0 if its sign
         # changes.
-        least_shift = 0.0 if shifts.min() <= 0.0 <= shifts.max() else float(np.abs(shifts).min())
-        clamping_factor = build_rows(h1).kept_rows / float(problem.kept_rows(h2))
-        return math.sqrt(_solve_range(build_rows(h1), least_shift, clamping_factor, None)[3])
+        least_abs_shift = 0.0 if shifts.min() <= 0.0 <= shifts.max() else float(np.abs(shifts).min())
+        clamping_factor = build_weighted_rows(min_threshold).kept_rows / float(
+            problem.kept_rows(max_threshold)
+        )
+        return math.sqrt(
+            _solve_range(build_weighted_rows(min_threshold), least_abs_shift, clamping_factor, None)[3]
+        )
 
     threshold, cells_lower_bound = search_thresholds(problem.sizes, solve, bound_cell, progress, should_stop)
     range_choice = choices_by_threshold[threshold]
     lower_bound = min(cells_lower_bound, range_choice.certificate.lower_bound)
-    argument = "every range and, by intervals, every bound on rows is covered"
-    return replace(range_choice, certificate=Certificate(range_choice.error, lower_bound, argument))
+    certificate_argument = "every range and, by intervals, every bound on rows is covered"
+    return replace(
+        range_choice, certificate=Certificate(range_choice.error, lower_bound, certificate_argument)
+    )

@@ -49,7 +49,7 @@ from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.public_counts import MeanProblem, capped_error
 from dpcore.mean.table_values import ClampedValues, TableValues, clamp
 
-LARGEST_SPREAD = 1.0 / 16.0
+MAX_VARIANCE_OF_SQUARES = 1.0 / 16.0
 """Largest variance of (x - mean)^2 over (U - L)^4: that of two values, one with a share of 0.15 or 0.85."""
 
 
@@ -63,8 +63,8 @@ def find_phi(
         variance_share: s^2 over (U - L)^2, in [0, 1/4], likewise.
     """
     p, squared_s = np.asarray(mean_share, dtype=np.float64), np.asarray(variance_share, dtype=np.float64)
-    low = np.asarray(p**2 - squared_s)
-    return low, np.asarray(low - p), np.asarray((1.0 - p) ** 2 - squared_s)
+    low_coefficient = np.asarray(p**2 - squared_s)
+    return low_coefficient, np.asarray(low_coefficient - p), np.asarray((1.0 - p) ** 2 - squared_s)
 
 
 def compute_noise_factor(
@@ -74,17 +74,19 @@ def compute_noise_factor(
 
     It is at most 1, which it is if all values lie at one end.
     """
-    low, middle, high = find_phi(mean_share, variance_share)
-    return np.asarray(low**2 + (middle / noise_kind.middle_weight) ** 2 + high**2)
+    low_coefficient, middle_coefficient, high_coefficient = find_phi(mean_share, variance_share)
+    return np.asarray(
+        low_coefficient**2 + (middle_coefficient / noise_kind.middle_weight) ** 2 + high_coefficient**2
+    )
 
 
 def measure_variance(values: Values) -> float:
     """Return the variance of all rows before clamping, with the number of rows as divisor; infinite if too large."""
     within_variances = 0.0 if values.standard_deviations is None else values.standard_deviations**2
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = float(values.weigh(values.values).sum()) / values.num_rows
-        squares = values.weigh((values.values - mean) ** 2 + within_variances)
-        return float(np.nan_to_num(squares.sum() / values.num_rows, nan=math.inf))
+        rows_mean = float(values.weigh(values.values).sum()) / values.num_rows
+        squared_distances = values.weigh((values.values - rows_mean) ** 2 + within_variances)
+        return float(np.nan_to_num(squared_distances.sum() / values.num_rows, nan=math.inf))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +136,8 @@ class KeptRows:
         if problem.table_values is not None:
             variance = measure_variance(values) / width**2
         else:
-            variance = float(
-                squares[0] - means[0] ** 2
-            )  # A model of users expects the same under every bound.
+            # A model of users expects the same under every bound.
+            variance = float(squares[0] - means[0] ** 2)
         kept_rows = problem.histogram.kept_rows(bounds)
         moments = means, squares, mean_variances, square_variances, covariances
         return cls(bounds, kept_rows, *moments, variance, width)
@@ -257,7 +258,11 @@ def measure_worst_error(problem: PrivateCountsProblem, bounds: FloatArray) -> Me
     # Most of the variance that values of this variance can have about a mean that is as far from an end as it can.
     share = min(problem.value_variance / largest, 0.25)
     farthest = (1.0 + math.sqrt(1.0 - 4.0 * share)) ** 2 / 4.0
-    spread = LARGEST_SPREAD if share == 0.25 else min(LARGEST_SPREAD, share * max(farthest - share, 0.0))
+    spread = (
+        MAX_VARIANCE_OF_SQUARES
+        if share == 0.25
+        else min(MAX_VARIANCE_OF_SQUARES, share * max(farthest - share, 0.0))
+    )
     model: dict[str, Any] = {"target": problem.target, "user_share": problem.user_share}
     squares_problem = MeanProblem(problem.histogram, problem.epsilon, largest, spread * largest**2, **model)
     squares_error = capped_error(squares_problem, bounds)
@@ -272,8 +277,8 @@ def take_root(variance_error: MeanError, variance: float) -> tuple[MeanError, fl
         variance_error: The error of the variance.
         variance: The variance of the rows, above 0.
     """
-    expected = np.maximum(variance + variance_error.shift, 1e-12 * variance)
-    shift = np.sqrt(expected) - math.sqrt(variance)
-    sampling_variance = np.asarray(variance_error.sampling_variance / (4.0 * expected))
-    privacy_variance = np.asarray(variance_error.privacy_variance / (4.0 * expected))
-    return MeanError(sampling_variance, privacy_variance, shift), math.sqrt(variance)
+    expected_release = np.maximum(variance + variance_error.shift, 1e-12 * variance)
+    root_shift = np.sqrt(expected_release) - math.sqrt(variance)
+    sampling_variance = np.asarray(variance_error.sampling_variance / (4.0 * expected_release))
+    privacy_variance = np.asarray(variance_error.privacy_variance / (4.0 * expected_release))
+    return MeanError(sampling_variance, privacy_variance, root_shift), math.sqrt(variance)

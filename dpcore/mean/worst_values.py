@@ -55,13 +55,15 @@ def _largest_weights(problem: MeanProblem, bounds: npt.ArrayLike) -> FloatArray:
     return np.asarray(h / problem.histogram.kept_rows(h))
 
 
-def _add_noise(problem: MeanProblem, lost_shares: npt.ArrayLike, max_weights: npt.ArrayLike) -> FloatArray:
+def _add_noise(
+    problem: MeanProblem, lost_weight_shares: npt.ArrayLike, largest_user_weights: npt.ArrayLike
+) -> FloatArray:
     """Return the root mean square of a bias and of noise.
 
-    The bias is the share ``lost_shares`` of B; the noise is that at the largest weights.
+    The bias is the share ``lost_weight_shares`` of B; the noise is that at the largest weights.
     """
-    noise_shares = math.sqrt(problem.relative_noise) * np.asarray(max_weights, dtype=np.float64)
-    return np.asarray(problem.value_bound * np.hypot(lost_shares, noise_shares))
+    noise_deviations = math.sqrt(problem.relative_noise) * np.asarray(largest_user_weights, dtype=np.float64)
+    return np.asarray(problem.value_bound * np.hypot(lost_weight_shares, noise_deviations))
 
 
 def smooth_weights_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:
@@ -78,17 +80,17 @@ def smooth_weights_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> Flo
     return _add_noise(problem, problem.histogram.excess(t * num_rows) / num_rows, t)
 
 
-def any_weights_error(problem: MeanProblem, weights: npt.ArrayLike) -> float:
+def any_weights_error(problem: MeanProblem, user_weights: npt.ArrayLike) -> float:
     """Return the largest root mean square error over all values in [L, U] of any weights of users.
 
     Args:
         problem: The question; counts are public.
-        weights: Weight of one user of each distinct size, shape (K,); over all users they sum to 1.
+        user_weights: Weight of one user of each distinct size, shape (K,); over all users they sum to 1.
 
     Returns:
         In the values' unit: B sum (p - u)_+ and the noise of the largest weight together.
     """
-    u = np.asarray(weights, dtype=np.float64)
+    u = np.asarray(user_weights, dtype=np.float64)
     lost_shares = np.maximum(problem.histogram.sizes / problem.histogram.num_rows - u, 0.0)
     return float(_add_noise(problem, lost_shares @ problem.histogram.users, u.max()))
 
@@ -109,30 +111,37 @@ def caps_error_bound(problem: MeanProblem, cap: int) -> float:
 
 def _maximise_cap_square(histogram: ContributionHistogram, cap: float) -> float:
     """Return the largest squared error of a cap before noise, over B^2: the maximum over all shares x_l."""
-    sizes, users = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
+    sizes, num_users_by_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
     kept_rows = np.minimum(cap, sizes)
-    total_kept = float(kept_rows @ users)
+    total_kept = float(kept_rows @ num_users_by_size)
     c = kept_rows / total_kept - sizes / float(histogram.num_rows)
     # Of k out of s rows, drawn without replacement from s of which a share x is 1, the sum has variance k x (1 - x)
     # (s - k) / (s - 1).
     v = kept_rows * (sizes - kept_rows) / np.maximum(sizes - 1.0, 1.0) / total_kept**2
     with np.errstate(divide="ignore", invalid="ignore"):
         multipliers = np.where(v == 0.0, 0.0, v / (2.0 * np.abs(c)))  # mu from which x is 0 or 1.
-        squares = np.where(v > 0.0, c**2 / v, 0.0)
-    order = np.argsort(multipliers, kind="stable")
-    multipliers, c, v, squares, users = (x[order] for x in (multipliers, c, v, squares, users))
+        unconstrained_maxima = np.where(v > 0.0, c**2 / v, 0.0)
+    order_by_multiplier = np.argsort(multipliers, kind="stable")
+    multipliers, c, v, unconstrained_maxima, num_users_by_size = (
+        x[order_by_multiplier] for x in (multipliers, c, v, unconstrained_maxima, num_users_by_size)
+    )
     # On the i-th piece the first i sizes are at an end: phi(mu) = A2 mu^2 + A1 mu + A0.
-    end_sums = prefix_sums(users * np.maximum(c, 0.0))
-    a2 = suffix_sums(users * squares) - 1.0
-    a1 = suffix_sums(users * c) + 2.0 * end_sums
-    a0 = suffix_sums(users * v) / 4.0
+    end_sums = prefix_sums(num_users_by_size * np.maximum(c, 0.0))
+    a2 = suffix_sums(num_users_by_size * unconstrained_maxima) - 1.0
+    a1 = suffix_sums(num_users_by_size * c) + 2.0 * end_sums
+    a0 = suffix_sums(num_users_by_size * v) / 4.0
     # Beyond the largest sum c x the squared error falls in mu.
-    starts, stops = np.r_[0.0, multipliers], np.minimum(np.r_[multipliers, math.inf], end_sums[-1])
-    is_reached = starts <= stops
-    starts, stops, a2, a1, a0 = (x[is_reached] for x in (starts, stops, a2, a1, a0))
+    interval_starts = np.r_[0.0, multipliers]
+    interval_stops = np.minimum(np.r_[multipliers, math.inf], end_sums[-1])
+    is_reached = interval_starts <= interval_stops
+    interval_starts, interval_stops, a2, a1, a0 = (
+        x[is_reached] for x in (interval_starts, interval_stops, a2, a1, a0)
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
-        turning_points = np.where(a2 < 0.0, -a1 / (2.0 * a2), starts)
-    candidate_multipliers = np.stack((starts, stops, np.clip(turning_points, starts, stops)))
+        turning_points = np.where(a2 < 0.0, -a1 / (2.0 * a2), interval_starts)
+    candidate_multipliers = np.stack(
+        (interval_starts, interval_stops, np.clip(turning_points, interval_starts, interval_stops))
+    )
     return max(float(np.max(a2 * candidate_multipliers**2 + a1 * candidate_multipliers + a0)), 0.0)
 
 
@@ -153,7 +162,7 @@ class WorstChoice:
     certificate: Certificate
 
 
-ARGUMENT = "the error is convex in the largest weight, and its slope was looked at"
+OPTIMALITY_ARGUMENT = "the error is convex in the largest weight, and its slope was looked at"
 
 
 def best_weights(problem: MeanProblem) -> WorstChoice:
@@ -170,7 +179,7 @@ def best_weights(problem: MeanProblem) -> WorstChoice:
     largest_weight = float(threshold / histogram.kept_rows(threshold))
     error = float(_add_noise(problem, histogram.excess(largest_weight * num_rows) / num_rows, largest_weight))
     lower_bound = min(_lower_bound(problem, best_row_bound, equal_row_bound), error)
-    return WorstChoice(threshold, largest_weight, error, Certificate(error, lower_bound, ARGUMENT))
+    return WorstChoice(threshold, largest_weight, error, Certificate(error, lower_bound, OPTIMALITY_ARGUMENT))
 
 
 def _find_row_bound(problem: MeanProblem) -> float:
@@ -178,17 +187,22 @@ def _find_row_bound(problem: MeanProblem) -> float:
 
     It is at a size, or where q (R - q T) = noise T below that size; R and q are the rows and users above the piece.
     """
-    histogram, noise_factor = problem.histogram, problem.relative_noise
+    histogram, relative_noise_variance = problem.histogram, problem.relative_noise
     sizes = histogram.sizes.astype(np.float64)
     _, users_above, _ = histogram.pieces_at_sizes()
-    k = int(np.argmax(noise_factor * sizes >= users_above * histogram.excess(sizes, slice(1, None))))
-    start = float(sizes[k - 1]) if k else 0.0
+    k = int(
+        np.argmax(relative_noise_variance * sizes >= users_above * histogram.excess(sizes, slice(1, None)))
+    )
+    piece_start = float(sizes[k - 1]) if k else 0.0
     num_users_above = float(users_above[k - 1]) if k else float(histogram.num_users)
     # No rows are cut at the largest size, so there is such a k. The piece is expanded from its left end, in terms of
     # one sign: R - q T = (excess at the end) - q (T - end).
-    cut_rows = float(histogram.excess(start, np.asarray(k)))
-    falling_slope = num_users_above * cut_rows - noise_factor * start
-    return min(max(start + falling_slope / (num_users_above**2 + noise_factor), start), float(sizes[k]))
+    cut_rows = float(histogram.excess(piece_start, np.asarray(k)))
+    slope_at_start = num_users_above * cut_rows - relative_noise_variance * piece_start
+    return min(
+        max(piece_start + slope_at_start / (num_users_above**2 + relative_noise_variance), piece_start),
+        float(sizes[k]),
+    )
 
 
 def _lower_bound(problem: MeanProblem, row_bound: float, min_row_bound: float) -> float:
@@ -199,36 +213,38 @@ def _lower_bound(problem: MeanProblem, row_bound: float, min_row_bound: float) -
         row_bound: T, the largest weight times n, at least ``min_row_bound``.
         min_row_bound: T of equal weights, the smallest possible.
     """
-    histogram, noise_factor = problem.histogram, problem.relative_noise
+    histogram, relative_noise_variance = problem.histogram, problem.relative_noise
     is_above, is_at_or_above = histogram.sizes > row_bound, histogram.sizes >= row_bound
     cut_rows = float((histogram.users[is_above] * (histogram.sizes[is_above] - row_bound)).sum())
     left_slope, right_slope = (
-        noise_factor * row_bound - float(histogram.users[size_mask].sum()) * cut_rows
+        relative_noise_variance * row_bound - float(histogram.users[size_mask].sum()) * cut_rows
         for size_mask in (is_at_or_above, is_above)
     )
     # Every slope between the one-sided slopes gives a line under the square of the error. A level line gives the best
     # bound, if it is among them.
-    slope = 2.0 * min(max(0.0, left_slope), right_slope)
+    tangent_slope = 2.0 * min(max(0.0, left_slope), right_slope)
     max_row_bound = max(float(histogram.max_size), row_bound)
-    largest_fall = min(slope * (max_row_bound - row_bound), -slope * (row_bound - min_row_bound), 0.0)
-    square = max(cut_rows**2 + noise_factor * row_bound**2 + largest_fall, 0.0)
-    return problem.value_bound / histogram.num_rows * math.sqrt(square)
+    largest_fall = min(
+        tangent_slope * (max_row_bound - row_bound), -tangent_slope * (row_bound - min_row_bound), 0.0
+    )
+    squared_lower_bound = max(cut_rows**2 + relative_noise_variance * row_bound**2 + largest_fall, 0.0)
+    return problem.value_bound / histogram.num_rows * math.sqrt(squared_lower_bound)
 
 
 def _threshold_for_weight(histogram: ContributionHistogram, largest_weight: float) -> float:
     """Return h with h / n_h = t: between two sizes n_h = S + q h, so that h = t S / (1 - t q)."""
     sizes = histogram.sizes.astype(np.float64)
     # h / n_h rises with h, so that its values at the sizes are in order.
-    index = int(np.searchsorted(sizes / histogram.kept_rows(sizes), largest_weight, side="left"))
-    if index == 0:
+    size_index = int(np.searchsorted(sizes / histogram.kept_rows(sizes), largest_weight, side="left"))
+    if size_index == 0:
         return float(sizes[0])
-    if index == sizes.size:
+    if size_index == sizes.size:
         return float(sizes[-1])
-    rows_below, users_above, _ = histogram.pieces(float(sizes[index - 1]))
+    rows_below, users_above, _ = histogram.pieces(float(sizes[size_index - 1]))
     remaining_weight = 1.0 - largest_weight * float(users_above)
     threshold = (
         largest_weight * float(rows_below) / remaining_weight
         if remaining_weight > 0.0
-        else float(sizes[index])
+        else float(sizes[size_index])
     )
-    return float(np.clip(threshold, sizes[index - 1], sizes[index]))
+    return float(np.clip(threshold, sizes[size_index - 1], sizes[size_index]))

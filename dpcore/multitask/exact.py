@@ -85,9 +85,9 @@ class Watch:
         self.progress(self._reported_share)
         return True
 
-    def certify(self, allocation: Allocation, lower_bound: float, argument: str) -> Allocation:
+    def certify(self, allocation: Allocation, lower_bound: float, certificate_argument: str) -> Allocation:
         """Return a copy of the allocation with certificate and stop reason, marked as one that reads the graph."""
-        certificate = Certificate(allocation.total_bound, lower_bound, argument)
+        certificate = Certificate(allocation.total_bound, lower_bound, certificate_argument)
         steps_text = wording.counted(self.num_steps, "step")
         if certificate.relative_gap <= self.tolerance:
             stop_reason = f"Reached the required gap after {steps_text}."
@@ -100,14 +100,14 @@ class Watch:
         return replace(allocation, reads_graph=True, certificate=certificate, stop_reason=stop_reason)
 
 
-PROVEN_POWER = 2.0
-LARGEST_POWER = 60.0
-POWER_GROWTH = 1.15
+PROVEN_STEP_POWER = 2.0
+LARGEST_STEP_POWER = 60.0
+STEP_POWER_GROWTH = 1.15
 NUM_FIRST_USERS = 1000
 """Users in the first working set; in the end about 100 to 2,000 of 70,000 users bind."""
-DEAD_SHARE = 0.01
+DROPPED_SHARE_RATIO = 0.01
 """A user leaves the working set below this share of an even one, times the round's tolerance."""
-ROUND_FACTOR = 0.1
+TOLERANCE_FACTOR_PER_ROUND = 0.1
 """The gap shrinks by it in each round on the working set."""
 MAX_IDLE_ROUNDS = 5
 """Rounds at the smallest aim without a smaller gap: then float64 has no more to give."""
@@ -139,7 +139,7 @@ def _evaluate_dual(graph: TaskGraph, task_costs: FloatArray, user_shares: FloatA
 
 
 def _ascend(
-    graph: TaskGraph, task_costs: FloatArray, first_shares: FloatArray, tolerance: float, watch: Watch
+    graph: TaskGraph, task_costs: FloatArray, first_shares: FloatArray, tolerance: float, step_counter: Watch
 ) -> _DualPoint:
     """Raise S over the simplex of this graph's users until the gap is within ``tolerance``.
 
@@ -148,16 +148,16 @@ def _ascend(
     """
     best_point = _evaluate_dual(graph, task_costs, first_shares)
     assert best_point is not None
-    step_power = PROVEN_POWER
-    while best_point.gap > tolerance and watch.take_step(best_point.gap):
+    step_power = PROVEN_STEP_POWER
+    while best_point.gap > tolerance and step_counter.take_step(best_point.gap):
         load_ratios = best_point.user_loads / best_point.objective
         raised_shares = best_point.user_shares * np.exp(step_power * np.log(load_ratios))
         trial_point = _evaluate_dual(graph, task_costs, raised_shares / raised_shares.sum())
         # Near the top S moves by less than its rounding: a strict comparison would end the ascent too early.
         if trial_point is not None and trial_point.objective >= best_point.objective * (1.0 - 1e-14):
-            best_point, step_power = trial_point, min(step_power * POWER_GROWTH, LARGEST_POWER)
-        elif step_power > PROVEN_POWER:
-            step_power = PROVEN_POWER
+            best_point, step_power = trial_point, min(step_power * STEP_POWER_GROWTH, LARGEST_STEP_POWER)
+        elif step_power > PROVEN_STEP_POWER:
+            step_power = PROVEN_STEP_POWER
         else:
             break  # The proven step no longer rises: float64 has no more to give.
     return best_point
@@ -189,22 +189,26 @@ def _choose_first_set(graph: TaskGraph, user_loads: FloatArray) -> IntArray:
 
 
 def _choose_next_set(
-    user_codes: IntArray, subgraph: TaskGraph, point: _DualPoint, user_loads: FloatArray, tolerance: float
+    user_codes: IntArray,
+    subgraph: TaskGraph,
+    dual_point: _DualPoint,
+    user_loads: FloatArray,
+    tolerance: float,
 ) -> tuple[IntArray, FloatArray]:
     """Return the next working set: user codes, and their dual shares, which sum to 1.
 
     Users whose share died out are dropped, and up to `NUM_FIRST_USERS` users whose load exceeds S are added, the most
     overloaded first.
     """
-    is_kept = point.user_shares > DEAD_SHARE * tolerance / user_codes.size
+    is_kept = dual_point.user_shares > DROPPED_SHARE_RATIO * tolerance / user_codes.size
     # A task whose last users would go keeps all that it has.
     loses_all_users = subgraph.sum_by_task(is_kept.astype(np.float64)) == 0.0
     is_kept |= subgraph.sum_by_user(loses_all_users.astype(np.float64)) > 0.0
     user_loads = user_loads.copy()
     user_loads[user_codes] = 0.0
-    overloaded_users = np.flatnonzero(user_loads > point.objective * (1.0 + tolerance / 4.0))
+    overloaded_users = np.flatnonzero(user_loads > dual_point.objective * (1.0 + tolerance / 4.0))
     overloaded_users = overloaded_users[np.argsort(-user_loads[overloaded_users])[:NUM_FIRST_USERS]]
-    kept_shares = point.user_shares[is_kept]
+    kept_shares = dual_point.user_shares[is_kept]
     # Not 0, from which a multiplicative step never gets away; a tenth of the average hardly disturbs the others.
     next_shares = np.concatenate((kept_shares, np.full(overloaded_users.size, 0.1 * kept_shares.mean())))
     return np.concatenate((user_codes[is_kept], overloaded_users)), next_shares / next_shares.sum()
@@ -230,7 +234,7 @@ def find_best_task_weights(
     Source: Krichene et al. 2023, equation 9. The paper does not solve it, since the graph is private.
     """
     graph = problem.graph
-    watch = Watch(tolerance, progress, should_stop)
+    step_counter = Watch(tolerance, progress, should_stop)
     task_costs = problem.unclipped_costs
     # Equation 11 is the first guess of who is heavy.
     user_codes = _choose_first_set(graph, graph.sum_by_user(np.sqrt(task_costs / problem.graph.task_sizes)))
@@ -240,24 +244,34 @@ def find_best_task_weights(
     smallest_gap, num_idle_rounds = np.inf, 0
     while True:
         subgraph = graph.select_users(user_codes)
-        point = _ascend(subgraph, task_costs, user_shares, round_tolerance, watch)
-        user_loads = graph.sum_by_user(point.squared_weights)
-        gap = float(user_loads.max()) / point.objective - 1.0
-        is_idle = round_tolerance <= final_tolerance and gap > 0.99 * smallest_gap
-        num_idle_rounds, smallest_gap = num_idle_rounds + 1 if is_idle else 0, min(gap, smallest_gap)
-        if gap <= tolerance or num_idle_rounds > MAX_IDLE_ROUNDS or not watch.take_step(gap):
+        dual_point = _ascend(subgraph, task_costs, user_shares, round_tolerance, step_counter)
+        user_loads = graph.sum_by_user(dual_point.squared_weights)
+        relative_gap = float(user_loads.max()) / dual_point.objective - 1.0
+        is_idle = round_tolerance <= final_tolerance and relative_gap > 0.99 * smallest_gap
+        num_idle_rounds, smallest_gap = num_idle_rounds + 1 if is_idle else 0, min(relative_gap, smallest_gap)
+        if (
+            relative_gap <= tolerance
+            or num_idle_rounds > MAX_IDLE_ROUNDS
+            or not step_counter.take_step(relative_gap)
+        ):
             break
-        user_codes, user_shares = _choose_next_set(user_codes, subgraph, point, user_loads, round_tolerance)
-        round_tolerance = max(min(round_tolerance, point.gap) * ROUND_FACTOR, final_tolerance)
+        user_codes, user_shares = _choose_next_set(
+            user_codes, subgraph, dual_point, user_loads, round_tolerance
+        )
+        round_tolerance = max(
+            min(round_tolerance, dual_point.gap) * TOLERANCE_FACTOR_PER_ROUND, final_tolerance
+        )
     # Scaled to the heaviest user of the whole graph, and by a rounding less: nobody is above the budget.
-    squared_weights = problem.budget * point.squared_weights / user_loads.max() * (1.0 - ROUNDING_MARGIN)
+    squared_weights = problem.budget * dual_point.squared_weights / user_loads.max() * (1.0 - ROUNDING_MARGIN)
     # Both sides of the certificate are computed from the full graph and nothing else.
     user_multipliers = np.zeros(graph.num_users)
-    user_multipliers[user_codes] = point.user_shares
-    name, user_scales = "exact optimum, one weight per task", np.ones(graph.num_users)
-    allocation = Allocation(name, problem, np.sqrt(squared_weights), user_scales, clipped_user_share=0.0)
+    user_multipliers[user_codes] = dual_point.user_shares
+    optimum_name, user_scales = "exact optimum, one weight per task", np.ones(graph.num_users)
+    allocation = Allocation(
+        optimum_name, problem, np.sqrt(squared_weights), user_scales, clipped_user_share=0.0
+    )
     lower_bound = compute_lower_bound(problem, user_multipliers)
-    return watch.certify(allocation, lower_bound, "a dual bound computed from the same graph")
+    return step_counter.certify(allocation, lower_bound, "a dual bound computed from the same graph")
 
 
 def compute_lower_bound(problem: TaskProblem, user_multipliers: FloatArray) -> float:
@@ -327,17 +341,17 @@ def find_best_user_task_weights(
     Source: generalises Krichene et al. 2023, equation 9, to the weights of equation 3.
     """
     graph = problem.graph
-    watch = Watch(tolerance, progress, should_stop)
+    step_counter = Watch(tolerance, progress, should_stop)
     task_prices = problem.graph.task_sizes.astype(np.float64) ** -problem.loss.best_exponent
-    next_prices, gap = _iterate_prices(problem, task_prices)
-    while gap > tolerance and watch.take_step(gap):
+    next_prices, relative_gap = _iterate_prices(problem, task_prices)
+    while relative_gap > tolerance and step_counter.take_step(relative_gap):
         task_prices = next_prices
-        next_prices, gap = _iterate_prices(problem, task_prices)
+        next_prices, relative_gap = _iterate_prices(problem, task_prices)
     user_scales = scale_to_budget(graph, task_prices, problem.budget)
     optimum_name = "exact optimum, one weight per user and task"
     allocation = Allocation(optimum_name, problem, task_prices, user_scales, rule=UserRule.FULL)
     lower_bound = compute_free_lower_bound(problem, task_prices)
-    return watch.certify(allocation, lower_bound, "a dual bound computed from the same graph")
+    return step_counter.certify(allocation, lower_bound, "a dual bound computed from the same graph")
 
 
 MAX_PAIRS = 50_000

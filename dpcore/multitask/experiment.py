@@ -32,7 +32,7 @@ from dpcore.multitask.learners import DescentSettings, Examples, RidgeSettings, 
 from dpcore.multitask.problem import PrivacyTarget, TaskGraph, TaskProblem, compute_exact_budget
 from dpcore.multitask.weights import allocate_normalised, estimate_task_totals
 
-CHUNK_PAIRS = 10_000_000
+MAX_PAIRS_PER_CHUNK = 10_000_000
 """Users times tasks that are drawn at a time."""
 
 
@@ -65,11 +65,11 @@ class SkewedTasks:
         """
         raw_probabilities = rng.power(self.power, self.num_tasks)
         probabilities = np.minimum(raw_probabilities * self.tasks_per_user / raw_probabilities.sum(), 1.0)
-        users_per_chunk = max(CHUNK_PAIRS // self.num_tasks, 1)
+        users_per_chunk = max(MAX_PAIRS_PER_CHUNK // self.num_tasks, 1)
         user_chunks, task_chunks = [], []
         for first_user in range(0, self.num_users, users_per_chunk):
-            shape = (min(users_per_chunk, self.num_users - first_user), self.num_tasks)
-            indices_in_chunk, task_codes = np.nonzero(rng.random(shape) < probabilities)
+            chunk_shape = (min(users_per_chunk, self.num_users - first_user), self.num_tasks)
+            indices_in_chunk, task_codes = np.nonzero(rng.random(chunk_shape) < probabilities)
             user_chunks.append(indices_in_chunk + first_user)
             task_chunks.append(task_codes)
         if not any(user_codes.size for user_codes in user_chunks):
@@ -106,8 +106,8 @@ class HeavyTailed:
         popularity = np.arange(1, self.num_tasks + 1, dtype=np.float64) ** -self.zipf_exponent
         cumulative_popularity = np.cumsum(popularity) / popularity.sum()
         user_codes = np.repeat(np.arange(self.num_users), draws_per_user.astype(np.int64))
-        ranks = np.searchsorted(cumulative_popularity, rng.random(user_codes.size))
-        task_codes = np.minimum(ranks, self.num_tasks - 1)
+        popularity_ranks = np.searchsorted(cumulative_popularity, rng.random(user_codes.size))
+        task_codes = np.minimum(popularity_ranks, self.num_tasks - 1)
         pair_keys = np.unique(user_codes * self.num_tasks + task_codes)
         return Pairs(pair_keys // self.num_tasks, pair_keys % self.num_tasks, self.num_tasks)
 
@@ -188,18 +188,18 @@ class ExperimentResult:
             panel: Algorithm, skew and epsilon.
             is_relative: True for errors relative to those of exponent 0, paired over repeats.
         """
-        panel_errors = self.errors_by_panel[panel]
+        errors_of_panel = self.errors_by_panel[panel]
         if is_relative:
-            panel_errors = panel_errors / panel_errors[self.experiment.exponents.index(0.0)]
-        return summarise_runs(panel_errors)
+            errors_of_panel = errors_of_panel / errors_of_panel[self.experiment.exponents.index(0.0)]
+        return summarise_runs(errors_of_panel)
 
     def compare_exponents(self, panel: Panel, exponent: float, reference_exponent: float) -> Summary:
         """Summarise the error at the reference exponent minus that at ``exponent``, paired over repeats.
 
         The mean is above 0 if ``exponent`` is better.
         """
-        panel_errors, find_index = self.errors_by_panel[panel], self.experiment.exponents.index
-        gains = panel_errors[find_index(reference_exponent)] - panel_errors[find_index(exponent)]
+        errors_of_panel, find_index = self.errors_by_panel[panel], self.experiment.exponents.index
+        gains = errors_of_panel[find_index(reference_exponent)] - errors_of_panel[find_index(exponent)]
         return summarise_runs(gains, axis=0)
 
 
@@ -251,15 +251,15 @@ def _run_repeat(result: ExperimentResult, power: float, repeat_index: int, shoul
     seed_sequence = np.random.SeedSequence([experiment.seed, experiment.powers.index(power), repeat_index])
     data_sequence, noise_sequence = seed_sequence.spawn(2)
     data_rng = np.random.default_rng(data_sequence)
-    examples, test_examples = draw_examples(experiment, power, data_rng)
+    training_examples, test_examples = draw_examples(experiment, power, data_rng)
     # Weights for a budget of 1; those for beta are sqrt(beta) times as large.
-    problem = TaskProblem(examples.graph, 1.0)
+    problem = TaskProblem(training_examples.graph, 1.0)
     budgets_by_epsilon = {
         e: compute_exact_budget(PrivacyTarget(e, experiment.delta)) for e in experiment.epsilons
     }
     for exponent_index, exponent in enumerate(experiment.exponents):
         pair_weights = allocate_normalised(problem, exponent).compute_pair_weights()
-        ridge_sums = learners.compute_weighted_sums(examples, pair_weights, RIDGE_SETTINGS)
+        ridge_sums = learners.compute_weighted_sums(training_examples, pair_weights, RIDGE_SETTINGS)
         task_totals = estimate_task_totals(problem, exponent)
         for algorithm, epsilon in itertools.product(experiment.algorithms, experiment.epsilons):
             if should_stop():
@@ -272,8 +272,12 @@ def _run_repeat(result: ExperimentResult, power: float, repeat_index: int, shoul
                 coefficients = learners.solve_sums(noisy_sums, RIDGE_SETTINGS.coefficient_bound)
             else:
                 scaled_totals, scaled_weights = budget_root * task_totals, budget_root * pair_weights
-                rates = learners.compute_isotropic_rates(scaled_totals, DIMENSION, DESCENT_SETTINGS.num_steps)
-                coefficients = learners.fit_descent(examples, scaled_weights, DESCENT_SETTINGS, rates, rng)
+                step_rates = learners.compute_isotropic_rates(
+                    scaled_totals, DIMENSION, DESCENT_SETTINGS.num_steps
+                )
+                coefficients = learners.fit_descent(
+                    training_examples, scaled_weights, DESCENT_SETTINGS, step_rates, rng
+                )
             test_error = test_examples.compute_root_mean_squared_error(coefficients)
             result.errors_by_panel[algorithm, power, epsilon][exponent_index, repeat_index] = test_error
 
@@ -294,21 +298,21 @@ def draw_examples(
     pair_users, pair_tasks, num_tasks = pairs.user_codes, pairs.task_codes, pairs.num_tasks
     pair_features = learners.clip_rows(rng.normal(size=(experiment.num_users, DIMENSION)), 1.0)[pair_users]
     coefficients = learners.clip_rows(rng.normal(size=(num_tasks, DIMENSION)), 1.0)
-    labels = np.einsum("pd,pd->p", pair_features, coefficients[pair_tasks])
-    labels += LABEL_NOISE * rng.normal(size=pair_users.size)
-    is_training = rng.random(labels.size) >= TEST_SHARE
+    pair_labels = np.einsum("pd,pd->p", pair_features, coefficients[pair_tasks])
+    pair_labels += LABEL_NOISE * rng.normal(size=pair_users.size)
+    is_training = rng.random(pair_labels.size) >= TEST_SHARE
     has_training_user = np.bincount(pair_tasks[is_training], minlength=num_tasks) > 0
     is_test = ~is_training & has_training_user[pair_tasks]
     if not is_training.any() or not is_test.any():
-        remedy = "Take more users, or more tasks per user"
-        raise refuse("nothing is left to train on or to test", remedy=remedy)
+        remedy_sentence = "Take more users, or more tasks per user"
+        raise refuse("nothing is left to train on or to test", remedy=remedy_sentence)
     new_task_codes, num_tasks = (np.cumsum(has_training_user) - 1)[pair_tasks], int(has_training_user.sum())
 
     def select_examples(is_selected: npt.NDArray[np.bool_]) -> Examples:
         """Return the examples of the pairs in the mask, on a graph of them alone."""
         selected_pairs = Pairs(pair_users[is_selected], new_task_codes[is_selected], num_tasks)
         graph = TaskGraph.from_pairs(selected_pairs, experiment.num_users)
-        return Examples(graph, pair_features[is_selected], labels[is_selected])
+        return Examples(graph, pair_features[is_selected], pair_labels[is_selected])
 
     return select_examples(is_training), select_examples(is_test)
 

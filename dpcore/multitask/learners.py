@@ -73,8 +73,10 @@ def clip_rows(vectors: FloatArray, max_length: float) -> FloatArray:
 
     Source: clip of Krichene et al. 2023, algorithm 1, line 2; also the projection onto a ball.
     """
-    lengths = np.sqrt(np.einsum("...d,...d->...", vectors, vectors))
-    return np.asarray(vectors * np.minimum(1.0, max_length / np.maximum(lengths, max_length))[..., None])
+    vector_lengths = np.sqrt(np.einsum("...d,...d->...", vectors, vectors))
+    return np.asarray(
+        vectors * np.minimum(1.0, max_length / np.maximum(vector_lengths, max_length))[..., None]
+    )
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,9 @@ class RidgeSums:
     vectors: FloatArray
 
 
-def compute_weighted_sums(examples: Examples, pair_weights: FloatArray, settings: RidgeSettings) -> RidgeSums:
+def compute_weighted_sums(
+    examples: Examples, pair_weights: FloatArray, ridge_settings: RidgeSettings
+) -> RidgeSums:
     """Compute each task's weighted sums of clipped features and clamped labels, without noise.
 
     These are lines 2, 5 and 6 of algorithm 1; each pair also adds lambda I.
@@ -124,22 +128,24 @@ def compute_weighted_sums(examples: Examples, pair_weights: FloatArray, settings
     Args:
         examples: The data.
         pair_weights: w_ij >= 0 in the graph's order, shape (num_pairs,).
-        settings: Clipping and lambda.
+        ridge_settings: Clipping and lambda.
     """
     graph = examples.graph
     # Clipped here and not by the caller: the sensitivity below rests on it.
-    features = clip_rows(examples.features, settings.feature_bound)
-    label_bound = settings.feature_bound * settings.coefficient_bound
-    labels = np.clip(examples.labels, -label_bound, label_bound)
+    clipped_features = clip_rows(examples.features, ridge_settings.feature_bound)
+    label_bound = ridge_settings.feature_bound * ridge_settings.coefficient_bound
+    clamped_labels = np.clip(examples.labels, -label_bound, label_bound)
     weight_matrix = graph.weight_pairs(pair_weights)
-    products = features[:, :, None] * features[:, None, :]
-    vectors = np.asarray(weight_matrix @ (labels[:, None] * features))
-    matrices = (weight_matrix @ products.reshape(labels.size, -1)).reshape(*vectors.shape, -1)
-    ridges = settings.ridge * graph.sum_pairs_by_task(pair_weights)
-    return RidgeSums(matrices + ridges[:, None, None] * np.eye(examples.dimension), vectors)
+    products = clipped_features[:, :, None] * clipped_features[:, None, :]
+    label_sums = np.asarray(weight_matrix @ (clamped_labels[:, None] * clipped_features))
+    product_sums = (weight_matrix @ products.reshape(clamped_labels.size, -1)).reshape(*label_sums.shape, -1)
+    regularisation_by_task = ridge_settings.ridge * graph.sum_pairs_by_task(pair_weights)
+    return RidgeSums(
+        product_sums + regularisation_by_task[:, None, None] * np.eye(examples.dimension), label_sums
+    )
 
 
-def perturb(ridge_sums: RidgeSums, settings: RidgeSettings, rng: np.random.Generator) -> RidgeSums:
+def perturb(ridge_sums: RidgeSums, ridge_settings: RidgeSettings, rng: np.random.Generator) -> RidgeSums:
     """Return the sums plus Gaussian noise: for each task a symmetric matrix and a vector.
 
     Entries on and above the diagonal are independent.
@@ -154,9 +160,11 @@ def perturb(ridge_sums: RidgeSums, settings: RidgeSettings, rng: np.random.Gener
     # the noise is scaled, so one draw for both entries is enough.
     raw_noise = rng.normal(size=ridge_sums.matrices.shape)
     symmetric_noise = np.triu(raw_noise) + np.swapaxes(np.triu(raw_noise, 1), 1, 2)
-    matrix_noises = settings.compute_matrix_sensitivity(ridge_sums.vectors.shape[1]) * symmetric_noise
-    vector_noises = settings.vector_sensitivity * rng.normal(size=ridge_sums.vectors.shape)
-    return RidgeSums(ridge_sums.matrices + matrix_noises, ridge_sums.vectors + vector_noises)
+    matrix_noise_by_task = (
+        ridge_settings.compute_matrix_sensitivity(ridge_sums.vectors.shape[1]) * symmetric_noise
+    )
+    vector_noise_by_task = ridge_settings.vector_sensitivity * rng.normal(size=ridge_sums.vectors.shape)
+    return RidgeSums(ridge_sums.matrices + matrix_noise_by_task, ridge_sums.vectors + vector_noise_by_task)
 
 
 def solve_sums(ridge_sums: RidgeSums, coefficient_bound: float) -> FloatArray:
@@ -202,32 +210,32 @@ class DescentSettings:
 
 
 def sum_gradients(
-    examples: Examples, pair_weights: FloatArray, settings: DescentSettings, coefficients: FloatArray
+    examples: Examples, pair_weights: FloatArray, descent_settings: DescentSettings, coefficients: FloatArray
 ) -> FloatArray:
     """Compute sum_j w_ij clip(gradient of pair (i, j), Gamma), shape (num_tasks, d).
 
     Args:
         examples: The data.
         pair_weights: w_ij in the graph's order, shape (num_pairs,).
-        settings: Clipping and lambda.
+        descent_settings: Clipping and lambda.
         coefficients: theta, shape (num_tasks, d).
     """
-    features, half_bound = examples.features, settings.gradient_bound / 2.0
+    features, half_bound = examples.features, descent_settings.gradient_bound / 2.0
     pair_coefficients = np.take(coefficients, examples.graph.task_codes, axis=0)
     residuals = np.einsum("pd,pd->p", features, pair_coefficients) - examples.labels
     half_gradients = residuals[:, None] * features
-    if settings.ridge:
-        half_gradients += settings.ridge * pair_coefficients
-    lengths = np.sqrt(np.einsum("pd,pd->p", half_gradients, half_gradients))
+    if descent_settings.ridge:
+        half_gradients += descent_settings.ridge * pair_coefficients
+    half_gradient_lengths = np.sqrt(np.einsum("pd,pd->p", half_gradients, half_gradients))
     # Clipped first, then weighted: so a user moves the sum by w_ij Gamma at most, as the budget counts it.
-    clipped_weights = pair_weights * half_bound / np.maximum(lengths, half_bound)
+    clipped_weights = pair_weights * half_bound / np.maximum(half_gradient_lengths, half_bound)
     return np.asarray(2.0 * (examples.graph.weight_pairs(clipped_weights) @ half_gradients))
 
 
 def fit_descent(
     examples: Examples,
     pair_weights: FloatArray,
-    settings: DescentSettings,
+    descent_settings: DescentSettings,
     step_rates: FloatArray,
     rng: np.random.Generator | None,
 ) -> FloatArray:
@@ -239,7 +247,7 @@ def fit_descent(
         examples: The data.
         pair_weights: w_ij >= 0 in the graph's order, shape (num_pairs,). A user's weights may depend on
             their own tasks and on public numbers, never on other users' data.
-        settings: Clipping, steps, domain.
+        descent_settings: Clipping, steps, domain.
         step_rates: eta_i^(t) > 0, shape (steps, num_tasks); public or already released.
         rng: Source of the noise; None leaves it out, and nothing is private then.
 
@@ -250,12 +258,14 @@ def fit_descent(
     Source: Krichene et al. 2023, algorithm 2 and theorem 3.11, corrected as at the head of this module.
     """
     coefficients = np.zeros((examples.graph.num_tasks, examples.dimension))
-    for task_rates in step_rates:
-        task_gradients = sum_gradients(examples, pair_weights, settings, coefficients)
+    for rate_by_task in step_rates:
+        task_gradients = sum_gradients(examples, pair_weights, descent_settings, coefficients)
         if rng is not None:
-            task_gradients += settings.noise_std * rng.normal(size=coefficients.shape)
+            task_gradients += descent_settings.noise_std * rng.normal(size=coefficients.shape)
         # The projection reads only noisy values: it costs no privacy.
-        coefficients = clip_rows(coefficients - task_rates[:, None] * task_gradients, settings.radius)
+        coefficients = clip_rows(
+            coefficients - rate_by_task[:, None] * task_gradients, descent_settings.radius
+        )
     return coefficients
 
 

@@ -19,7 +19,7 @@ MAX_PAGE_USERS, MAX_PAGE_TASKS = 200_000, 10_000
 MAX_EPSILONS = 4
 MAX_REPEATS = 100
 MAX_EXPERIMENT_USERS = 50_000
-SEEDS = (0, 2**32 - 1)
+SEED_RANGE = (0, 2**32 - 1)
 
 
 class TaskSource(Option):
@@ -30,9 +30,9 @@ class TaskSource(Option):
     HEAVY_TAILED = "heavy-tailed", "Generated, heavy tails"
 
 
-GENERATED = ("source", (TaskSource.SKEWED, TaskSource.HEAVY_TAILED))
-SKEWED = ("source", (TaskSource.SKEWED,))
-HEAVY_TAILED = ("source", (TaskSource.HEAVY_TAILED,))
+IF_GENERATED = ("source", (TaskSource.SKEWED, TaskSource.HEAVY_TAILED))
+IF_SKEWED = ("source", (TaskSource.SKEWED,))
+IF_HEAVY_TAILED = ("source", (TaskSource.HEAVY_TAILED,))
 
 
 @dataclass(frozen=True)
@@ -45,24 +45,26 @@ class MultitaskParameters(Parameters):
     """Skewed tasks are the paper's (appendix C); heavy tails look like a catalogue."""
     # Whoever generates tasks may make them like the data: as many users, as uneven.
     num_users: int = of_data.number(
-        10_000, "Users", (1, MAX_PAGE_USERS), name="the number of users", only_with=GENERATED
+        10_000, "Users", (1, MAX_PAGE_USERS), name="the number of users", only_with=IF_GENERATED
     )
     """n."""
     num_tasks: int = of_data.number(
-        100, "Tasks", (1, MAX_PAGE_TASKS), name="the number of tasks", only_with=GENERATED
+        100, "Tasks", (1, MAX_PAGE_TASKS), name="the number of tasks", only_with=IF_GENERATED
     )
     """m."""
     tasks_per_user: float = of_data.number(
-        20.0, "Tasks per user", name="the number of tasks per user", only_with=GENERATED
+        20.0, "Tasks per user", name="the number of tasks per user", only_with=IF_GENERATED
     )
     """On average."""
-    skew: float = of_data.number(1.0, "Skew a", (0.01, 100.0), only_with=SKEWED)
+    skew: float = of_data.number(1.0, "Skew a", (0.01, 100.0), only_with=IF_SKEWED)
     """Popularity has density $a x^{a-1}$: 1 is more skewed than 2."""
-    zipf_exponent: float = of_data.number(1.0, "Zipf exponent", (0.0, 3.0), only_with=HEAVY_TAILED)
+    zipf_exponent: float = of_data.number(1.0, "Zipf exponent", (0.0, 3.0), only_with=IF_HEAVY_TAILED)
     """The $i$-th task is as popular as $i^{-s}$."""
-    user_spread: float = of_data.number(1.0, "User spread", (0.0, 3.0), only_with=HEAVY_TAILED)
+    user_spread: float = of_data.number(1.0, "User spread", (0.0, 3.0), only_with=IF_HEAVY_TAILED)
     """Standard deviation of the logarithm of tasks per user."""
-    graph_seed: int = public.number(1, "Seed", SEEDS, name="seed of the generated tasks", only_with=GENERATED)
+    graph_seed: int = public.number(
+        1, "Seed", SEED_RANGE, name="seed of the generated tasks", only_with=IF_GENERATED
+    )
     """The seed of the generator."""
     loss: Loss = public.choice(Loss.STRONGLY_CONVEX, "Loss")
     """Any loss plus λ|θ|² is strongly convex. By the paper it decides the best μ."""
@@ -94,7 +96,7 @@ class MultitaskParameters(Parameters):
     """Drawn at random. More bring more noise; fewer make the counts too low."""
     count_covers: bool = public.flag(True, "Let s cover what is not counted", place=TAB)
     """Then n̂ + s is at least n for every task with probability 99 %. Privacy holds either way."""
-    count_seed: int = public.number(1, "Seed", SEEDS, name="seed of the private counts", place=TAB)
+    count_seed: int = public.number(1, "Seed", SEED_RANGE, name="seed of the private counts", place=TAB)
     """The seed of the noise."""
     experiment_epsilons: str = public.text("1, 5", "Privacy budgets ε", max_length=60, place=TAB)
     """One to four numbers."""
@@ -104,7 +106,7 @@ class MultitaskParameters(Parameters):
     """The paper has 10,000."""
     experiment_repeats: int = public.number(5, "Repeats", (1, MAX_REPEATS), place=TAB)
     """Independent ones."""
-    experiment_seed: int = public.number(1, "Seed", SEEDS, name="seed of the experiment", place=TAB)
+    experiment_seed: int = public.number(1, "Seed", SEED_RANGE, name="seed of the experiment", place=TAB)
     """The seed of everything."""
 
     def _check_together(self, problems: Problems) -> None:
@@ -112,12 +114,12 @@ class MultitaskParameters(Parameters):
         if self.source is not TaskSource.DATA and not problems.entries:
             if self.num_users * self.num_tasks > MAX_PAGE_CELLS:
                 problems.add(f"users times tasks must be at most {MAX_PAGE_CELLS:,}")
-            mean_by_name = {"the number of tasks per user": self.tasks_per_user}
-            is_mean_possible = problems.between(1.0, float(self.num_tasks), **mean_by_name)
+            tasks_per_user_by_name = {"the number of tasks per user": self.tasks_per_user}
+            is_mean_possible = problems.between(1.0, float(self.num_tasks), **tasks_per_user_by_name)
             if is_mean_possible and self.num_users * self.tasks_per_user > MAX_PAGE_PAIRS:
                 problems.add(f"users times tasks per user must be at most {MAX_PAGE_PAIRS:,}")
-        field_name = "epsilons of the experiment"
-        for epsilon in parse_checked_numbers(problems, field_name, self.experiment_epsilons, MAX_EPSILONS):
+        epsilons_name = "epsilons of the experiment"
+        for epsilon in parse_checked_numbers(problems, epsilons_name, self.experiment_epsilons, MAX_EPSILONS):
             problems.between(*EPSILON_RANGE, **{"each epsilon of the experiment": epsilon})
 
     @property

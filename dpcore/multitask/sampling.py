@@ -60,15 +60,19 @@ def find_best_uniform_sampling(problem: TaskProblem) -> Allocation:
         return allocation_by_k[max_tasks].total_bound
 
     best_index = max_tasks_grid.index(min(max_tasks_grid, key=compute_total_bound))
-    least_tasks = max_tasks_grid[max(best_index - 1, 0)]
-    most_tasks = max_tasks_grid[min(best_index + 1, len(max_tasks_grid) - 1)]
-    while most_tasks - least_tasks > 2:
-        third_gap = (most_tasks - least_tasks) // 3
-        if compute_total_bound(least_tasks + third_gap) <= compute_total_bound(most_tasks - third_gap):
-            most_tasks -= third_gap
+    lower_max_tasks = max_tasks_grid[max(best_index - 1, 0)]
+    upper_max_tasks = max_tasks_grid[min(best_index + 1, len(max_tasks_grid) - 1)]
+    while upper_max_tasks - lower_max_tasks > 2:
+        third_gap = (upper_max_tasks - lower_max_tasks) // 3
+        if compute_total_bound(lower_max_tasks + third_gap) <= compute_total_bound(
+            upper_max_tasks - third_gap
+        ):
+            upper_max_tasks -= third_gap
         else:
-            least_tasks += third_gap
-    best_max_tasks = min({*range(least_tasks, most_tasks + 1), *max_tasks_grid}, key=compute_total_bound)
+            lower_max_tasks += third_gap
+    best_max_tasks = min(
+        {*range(lower_max_tasks, upper_max_tasks + 1), *max_tasks_grid}, key=compute_total_bound
+    )
     return replace(allocation_by_k[best_max_tasks], reads_graph=True)
 
 
@@ -153,7 +157,7 @@ def release_counts(
     sampled_task_codes = graph.task_codes[draw_uniformly(graph, max_tasks, rng)]
     sampled_counts = np.bincount(sampled_task_codes, minlength=graph.num_tasks)
     count_noise_std = math.sqrt(max_tasks / (2.0 * budget * (1.0 - truncation_share)))
-    estimates = sampled_counts + rng.normal(scale=count_noise_std, size=graph.num_tasks)
+    noisy_counts = sampled_counts + rng.normal(scale=count_noise_std, size=graph.num_tasks)
     covers_truncation = truncation_share > 0.0
     # A union bound over all that can fail: either side of every count, and the maximum.
     normal_quantile = float(norm.isf(failure_probability / (2 * graph.num_tasks + covers_truncation)))
@@ -166,7 +170,7 @@ def release_counts(
         noisy_undercount = largest_undercount + rng.normal(scale=undercount_noise_std)
         undercount_limit = max(noisy_undercount + normal_quantile * undercount_noise_std, 0.0)
     slack = normal_quantile * count_noise_std + undercount_limit
-    return PrivateCounts(estimates, slack, count_noise_std, undercount_limit, covers_truncation, max_tasks)
+    return PrivateCounts(noisy_counts, slack, count_noise_std, undercount_limit, covers_truncation, max_tasks)
 
 
 def compute_cost_factor(task_sizes: IntArray, usable_counts: FloatArray) -> float:

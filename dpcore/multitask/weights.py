@@ -235,10 +235,10 @@ def compute_gain(task_sizes: npt.ArrayLike, loss: Loss) -> float:
 
     Source: Krichene et al. 2023, after theorem 4.2.
     """
-    size_array = np.asarray(task_sizes, dtype=np.float64)
+    sizes = np.asarray(task_sizes, dtype=np.float64)
     if loss is Loss.CONVEX:
-        return float(np.sqrt(size_array.size * size_array.sum()) / np.sqrt(size_array).sum())
-    return float((1.0 / size_array).sum() * size_array.sum() / size_array.size**2)
+        return float(np.sqrt(sizes.size * sizes.sum()) / np.sqrt(sizes).sum())
+    return float((1.0 / sizes).sum() * sizes.sum() / sizes.size**2)
 
 
 def certify_on_average(problem: TaskProblem, exponent: float) -> Certificate:
@@ -253,11 +253,11 @@ def certify_on_average(problem: TaskProblem, exponent: float) -> Certificate:
 
     Source: Krichene et al. 2023, equations 10 and 11; the bound is Cauchy and Schwarz.
     """
-    sizes = problem.graph.task_sizes.astype(np.float64)
+    task_sizes = problem.graph.task_sizes.astype(np.float64)
     gamma, total_budget = problem.loss.gamma, problem.graph.num_users * problem.budget
-    unscaled_budget = np.sum(sizes ** (1.0 - 2.0 * exponent))
-    objective = float(np.sum(sizes ** (2.0 * exponent - gamma)) * unscaled_budget / total_budget)
-    lower_bound = float(np.sum(sizes ** ((1.0 - gamma) / 2.0)) ** 2 / total_budget)
+    unscaled_budget = np.sum(task_sizes ** (1.0 - 2.0 * exponent))
+    objective = float(np.sum(task_sizes ** (2.0 * exponent - gamma)) * unscaled_budget / total_budget)
+    lower_bound = float(np.sum(task_sizes ** ((1.0 - gamma) / 2.0)) ** 2 / total_budget)
     return Certificate(objective, lower_bound, "by Cauchy and Schwarz, for problem (10)")
 
 
@@ -291,29 +291,31 @@ class Bucket:
         return self.bound_sum / self.reference_bound_sum
 
 
-def slice_by_size(allocation: Allocation, reference: Allocation, num_buckets: int = 5) -> tuple[Bucket, ...]:
+def slice_by_size(
+    allocation: Allocation, reference_allocation: Allocation, num_buckets: int = 5
+) -> tuple[Bucket, ...]:
     """Divide the tasks, sorted by size, into buckets of equally many tasks, smallest tasks first.
 
     Args:
         allocation: Weights on some tasks.
-        reference: Other weights on the same tasks, usually uniform ones.
+        reference_allocation: Other weights on the same tasks, usually uniform ones.
         num_buckets: How many; there are fewer if there are fewer tasks.
 
     Source: Krichene et al. 2023, figure 4, for the slicing.
     """
-    sizes, bounds = allocation.problem.graph.task_sizes, allocation.task_bounds
-    reference_bounds = reference.task_bounds
-    ratios, task_order = bounds / reference_bounds, np.argsort(sizes, kind="stable")
+    size_by_task, error_bounds = allocation.problem.graph.task_sizes, allocation.task_bounds
+    reference_error_bounds = reference_allocation.task_bounds
+    error_ratios, task_order = error_bounds / reference_error_bounds, np.argsort(size_by_task, kind="stable")
     return tuple(
         Bucket(
             num_tasks=bucket_tasks.size,
-            smallest_size=int(sizes[bucket_tasks[0]]),
-            largest_size=int(sizes[bucket_tasks[-1]]),
-            bound_sum=float(bounds[bucket_tasks].sum()),
-            reference_bound_sum=float(reference_bounds[bucket_tasks].sum()),
-            total_share=float(bounds[bucket_tasks].sum() / bounds.sum()),
-            least_task_ratio=float(ratios[bucket_tasks].min()),
-            largest_task_ratio=float(ratios[bucket_tasks].max()),
+            smallest_size=int(size_by_task[bucket_tasks[0]]),
+            largest_size=int(size_by_task[bucket_tasks[-1]]),
+            bound_sum=float(error_bounds[bucket_tasks].sum()),
+            reference_bound_sum=float(reference_error_bounds[bucket_tasks].sum()),
+            total_share=float(error_bounds[bucket_tasks].sum() / error_bounds.sum()),
+            least_task_ratio=float(error_ratios[bucket_tasks].min()),
+            largest_task_ratio=float(error_ratios[bucket_tasks].max()),
         )
-        for bucket_tasks in np.array_split(task_order, min(num_buckets, sizes.size))
+        for bucket_tasks in np.array_split(task_order, min(num_buckets, size_by_task.size))
     )

@@ -14,14 +14,14 @@ def build_pairs(dataset: Dataset, parameters: PerGroupParameters) -> UserGroupPa
     For a mean with values beyond its range, the sums are of clamped values, unless the order of the values does not
     fit the pairs.
     """
-    facet, values, listed_groups = dataset.pairs, dataset.values, parameters.listed_groups[0]
+    facet, row_values, listed_groups = dataset.pairs, dataset.values, parameters.listed_groups[0]
     assert facet is not None
     num_groups = None if listed_groups or parameters.num_groups is None else int(parameters.num_groups)
     pairs = None
-    if parameters.statistic is Statistic.MEAN and values is not None and facet.value_range is not None:
+    if parameters.statistic is Statistic.MEAN and row_values is not None and facet.value_range is not None:
         (smallest_value, largest_value), (lower, upper) = facet.value_range, parameters.mean_range
         if smallest_value < lower or largest_value > upper:
-            pairs = UserGroupPairs.from_clamped(facet, values, lower, upper, num_groups)
+            pairs = UserGroupPairs.from_clamped(facet, row_values, lower, upper, num_groups)
     pairs = pairs or UserGroupPairs.from_facet(facet, num_groups)
     if not listed_groups:
         return pairs

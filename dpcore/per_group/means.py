@@ -34,12 +34,12 @@ from dpcore.contributions import FloatArray
 from dpcore.per_group.pair_of_bounds import PairChoice, search_pairs
 from dpcore.per_group.problem import PerGroupProblem
 
-GRID_POINTS = 6, 6
+GRID_SHAPE = 6, 6
 """Points of the first grid."""
-ONE_NODE = ((0.0, 1.0),)
-NORMAL_NODES = ((-math.sqrt(3.0), 1.0 / 6.0), (0.0, 2.0 / 3.0), (math.sqrt(3.0), 1.0 / 6.0))
+ONE_POINT_RULE = ((0.0, 1.0),)
+NORMAL_RULE = ((-math.sqrt(3.0), 1.0 / 6.0), (0.0, 2.0 / 3.0), (math.sqrt(3.0), 1.0 / 6.0))
 """The Gauss-Hermite rule of three points."""
-APPROXIMATE = "the noise is exact, and the random choice has its moments up to the third"
+APPROXIMATION_TEXT = "the noise is exact, and the random choice has its moments up to the third"
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,9 @@ def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: in
         sum_variances=problem.sum_by_group(pq * kept_sums**2 + p * drawn_variances),
         rows_variances=problem.sum_by_group(pq * kept_rows**2),
         covariances=problem.sum_by_group(pq * kept_sums * kept_rows),
-        third_cumulants=np.array([problem.sum_by_group(kept_rows * factors) for factors in cumulant_factors]),
+        third_cumulants=np.array(
+            [problem.sum_by_group(kept_rows * cumulant_terms) for cumulant_terms in cumulant_factors]
+        ),
         sum_noise_deviation=sum_noise_deviation,
         rows_noise_deviation=rows_noise_deviation,
     )
@@ -119,22 +121,27 @@ def compute_mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: in
     half_range, centred_means = (upper - lower) / 2.0, problem.centred_means
     is_split = problem.parameters.splits_means
     mean_squares = np.zeros(centred_means.size)
-    for row_counts, sums, sum_variances, point_weights in _condition_sums(m):
+    for conditional_rows, conditional_sums, sum_variances, weight_of_point in _condition_sums(m):
         if problem.parameters.noise.kind is NoiseKind.GAUSSIAN:
             noisy_variances = sum_variances + m.sum_noise_deviation**2
-            point_squares = compute_normal_squares(
-                sums, row_counts, noisy_variances, m.rows_noise_deviation, half_range, centred_means
+            squares_at_point = compute_normal_squares(
+                conditional_sums,
+                conditional_rows,
+                noisy_variances,
+                m.rows_noise_deviation,
+                half_range,
+                centred_means,
             )
         else:
             # Half the difference of two entries with noise of scale b has variance b^2; noise of the sum itself 2 b^2.
             noise_scale = m.sum_noise_deviation / math.sqrt(2.0) if is_split else m.sum_noise_deviation
-            sum_deviations, point_squares = np.sqrt(sum_variances), np.zeros(centred_means.size)
-            for normal_node, node_weight in NORMAL_NODES if sum_deviations.any() else ONE_NODE:
-                node_sums = sums + normal_node * sum_deviations
-                point_squares += node_weight * compute_laplace_squares(
-                    node_sums, row_counts, noise_scale, half_range, centred_means, is_split=is_split
+            sum_deviations, squares_at_point = np.sqrt(sum_variances), np.zeros(centred_means.size)
+            for normal_node, node_weight in NORMAL_RULE if sum_deviations.any() else ONE_POINT_RULE:
+                node_sums = conditional_sums + normal_node * sum_deviations
+                squares_at_point += node_weight * compute_laplace_squares(
+                    node_sums, conditional_rows, noise_scale, half_range, centred_means, is_split=is_split
                 )
-        mean_squares += point_weights * point_squares
+        mean_squares += weight_of_point * squares_at_point
     return mean_squares
 
 
@@ -176,25 +183,27 @@ def compute_errors_of_one_mean(problem: PerGroupProblem) -> FloatArray:
     return np.abs(problem.centred_means - centred_mean)
 
 
-def find_useful_size(problem: PerGroupProblem, errors: FloatArray) -> float | None:
+def find_useful_size(problem: PerGroupProblem, error_by_group: FloatArray) -> float | None:
     """Return the smallest number of rows from which groups' own means err less than one mean for all, or None.
 
     Args:
         problem: The question; its statistic is a mean.
-        errors: Root mean squared error of every group, shape (num_entries,).
+        error_by_group: Root mean squared error of every group, shape (num_entries,).
 
     Returns:
         The smallest n for which, over the groups of at least n rows, the mean squared error is below that of one
         overall mean; None if there is none.
     """
     group_sizes = problem.totals
-    order = np.argsort(-group_sizes, kind="stable")
-    order = order[group_sizes[order] > 0.0]
-    cumulated_gains = np.cumsum(compute_errors_of_one_mean(problem)[order] ** 2 - errors[order] ** 2)
+    order_by_rows = np.argsort(-group_sizes, kind="stable")
+    order_by_rows = order_by_rows[group_sizes[order_by_rows] > 0.0]
+    cumulated_gains = np.cumsum(
+        compute_errors_of_one_mean(problem)[order_by_rows] ** 2 - error_by_group[order_by_rows] ** 2
+    )
     # Groups of equal size belong together: only the last of each size is a candidate.
-    last_mask = np.r_[group_sizes[order][1:] != group_sizes[order][:-1], True]
-    better_indices = np.flatnonzero((cumulated_gains > 0.0) & last_mask)
-    return float(group_sizes[order][better_indices[-1]]) if better_indices.size else None
+    is_last_of_size = np.r_[group_sizes[order_by_rows][1:] != group_sizes[order_by_rows][:-1], True]
+    indices_with_gain = np.flatnonzero((cumulated_gains > 0.0) & is_last_of_size)
+    return float(group_sizes[order_by_rows][indices_with_gain[-1]]) if indices_with_gain.size else None
 
 
 def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never) -> PairChoice:
@@ -208,23 +217,27 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
     """
     max_bounds = int(problem.pairs.groups_per_user.max()), int(problem.pairs.rows.max())
     compute_error = functools.partial(compute_mean_error, problem)
-    errors_by_pair, is_settled = search_pairs(compute_error, max_bounds, GRID_POINTS, 2.0, should_stop)
+    errors_by_pair, is_settled = search_pairs(compute_error, max_bounds, GRID_SHAPE, 2.0, should_stop)
     best_bounds, num_tried = min(errors_by_pair, key=errors_by_pair.__getitem__), len(errors_by_pair)
-    error, beats_nothing = min((problem.error_of_nothing, False), (errors_by_pair[best_bounds], True))
+    least_error, beats_nothing = min((problem.error_of_nothing, False), (errors_by_pair[best_bounds], True))
     certificate = None
     if num_tried == max_bounds[0] * max_bounds[1]:
-        approximation = APPROXIMATE if max(max_bounds) > 1 else ""
-        certificate = Certificate(error, error, "every pair was tried", approximation)
+        approximation = APPROXIMATION_TEXT if max(max_bounds) > 1 else ""
+        certificate = Certificate(least_error, least_error, "every pair was tried", approximation)
         stop_reason = f"All {num_tried:,} pairs were tried."
         nothing_sentence = "Publishing the middle of the range is best."
     else:
-        pairs_text = wording.counted(num_tried, "pair")
-        stop_reason = f"{'Best' if is_settled else 'Stopped: best'} of {pairs_text} tried, without a proof."
+        num_tried_text = wording.counted(num_tried, "pair")
+        stop_reason = (
+            f"{'Best' if is_settled else 'Stopped: best'} of {num_tried_text} tried, without a proof."
+        )
         nothing_sentence = "No pair tried is better than publishing the middle of the range."
     if not beats_nothing:
         best_bounds, stop_reason = (0, 0), f"{nothing_sentence} {stop_reason}"
     max_groups, max_rows = best_bounds
-    return PairChoice(max_groups, float(max_rows), error, certificate, num_tried, stop_reason, is_settled)
+    return PairChoice(
+        max_groups, float(max_rows), least_error, certificate, num_tried, stop_reason, is_settled
+    )
 
 
 # --- the mean squared error of a noisy ratio ------------------------------------------------------------------
@@ -244,20 +257,20 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
 # - Laplace noise on S and on N, where the budget is split: T and D are independent. It is the same integral without the
 #   uniform part, in scales of b / h.
 
-MIN_ROWS = 1.0
+MIN_NOISY_ROWS = 1.0
 """The smallest divisor."""
-NODES = 12
+NUM_NODES = 12
 """Nodes of a panel: relative errors up to 3e-4 (Laplace) and 2e-5 (Gaussian noise)."""
-MAX_SCALES = 36.0
+MAX_NOISE_SCALES = 36.0
 """Ends of the integrals in scales of Laplace noise; a quarter in standard deviations."""
-BLOCK = 1 << 16
+BLOCK_ENTRIES = 1 << 16
 """Entries of a block, in the processor's cache."""
 
 
 def compute_laplace_squares(
-    sums: FloatArray,
-    row_counts: FloatArray,
-    scale: float,
+    kept_sums: FloatArray,
+    kept_row_counts: FloatArray,
+    noise_scale: float,
     half_range: float,
     centred_means: FloatArray,
     *,
@@ -266,17 +279,17 @@ def compute_laplace_squares(
     """Return each group's mean squared error of the ratio with Laplace noise; sums and means are centred.
 
     Args:
-        sums: Sum of the values minus the middle of their range, before noise, shape (n,).
-        row_counts: Number of rows, before noise, shape (n,).
-        scale: Scale b of the noise on the two entries of each group, or of the sum if it is split; above 0, in the unit
-            of values.
+        kept_sums: Sum of the values minus the middle of their range, before noise, shape (n,).
+        kept_row_counts: Number of rows, before noise, shape (n,).
+        noise_scale: Scale b of the noise on the two entries of each group, or of the sum if it is split; above 0, in
+            the unit of values.
         half_range: Half of the range, h.
         centred_means: True mean minus the middle of the range, shape (n,).
         is_split: True if sum and rows have independent noise; that of the rows then has the scale b / h.
     """
-    g = scale / half_range if is_split else scale / (2.0 * half_range)
-    integrate = functools.partial(_integrate_laplace, min_rows=MIN_ROWS / g, is_split=is_split)
-    scaled_arrays = sums / (half_range * g), row_counts / g, centred_means / half_range
+    g = noise_scale / half_range if is_split else noise_scale / (2.0 * half_range)
+    integrate = functools.partial(_integrate_laplace, min_rows=MIN_NOISY_ROWS / g, is_split=is_split)
+    scaled_arrays = kept_sums / (half_range * g), kept_row_counts / g, centred_means / half_range
     return half_range**2 * _integrate_in_blocks(integrate, *scaled_arrays)
 
 
@@ -292,45 +305,47 @@ def _integrate_laplace(
     # lengths b and c: the clamp leaves the uniform part between them. At the nodes N has the noise t.
     (u, wu), (v, wv) = _build_laguerre_rule(), _build_legendre_rule()
     t0 = min_rows - n
-    lo, hi, c = np.minimum(t0, 0.0), np.maximum(t0, 0.0), np.minimum(np.abs(t0), MAX_SCALES)
+    lo, hi, c = np.minimum(t0, 0.0), np.maximum(t0, 0.0), np.minimum(np.abs(t0), MAX_NOISE_SCALES)
     b = np.clip((n - np.abs(x)) / (1.0 if is_split else 2.0), 0.0, c)
     c, s = c - b, np.sign(t0)
     t = np.hstack((lo - u, hi + u, s * b * v, s * (b + c * v)))
     panel_weights = np.hstack((b * np.exp(-b * v), c * np.exp(-b - c * v))) * np.tile(wv, 2)
     node_weights = np.hstack((np.exp(lo) * wu, np.exp(-hi) * wu, panel_weights))
-    noise_sizes = np.zeros_like(t) if is_split else np.abs(t)
+    abs_noise = np.zeros_like(t) if is_split else np.abs(t)
     divisors = np.maximum(n + t, min_rows)
     # The error times the divisor is D, clamped to [-divisor - x, divisor - x], plus this shift.
-    shifts = x - centred_means * divisors
-    e1, e2 = _integrate_tails(divisors - x, noise_sizes)
-    f1, f2 = _integrate_tails(divisors + x, noise_sizes)
-    squares = (e2 + f2 + 2.0 * shifts * (e1 - f1) + shifts**2) / divisors**2
+    shifts_times_divisors = x - centred_means * divisors
+    e1, e2 = _integrate_tails(divisors - x, abs_noise)
+    f1, f2 = _integrate_tails(divisors + x, abs_noise)
+    squares_at_nodes = (
+        e2 + f2 + 2.0 * shifts_times_divisors * (e1 - f1) + shifts_times_divisors**2
+    ) / divisors**2
     # The density of T is (|T| + 1) exp(-|T|) / 4, or exp(-|T|) / 2; the exponential is part of the weights.
-    node_weights = node_weights * (0.5 if is_split else (noise_sizes + 1.0) / 4.0)
-    return np.asarray(np.einsum("ij,ij->i", squares, node_weights))
+    node_weights = node_weights * (0.5 if is_split else (abs_noise + 1.0) / 4.0)
+    return np.asarray(np.einsum("ij,ij->i", squares_at_nodes, node_weights))
 
 
-def _integrate_tails(upper_ends: FloatArray, noise_sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _integrate_tails(upper_ends: FloatArray, abs_noise: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the integrals over y from 0 to ``upper_ends`` of P(D > y) and of 2 y P(D > y).
 
-    D is the scaled noise of the sum, given that the scaled noise T of the rows has the size ``noise_sizes``.
+    D is the scaled noise of the sum, given that the scaled noise T of the rows has the size ``abs_noise``.
     E clamp(D; -a, b) is the first at b minus that at a; E clamp^2 is the sum of the second at both, also for negative a
     or b.
     """
     y = np.abs(upper_ends)
     # The density of D is f up to u = min(y, |T|), and falls exponentially over the rest, r.
-    u = np.minimum(y, noise_sizes)
-    r, f = y - u, 1.0 / (noise_sizes + 1.0)
-    passed_shares = -np.expm1(-r)
-    e1 = u / 2.0 - u**2 * f / 4.0 + f * passed_shares / 2.0
-    e2 = u**2 / 2.0 - u**3 * f / 3.0 + passed_shares - f * r * (1.0 - passed_shares)
+    u = np.minimum(y, abs_noise)
+    r, f = y - u, 1.0 / (abs_noise + 1.0)
+    decayed_shares = -np.expm1(-r)
+    e1 = u / 2.0 - u**2 * f / 4.0 + f * decayed_shares / 2.0
+    e2 = u**2 / 2.0 - u**3 * f / 3.0 + decayed_shares - f * r * (1.0 - decayed_shares)
     negative_mask = upper_ends < 0.0
     return np.where(negative_mask, e1 - y, e1), np.where(negative_mask, y * y - e2, e2)
 
 
 def compute_normal_squares(
-    sums: FloatArray,
-    row_counts: FloatArray,
+    kept_sums: FloatArray,
+    kept_row_counts: FloatArray,
     sum_variances: FloatArray,
     rows_noise_deviation: float,
     half_range: float,
@@ -339,8 +354,8 @@ def compute_normal_squares(
     """Return each group's mean squared error of the ratio if sum and rows are normal; sums and means are centred.
 
     Args:
-        sums: Mean of the sum of values less the middle of their range, shape (n,).
-        row_counts: Number of rows, before noise, shape (n,).
+        kept_sums: Mean of the sum of values less the middle of their range, shape (n,).
+        kept_row_counts: Number of rows, before noise, shape (n,).
         sum_variances: Variance of the noisy sum, above 0, shape (n,).
         rows_noise_deviation: Standard deviation of the noise of the rows, above 0.
         half_range: Half of the range.
@@ -349,12 +364,12 @@ def compute_normal_squares(
     integrate = functools.partial(
         _integrate_normal, rows_noise_deviation=rows_noise_deviation, half_range=half_range
     )
-    return _integrate_in_blocks(integrate, sums, row_counts, sum_variances, centred_means)
+    return _integrate_in_blocks(integrate, kept_sums, kept_row_counts, sum_variances, centred_means)
 
 
 def _integrate_normal(
-    sums: FloatArray,
-    row_counts: FloatArray,
+    kept_sums: FloatArray,
+    kept_row_counts: FloatArray,
     sum_variances: FloatArray,
     centred_means: FloatArray,
     rows_noise_deviation: float,
@@ -364,58 +379,63 @@ def _integrate_normal(
     from scipy.special import ndtr
 
     v, wv = _build_legendre_rule()
-    max_node = MAX_SCALES / 4.0
+    max_node = MAX_NOISE_SCALES / 4.0
     # From -9 to 9 standard deviations of the rows, split where N reaches its minimum and in the middle of the longer
     # part.
-    z0 = np.clip((MIN_ROWS - row_counts) / rows_noise_deviation, -max_node, max_node)
+    z0 = np.clip((MIN_NOISY_ROWS - kept_row_counts) / rows_noise_deviation, -max_node, max_node)
     z1 = np.where(z0 > 0.0, (z0 - max_node) / 2.0, (z0 + max_node) / 2.0)
     last_edges, inner_edges = np.full_like(z0, max_node), (np.minimum(z0, z1), np.maximum(z0, z1))
-    edges = np.hstack((-last_edges, *inner_edges, last_edges))
-    lengths = np.diff(edges)[..., None]
-    z = (edges[:, :-1, None] + lengths * v).reshape(z0.size, -1)
-    node_weights = (lengths * wv).reshape(z.shape) * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
-    divisors = np.maximum(row_counts + rows_noise_deviation * z, MIN_ROWS)
-    means, deviations = sums / divisors, np.sqrt(sum_variances) / divisors
+    panel_edges = np.hstack((-last_edges, *inner_edges, last_edges))
+    panel_lengths = np.diff(panel_edges)[..., None]
+    z = (panel_edges[:, :-1, None] + panel_lengths * v).reshape(z0.size, -1)
+    node_weights = (panel_lengths * wv).reshape(z.shape) * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
+    divisors = np.maximum(kept_row_counts + rows_noise_deviation * z, MIN_NOISY_ROWS)
+    conditional_means, conditional_deviations = kept_sums / divisors, np.sqrt(sum_variances) / divisors
     # Beyond 100 standard deviations the density is 0, and infinity times 0 would be NaN.
-    lo, hi = (np.clip(x / deviations, -1e2, 1e2) for x in (-half_range - means, half_range - means))
+    lo, hi = (
+        np.clip(x / conditional_deviations, -1e2, 1e2)
+        for x in (-half_range - conditional_means, half_range - conditional_means)
+    )
     shares_below, shares_above = ndtr(lo), ndtr(-hi)
     f0, f1 = (np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi) for x in (lo, hi))
     # E (clamp - truth)^2: the parts above, below and inside the range.
-    shifts = means - centred_means
-    squares = (
+    errors_at_mean = conditional_means - centred_means
+    squares_at_nodes = (
         (half_range - centred_means) ** 2 * shares_above
         + (half_range + centred_means) ** 2 * shares_below
-        + (shifts**2 + deviations**2) * np.maximum(1.0 - shares_below - shares_above, 0.0)
-        - 2.0 * shifts * deviations * (f1 - f0)
-        - deviations**2 * (hi * f1 - lo * f0)
+        + (errors_at_mean**2 + conditional_deviations**2) * np.maximum(1.0 - shares_below - shares_above, 0.0)
+        - 2.0 * errors_at_mean * conditional_deviations * (f1 - f0)
+        - conditional_deviations**2 * (hi * f1 - lo * f0)
     )
-    return np.asarray(np.einsum("ij,ij->i", np.maximum(squares, 0.0), node_weights))
+    return np.asarray(np.einsum("ij,ij->i", np.maximum(squares_at_nodes, 0.0), node_weights))
 
 
-def _integrate_in_blocks(integrate: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArray:
-    """Return the result of ``integrate`` for all groups, in blocks of groups that fit the processor's cache.
+def _integrate_in_blocks(integrate_block: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArray:
+    """Return the result of ``integrate_block`` for all groups, in blocks of groups that fit the processor's cache.
 
     Args:
-        integrate: Takes the arrays with a second axis of length 1; returns shape (groups,).
+        integrate_block: Takes the arrays with a second axis of length 1; returns shape (groups,).
         arrays: One entry per group, shape (num_groups,) each; at least one group.
     """
-    block_size = max(1, BLOCK // (4 * NODES))
-    blocks = [
-        integrate(*(array[begin : begin + block_size, None] for array in arrays))
-        for begin in range(0, arrays[0].size, block_size)
+    block_size = max(1, BLOCK_ENTRIES // (4 * NUM_NODES))
+    results_of_blocks = [
+        integrate_block(
+            *(group_array[block_start : block_start + block_size, None] for group_array in arrays)
+        )
+        for block_start in range(0, arrays[0].size, block_size)
     ]
-    return np.concatenate(blocks)
+    return np.concatenate(results_of_blocks)
 
 
 @functools.cache
 def _build_laguerre_rule() -> tuple[FloatArray, FloatArray]:
     """Return nodes above 0 and weights of the Gauss-Laguerre rule; cached, as it costs as much as 30 groups."""
-    nodes, weights = np.polynomial.laguerre.laggauss(NODES)
+    nodes, weights = np.polynomial.laguerre.laggauss(NUM_NODES)
     return nodes, weights
 
 
 @functools.cache
 def _build_legendre_rule() -> tuple[FloatArray, FloatArray]:
     """Return nodes in [0, 1] and weights of the Gauss-Legendre rule."""
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(NUM_NODES)
     return (nodes + 1.0) / 2.0, weights / 2.0

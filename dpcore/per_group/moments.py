@@ -99,11 +99,11 @@ def compute_error_parts(problem: PerGroupProblem, max_groups: int, max_amount: f
     It is computed for one pair of bounds L0 and L-infinity.
     """
     m = compute_moments(problem, max_groups, max_amount)
-    divided_weights = problem.parameters.divide_weights(m.mean_squares, problem.weights)
+    weights_of_squares = problem.parameters.divide_weights(m.mean_squares, problem.weights)
     lost_amounts = m.clipped_amounts + m.left_out_amounts
     return ErrorParts(
-        clipping_part=float(divided_weights @ (m.clipped_amounts * lost_amounts)),
-        omission_part=float(divided_weights @ (m.left_out_amounts * lost_amounts)),
-        sampling_part=float(divided_weights @ m.sampling_variances),
-        noise_part=float(divided_weights.sum()) * m.noise_variance,
+        clipping_part=float(weights_of_squares @ (m.clipped_amounts * lost_amounts)),
+        omission_part=float(weights_of_squares @ (m.left_out_amounts * lost_amounts)),
+        sampling_part=float(weights_of_squares @ m.sampling_variances),
+        noise_part=float(weights_of_squares.sum()) * m.noise_variance,
     )

@@ -26,17 +26,17 @@ from dpcore.per_group.passes import IntervalMinimum, Passes
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.sorted_pairs import SortedPairs
 
-TOLERANCE = 1e-6
+SEARCH_TOLERANCE = 1e-6
 """Relative gap of the search over real L-infinity."""
-ROUNDING = 1e-12
+ROUNDING_TOLERANCE = 1e-12
 """Relative gap of the search over integers."""
 MIN_SAMPLED_ENTRIES = 200_000
 """Entries from which a sample of the groups gives a first guess."""
-MAX_ENUMERATED = 300
+MAX_ENUMERATED_PAIRS = 300
 """Pairs of bounds that are all evaluated."""
-MIN_RATIO = 1.0 + 1e-9
+MIN_INTERVAL_RATIO = 1.0 + 1e-9
 """Steps of this ratio go to the next integers."""
-DIGITS = 3
+NUM_LEADING_DIGITS = 3
 """Of a rounded amount."""
 
 
@@ -44,8 +44,8 @@ def round_up(amount: float) -> float:
     """Round an amount up to three digits, as the exact amount may reveal a user's; keep 0, negatives, infinity."""
     if amount <= 0.0 or not math.isfinite(amount):
         return amount
-    digit_unit = 10.0 ** (math.floor(math.log10(amount)) - DIGITS + 1)
-    return float(f"{math.ceil(amount / digit_unit * (1.0 - 1e-12)) * digit_unit:.12g}")
+    last_digit_unit = 10.0 ** (math.floor(math.log10(amount)) - NUM_LEADING_DIGITS + 1)
+    return float(f"{math.ceil(amount / last_digit_unit * (1.0 - 1e-12)) * last_digit_unit:.12g}")
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def best_pair(
     problem: PerGroupProblem,
     sorted_pairs: SortedPairs | None = None,
     *,
-    tolerance: float = TOLERANCE,
+    tolerance: float = SEARCH_TOLERANCE,
     max_passes: int = 5_000,
     should_stop: ShouldStop = never,
 ) -> PairChoice:
@@ -104,24 +104,24 @@ def best_pair(
     sorted_pairs = SortedPairs.from_problem(problem) if sorted_pairs is None else sorted_pairs
     passes = Passes(problem.parameters, problem.weights, sorted_pairs)
     is_integer, error_of_nothing = problem.parameters.statistic.is_integer, problem.error_of_nothing
-    search = _Search(passes, error_of_nothing, is_integer, ROUNDING if is_integer else tolerance)
+    search = _Search(passes, error_of_nothing, is_integer, ROUNDING_TOLERANCE if is_integer else tolerance)
     # One pass settles it, which a guess would double.
     has_one_amount = is_integer and passes.largest_amount == 1.0
     if sorted_pairs.amounts.size > MIN_SAMPLED_ENTRIES and not has_one_amount and not should_stop():
         guessed_minimum = _guess_pair(problem, sorted_pairs)
         if guessed_minimum.max_groups:
-            amount = min(guessed_minimum.amount, passes.largest_amount)
-            search.add(amount, amount, (guessed_minimum.max_groups, guessed_minimum.max_groups))
+            best_amount = min(guessed_minimum.amount, passes.largest_amount)
+            search.add(best_amount, best_amount, (guessed_minimum.max_groups, guessed_minimum.max_groups))
     search.begin()
     while search.is_open and passes.num_passes < max_passes and not should_stop():
         search.split()
-    max_groups, amount = search.best_minimum.max_groups, search.best_minimum.amount
+    max_groups, best_amount = search.best_minimum.max_groups, search.best_minimum.amount
     passes_text = f"{passes.num_passes:,} passes over the pairs"
     # Computed from the pairs themselves, by another formula than that of the pass.
-    error = compute_pair_error(problem, max_groups, amount) if max_groups else error_of_nothing
+    best_error = compute_pair_error(problem, max_groups, best_amount) if max_groups else error_of_nothing
     certificate = Certificate(
-        error,
-        min(error, search.lower_bound),
+        best_error,
+        min(best_error, search.lower_bound),
         f"every number of groups and, by intervals, every {'whole' if is_integer else 'real'} L-infinity is covered",
     )
     if search.is_open:
@@ -132,7 +132,7 @@ def best_pair(
         claim_phrase = "Exact" if is_integer else f"Within {tolerance:g} of the best pair"
         stop_reason = f"{claim_phrase}: {passes_text}."
     num_passes, is_settled = passes.num_passes, not search.is_open
-    return PairChoice(max_groups, amount, error, certificate, num_passes, stop_reason, is_settled)
+    return PairChoice(max_groups, best_amount, best_error, certificate, num_passes, stop_reason, is_settled)
 
 
 def _guess_pair(problem: PerGroupProblem, sorted_pairs: SortedPairs) -> IntervalMinimum:
@@ -141,9 +141,11 @@ def _guess_pair(problem: PerGroupProblem, sorted_pairs: SortedPairs) -> Interval
     Its L0 is 0 if the sample holds nothing, or if releasing nothing is best for the sample.
     """
     num_occupied = int(problem.pairs.group_codes.max()) + 1
-    step = -(-2 * sorted_pairs.amounts.size // MIN_SAMPLED_ENTRIES)
+    sampling_step = -(-2 * sorted_pairs.amounts.size // MIN_SAMPLED_ENTRIES)
     # Groups at even steps in the order of their sizes, so that small and large ones are among them.
-    sampled_groups = np.sort(np.argsort(problem.totals[:num_occupied], kind="stable")[step // 2 :: step])
+    sampled_groups = np.sort(
+        np.argsort(problem.totals[:num_occupied], kind="stable")[sampling_step // 2 :: sampling_step]
+    )
     if not np.any(problem.totals[sampled_groups]):
         return IntervalMinimum(math.inf, 0)
     # The sampled groups represent all groups with rows; groups without rows keep their own entry.
@@ -190,11 +192,11 @@ class _Search:
             self.add(2.0, largest_amount, None)
         else:
             # Around the guess, so that the widest windows of L0 go with the narrowest interval of L-infinity.
-            low = max(math.floor(self.best_minimum.amount / 2.0), 1.0)
-            high = min(math.ceil(self.best_minimum.amount * 2.0), largest_amount)
-            self.add(1.0, low, None)
-            self.add(low + 1.0, high, None)
-            self.add(high + 1.0, largest_amount, None)
+            low_amount = max(math.floor(self.best_minimum.amount / 2.0), 1.0)
+            high_amount = min(math.ceil(self.best_minimum.amount * 2.0), largest_amount)
+            self.add(1.0, low_amount, None)
+            self.add(low_amount + 1.0, high_amount, None)
+            self.add(high_amount + 1.0, largest_amount, None)
 
     @property
     def lower_bound(self) -> float:
@@ -206,20 +208,24 @@ class _Search:
         """Return True if an interval may still contain a pair that is better by more than the tolerance."""
         return self.lower_bound < self.best_minimum.error_bound * (1.0 - self.tolerance)
 
-    def add(self, low: float, high: float, group_window: tuple[int, int] | None) -> None:
+    def add(self, low_amount: float, high_amount: float, group_window: tuple[int, int] | None) -> None:
         """Evaluate one L-infinity (low = high), or bound [low, high] and keep it if it may contain a better pair.
 
         The window has the smallest and largest L0 to look at, None for all. If low > high, nothing is done.
         """
-        if low > high:
+        if low_amount > high_amount:
             return
-        interval_minimum = self.passes.find_minimum(low, high, self.best_minimum.error_bound, group_window)
+        interval_minimum = self.passes.find_minimum(
+            low_amount, high_amount, self.best_minimum.error_bound, group_window
+        )
         if not interval_minimum.max_groups:
             return
-        if low == high:  # The bound is the error itself.
+        if low_amount == high_amount:  # The bound is the error itself.
             self.best_minimum = interval_minimum
         else:
-            heapq.heappush(self.heap, (interval_minimum.error_bound, low, high, interval_minimum))
+            heapq.heappush(
+                self.heap, (interval_minimum.error_bound, low_amount, high_amount, interval_minimum)
+            )
 
     def split(self) -> None:
         """Divide the open interval with the smallest lower bound in two, and evaluate an L-infinity between them.
@@ -227,59 +233,62 @@ class _Search:
         A wide interval of integers is only halved once a pair is known. An interval that holds no new kink is settled
         at its minimum.
         """
-        _, low, high, interval_minimum = heapq.heappop(self.heap)
+        _, low_amount, high_amount, interval_minimum = heapq.heappop(self.heap)
         group_window = interval_minimum.group_window
         # Split a wide interval at its geometric mean, as ratios of L-infinity matter more than differences; a narrow
         # one where its bound is smallest, away from the ends.
-        is_wide = high > 2.0 * low
-        midpoint = interval_minimum.amount
+        is_wide = high_amount > 2.0 * low_amount
+        middle_amount = interval_minimum.amount
         if is_wide:
-            midpoint = math.sqrt(low * high) if low > 0.0 else high / 8.0
+            middle_amount = math.sqrt(low_amount * high_amount) if low_amount > 0.0 else high_amount / 8.0
         if self.is_integer and is_wide and self.best_minimum.max_groups:
             # A better pair at the midpoint would hardly close so wide an interval.
-            midpoint = float(min(max(math.floor(midpoint), low), high - 1.0))
-            self.add(low, midpoint, group_window)
-            self.add(midpoint + 1.0, high, group_window)
+            middle_amount = float(min(max(math.floor(middle_amount), low_amount), high_amount - 1.0))
+            self.add(low_amount, middle_amount, group_window)
+            self.add(middle_amount + 1.0, high_amount, group_window)
             return
-        end_margin = 0.0 if is_wide else (0.25 if self.is_integer else 0.1) * (high - low)
-        midpoint, midpoint_gap = min(max(midpoint, low + end_margin), high - end_margin), 0.0
+        end_margin = 0.0 if is_wide else (0.25 if self.is_integer else 0.1) * (high_amount - low_amount)
+        middle_amount = min(max(middle_amount, low_amount + end_margin), high_amount - end_margin)
+        midpoint_gap = 0.0
         if self.is_integer:
-            midpoint, midpoint_gap = float(round(midpoint)), 1.0
+            middle_amount, midpoint_gap = float(round(middle_amount)), 1.0
         else:
             # Split at an occurring amount, where the error has a kink. Between two of these the bound of a mean square
             # is exact.
-            inner_slice = slice(*np.searchsorted(self.distinct_amounts, (np.nextafter(low, high), high)))
+            inner_slice = slice(
+                *np.searchsorted(self.distinct_amounts, (np.nextafter(low_amount, high_amount), high_amount))
+            )
             inner_amounts = self.distinct_amounts[inner_slice]
             if inner_amounts.size:
-                amount_index = min(int(np.searchsorted(inner_amounts, midpoint)), inner_amounts.size - 1)
-                midpoint = float(inner_amounts[amount_index])
+                amount_index = min(int(np.searchsorted(inner_amounts, middle_amount)), inner_amounts.size - 1)
+                middle_amount = float(inner_amounts[amount_index])
             elif not self.passes.is_rooted and not self.passes.is_signed:
                 self.add(interval_minimum.amount, interval_minimum.amount, group_window)
                 return
-            if not low < midpoint < high:
-                self.add(high, high, group_window)
+            if not low_amount < middle_amount < high_amount:
+                self.add(high_amount, high_amount, group_window)
                 return
-        self.add(midpoint, midpoint, group_window)
-        self.add(low, midpoint - midpoint_gap, group_window)
-        self.add(midpoint + midpoint_gap, high, group_window)
+        self.add(middle_amount, middle_amount, group_window)
+        self.add(low_amount, middle_amount - midpoint_gap, group_window)
+        self.add(middle_amount + midpoint_gap, high_amount, group_window)
 
 
 # --- where no lower bound is known ----------------------------------------------------------------------------
 
 
 def search_pairs(
-    compute_error: Callable[[int, int], float],
+    compute_pair_error: Callable[[int, int], float],
     max_bounds: tuple[int, int],
-    grid_shape: tuple[int, int],
+    max_grid_sizes: tuple[int, int],
     step_ratio: float,
     should_stop: ShouldStop = never,
 ) -> tuple[dict[tuple[int, int], float], bool]:
     """Return the errors of all pairs if they are few, else of a grid and of ever smaller steps from its best pair.
 
     Args:
-        compute_error: The error of a pair (L0, L-infinity).
+        compute_pair_error: The error of a pair (L0, L-infinity).
         max_bounds: The largest_bound value of both; the smallest is 1.
-        grid_shape: Number of values of both in the grid.
+        max_grid_sizes: Number of values of both in the grid.
         step_ratio: First ratio of the steps, above 1. It falls when no step helps.
         should_stop: Called before every evaluation but the first; True ends the search.
 
@@ -290,42 +299,42 @@ def search_pairs(
     errors_by_pair: dict[tuple[int, int], float] = {}
     is_stopped = False
 
-    def evaluate(max_groups: int, amount: int) -> float:
+    def evaluate(max_groups: int, amount_bound: int) -> float:
         """Return the error of a pair, computed once; infinity if it is new and the search was stopped."""
         nonlocal is_stopped
-        bound_pair = max_groups, amount
+        bound_pair = max_groups, amount_bound
         if bound_pair not in errors_by_pair:
             is_stopped = is_stopped or (bool(errors_by_pair) and should_stop())
             if is_stopped:
                 return math.inf
-            errors_by_pair[bound_pair] = compute_error(*bound_pair)
+            errors_by_pair[bound_pair] = compute_pair_error(*bound_pair)
         return errors_by_pair[bound_pair]
 
-    is_enumerated = math.prod(max_bounds) <= MAX_ENUMERATED
+    is_enumerated = math.prod(max_bounds) <= MAX_ENUMERATED_PAIRS
     grid_axes = [
-        range(1, largest_bound + 1) if is_enumerated else space_evenly(largest_bound, max_count)
-        for largest_bound, max_count in zip(max_bounds, grid_shape, strict=True)
+        range(1, largest_bound + 1) if is_enumerated else space_evenly(largest_bound, max_grid_size)
+        for largest_bound, max_grid_size in zip(max_bounds, max_grid_sizes, strict=True)
     ]
     for bound_pair in product(*grid_axes):
         evaluate(*bound_pair)
     while not is_stopped:
         best_bounds = min(errors_by_pair, key=errors_by_pair.__getitem__)
         best_error = errors_by_pair[best_bounds]
-        near_bounds = map(_step_from, best_bounds, (step_ratio, step_ratio), max_bounds)
-        if min(evaluate(*bound_pair) for bound_pair in product(*near_bounds)) >= best_error:
-            if step_ratio == MIN_RATIO:
+        bounds_nearby = map(_step_from, best_bounds, (step_ratio, step_ratio), max_bounds)
+        if min(evaluate(*bound_pair) for bound_pair in product(*bounds_nearby)) >= best_error:
+            if step_ratio == MIN_INTERVAL_RATIO:
                 break
-            step_ratio = math.sqrt(step_ratio) if step_ratio > 1.001 else MIN_RATIO
+            step_ratio = math.sqrt(step_ratio) if step_ratio > 1.001 else MIN_INTERVAL_RATIO
     return errors_by_pair, not is_stopped
 
 
-def _step_from(bound: int, ratio: float, largest_bound: int) -> list[int]:
+def _step_from(bound: int, step_ratio: float, largest_bound: int) -> list[int]:
     """Return the bound and those beside it, in this ratio but at least 1 away, within 1 and ``largest_bound``."""
-    candidates = (min(round(bound / ratio), bound - 1), bound, max(round(bound * ratio), bound + 1))
+    candidates = (min(round(bound / step_ratio), bound - 1), bound, max(round(bound * step_ratio), bound + 1))
     return [min(max(candidate, 1), largest_bound) for candidate in candidates]
 
 
 def space_evenly(largest_integer: int, max_count: int) -> list[int]:
     """Return at most ``max_count`` integers from 1 to ``largest_integer``, evenly spaced on a log axis."""
-    integers = np.unique(np.rint(np.geomspace(1.0, max(largest_integer, 1), max_count)))
-    return [int(integer) for integer in integers]
+    spaced_integers = np.unique(np.rint(np.geomspace(1.0, max(largest_integer, 1), max_count)))
+    return [int(integer) for integer in spaced_integers]

@@ -45,9 +45,11 @@ class UserGroupPairs:
 
     def __post_init__(self) -> None:
         # The facet has the same columns and checks them.
-        facet = Pairs(self.user_codes, self.group_codes, self.num_groups, rows=self.rows, sums=self.sums)
-        code_columns = {"user_codes": facet.user_codes, "group_codes": facet.task_codes}
-        vars(self).update(code_columns, rows=facet.rows, sums=facet.sums)
+        checked_facet = Pairs(
+            self.user_codes, self.group_codes, self.num_groups, rows=self.rows, sums=self.sums
+        )
+        code_columns = {"user_codes": checked_facet.user_codes, "group_codes": checked_facet.task_codes}
+        vars(self).update(code_columns, rows=checked_facet.rows, sums=checked_facet.sums)
 
     @classmethod
     def from_arrays(
@@ -55,7 +57,7 @@ class UserGroupPairs:
         user_codes: npt.ArrayLike,
         group_codes: npt.ArrayLike,
         num_groups: int,
-        values: FloatArray | None = None,
+        row_values: FloatArray | None = None,
     ) -> UserGroupPairs:
         """Build the pairs from at least one row, in any order, as `dpcore.data.group_pairs.build_pairs` does.
 
@@ -63,12 +65,12 @@ class UserGroupPairs:
             user_codes: One per row, whole numbers of at least 0, shape (num_rows,).
             group_codes: One per row, 0 .. num_groups - 1.
             num_groups: Groups of the public list.
-            values: One per row, for sums and their squares; None for rows alone.
+            row_values: One per row, for sums and their squares; None for rows alone.
 
         Raises:
             InvalidInput: As the class.
         """
-        facet = group_pairs.build_pairs(user_codes, group_codes, num_groups, "", values)
+        facet = group_pairs.build_pairs(user_codes, group_codes, num_groups, "", row_values)
         assert facet is not None
         return cls.from_facet(facet)
 
@@ -85,11 +87,15 @@ class UserGroupPairs:
         """
         num_listed_groups = facet.num_tasks if num_groups is None else num_groups
         if num_listed_groups < facet.num_tasks:
-            message = f"the data hold {facet.num_tasks:,} groups, more than the {num_listed_groups:,} entered"
-            raise refuse(message, "", "Enter the number of all groups, empty ones included")
+            too_many_groups_sentence = (
+                f"the data hold {facet.num_tasks:,} groups, more than the {num_listed_groups:,} entered"
+            )
+            raise refuse(too_many_groups_sentence, "", "Enter the number of all groups, empty ones included")
         rows_of_pairs = np.ones(facet.user_codes.size, dtype=np.int64) if facet.rows is None else facet.rows
-        sum_fields = facet.sums, facet.sums_of_squares, facet.value_range
-        return cls(facet.user_codes, facet.task_codes, rows_of_pairs, num_listed_groups, *sum_fields)
+        sums_squares_and_range = facet.sums, facet.sums_of_squares, facet.value_range
+        return cls(
+            facet.user_codes, facet.task_codes, rows_of_pairs, num_listed_groups, *sums_squares_and_range
+        )
 
     @classmethod
     def from_clamped(
@@ -124,8 +130,8 @@ class UserGroupPairs:
             return None
         clamped_grouped_values = np.clip(grouped_values, lower, upper)
         clamped_sums, clamped_squares = (
-            np.add.reduceat(row_powers, pair_starts)
-            for row_powers in (clamped_grouped_values, clamped_grouped_values**2)
+            np.add.reduceat(values_or_squares, pair_starts)
+            for values_or_squares in (clamped_grouped_values, clamped_grouped_values**2)
         )
         value_range = float(clamped_grouped_values.min()), float(clamped_grouped_values.max())
         clamped_facet = replace(
@@ -151,8 +157,10 @@ class UserGroupPairs:
             None if pair_values is None else np.add.reduceat(pair_values[indices], pair_starts)
             for pair_values in (self.sums, self.sums_of_squares)
         )
-        code_arrays = user_codes[pair_starts], group_codes[pair_starts]
-        return UserGroupPairs(*code_arrays, row_counts, num_groups, pair_sums, pair_squares, self.value_range)
+        user_and_group_codes = user_codes[pair_starts], group_codes[pair_starts]
+        return UserGroupPairs(
+            *user_and_group_codes, row_counts, num_groups, pair_sums, pair_squares, self.value_range
+        )
 
     @cached_property
     def num_entries(self) -> int:

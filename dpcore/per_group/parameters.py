@@ -233,22 +233,24 @@ class PerGroupParameters(Parameters):
             if self.objective.is_relative:
                 problems.add("the error of a mean is not divided by a size", remedy="Choose another error")
         if self.selection.is_private and not self.statistic.is_non_negative:
-            message = "private groups go with rows, users and sums of amounts of at least 0"
-            problems.add(message, remedy="Choose one of these, or a public list")
+            private_groups_sentence = "private groups go with rows, users and sums of amounts of at least 0"
+            problems.add(private_groups_sentence, remedy="Choose one of these, or a public list")
         if self.selection.is_private and self.neighbours is Neighbours.REPLACE_USER:
-            message = "private groups go with adding or removing one user"
-            problems.add(message, remedy="Choose that, or a public list")
+            private_groups_sentence = "private groups go with adding or removing one user"
+            problems.add(private_groups_sentence, remedy="Choose that, or a public list")
         has_big_query_rule = (self.selection, self.selection_share) == (SelectionRule.LAPLACE, 0.5)
         if self.program is Program.BIGQUERY and self.selection.is_private and not has_big_query_rule:
-            message = "BigQuery selects groups by a Laplace threshold, with half of ε"
-            problems.add(message, remedy="Choose that and a share of 0.5, or another program")
+            private_groups_sentence = "BigQuery selects groups by a Laplace threshold, with half of ε"
+            problems.add(private_groups_sentence, remedy="Choose that and a share of 0.5, or another program")
         num_listed = 0
         with problems.collecting():
             num_listed = len(self.listed_groups[0])
         if num_listed and self.num_groups not in (None, num_listed):
             groups_text = wording.counted(num_listed, "group")
-            message = f"the public list has {groups_text}, and {self.num_groups:,} were entered"
-            problems.add(message, remedy="Leave the number empty")
+            private_groups_sentence = (
+                f"the public list has {groups_text}, and {self.num_groups:,} were entered"
+            )
+            problems.add(private_groups_sentence, remedy="Leave the number empty")
         if (self.own_groups is None) != (self.own_amount is None):
             problems.add("both bounds of your own pair go together", remedy="Enter both, or leave both empty")
         elif self.own_groups is not None:
@@ -260,21 +262,25 @@ class PerGroupParameters(Parameters):
     @cached_property
     def noise(self) -> DrawnNoise:
         """Return the noise under a pair of bounds: whole for counts where the program draws whole numbers."""
-        return self._find_noise(of_counts=self.statistic in (Statistic.ROWS, Statistic.USERS))
+        return self._find_noise(is_of_counts=self.statistic in (Statistic.ROWS, Statistic.USERS))
 
     @cached_property
     def vector_noise(self) -> DrawnNoise:
         """Return the noise under a bound on whole vectors: of real numbers, as such a bound cuts counts anywhere."""
-        return self._find_noise(of_counts=False)
+        return self._find_noise(is_of_counts=False)
 
-    def _find_noise(self, *, of_counts: bool) -> DrawnNoise:
+    def _find_noise(self, *, is_of_counts: bool) -> DrawnNoise:
         """Return the program's noise for the part of epsilon that amounts get, for counts or for real numbers."""
         # BigQuery's scale has the shares of its aggregates and of the hidden count, which selects groups.
         epsilon = self.epsilon if self.program is Program.BIGQUERY else self.amount_epsilon
-        budget = epsilon, self.delta
+        epsilon_and_delta = epsilon, self.delta
         num_aggregates = 2 if self.statistic is Statistic.MEAN else 1
         return find_noise(
-            self.program, self.mechanism, *budget, of_counts=of_counts, num_aggregates=num_aggregates
+            self.program,
+            self.mechanism,
+            *epsilon_and_delta,
+            of_counts=is_of_counts,
+            num_aggregates=num_aggregates,
         )
 
     @cached_property
@@ -318,8 +324,8 @@ class PerGroupParameters(Parameters):
             L1 norm L0 * Linf with Laplace noise, L2 norm sqrt(L0) * Linf with Gaussian noise.
         """
         group_bounds = np.asarray(max_groups, dtype=np.float64)
-        unit_norms = group_bounds if self.noise.kind is NoiseKind.LAPLACE else np.sqrt(group_bounds)
-        return np.asarray(unit_norms * np.asarray(max_amount, dtype=np.float64))
+        norm_per_amount = group_bounds if self.noise.kind is NoiseKind.LAPLACE else np.sqrt(group_bounds)
+        return np.asarray(norm_per_amount * np.asarray(max_amount, dtype=np.float64))
 
     def norm_sensitivity(self, max_norm: npt.ArrayLike) -> FloatArray:
         """Return the largest norm of the change of the release by one user whose whole vector has a norm of at most T.
@@ -384,36 +390,38 @@ class PerGroupParameters(Parameters):
         the same with Gaussian noise, whose accountants compose, and for Laplace noise sqrt 2 times it, as half of
         epsilon is left for each. In BigQuery the scale has the parts already.
         """
-        low, high = self.mean_range
-        sensitivity = self.pair_sensitivity(max_groups, max_rows * (high - low))
+        lower, upper = self.mean_range
+        sensitivity = self.pair_sensitivity(max_groups, max_rows * (upper - lower))
         # The noises of both entries are uncorrelated: half their difference has 1 / sqrt 2 of one's deviation,
         # their sum sqrt 2.
         split_factor = 1.0
         if self.splits_means and self.noise.kind is NoiseKind.LAPLACE:
             split_factor = math.sqrt(0.5 if self.program is Program.BIGQUERY else 2.0)
-        deviation = split_factor * float(np.sqrt(self.noise.variance(sensitivity)))
-        return deviation / math.sqrt(2.0), deviation * math.sqrt(2.0) / (high - low)
+        sum_noise_deviation = split_factor * float(np.sqrt(self.noise.variance(sensitivity)))
+        return sum_noise_deviation / math.sqrt(2.0), sum_noise_deviation * math.sqrt(2.0) / (upper - lower)
 
-    def combine_errors(self, mean_squares: FloatArray, weights: FloatArray) -> float:
+    def combine_errors(self, mean_squares: FloatArray, weight_by_entry: FloatArray) -> float:
         """Return the objective at these mean squared errors; a weight is that of all groups of its entry together."""
         if self.objective.is_rooted:
-            return float(np.sqrt(mean_squares) @ weights)
-        return math.sqrt(float(mean_squares @ weights))
+            return float(np.sqrt(mean_squares) @ weight_by_entry)
+        return math.sqrt(float(mean_squares @ weight_by_entry))
 
-    def divide_weights(self, mean_squares: FloatArray, weights: FloatArray) -> FloatArray:
+    def divide_weights(self, mean_squares: FloatArray, weight_by_entry: FloatArray) -> FloatArray:
         """Return r such that the objective is the sum of r * mean_squares, which divides it into parts."""
         # The objective is sum w s / d, with d the root of each group's s, or of all of them together.
-        group_roots = np.sqrt(mean_squares)
+        rooted_squares = np.sqrt(mean_squares)
         if not self.objective.is_rooted:
-            group_roots = np.asarray(self.combine_errors(mean_squares, weights))
-        roots = np.broadcast_to(group_roots, mean_squares.shape)
-        return np.asarray(np.divide(weights, roots, out=np.zeros(mean_squares.shape), where=roots > 0.0))
+            rooted_squares = np.asarray(self.combine_errors(mean_squares, weight_by_entry))
+        roots = np.broadcast_to(rooted_squares, mean_squares.shape)
+        return np.asarray(
+            np.divide(weight_by_entry, roots, out=np.zeros(mean_squares.shape), where=roots > 0.0)
+        )
 
     def check_sizes(self, totals: FloatArray) -> None:
         """Raise `InvalidInput` if the error is that of large groups and no group is large."""
-        floor = self.floor or 0.0
-        if self.objective is Objective.LARGE_GROUPS and not np.any(np.abs(totals) >= floor):
-            raise refuse(f"no group reaches the least size of a large group, {wording.number(floor)}")
+        size_floor = self.floor or 0.0
+        if self.objective is Objective.LARGE_GROUPS and not np.any(np.abs(totals) >= size_floor):
+            raise refuse(f"no group reaches the least size of a large group, {wording.number(size_floor)}")
 
     def group_weights(self, totals: FloatArray, group_counts: FloatArray) -> FloatArray:
         """Return the weight of one group of each size: of its RMSE if the objective is rooted, else of its MSE.

@@ -38,7 +38,7 @@ from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.sorted_pairs import SortedPairs
 
-BLOCK = 1 << 16
+BLOCK_ENTRIES = 1 << 16
 """Entries of a block of 0.5 MB, in the processor's cache."""
 
 
@@ -162,25 +162,25 @@ class Passes:
         self.part_errors: FloatArray | None = None
 
     def find_minimum(
-        self, low: float, high: float, limit: float, group_window: tuple[int, int] | None = None
+        self, low: float, high: float, error_limit: float, group_window: tuple[int, int] | None = None
     ) -> IntervalMinimum:
         """Find the smallest lower bound of the error over a range of L0 and an interval [low, high] of L-infinity.
 
         The result has also the L0 and amount where it is attained, and the range of L0 in which the bound is below
-        ``limit``. If no bound is below ``limit``, the result has the limit and an L0 of 0.
+        ``error_limit``. If no bound is below ``error_limit``, the result has the limit and an L0 of 0.
         """
         first_l0, last_l0 = group_window or (1, self.most_groups)
         last_l0 = min(last_l0, self.most_groups)
         # From this L0 on the noise alone exceeds the limit.
         noise_deviations = self.parameters.pair_noise(np.arange(1, last_l0 + 1), low)
-        last_l0 = int(np.searchsorted(self.noise_weight * noise_deviations, limit))
+        last_l0 = int(np.searchsorted(self.noise_weight * noise_deviations, error_limit))
         if last_l0 < first_l0:
-            return IntervalMinimum(limit, 0)
+            return IntervalMinimum(error_limit, 0)
         error_bounds, best_amounts = self.compute_bounds(low, high, first_l0, last_l0)
         best_index = int(np.argmin(error_bounds))
-        if not error_bounds[best_index] < limit:
-            return IntervalMinimum(limit, 0)
-        open_indices = np.flatnonzero(error_bounds < limit)
+        if not error_bounds[best_index] < error_limit:
+            return IntervalMinimum(error_limit, 0)
+        open_indices = np.flatnonzero(error_bounds < error_limit)
         open_window = int(open_indices[0]) + first_l0, int(open_indices[-1]) + first_l0
         amount = float(best_amounts[best_index])
         return IntervalMinimum(float(error_bounds[best_index]), best_index + first_l0, amount, open_window)
@@ -190,8 +190,8 @@ class Passes:
 
         The ratio is the same at every C for noise of real numbers, and rises with C for whole noise.
         """
-        amount = low or 1.0  # Whole noise is for counts, whose C is at least 1.
-        return np.asarray(self.parameters.pair_noise(group_bounds, amount) / amount)
+        positive_amount = low or 1.0  # Whole noise is for counts, whose C is at least 1.
+        return np.asarray(self.parameters.pair_noise(group_bounds, positive_amount) / positive_amount)
 
     def compute_bounds(self, low: float, high: float, first_l0: int, last_l0: int) -> _Bounds:
         """Return the lower bound at every L0 from first to last, and the C in [low, high] that attains it.
@@ -216,7 +216,7 @@ class Passes:
                 error_bounds[indices], best_amounts[indices] = bound_segments(pass_columns, segments)
 
         carry = self._compute_merged_sums(pass_columns, num_merged_ks)
-        block_edges, block_size = [num_merged_ks], max(1, BLOCK // self.num_groups)
+        block_edges, block_size = [num_merged_ks], max(1, BLOCK_ENTRIES // self.num_groups)
         while block_edges[-1] < num_pass_ks:
             block_edges.append(min(block_edges[-1] + block_size, num_pass_ks))
         # The segment at and below `last` needs only the carry; then come the segments between the k.
@@ -242,17 +242,17 @@ class Passes:
             clipped_amounts = magnitudes * signed_counts
             clipped_squares = magnitudes * (np.abs(clipped_amounts) if self.is_signed else clipped_amounts)
             return _Columns((low, high), [clipped_amounts], [clipped_squares], [self._sum_cut_amounts(high)])
-        low_amounts = np.minimum(amounts, low)
+        amounts_up_to_low = np.minimum(amounts, low)
         if self.is_signed:
-            clipped_columns = [np.minimum(amounts, high), low_amounts]
+            clipped_columns = [np.minimum(amounts, high), amounts_up_to_low]
             return _Columns(
                 (low, high),
                 [x * np.maximum(sign * signed_counts, 0.0) for sign in (1.0, -1.0) for x in clipped_columns],
-                [low_amounts * low_amounts * np.abs(signed_counts)],
+                [amounts_up_to_low * amounts_up_to_low * np.abs(signed_counts)],
                 [self._sum_cut_amounts(end, sign) for sign in (1.0, -1.0) for end in (high, low)],
             )
         reach_counts = (amounts >= high) * signed_counts
-        low_squares = low_amounts**2 * (signed_counts - reach_counts)
+        low_squares = amounts_up_to_low**2 * (signed_counts - reach_counts)
         return _Columns(
             (low, high),
             [np.minimum(amounts, high) * signed_counts, reach_counts],
@@ -265,11 +265,11 @@ class Passes:
 
         It is net of signs if ``sign`` is 0; for 1 or -1 it is that of the pairs of this sign.
         """
-        indices = np.flatnonzero(self.pairs.amounts >= max_amount)
-        pair_counts = self.pairs.signed_counts[indices]
+        cut_indices = np.flatnonzero(self.pairs.amounts >= max_amount)
+        pair_counts = self.pairs.signed_counts[cut_indices]
         pair_counts = np.maximum(sign * pair_counts, 0.0) if sign else pair_counts
-        cut_amounts = (self.pairs.amounts[indices] - max_amount) * pair_counts
-        return self._sum_by_group(self.pairs.groups[indices], cut_amounts)
+        cut_amounts = (self.pairs.amounts[cut_indices] - max_amount) * pair_counts
+        return self._sum_by_group(self.pairs.groups[cut_indices], cut_amounts)
 
     def _count_reaching(self, min_amount: float) -> FloatArray:
         """Return the number of pairs of each group whose amount is at least the given one."""
@@ -315,10 +315,10 @@ class Passes:
         cell_codes = entry_groups + row_codes * self.num_groups
         inverses = 1.0 / sorted_pairs.k_values[begin:end, None]
 
-        def add_up(codes: IntArray, entry_values: FloatArray, width: int) -> FloatArray:
+        def add_up(codes: IntArray, entry_values: FloatArray, num_codes_per_row: int) -> FloatArray:
             """Add up values by row and column code, shape (rows, width)."""
-            cell_sums = np.bincount(codes, entry_values, num_rows * width)
-            return cell_sums.reshape(num_rows, width).astype(np.float64)
+            cell_sums = np.bincount(codes, entry_values, num_rows * num_codes_per_row)
+            return cell_sums.reshape(num_rows, num_codes_per_row).astype(np.float64)
 
         linear_sums = np.empty((len(pass_columns.linear_columns), 2, num_rows, self.num_groups))
         for column_index, column_values in enumerate(pass_columns.linear_columns):
@@ -336,8 +336,8 @@ class Passes:
         square_sums[:, :, 0] += carry.square_sums
         for running_sums in (linear_sums, square_sums):
             # Row by row: NumPy's cumsum along an axis other than the last took three times as long.
-            for row in range(1, num_rows):
-                running_sums[:, :, row] += running_sums[:, :, row - 1]
+            for row_index in range(1, num_rows):
+                running_sums[:, :, row_index] += running_sums[:, :, row_index - 1]
         return _Sums(linear_sums, square_sums)
 
     def _list_segments(
@@ -367,9 +367,9 @@ class Passes:
             slopes[1] = -slopes[1]
         if not self.is_signed:
             base_values[0] = np.maximum(base_values[0], 0.0)
-        block_size = max(1, BLOCK // self.num_groups) if self._is_explicit(pass_columns) else l0s.size
-        for begin in range(0, l0s.size, block_size):
-            block_slice = slice(begin, begin + block_size)
+        block_size = max(1, BLOCK_ENTRIES // self.num_groups) if self._is_explicit(pass_columns) else l0s.size
+        for block_start in range(0, l0s.size, block_size):
+            block_slice = slice(block_start, block_start + block_size)
             block_arrays = segment_indices[block_slice], offsets[block_slice], l0s[block_slice]
             yield _Segments(base_values, slopes, column_sums.square_sums, *block_arrays)
 
@@ -443,7 +443,7 @@ class Passes:
             mean_squares = np.maximum(min_biases, 0.0) ** 2 + variances + noise_factors * low**2
             return compute_objective(mean_squares), np.full(l0s.shape, high)
         biases, slopes = np.maximum(values_at_l0[0], 0.0), values_at_l0[1]
-        square_factors, width = segments.compute_sampling_variances(1) + noise_factors, high - low
+        square_factors, interval_width = segments.compute_sampling_variances(1) + noise_factors, high - low
 
         def evaluate_with_slope(x: float) -> tuple[FloatArray, FloatArray]:
             """Return the bound at C = high - x and its derivative in x, at each L0."""
@@ -453,11 +453,11 @@ class Passes:
             np.divide(biases_at_c * slopes - square_factors * c, roots, out=derivatives, where=roots > 0.0)
             return roots @ w, derivatives @ w
 
-        (y0, s0), (y1, s1) = evaluate_with_slope(0.0), evaluate_with_slope(width)
+        (y0, s0), (y1, s1) = evaluate_with_slope(0.0), evaluate_with_slope(interval_width)
         # A convex function lies above the crossing of its tangents at both ends; if it rises from an end, that end is
         # its minimum.
-        x = np.where(s1 > s0, (y0 - y1 + width * s1) / np.where(s1 > s0, s1 - s0, 1.0), 0.0)
-        x = np.where(s0 >= 0.0, 0.0, np.where(s1 <= 0.0, width, np.clip(x, 0.0, width)))
+        x = np.where(s1 > s0, (y0 - y1 + interval_width * s1) / np.where(s1 > s0, s1 - s0, 1.0), 0.0)
+        x = np.where(s0 >= 0.0, 0.0, np.where(s1 <= 0.0, interval_width, np.clip(x, 0.0, interval_width)))
         y = np.where(s0 >= 0.0, y0, np.where(s1 <= 0.0, y1, y0 + s0 * x))
         return np.maximum(y, 0.0), high - x
 
@@ -478,5 +478,5 @@ def compute_parts_by_max_groups(
     """
     passes = Passes(problem.parameters, problem.weights, sorted_pairs or SortedPairs.from_problem(problem))
     passes.part_errors = part_errors = np.zeros((2, passes.most_groups))
-    errors, _ = passes.compute_bounds(float(max_amount), float(max_amount), 1, passes.most_groups)
-    return np.vstack((errors, part_errors))
+    error_by_l0, _ = passes.compute_bounds(float(max_amount), float(max_amount), 1, passes.most_groups)
+    return np.vstack((error_by_l0, part_errors))

@@ -65,16 +65,16 @@ from dpcore.per_group.problem import PerGroupProblem
 
 RESOLUTION = 2**20
 """Steps per user."""
-GROWTH = 1.3
+GRID_GROWTH = 1.3
 """Ratio of neighbouring bounds of the grid, about."""
-MOST_GROUPS = 1_000
+MAX_GRID_GROUPS = 1_000
 """Largest L0 of the grid."""
 MAX_AMOUNT = 10**9
 """Largest public maximum, in units."""
-POWER = 2
+PRIOR_POWER = 2
 """Pairs have the weight D^-POWER."""
-MECHANISM = "exponential mechanism"
-EXPECTED_EXCESS = ((5.0, 0.05), (2.0, 0.15), (1.0, 0.30))
+MECHANISM_NAME = "exponential mechanism"
+EXPECTED_EXCESS_BY_QUALITY = ((5.0, 0.05), (2.0, 0.15), (1.0, 0.30))
 """Public figures and their excess; see `find_expected_excess`."""
 _MAX_MAGNITUDE = 2**61
 AnyPairs = UserGroupPairs | PairSizes
@@ -132,7 +132,7 @@ class PrivatePairProblem:
         largest_amount = 1 if self.parameters.statistic is Statistic.USERS else int(self.largest)
         group_bounds, amount_bounds = (
             np.array(_build_grid(largest_bound), dtype=np.int64)
-            for largest_bound in (min(self.num_groups, MOST_GROUPS), largest_amount)
+            for largest_bound in (min(self.num_groups, MAX_GRID_GROUPS), largest_amount)
         )
         return np.repeat(group_bounds, amount_bounds.size), np.tile(amount_bounds, group_bounds.size)
 
@@ -165,7 +165,7 @@ class PrivatePairProblem:
     @cached_property
     def log_prior(self) -> FloatArray:
         """Return the logarithm of every pair's public weight, at most 0, shape (c,)."""
-        return np.asarray(-POWER * np.log(self._pair_norms.astype(np.float64)))
+        return np.asarray(-PRIOR_POWER * np.log(self._pair_norms.astype(np.float64)))
 
     def sum_kept_amounts(self, any_pairs: AnyPairs) -> npt.NDArray[np.object_]:
         """Return K, the amount that every pair of bounds keeps, in steps; integers of any size, from private data."""
@@ -181,9 +181,9 @@ class PrivatePairProblem:
             (n, C).
         """
         groups_of_user, pair_amounts, pair_weights = self._build_pair_table(any_pairs)
-        order = np.argsort(groups_of_user, kind="stable")
-        k, first_indices = np.unique(groups_of_user[order], return_index=True)
-        pair_amounts, pair_weights = pair_amounts[order], pair_weights[order]
+        order_by_groups = np.argsort(groups_of_user, kind="stable")
+        k, first_indices = np.unique(groups_of_user[order_by_groups], return_index=True)
+        pair_amounts, pair_weights = pair_amounts[order_by_groups], pair_weights[order_by_groups]
         # No sum of min(a, C) exceeds the sum of all amounts: if that fits 64 bits, all do.
         if float(np.dot(pair_amounts.astype(np.float64), pair_weights)) >= _MAX_MAGNITUDE:
             pair_amounts, pair_weights = pair_amounts.astype(object), pair_weights.astype(object)
@@ -263,12 +263,12 @@ class PrivatePairProblem:
             max_changes = np.maximum(pair_norms, pair_norms[i]) - min_norms
             if self.neighbours is Neighbours.REPLACE_USER:
                 max_changes = pair_norms + pair_norms[i] - 2 * min_norms
-            other_mask = max_changes > 0  # 0 for the pair itself alone.
-            if other_mask.any():
+            is_other_pair = max_changes > 0  # 0 for the pair itself alone.
+            if is_other_pair.any():
                 # If a difference changes by at most d 2^20 + r steps, r an integer, its floor over d changes by at most
                 # 2^20 + r.
-                differences = pair_costs[..., i, None] - pair_costs[..., other_mask]
-                distances[..., i] = (differences // max_changes[other_mask]).max(axis=-1)
+                excess_costs = pair_costs[..., i, None] - pair_costs[..., is_other_pair]
+                distances[..., i] = (excess_costs // max_changes[is_other_pair]).max(axis=-1)
         return distances
 
     def compute_scores(self, any_pairs: AnyPairs | None) -> list[int]:
@@ -277,18 +277,18 @@ class PrivatePairProblem:
         It is minus the candidate's distance, clipped at 2^61, plus a weight that does not depend on data.
         """
         # This many steps correspond to a factor of e. Clipping a score does not increase its sensitivity.
-        steps_per_e = 2.0 * self.sensitivity / self.epsilon
+        steps_per_log_unit = 2.0 * self.sensitivity / self.epsilon
         return [
-            round(steps_per_e * float(w)) - max(min(int(s), _MAX_MAGNITUDE), -_MAX_MAGNITUDE)
+            round(steps_per_log_unit * float(w)) - max(min(int(s), _MAX_MAGNITUDE), -_MAX_MAGNITUDE)
             for w, s in zip(self.log_prior, self.compute_distances(any_pairs), strict=True)
         ]
 
 
 def _build_grid(largest_bound: int) -> list[int]:
-    """Return integers from 1 to ``largest_bound``, each the next integer or about `GROWTH` times the previous one."""
+    """Return integers from 1 to ``largest_bound``, each the next integer or about `GRID_GROWTH` times the last."""
     grid_bounds = [1]
     while grid_bounds[-1] < largest_bound:
-        grid_bounds.append(min(max(grid_bounds[-1] + 1, round(grid_bounds[-1] * GROWTH)), largest_bound))
+        grid_bounds.append(min(max(grid_bounds[-1] + 1, round(grid_bounds[-1] * GRID_GROWTH)), largest_bound))
     return grid_bounds
 
 
@@ -344,15 +344,15 @@ def choose_pair(
 
     def build_facts(epsilon: float) -> ReleaseFacts:
         """Return the guarantee and mechanism of the choice for an epsilon."""
-        return ReleaseFacts(epsilon, 0.0, problem.parameters.neighbours, MECHANISM)
+        return ReleaseFacts(epsilon, 0.0, problem.parameters.neighbours, MECHANISM_NAME)
 
     charge_release = None if charge is None else lambda epsilon, _: charge(build_facts(epsilon))
     selection_release = mechanisms.exponential_mechanism(
         problem.compute_scores(any_pairs), problem.sensitivity, problem.epsilon, charge_release
     )
     max_groups, whole_amount = (bound_values[selection_release.index] for bound_values in problem.candidates)
-    facts = build_facts(selection_release.epsilon)
-    return PrivatePair(int(max_groups), float(whole_amount * problem.unit), facts, problem, column)
+    release_facts = build_facts(selection_release.epsilon)
+    return PrivatePair(int(max_groups), float(whole_amount * problem.unit), release_facts, problem, column)
 
 
 def find_expected_excess(problem: PrivatePairProblem) -> float | None:
@@ -366,22 +366,24 @@ def find_expected_excess(problem: PrivatePairProblem) -> float | None:
         The share; None if a private choice is little better than a guess.
     """
     # The epsilon of the choice times groups, over that of the release; larger means a better choice.
-    choice_quality = problem.epsilon * problem.num_groups / problem.parameters.epsilon
-    return next((excess for min_quality, excess in EXPECTED_EXCESS if choice_quality >= min_quality), None)
+    relative_budget = problem.epsilon * problem.num_groups / problem.parameters.epsilon
+    return next(
+        (excess for min_quality, excess in EXPECTED_EXCESS_BY_QUALITY if relative_budget >= min_quality), None
+    )
 
 
-CANDIDATES = 50
+MAX_TUNER_CANDIDATES = 50
 MAX_PAIRS = 1_000_000
 """Pairs up to which the pick is computed, in about 2 s."""
 
 
 def spread_numbers(largest_number: int, max_count: int) -> list[int]:
     """Return at most ``max_count`` numbers of three leading digits, evenly spread up to and including the largest."""
-    numbers, digit_unit = [1], 1
-    while numbers[-1] + digit_unit <= largest_number:
-        numbers.append(numbers[-1] + digit_unit)
-        if numbers[-1] == 1000 * digit_unit:
-            digit_unit *= 10
+    numbers, last_digit_unit = [1], 1
+    while numbers[-1] + last_digit_unit <= largest_number:
+        numbers.append(numbers[-1] + last_digit_unit)
+        if numbers[-1] == 1000 * last_digit_unit:
+            last_digit_unit *= 10
     if max_count == 1:
         return [largest_number]
     if len(numbers) > max_count - 1:
@@ -390,16 +392,16 @@ def spread_numbers(largest_number: int, max_count: int) -> list[int]:
 
 
 def list_tuner_candidates(problem: PerGroupProblem) -> list[tuple[int, int]]:
-    """Return the pairs (L0, L-infinity) that PipelineDP's tuner compares, at most about `CANDIDATES`."""
-    num_per_bound = math.isqrt(CANDIDATES)
+    """Return the pairs (L0, L-infinity) that PipelineDP's tuner compares, at most about `MAX_TUNER_CANDIDATES`."""
+    num_per_bound = math.isqrt(MAX_TUNER_CANDIDATES)
     most_groups = int(problem.pairs.groups_per_user.max())
     largest_amount = max(1, math.ceil(float(problem.amounts.max())))
     group_bounds = spread_numbers(most_groups, num_per_bound)
     amount_bounds = spread_numbers(largest_amount, num_per_bound)
     if len(amount_bounds) < num_per_bound:
-        group_bounds = spread_numbers(most_groups, CANDIDATES // len(amount_bounds))
+        group_bounds = spread_numbers(most_groups, MAX_TUNER_CANDIDATES // len(amount_bounds))
     elif len(group_bounds) < num_per_bound:
-        amount_bounds = spread_numbers(largest_amount, CANDIDATES // len(group_bounds))
+        amount_bounds = spread_numbers(largest_amount, MAX_TUNER_CANDIDATES // len(group_bounds))
     return [(max_groups, max_amount) for max_groups in group_bounds for max_amount in amount_bounds]
 
 

@@ -34,12 +34,14 @@ class PerGroupProblem:
         p, pairs = self.parameters, self.pairs
         if p.statistic not in (Statistic.ROWS, Statistic.USERS):
             if pairs.sums is None:
-                remedy = "Choose rows or distinct users, or add a column up"
-                raise refuse("the pairs hold no sums", "", remedy)
+                remedy_sentence = "Choose rows or distinct users, or add a column up"
+                raise refuse("the pairs hold no sums", "", remedy_sentence)
             if p.statistic is Statistic.SUM and float(pairs.sums.min()) < 0.0:
                 num_negative = int(np.sum(pairs.sums < 0.0))
-                message = f"{num_negative:,} of {pairs.num_pairs:,} sums of a user in a group are negative"
-                raise refuse(message, "", "Choose the sum of any sign")
+                negative_sums_sentence = (
+                    f"{num_negative:,} of {pairs.num_pairs:,} sums of a user in a group are negative"
+                )
+                raise refuse(negative_sums_sentence, "", "Choose the sum of any sign")
             if p.statistic is Statistic.MEAN:
                 self._check_range()
         p.check_sizes(self.totals)
@@ -50,9 +52,9 @@ class PerGroupProblem:
             raise refuse("a mean needs sums of squares and a range")
         (smallest_value, largest_value), (lower, upper) = self.pairs.value_range, self.parameters.mean_range
         if smallest_value < lower or largest_value > upper:
-            range_text = f"{wording.number(smallest_value)} to {wording.number(largest_value)}"
-            message = f"values go from {range_text}, beyond lower or upper"
-            raise refuse(message, "", "Widen the range, or clip the values first")
+            values_range_text = f"{wording.number(smallest_value)} to {wording.number(largest_value)}"
+            beyond_range_sentence = f"values go from {values_range_text}, beyond lower or upper"
+            raise refuse(beyond_range_sentence, "", "Widen the range, or clip the values first")
 
     @cached_property
     def amounts(self) -> FloatArray:
@@ -102,8 +104,8 @@ class PerGroupProblem:
     @cached_property
     def range_middle(self) -> float:
         """Return the middle of the range of a mean's values."""
-        low, high = self.parameters.mean_range
-        return (low + high) / 2.0
+        lower, upper = self.parameters.mean_range
+        return (lower + upper) / 2.0
 
     @cached_property
     def centred_means(self) -> FloatArray:

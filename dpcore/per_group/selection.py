@@ -43,10 +43,10 @@ from dpcore.per_group.selection_rules import compute_keep_probabilities
 from dpcore.per_group.users_kept import KeptMoments, PairsByGroup, compute_kept_moments
 from dpcore.per_group.whole_vector import VectorRule, compute_norms, sum_cut_amounts
 
-TOLERANCE = 1e-3
+SEARCH_TOLERANCE = 1e-3
 """Relative gap of the search."""
 MAX_EVALUATIONS = 1_500
-GRID = 7
+NUM_GRID_AMOUNTS = 7
 """Points along each bound of the first grid."""
 NORMS, NORM_RANGE = 24, 1e4
 """Norms of a grid, and the ratio of its ends."""
@@ -120,12 +120,12 @@ class Selection:
             max_groups: L0 of the users' sample.
             rule_max_groups: L0 of the rule; None for the same.
         """
-        two_l0s = max_groups, rule_max_groups or max_groups
-        if two_l0s not in self._keep_probabilities:
-            rule_table = self.tabulate_rule(two_l0s[1])
+        sample_and_rule_l0 = max_groups, rule_max_groups or max_groups
+        if sample_and_rule_l0 not in self._keep_probabilities:
+            rule_table = self.tabulate_rule(sample_and_rule_l0[1])
             moments = compute_kept_moments(self.pairs_by_group, max_groups, rule_table)[0]
-            self._keep_probabilities[two_l0s] = moments.keep_probabilities
-        return self._keep_probabilities[two_l0s]
+            self._keep_probabilities[sample_and_rule_l0] = moments.keep_probabilities
+        return self._keep_probabilities[sample_and_rule_l0]
 
     def evaluate_groups(self, max_groups: int, max_amount: float) -> SelectedGroups:
         """Return the release probability and error of every group under a pair of bounds.
@@ -145,17 +145,19 @@ class Selection:
         released_squares = moments.kept_squares + keep_probabilities * noise_variance
         return SelectedGroups(keep_probabilities, released_squares, dropped_squares)
 
-    def bound_vectors(self, cut_amounts: FloatArray, max_norm: float, max_groups: int) -> SelectedGroups:
+    def bound_vectors(
+        self, cut_amount_by_group: FloatArray, max_norm: float, max_groups: int
+    ) -> SelectedGroups:
         """Return the release probability and error of every group if only the selection uses a sample.
 
         Args:
-            cut_amounts: Amount of every group that the bound on vectors cuts away, shape (num_entries,).
+            cut_amount_by_group: Amount of every group that the bound on vectors cuts away, shape (num_entries,).
             max_norm: T, on which the noise depends.
             max_groups: L0 of the selection.
         """
         keep_probabilities = self.compute_keep_probabilities(max_groups)
         return self._split_errors(
-            KeptMoments(keep_probabilities, keep_probabilities * cut_amounts**2),
+            KeptMoments(keep_probabilities, keep_probabilities * cut_amount_by_group**2),
             float(self.parameters.norm_noise(max_norm)) ** 2,
         )
 
@@ -180,13 +182,13 @@ class Selection:
             max_groups: As `evaluate_groups`.
             max_amount: As `evaluate_groups`.
         """
-        all_parameters = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
-        rule_tables = [_tabulate_rule(p, max_groups, self.max_users_per_group) for p in all_parameters]
-        all_moments = compute_kept_moments(
+        parameters_by_epsilon = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
+        rule_tables = [_tabulate_rule(p, max_groups, self.max_users_per_group) for p in parameters_by_epsilon]
+        moments_by_epsilon = compute_kept_moments(
             self.pairs_by_group, max_groups, rule_tables, max_amount, self.problem.totals
         )
-        noise_variances = [float(p.pair_noise(max_groups, max_amount)) ** 2 for p in all_parameters]
-        return [self._split_errors(f, n) for f, n in zip(all_moments, noise_variances, strict=True)]
+        noise_variances = [float(p.pair_noise(max_groups, max_amount)) ** 2 for p in parameters_by_epsilon]
+        return [self._split_errors(f, n) for f, n in zip(moments_by_epsilon, noise_variances, strict=True)]
 
     def compute_lower_bound(self, l0_range: tuple[int, int], amount_range: tuple[float, float]) -> float:
         """Return a lower bound on the objective of every pair in a box: L0 and L-infinity in closed intervals."""
@@ -213,14 +215,16 @@ def _tabulate_rule(parameters: PerGroupParameters, max_groups: int, max_users: i
     """Return the probability of keeping a group by its number of kept users, shape (max_users + 1,)."""
     assert parameters.selection_delta is not None
     epsilon_delta = parameters.selection_epsilon, parameters.selection_delta
-    options: dict[str, Any] = {"min_users": parameters.min_users or 1, "program": parameters.program}
-    return compute_keep_probabilities(parameters.selection, *epsilon_delta, max_groups, max_users, **options)
+    program_options: dict[str, Any] = {"min_users": parameters.min_users or 1, "program": parameters.program}
+    return compute_keep_probabilities(
+        parameters.selection, *epsilon_delta, max_groups, max_users, **program_options
+    )
 
 
 def best_selected_pair(
     selection: Selection,
     *,
-    tolerance: float = TOLERANCE,
+    tolerance: float = SEARCH_TOLERANCE,
     max_evaluations: int = MAX_EVALUATIONS,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
@@ -251,8 +255,10 @@ def best_selected_pair(
         search.split(tolerance)
     (max_groups, max_amount), best_error = search.best_bounds, search.best_error
     lower_bound = min([best_error, *(box_bound for box_bound, _, _ in search.heap), search.closed_bound])
-    argument = "in every box, the users kept at one end and the rule at the other bound what is kept"
-    certificate = Certificate(best_error, lower_bound, argument)
+    certificate_argument = (
+        "in every box, the users kept at one end and the rule at the other bound what is kept"
+    )
+    certificate = Certificate(best_error, lower_bound, certificate_argument)
     num_done = selection.num_evaluations - evaluations_before
     is_settled = certificate.proves(max(tolerance, 1e-12) * (1.0 + 1e-9))
     if not is_settled:
@@ -296,10 +302,10 @@ class _Search:
         if (max_groups, max_amount) in self._evaluated_pairs:
             return math.inf
         self._evaluated_pairs.add((max_groups, max_amount))
-        error = self.selection.compute_error(max_groups, max_amount)
-        if error < self.best_error:
-            self.best_error, self.best_bounds = error, (max_groups, max_amount)
-        return error
+        pair_error = self.selection.compute_error(max_groups, max_amount)
+        if pair_error < self.best_error:
+            self.best_error, self.best_bounds = pair_error, (max_groups, max_amount)
+        return pair_error
 
     def begin(self, is_over: ShouldStop) -> None:
         """Evaluate a grid of pairs and steps from its best one, until ``is_over``; then add the whole range as one box.
@@ -310,8 +316,10 @@ class _Search:
         if s.largest_amount == 0.0:  # All amounts are 0, so all bounds are equally good.
             return
         smallest_amount = 1.0 if self.is_integer else s.largest_amount / 1e3
-        grid_amounts = np.unique(np.geomspace(smallest_amount, s.largest_amount, GRID)).tolist()
-        for max_amount, max_groups in product(grid_amounts, space_evenly(s.max_groups_per_user, GRID)):
+        grid_amounts = np.unique(np.geomspace(smallest_amount, s.largest_amount, NUM_GRID_AMOUNTS)).tolist()
+        for max_amount, max_groups in product(
+            grid_amounts, space_evenly(s.max_groups_per_user, NUM_GRID_AMOUNTS)
+        ):
             if is_over():
                 break
             self.evaluate(max_groups, max_amount)
@@ -398,28 +406,36 @@ def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) 
     selected_vector: SelectedVector | None = None
     num_evaluations = 0
 
-    def evaluate(rules: Iterable[VectorRule], norms: FloatArray, group_bounds: Iterable[int]) -> None:
+    def evaluate(
+        vector_rules: Iterable[VectorRule], max_norms: FloatArray, group_bounds: Iterable[int]
+    ) -> None:
         """Evaluate every rule with every T and L0, and keep the best; end where ``should_stop`` says so."""
         nonlocal selected_vector, num_evaluations
-        for vector_rule, norm in product(rules, norms.tolist()):
+        for vector_rule, norm in product(vector_rules, max_norms.tolist()):
             if should_stop():
                 return
             cut_amounts = sum_cut_amounts(problem, vector_rule, norm)
             for max_groups in group_bounds:
                 selected_groups = selection.bound_vectors(cut_amounts, norm, max_groups)
-                error = problem.combine_errors(selected_groups.mean_squares)
+                vector_error = problem.combine_errors(selected_groups.mean_squares)
                 num_evaluations += 1
-                if error < (problem.error_of_nothing if selected_vector is None else selected_vector.error):
-                    selected_vector = SelectedVector(max_groups, norm, vector_rule, error, num_evaluations)
+                if vector_error < (
+                    problem.error_of_nothing if selected_vector is None else selected_vector.error
+                ):
+                    selected_vector = SelectedVector(
+                        max_groups, norm, vector_rule, vector_error, num_evaluations
+                    )
 
     most_groups = selection.max_groups_per_user
     grid_norms = np.geomspace(largest_norm / NORM_RANGE, largest_norm, NORMS)
-    evaluate(VectorRule, grid_norms, space_evenly(most_groups, 2 * GRID))
+    evaluate(VectorRule, grid_norms, space_evenly(most_groups, 2 * NUM_GRID_AMOUNTS))
     if selected_vector is None:
         return None
     # Between the neighbours of the best norm, at L0 next to the best one.
-    ratio, best_l0 = NORM_RANGE ** (1.0 / (NORMS - 1)), selected_vector.max_groups
-    near_norms = np.geomspace(selected_vector.max_norm / ratio, selected_vector.max_norm * ratio, NORMS)
-    near_groups = range(max(best_l0 - 2, 1), min(best_l0 + 2, most_groups) + 1)
-    evaluate([selected_vector.vector_rule], near_norms, near_groups)
+    norm_ratio, best_l0 = NORM_RANGE ** (1.0 / (NORMS - 1)), selected_vector.max_groups
+    norms_nearby = np.geomspace(
+        selected_vector.max_norm / norm_ratio, selected_vector.max_norm * norm_ratio, NORMS
+    )
+    l0s_nearby = range(max(best_l0 - 2, 1), min(best_l0 + 2, most_groups) + 1)
+    evaluate([selected_vector.vector_rule], norms_nearby, l0s_nearby)
     return replace(selected_vector, num_evaluations=num_evaluations)

@@ -104,8 +104,8 @@ def _compute_laplace(n: FloatArray, epsilon: float, delta: float, max_groups: in
     noise_scale = max_groups / epsilon
     group_delta = delta_per_group(delta, max_groups)
     # Above 1/2 the threshold lies below a single user, on the other side of the noise's density.
-    quantile = math.log(2.0 * group_delta) if group_delta <= 0.5 else -math.log(2.0 * (1.0 - group_delta))
-    threshold = 1.0 - noise_scale * quantile
+    log_tail = math.log(2.0 * group_delta) if group_delta <= 0.5 else -math.log(2.0 * (1.0 - group_delta))
+    threshold = 1.0 - noise_scale * log_tail
     scaled_distances = (n - threshold) / noise_scale
     tail_probabilities = 0.5 * np.exp(-np.abs(scaled_distances))
     return np.asarray(np.where(scaled_distances < 0.0, tail_probabilities, 1.0 - tail_probabilities))
@@ -120,8 +120,10 @@ def find_whole_threshold(epsilon: float, delta: float, max_groups: int) -> int:
     noise_scale = max_groups / epsilon
     group_delta = delta if max_groups == 1 else delta / max_groups * math.exp(-epsilon)
     # P(noise > x) = e^(-(x + 1) / b) / (1 + e^(-1 / b)) for x of at least 0.
-    quantile = -noise_scale * (math.log(group_delta) + math.log1p(math.exp(-1.0 / noise_scale))) - 1.0
-    return math.ceil(quantile) + 2
+    threshold_distance = (
+        -noise_scale * (math.log(group_delta) + math.log1p(math.exp(-1.0 / noise_scale))) - 1.0
+    )
+    return math.ceil(threshold_distance) + 2
 
 
 def _compute_whole_laplace(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
@@ -129,8 +131,10 @@ def _compute_whole_laplace(n: FloatArray, epsilon: float, delta: float, max_grou
     rate = epsilon / max_groups
     distances = find_whole_threshold(epsilon, delta, max_groups) - n
     # P(noise >= d), by symmetry 1 - P(noise >= 1 - d) for d of at most 0.
-    tails = np.exp(-rate * np.where(distances > 0.0, distances, 1.0 - distances)) / (1.0 + math.exp(-rate))
-    return np.where(distances > 0.0, tails, 1.0 - tails)
+    tail_probabilities = np.exp(-rate * np.where(distances > 0.0, distances, 1.0 - distances)) / (
+        1.0 + math.exp(-rate)
+    )
+    return np.where(distances > 0.0, tail_probabilities, 1.0 - tail_probabilities)
 
 
 def _compute_gaussian(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:

@@ -36,14 +36,14 @@ class SortedPairs:
         groups_per_user = problem.pairs.groups_per_user
         max_groups_per_user, num_entries = int(groups_per_user.max()), problem.pairs.num_entries
         largest_amount = float(np.abs(problem.amounts).max())
-        k_keys = np.repeat(max_groups_per_user - groups_per_user, groups_per_user)
+        rank_by_k = np.repeat(max_groups_per_user - groups_per_user, groups_per_user)
         num_keys = max_groups_per_user * num_entries * (largest_amount + 1.0)
         if problem.parameters.statistic.is_integer and num_keys < 2.0**62:
             # One integer key per pair is sorted in place, by k of the user, descending, group and amount; equal keys
             # become one entry.
             num_amounts = int(largest_amount) + 1
-            entry_keys = k_keys * num_entries + problem.pairs.group_codes
-            pair_keys = entry_keys * num_amounts + problem.amounts.astype(np.int64)
+            k_and_group_keys = rank_by_k * num_entries + problem.pairs.group_codes
+            pair_keys = k_and_group_keys * num_amounts + problem.amounts.astype(np.int64)
             pair_keys.sort()
             entry_starts = np.flatnonzero(np.r_[True, pair_keys[1:] != pair_keys[:-1]])
             entry_counts = np.diff(np.r_[entry_starts, pair_keys.size]).astype(np.float64)
@@ -52,20 +52,20 @@ class SortedPairs:
             pair_keys //= num_amounts
             entry_ks, group_codes = max_groups_per_user - pair_keys // num_entries, pair_keys % num_entries
             return cls._from_sorted(entry_ks, group_codes, amounts, entry_counts)
-        sorted_indices = np.argsort(k_keys, kind="stable")
-        amounts = problem.amounts[sorted_indices]
+        order_by_k = np.argsort(rank_by_k, kind="stable")
+        amounts = problem.amounts[order_by_k]
         signs = np.where(amounts < 0.0, -1.0, 1.0)
-        entry_ks = max_groups_per_user - k_keys[sorted_indices]
-        group_codes = problem.pairs.group_codes[sorted_indices]
+        entry_ks = max_groups_per_user - rank_by_k[order_by_k]
+        group_codes = problem.pairs.group_codes[order_by_k]
         return cls._from_sorted(entry_ks, group_codes, np.abs(amounts), signs)
 
     @classmethod
     def _from_sorted(
-        cls, entry_ks: IntArray, groups: IntArray, amounts: FloatArray, signed_counts: FloatArray
+        cls, entry_ks: IntArray, group_by_entry: IntArray, amounts: FloatArray, signed_counts: FloatArray
     ) -> SortedPairs:
         """Build the object from sorted entries; ``entry_ks`` is the number of groups of each entry's user."""
         starts = np.flatnonzero(np.r_[True, entry_ks[1:] != entry_ks[:-1]])
-        return cls(groups, amounts, signed_counts, entry_ks[starts], np.r_[starts, entry_ks.size])
+        return cls(group_by_entry, amounts, signed_counts, entry_ks[starts], np.r_[starts, entry_ks.size])
 
     def select_groups(self, group_codes: IntArray, num_codes: int) -> SortedPairs:
         """Return the entries of the given groups, which get the codes 0, 1, 2 … in the given order.

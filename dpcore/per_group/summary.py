@@ -24,10 +24,10 @@ from dpcore.data.task_facets import PairSizes
 from dpcore.per_group.pair_of_bounds import PairChoice, search_pairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 
-APPROXIMATE = (
+APPROXIMATION_TEXT = (
     "Sampling, noise and the sum of biases are exact; each group's bias is taken in proportion to its size."
 )
-GRID_POINTS = 60, 30
+GRID_SHAPE = 60, 30
 """Points of the first grid."""
 
 
@@ -49,8 +49,11 @@ class SummaryProblem:
             if parameters.selection.is_private:
                 problems.add("private groups need the pairs themselves", remedy="Choose a public list")
             if parameters.listed_groups[0]:
-                message = "a distribution of pairs has no names of groups, so that a list cannot be compared with it"
-                problems.add(message, remedy="Enter how many groups are on the list instead")
+                no_names_sentence = (
+                    "a distribution of pairs has no names of groups, so that a list cannot be "
+                    "compared with it"
+                )
+                problems.add(no_names_sentence, remedy="Enter how many groups are on the list instead")
             num_occupied_groups = pair_sizes.task_rows.size
             if parameters.num_groups is not None and parameters.num_groups < num_occupied_groups:
                 groups_text = f"{num_occupied_groups:,} groups, more than the {parameters.num_groups:,}"
@@ -108,19 +111,19 @@ class SummaryProblem:
             max_amount: L-infinity in rows, above 0.
         """
         bias_sum, variance_sum, noise_variance = self._compute_sums(max_groups, max_amount)
-        totals, weights = self._merged_totals
-        total_shares = totals / float(self.totals.sum())
+        distinct_totals, weight_by_total = self._merged_totals
+        total_shares = distinct_totals / float(self.totals.sum())
         mean_squares = (total_shares * bias_sum) ** 2 + total_shares * variance_sum + noise_variance
-        divided_weights = self.parameters.divide_weights(mean_squares, weights)
-        sampling_part = float((total_shares * variance_sum) @ divided_weights)
-        noise_part = noise_variance * float(divided_weights.sum())
-        return self.parameters.combine_errors(mean_squares, weights), sampling_part, noise_part
+        weights_of_squares = self.parameters.divide_weights(mean_squares, weight_by_total)
+        sampling_part = float((total_shares * variance_sum) @ weights_of_squares)
+        noise_part = noise_variance * float(weights_of_squares.sum())
+        return self.parameters.combine_errors(mean_squares, weight_by_total), sampling_part, noise_part
 
     @property
     def error_of_nothing(self) -> float:
         """Return the objective for publishing 0 in every group."""
-        totals, weights = self._merged_totals
-        return self.parameters.combine_errors(totals**2, weights)
+        distinct_totals, weight_by_total = self._merged_totals
+        return self.parameters.combine_errors(distinct_totals**2, weight_by_total)
 
     def compute_limits(self, max_groups: int, max_amount: float) -> tuple[float, float] | None:
         """Return the lowest and highest root mean square error for any mixture of pairs; None for other objectives."""
@@ -130,17 +133,19 @@ class SummaryProblem:
         known_variance = variance_sum / self.num_groups + noise_variance
         # Smallest if all groups lose the same, largest if the largest groups lose everything.
         largest_biases = np.diff(np.minimum(np.cumsum(np.sort(self.totals)[::-1]), bias_sum), prepend=0.0)
-        square_sums = bias_sum**2 / self.totals.size, float(largest_biases @ largest_biases)
-        low, high = (math.sqrt(square_sum / self.num_groups + known_variance) for square_sum in square_sums)
-        return low, high
+        sums_of_squared_biases = bias_sum**2 / self.totals.size, float(largest_biases @ largest_biases)
+        lowest_error, highest_error = (
+            math.sqrt(square_sum / self.num_groups + known_variance) for square_sum in sums_of_squared_biases
+        )
+        return lowest_error, highest_error
 
 
 def best_summary_pair(problem: SummaryProblem) -> PairChoice:
     """Return the best pair that a search finds for a distribution, without a proof; 0 and 0 to release nothing."""
     max_bounds = int(problem.pair_sizes.groups.max()), int(problem.amounts.max())
-    errors_by_pair, _ = search_pairs(problem.compute_error, max_bounds, GRID_POINTS, 1.3)
+    errors_by_pair, _ = search_pairs(problem.compute_error, max_bounds, GRID_SHAPE, 1.3)
     best_bounds = min(errors_by_pair, key=errors_by_pair.__getitem__)
     max_groups, max_amount = best_bounds if errors_by_pair[best_bounds] < problem.error_of_nothing else (0, 0)
     best_error = min(errors_by_pair[best_bounds], problem.error_of_nothing)
-    stop_reason = f"Best of {len(errors_by_pair):,} pairs tried, without a proof. {APPROXIMATE}"
+    stop_reason = f"Best of {len(errors_by_pair):,} pairs tried, without a proof. {APPROXIMATION_TEXT}"
     return PairChoice(max_groups, float(max_amount), best_error, None, len(errors_by_pair), stop_reason)

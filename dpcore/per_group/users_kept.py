@@ -45,9 +45,11 @@ class PairsByGroup:
     @classmethod
     def from_problem(cls, problem: PerGroupProblem) -> PairsByGroup:
         """Sort the pairs of a problem."""
-        order = np.argsort(problem.pairs.group_codes, kind="stable")
-        groups_of_user = np.repeat(problem.pairs.groups_per_user, problem.pairs.groups_per_user)[order]
-        group_codes, amounts = problem.pairs.group_codes[order], problem.amounts[order]
+        order_by_group = np.argsort(problem.pairs.group_codes, kind="stable")
+        groups_of_user = np.repeat(problem.pairs.groups_per_user, problem.pairs.groups_per_user)[
+            order_by_group
+        ]
+        group_codes, amounts = problem.pairs.group_codes[order_by_group], problem.amounts[order_by_group]
         return cls(group_codes, groups_of_user, amounts, problem.pairs.num_entries)
 
 
@@ -68,7 +70,7 @@ class KeptMoments:
 
 
 def compute_kept_moments(
-    pairs: PairsByGroup,
+    pairs_by_group: PairsByGroup,
     max_groups: int,
     rule_tables: npt.ArrayLike,
     max_amount: float | None = None,
@@ -77,7 +79,7 @@ def compute_kept_moments(
     """Return the moments of every group under each of several selection rules.
 
     Args:
-        pairs: The pairs of user and group, by group.
+        pairs_by_group: The pairs of user and group, by group.
         max_groups: L0, at least 1: the users' sample of groups.
         rule_tables: Probability of keeping a group by its number of users, shape (num_rules, most_users + 1).
         max_amount: L-infinity, which clips amounts; None to compute only the probability of keeping.
@@ -87,30 +89,32 @@ def compute_kept_moments(
         One entry per rule; ``kept_squares`` is 0 if no ``max_amount`` is given.
     """
     rule_tables = np.atleast_2d(np.asarray(rule_tables, dtype=np.float64))
-    num_entries, certain_mask = pairs.num_entries, pairs.groups_of_user <= max_groups
-    clipped_amounts = None if max_amount is None else np.minimum(pairs.amounts, max_amount)
+    num_entries, is_surely_kept = pairs_by_group.num_entries, pairs_by_group.groups_of_user <= max_groups
+    clipped_amounts = None if max_amount is None else np.minimum(pairs_by_group.amounts, max_amount)
     has_equal_amounts = clipped_amounts is not None and bool(np.ptp(clipped_amounts) == 0.0)
     certain_users, uncertain_users = (
-        np.bincount(pairs.group_codes[counted_mask], minlength=num_entries)
-        for counted_mask in (certain_mask, ~certain_mask)
+        np.bincount(pairs_by_group.group_codes[pair_mask], minlength=num_entries)
+        for pair_mask in (is_surely_kept, ~is_surely_kept)
     )
     certain_excesses = np.zeros(num_entries)
     if clipped_amounts is not None:
         assert true_totals is not None
         certain_sums = np.bincount(
-            pairs.group_codes[certain_mask], clipped_amounts[certain_mask], num_entries
+            pairs_by_group.group_codes[is_surely_kept], clipped_amounts[is_surely_kept], num_entries
         )
         certain_excesses = certain_sums - true_totals
     group_starts = np.cumsum(uncertain_users) - uncertain_users
-    sample_probabilities = max_groups / pairs.groups_of_user[~certain_mask]
-    random_amounts = None if clipped_amounts is None or has_equal_amounts else clipped_amounts[~certain_mask]
+    sample_probabilities = max_groups / pairs_by_group.groups_of_user[~is_surely_kept]
+    random_amounts = (
+        None if clipped_amounts is None or has_equal_amounts else clipped_amounts[~is_surely_kept]
+    )
     keep_probabilities, kept_squares = np.zeros((2, rule_tables.shape[0], num_entries))
-    for group_codes, width in _generate_batches(uncertain_users):
-        positions, kept_counts = np.arange(width), np.arange(width + 1)
-        user_mask = positions < uncertain_users[group_codes, None]
-        pair_indices = np.where(user_mask, group_starts[group_codes, None] + positions, 0)
+    for group_codes, max_users_in_batch in _generate_batches(uncertain_users):
+        user_positions, kept_counts = np.arange(max_users_in_batch), np.arange(max_users_in_batch + 1)
+        has_user = user_positions < uncertain_users[group_codes, None]
+        pair_indices = np.where(has_user, group_starts[group_codes, None] + user_positions, 0)
         p, m = (
-            None if x is None else np.where(user_mask, x[pair_indices] if x.size else 0.0, 0.0)
+            None if x is None else np.where(has_user, x[pair_indices] if x.size else 0.0, 0.0)
             for x in (sample_probabilities, random_amounts)
         )
         assert p is not None
@@ -135,11 +139,13 @@ def _generate_batches(users_per_group: IntArray) -> Iterator[tuple[IntArray, int
     """Yield batches of groups with up to 1, 2, 4, … users to multiply, as many as fit a block, and that width."""
     batch_levels = np.ceil(np.log2(np.maximum(users_per_group, 1))).astype(np.int64)
     ascending_indices = np.argsort(batch_levels, kind="stable")
-    level_edges = np.searchsorted(batch_levels[ascending_indices], np.arange(batch_levels.max(initial=0) + 2))
-    for j, (level_begin, level_end) in enumerate(pairwise(level_edges)):
+    level_starts = np.searchsorted(
+        batch_levels[ascending_indices], np.arange(batch_levels.max(initial=0) + 2)
+    )
+    for j, (level_begin, level_end) in enumerate(pairwise(level_starts)):
         batch_size = max(1, USERS_PER_BLOCK >> j)
-        for begin_index in range(int(level_begin), int(level_end), batch_size):
-            yield ascending_indices[begin_index : min(begin_index + batch_size, int(level_end))], 1 << j
+        for batch_start in range(int(level_begin), int(level_end), batch_size):
+            yield ascending_indices[batch_start : min(batch_start + batch_size, int(level_end))], 1 << j
 
 
 def _multiply_users(p: FloatArray, m: FloatArray | None) -> FloatArray:
@@ -171,15 +177,17 @@ def _multiply_users(p: FloatArray, m: FloatArray | None) -> FloatArray:
 def _convolve(x: FloatArray, y: FloatArray) -> FloatArray:
     """Multiply the polynomials of pairs of users by plain convolution; coefficients along axis 1."""
     num_moments, num_coefficients, num_polynomials = x.shape
-    products = np.zeros((num_moments, 2 * num_coefficients - 1, num_polynomials))
+    product_coefficients = np.zeros((num_moments, 2 * num_coefficients - 1, num_polynomials))
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
     for i in range(num_coefficients):
         coefficient_slice = slice(i, i + num_coefficients)
-        products[0, coefficient_slice] += x[0, i] * y[0]
+        product_coefficients[0, coefficient_slice] += x[0, i] * y[0]
         if num_moments == 3:
-            products[1, coefficient_slice] += x[0, i] * y[1] + x[1, i] * y[0]
-            products[2, coefficient_slice] += x[0, i] * y[2] + x[2, i] * y[0] + (2.0 * x[1, i]) * y[1]
-    return products
+            product_coefficients[1, coefficient_slice] += x[0, i] * y[1] + x[1, i] * y[0]
+            product_coefficients[2, coefficient_slice] += (
+                x[0, i] * y[2] + x[2, i] * y[0] + (2.0 * x[1, i]) * y[1]
+            )
+    return product_coefficients
 
 
 def _multiply_by_fft(x: FloatArray, y: FloatArray) -> FloatArray:

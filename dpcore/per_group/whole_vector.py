@@ -40,7 +40,7 @@ from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.problem import PerGroupProblem
 
-TOLERANCE = 1e-3
+SEARCH_TOLERANCE = 1e-3
 """Relative gap of the search for the best cap."""
 MAX_CACHED_ENTRIES = 1 << 23
 """Most entries of cached biases, 64 MB."""
@@ -125,9 +125,9 @@ class _Vectors:
         # The noise's standard deviation per unit of T.
         self.noise_per_norm = float(problem.parameters.norm_noise(1.0))
 
-    def raise_to_power(self, terms: FloatArray) -> FloatArray:
+    def raise_to_power(self, entries_or_norms: FloatArray) -> FloatArray:
         """Return the terms that a norm adds up: squares for L2, the values themselves for L1."""
-        return terms**2 if self.is_squared else terms
+        return entries_or_norms**2 if self.is_squared else entries_or_norms
 
     def take_root(self, power_sums: FloatArray) -> FloatArray:
         """Return the norms from sums of powers: roots for L2, the sums themselves for L1."""
@@ -144,17 +144,17 @@ class _Radial(_Vectors):
 
     def keep(self, max_norm: float) -> FloatArray:
         """Return the kept part of every pair's amount, in the order of the problem's pairs."""
-        above_mask = self.norms > max_norm
-        kept_shares = np.divide(max_norm, self.norms, out=np.ones(self.norms.size), where=above_mask)
+        is_above_norm = self.norms > max_norm
+        kept_shares = np.divide(max_norm, self.norms, out=np.ones(self.norms.size), where=is_above_norm)
         return np.asarray(self.problem.amounts * np.repeat(kept_shares, self.groups_per_user))
 
     def compute_bias_line(self, max_norm: float, is_left: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return A and B of each group, shape (num_entries,): |bias| is A - B T just to the right, or left, of T."""
-        above_mask = self.norms >= max_norm if is_left else self.norms > max_norm
-        inverses = np.divide(1.0, self.norms, out=np.zeros(self.norms.size), where=above_mask)
+        is_above_norm = self.norms >= max_norm if is_left else self.norms > max_norm
+        inverse_norms = np.divide(1.0, self.norms, out=np.zeros(self.norms.size), where=is_above_norm)
         a, b = (
-            self.problem.sum_by_group(self.problem.amounts * np.repeat(factors, self.groups_per_user))
-            for factors in (above_mask, inverses)
+            self.problem.sum_by_group(self.problem.amounts * np.repeat(user_factors, self.groups_per_user))
+            for user_factors in (is_above_norm, inverse_norms)
         )
         return a, b
 
@@ -189,25 +189,25 @@ class _Cap(_Vectors):
         self.amount_powers = self.raise_to_power(self.amounts)
         cumulative_powers = np.cumsum(self.amount_powers)
         # Sum of the smaller amounts' powers, over all users before.
-        powers_before = cumulative_powers - self.amount_powers
+        powers_of_earlier_pairs = cumulative_powers - self.amount_powers
         amount_ranks = np.arange(self.amounts.size) - np.repeat(self.user_starts, self.groups_per_user)
         num_at_least = np.repeat(self.groups_per_user, self.groups_per_user) - amount_ranks
-        powers_of_earlier_users = np.repeat(powers_before[self.user_starts], self.groups_per_user)
+        powers_of_earlier_users = np.repeat(powers_of_earlier_pairs[self.user_starts], self.groups_per_user)
         # A difference of running sums over all users, which rounding can make negative.
-        smaller_powers = np.maximum(powers_before - powers_of_earlier_users, 0.0)
+        smaller_powers = np.maximum(powers_of_earlier_pairs - powers_of_earlier_users, 0.0)
         self.norms_at_amounts = self.take_root(smaller_powers + num_at_least * self.amount_powers)
 
     def _keep_sorted(self, max_norm: float) -> FloatArray:
         """Return the kept part of every amount under the cap, in the order of users and amounts."""
-        uncut_mask = self.norms_at_amounts <= max_norm
+        is_uncut = self.norms_at_amounts <= max_norm
         # lambda solves P + (k - j) lambda^q = T^q, with P the sum of powers of the j smallest amounts, which are not
         # cut. P is summed per user, so that the norm is at most T despite rounding in `norms_at_amounts`.
-        uncut_powers = np.add.reduceat(np.where(uncut_mask, self.amount_powers, 0.0), self.user_starts)
-        num_cut = self.groups_per_user - np.add.reduceat(uncut_mask.astype(np.int64), self.user_starts)
+        uncut_powers = np.add.reduceat(np.where(is_uncut, self.amount_powers, 0.0), self.user_starts)
+        num_cut = self.groups_per_user - np.add.reduceat(is_uncut.astype(np.int64), self.user_starts)
         max_power = max_norm**2 if self.is_squared else max_norm
         rest_powers = np.maximum(max_power - uncut_powers, 0.0)
         cut_levels = np.repeat(self.take_root(rest_powers / np.maximum(num_cut, 1)), self.groups_per_user)
-        return np.where(uncut_mask, self.amounts, np.minimum(self.amounts, cut_levels))
+        return np.where(is_uncut, self.amounts, np.minimum(self.amounts, cut_levels))
 
     def keep(self, max_norm: float) -> FloatArray:
         """Return the kept part of every pair's amount, in the order of the problem's pairs."""
@@ -228,47 +228,59 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
     the error is convex in T. Bisection over the users' norms by the sign of the slope finds the piece; within it the
     mean square is a parabola, and a mean of roots has one root of its slope.
     """
-    radial = _Radial(problem)
-    distinct_norms = np.unique(np.r_[0.0, radial.norms])
+    radial_vectors = _Radial(problem)
+    distinct_norms = np.unique(np.r_[0.0, radial_vectors.norms])
     # Beyond the largest norm there is only noise, which rises.
     low_index, high_index, num_evaluations = 0, distinct_norms.size - 1, 0
     while low_index < high_index:
         middle_index = (low_index + high_index) // 2
         num_evaluations += 1
-        if radial.evaluate_with_slope(float(distinct_norms[middle_index]))[1] >= 0.0:
+        if radial_vectors.evaluate_with_slope(float(distinct_norms[middle_index]))[1] >= 0.0:
             high_index = middle_index
         else:
             low_index = middle_index + 1
     max_norm = 0.0
     # If the error rises from T = 0 on, the noise outweighs every gain, and it is best to release nothing.
     if low_index > 0:
-        begin, end = float(distinct_norms[low_index - 1]), float(distinct_norms[low_index])
-        a, b = radial.compute_bias_line(begin)
-        falls_to_end = radial.evaluate_objective(a, b, end)[1] <= 0.0
-        max_norm = end if falls_to_end else _find_stationary_point(radial, a, b, begin, end)
-    error, lower_bound = _compute_tangent_bound(radial, max_norm)
+        norm_below, norm_above = float(distinct_norms[low_index - 1]), float(distinct_norms[low_index])
+        a, b = radial_vectors.compute_bias_line(norm_below)
+        falls_to_end = radial_vectors.evaluate_objective(a, b, norm_above)[1] <= 0.0
+        max_norm = (
+            norm_above
+            if falls_to_end
+            else _find_stationary_point(radial_vectors, a, b, norm_below, norm_above)
+        )
+    best_error, lower_bound = _compute_tangent_bound(radial_vectors, max_norm)
     if not problem.parameters.objective.is_rooted:
-        error, lower_bound = math.sqrt(error), math.sqrt(max(lower_bound, 0.0))
-    certificate = Certificate(error, min(error, lower_bound), "convex in the bound; tangents on both sides")
+        best_error, lower_bound = math.sqrt(best_error), math.sqrt(max(lower_bound, 0.0))
+    certificate = Certificate(
+        best_error, min(best_error, lower_bound), "convex in the bound; tangents on both sides"
+    )
     stop_reason = "Nothing useful can be released: publishing 0 is best."
     if max_norm > 0.0:
         stop_reason = "Exact: bisection over the users' norms, then one minimum."
-    return VectorChoice(VectorRule.RADIAL, max_norm, error, certificate, num_evaluations, stop_reason)
+    return VectorChoice(VectorRule.RADIAL, max_norm, best_error, certificate, num_evaluations, stop_reason)
 
 
-def _find_stationary_point(radial: _Radial, a: FloatArray, b: FloatArray, begin: float, end: float) -> float:
-    """Return T in [begin, end] at which the slope is 0, with |bias| a - b T there; ``begin`` if it rises from there."""
+def _find_stationary_point(
+    radial: _Radial, a: FloatArray, b: FloatArray, start_norm: float, stop_norm: float
+) -> float:
+    """Return T between two norms at which the slope is 0, with |bias| a - b T; ``start_norm`` if it rises there."""
     if not radial.problem.parameters.objective.is_rooted:
         w = radial.problem.weights
         # The zero of the derivative of sum w ((a - b T)^2 + noise^2 T^2).
         slope_factor = float((w * b) @ b) + radial.noise_per_norm**2 * float(w.sum())
         stationary_norm = float((w * a) @ b) / slope_factor
-        return min(max(stationary_norm, begin), end)
+        return min(max(stationary_norm, start_norm), stop_norm)
     from scipy.optimize import brentq
 
-    if radial.evaluate_objective(a, b, begin)[1] >= 0.0:
-        return begin
-    return float(brentq(lambda t: radial.evaluate_objective(a, b, t)[1], begin, end, xtol=1e-300, rtol=1e-14))
+    if radial.evaluate_objective(a, b, start_norm)[1] >= 0.0:
+        return start_norm
+    return float(
+        brentq(
+            lambda t: radial.evaluate_objective(a, b, t)[1], start_norm, stop_norm, xtol=1e-300, rtol=1e-14
+        )
+    )
 
 
 def _compute_tangent_bound(radial: _Radial, max_norm: float) -> tuple[float, float]:
@@ -276,27 +288,27 @@ def _compute_tangent_bound(radial: _Radial, max_norm: float) -> tuple[float, flo
 
     The bound is minus infinity if T is not near a minimum.
     """
-    objective_value, slope = radial.evaluate_with_slope(max_norm)
+    objective_value, right_slope = radial.evaluate_with_slope(max_norm)
     if max_norm == 0.0:
-        return objective_value, objective_value if slope >= 0.0 else -math.inf
+        return objective_value, objective_value if right_slope >= 0.0 else -math.inf
     # Closer tangents give a better bound; if they are too close, rounding decides the signs of their slopes.
-    for relative_width in (1e-9, 1e-7, 1e-5, 1e-3):
-        a, b = max_norm * (1.0 - relative_width), max_norm * (1.0 + relative_width)
-        value_a, slope_a = radial.evaluate_with_slope(a)
-        value_b, slope_b = radial.evaluate_with_slope(b, is_left=True)
+    for relative_distance in (1e-9, 1e-7, 1e-5, 1e-3):
+        a, b = max_norm * (1.0 - relative_distance), max_norm * (1.0 + relative_distance)
+        objective_at_a, slope_a = radial.evaluate_with_slope(a)
+        objective_at_b, slope_b = radial.evaluate_with_slope(b, is_left=True)
         if slope_a <= 0.0 <= slope_b:
             if slope_b == slope_a:
-                return objective_value, min(value_a, value_b)
+                return objective_value, min(objective_at_a, objective_at_b)
             # Follow the tangent at a to the point where both tangents cross.
-            crossing_distance = (value_b - value_a - slope_b * (b - a)) / (slope_a - slope_b)
-            return objective_value, value_a + slope_a * min(max(crossing_distance, 0.0), b - a)
+            crossing_distance = (objective_at_b - objective_at_a - slope_b * (b - a)) / (slope_a - slope_b)
+            return objective_value, objective_at_a + slope_a * min(max(crossing_distance, 0.0), b - a)
     return objective_value, -math.inf
 
 
 def best_cap(
     problem: PerGroupProblem,
     *,
-    tolerance: float = TOLERANCE,
+    tolerance: float = SEARCH_TOLERANCE,
     max_evaluations: int = 5_000,
     should_stop: ShouldStop = never,
 ) -> VectorChoice:
@@ -334,22 +346,22 @@ def best_cap(
                 smallest_error, max_norm = error, t
         return biases_by_norm[t]
 
-    heap: list[tuple[float, float, float]] = []
+    interval_heap: list[tuple[float, float, float]] = []
     closed_error_bounds: list[float] = []
 
     def add_interval(low_norm: float, high_norm: float) -> None:
         """Bound the error on an interval of T, and keep the interval if it may hold a better T."""
         error_bound = combine(evaluate_biases(high_norm), low_norm)
         if error_bound < smallest_error * (1.0 - tolerance):
-            heapq.heappush(heap, (error_bound, low_norm, high_norm))
+            heapq.heappush(interval_heap, (error_bound, low_norm, high_norm))
         else:
             closed_error_bounds.append(error_bound)
 
     add_interval(0.0, largest_norm)
-    while heap and heap[0][0] < smallest_error * (1.0 - tolerance):
+    while interval_heap and interval_heap[0][0] < smallest_error * (1.0 - tolerance):
         if num_evaluations >= max_evaluations or should_stop():
             break
-        error_bound, low_norm, high_norm = heapq.heappop(heap)
+        error_bound, low_norm, high_norm = heapq.heappop(interval_heap)
         # The geometric mean, as ratios of T matter in a wide interval.
         middle_norm = high_norm / 8.0 if low_norm == 0.0 else math.sqrt(low_norm * high_norm)
         if low_norm < middle_norm < high_norm:
@@ -358,9 +370,11 @@ def best_cap(
         else:
             closed_error_bounds.append(error_bound)
     # The bounds of closed intervals count, too: otherwise the proof would not cover their T.
-    lower_bound = min(smallest_error, *closed_error_bounds, *(error_bound for error_bound, _, _ in heap))
-    argument = "in every interval, bias at its upper and noise at its lower end bound the error"
-    certificate = Certificate(smallest_error, lower_bound, argument)
+    lower_bound = min(
+        smallest_error, *closed_error_bounds, *(error_bound for error_bound, _, _ in interval_heap)
+    )
+    certificate_argument = "in every interval, bias at its upper and noise at its lower end bound the error"
+    certificate = Certificate(smallest_error, lower_bound, certificate_argument)
     stop_reason = f"Stopped after {num_evaluations:,} evaluations; the certificate has the gap."
     if certificate.proves(tolerance * (1.0 + 1e-9)):
         stop_reason = f"Within {tolerance:g} of the best bound, after {num_evaluations:,} evaluations."

@@ -46,24 +46,26 @@ class Optimum:
     second_bounds: FloatArray
 
 
-GAIN = 1.0 / 6.0
+MAX_VARIANCE_SAVED = 1.0 / 6.0
 """By how much the variance of whole noise is smaller than that of real noise, at most."""
-MAX_REACH = 32.0
+MAX_OFFSET_OF_WHOLE_BOUND = 32.0
 """Whole bounds compared on either side, which is enough up to an epsilon of 100 for the line. Beyond, a bound that cuts
-nothing is best, or `GAIN` is about 1e-4 of the squared error."""
+nothing is best, or `MAX_VARIANCE_SAVED` is about 1e-4 of the squared error."""
 BULGE_BY_NOISE = {NoiseKind.LAPLACE: 0.06, NoiseKind.GAUSSIAN: 0.24}
 """No less than the largest v^2 f''(v), with f the variance of whole noise of scale sqrt(v): found numerically."""
 
 
-def compute_noise_variance(beta_v: FloatArray, whole_noise: NoiseKind | None) -> FloatArray:
+def compute_noise_variance(noise_scale_variance: FloatArray, whole_noise: NoiseKind | None) -> FloatArray:
     """Compute the variance of noise at given beta v: that itself, or of whole noise of the same scale.
 
     ``whole_noise`` is None for noise of real numbers.
     """
     if whole_noise is None:
-        return beta_v
+        return noise_scale_variance
     with np.errstate(divide="ignore"):
-        return DrawnNoise(whole_noise, 1.0, True).variance(np.sqrt(beta_v / whole_noise.unit_variance))
+        return DrawnNoise(whole_noise, 1.0, True).variance(
+            np.sqrt(noise_scale_variance / whole_noise.unit_variance)
+        )
 
 
 def _evaluate(
@@ -143,25 +145,27 @@ class TotalCurve:
         if self.is_integer:
             # The excess is convex and at least 0, and so is its square: the best whole bound is next to the best real
             # one.
-            floors, ceilings = np.floor(bounds), np.ceil(bounds)
-            floor_mask = self._square_real_error(floors, v) <= self._square_real_error(ceilings, v)
-            bounds = np.where(floor_mask, floors, ceilings)
+            bounds_below, bounds_above = np.floor(bounds), np.ceil(bounds)
+            is_floor_better = self._square_real_error(bounds_below, v) <= self._square_real_error(
+                bounds_above, v
+            )
+            bounds = np.where(is_floor_better, bounds_below, bounds_above)
         if self.whole_noise is not None:
             bounds = self._search_around(bounds, v)
-        slopes = _find_slope(self.unit_variance * bounds**2, v, self.whole_noise)
-        return Optimum(self._square_error(bounds, v), slopes, bounds, np.full(bounds.shape, np.nan))
+        noise_slopes = _find_slope(self.unit_variance * bounds**2, v, self.whole_noise)
+        return Optimum(self._square_error(bounds, v), noise_slopes, bounds, np.full(bounds.shape, np.nan))
 
     def _search_around(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
         """Find the best whole bounds under whole noise, among those near the given ones."""
         # With real noise a bound m steps away errs more by variance v m (m - 1) or more: differences of the squared
-        # error grow by twice variance v with each step. Whole noise makes up for `GAIN` at most.
+        # error grow by twice variance v with each step. Whole noise makes up for `MAX_VARIANCE_SAVED` at most.
         finite_v = np.where(np.isfinite(v), v, 1.0)
-        offset_limits = np.floor(0.5 + np.sqrt(0.25 + GAIN / (self.unit_variance * finite_v)))
-        largest_offset = min(offset_limits.max(initial=1.0), MAX_REACH)
+        offset_limits = np.floor(0.5 + np.sqrt(0.25 + MAX_VARIANCE_SAVED / (self.unit_variance * finite_v)))
+        largest_offset = min(offset_limits.max(initial=1.0), MAX_OFFSET_OF_WHOLE_BOUND)
         offsets = np.arange(-largest_offset, largest_offset + 1.0)
-        candidates = np.clip(bounds[..., None] + offsets, 0.0, self.amounts.values[-1])
-        best_indices = np.argmin(self._square_error(candidates, v[..., None]), axis=-1)
-        return np.take_along_axis(candidates, best_indices[..., None], axis=-1)[..., 0]
+        candidate_bounds = np.clip(bounds[..., None] + offsets, 0.0, self.amounts.values[-1])
+        best_indices = np.argmin(self._square_error(candidate_bounds, v[..., None]), axis=-1)
+        return np.take_along_axis(candidate_bounds, best_indices[..., None], axis=-1)[..., 0]
 
     def find_short_bound(self, bound: float, v: float) -> tuple[float, float]:
         """Find a best bound in few digits, or the whole bound as it is, and its squared error.
@@ -222,25 +226,27 @@ class BoundCurve:
             second_bounds = np.full(alpha.shape, np.nan)
         # In the order of their noise. A bound with more noise is kept only if it has less error without noise.
         order = np.lexsort((alpha, beta))
-        falling_indices = order[alpha[order] < np.minimum.accumulate(np.r_[np.inf, alpha[order][:-1]])]
-        kept_indices = falling_indices
+        undominated_indices = order[alpha[order] < np.minimum.accumulate(np.r_[np.inf, alpha[order][:-1]])]
+        kept_indices = undominated_indices
         while True:
             # v below which the next bound is better. A bound is lowest at some v only if it becomes the better one
             # before the next does: only at corners of the lower hull of (beta, alpha) is that so. A corner is better
             # than any mix of two others, so none is dropped, whatever is dropped at the same time.
             crossings = -np.diff(alpha[kept_indices]) / np.diff(beta[kept_indices])
-            corner_mask = np.r_[True, crossings[:-1] > crossings[1:], True][: kept_indices.size]
-            if corner_mask.all():
+            is_corner = np.r_[True, crossings[:-1] > crossings[1:], True][: kept_indices.size]
+            if is_corner.all():
                 break
-            kept_indices = kept_indices[corner_mask]
+            kept_indices = kept_indices[is_corner]
         self._crossings = crossings
         if whole_noise is not None:
-            # Under whole noise no bound is best that errs more than the hull by more than `GAIN` at every v. The
+            # Under whole noise no bound is best that exceeds the hull by more than `MAX_VARIANCE_SAVED` at every v. The
             # difference to the hull is convex between its corners' crossings: it is smallest at one of them, or at 0.
             v = np.r_[0.0, crossings]
             hull_errors = (alpha[kept_indices, None] + beta[kept_indices, None] * v).min(axis=0)
-            errors = alpha[falling_indices, None] + beta[falling_indices, None] * v
-            kept_indices = falling_indices[(errors - hull_errors).min(axis=1) <= GAIN * (1.0 + 1e-9)]
+            squared_errors = alpha[undominated_indices, None] + beta[undominated_indices, None] * v
+            kept_indices = undominated_indices[
+                (squared_errors - hull_errors).min(axis=1) <= MAX_VARIANCE_SAVED * (1.0 + 1e-9)
+            ]
         self._alpha, self._beta = alpha[kept_indices], beta[kept_indices]
         self._bounds = np.asarray(bounds, dtype=np.float64)[kept_indices]
         self._second_bounds = np.asarray(second_bounds, dtype=np.float64)[kept_indices]
@@ -257,17 +263,17 @@ class BoundCurve:
         hull are compared.
         """
         v = np.asarray(v, dtype=np.float64)
-        indices = np.searchsorted(-self._crossings, -v, side="left")
+        hull_indices = np.searchsorted(-self._crossings, -v, side="left")
         if self.whole_noise is not None:
             beta_v = self._beta * np.where(np.isfinite(v), v, 1.0)[..., None]
-            indices = np.argmin(self._alpha + compute_noise_variance(beta_v, self.whole_noise), axis=-1)
-        indices = np.where(np.isinf(v), 0, indices)
-        beta = self._beta[indices]
+            hull_indices = np.argmin(self._alpha + compute_noise_variance(beta_v, self.whole_noise), axis=-1)
+        hull_indices = np.where(np.isinf(v), 0, hull_indices)
+        beta = self._beta[hull_indices]
         return Optimum(
-            _evaluate(self._alpha[indices], beta, v, self.whole_noise),
+            _evaluate(self._alpha[hull_indices], beta, v, self.whole_noise),
             _find_slope(beta, v, self.whole_noise),
-            self._bounds[indices],
-            self._second_bounds[indices],
+            self._bounds[hull_indices],
+            self._second_bounds[hull_indices],
         )
 
     @cached_property
@@ -298,14 +304,16 @@ class RankCurve:
     has_all_bounds = False
     bulge = 0.0
 
-    def __init__(self, v: FloatArray, errors: FloatArray, bounds: FloatArray) -> None:
-        least_errors = errors.min(axis=0)
+    def __init__(self, v: FloatArray, rank_errors: FloatArray, bounds: FloatArray) -> None:
+        least_error_by_v = rank_errors.min(axis=0)
         # The smallest error at this v or at any larger one, and where it is attained first.
-        reachable_errors = np.minimum.accumulate(least_errors[::-1])[::-1]
-        minimum_indices = np.flatnonzero(least_errors == reachable_errors)
-        release_indices = minimum_indices[np.searchsorted(minimum_indices, np.arange(v.size))]
+        reachable_errors = np.minimum.accumulate(least_error_by_v[::-1])[::-1]
+        reachable_minimum_indices = np.flatnonzero(least_error_by_v == reachable_errors)
+        release_indices = reachable_minimum_indices[
+            np.searchsorted(reachable_minimum_indices, np.arange(v.size))
+        ]
         self._v, self._release_v, self._least_errors = v, v[release_indices], reachable_errors
-        self._best_bounds = bounds[errors.argmin(axis=0)[release_indices]]
+        self._best_bounds = bounds[rank_errors.argmin(axis=0)[release_indices]]
 
     @property
     def floor(self) -> float:
@@ -314,8 +322,10 @@ class RankCurve:
 
     def _find_position(self, v: FloatArray) -> FloatArray:
         """Return the fractional index of each v on the logarithmic grid; beyond its ends that of the end."""
-        positions = np.interp(np.log(np.minimum(v, self._v[-1])), np.log(self._v), np.arange(self._v.size))
-        return np.asarray(positions)
+        grid_positions = np.interp(
+            np.log(np.minimum(v, self._v[-1])), np.log(self._v), np.arange(self._v.size)
+        )
+        return np.asarray(grid_positions)
 
     def find_best(self, v: npt.ArrayLike) -> Optimum:
         """Find the best bound at each v, with the least squared error and its slope.
@@ -323,14 +333,14 @@ class RankCurve:
         Errors are interpolated on the grid of v; beyond the grid, that of its end counts.
         """
         v = np.asarray(v, dtype=np.float64)
-        positions = self._find_position(v)
+        grid_positions = self._find_position(v)
         # Errors are read between points by their logarithms, and an error of 0 has none.
         log_errors = np.log(np.maximum(self._least_errors, 1e-150))
-        slopes = np.maximum(np.diff(self._least_errors**2) / np.diff(self._v), 0.0)
+        slopes_between = np.maximum(np.diff(self._least_errors**2) / np.diff(self._v), 0.0)
         return Optimum(
-            np.exp(2.0 * np.interp(positions, np.arange(self._v.size), log_errors)),
-            slopes[np.minimum(positions.astype(np.int64), self._v.size - 2)],
-            self._best_bounds[np.round(positions).astype(np.int64)],
+            np.exp(2.0 * np.interp(grid_positions, np.arange(self._v.size), log_errors)),
+            slopes_between[np.minimum(grid_positions.astype(np.int64), self._v.size - 2)],
+            self._best_bounds[np.round(grid_positions).astype(np.int64)],
             np.full(v.shape, np.nan),
         )
 

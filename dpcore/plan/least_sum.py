@@ -36,13 +36,13 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.plan.curves import Curve, measure_squared_errors
 from dpcore.plan.parameters import NUM_PARTS, Budget
 
-GAP = 1e-4
+TARGET_GAP = 1e-4
 """Relative gap at which the search ends."""
-GRID_SIZE = 768
+NUM_GRID_SHARES = 768
 """Ends of cells, 1.8 % apart. Chords miss their curve by up to 5.7e-3 (measured)."""
 MAX_BOXES = 600
 _MAX_PRICES, _MAX_ALTERNATIONS = 60, 30
-ARGUMENT = (
+CONCAVITY_ARGUMENT = (
     "each line's least error is concave in the squared noise scale (up to a known margin for whole noise), and its "
     "chords on cells of shares cover all splits and all tried bounds"
 )
@@ -62,35 +62,37 @@ class Split:
 
 
 def evaluate_split(
-    curves: Sequence[Curve], weights: FloatArray, budget: Budget, shares: FloatArray
+    curves: Sequence[Curve], weight_by_line: FloatArray, budget: Budget, shares: FloatArray
 ) -> tuple[float, FloatArray]:
     """Compute the weighted sum of least squared errors at shares, and the noise slope of each line.
 
     A noise slope is by how much the variance of the noise grows with v, shape (lines,).
     """
-    line_vs = budget.divide(shares)[:, None]
-    line_optima = [curve.find_best(v) for curve, v in zip(curves, line_vs, strict=True)]
+    v_by_line = budget.divide(shares)[:, None]
+    line_optima = [curve.find_best(line_v) for curve, line_v in zip(curves, v_by_line, strict=True)]
     squared_errors = np.array([optimum.squared_errors[0] for optimum in line_optima])
     noise_slopes = np.array([optimum.noise_slopes[0] for optimum in line_optima])
-    return math.fsum((weights * squared_errors).tolist()), noise_slopes
+    return math.fsum((weight_by_line * squared_errors).tolist()), noise_slopes
 
 
-def find_least_sum(curves: Sequence[Curve], weights: FloatArray, budget: Budget) -> Split:
+def find_least_sum(curves: Sequence[Curve], weight_by_line: FloatArray, budget: Budget) -> Split:
     """Find the split of the budget with the least weighted sum of squared errors.
 
     Args:
         curves: One per line.
-        weights: How much each squared error counts, above 0, shape (lines,); 1 / wanted^2 times the line's weight.
+        weight_by_line: Factor of each squared error, above 0, shape (lines,): 1 / wanted^2 times the line's weight.
         budget: What is divided.
     """
-    search = _Search(curves, weights, budget)
-    lower_bound = search.search_boxes()
+    split_search = _Search(curves, weight_by_line, budget)
+    lower_bound = split_search.search_boxes()
     if not all(curve.is_concave for curve in curves):
-        search.exchange_shares()
-        return Split(search.shares, None)
+        split_search.exchange_shares()
+        return Split(split_search.shares, None)
     # The bound holds for this split as well: where it is above the value, rounding has put it there.
-    lower_bound = min(lower_bound, search.best_objective)
-    return Split(search.shares, Certificate(search.best_objective, lower_bound, ARGUMENT))
+    lower_bound = min(lower_bound, split_search.best_objective)
+    return Split(
+        split_search.shares, Certificate(split_search.best_objective, lower_bound, CONCAVITY_ARGUMENT)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,24 +114,24 @@ class _Box:
     shares_over_budget: FloatArray
     shares_within_budget: FloatArray
 
-    def choose_cut(self, grid: FloatArray) -> tuple[int, int] | None:
+    def choose_cut(self, share_grid: FloatArray) -> tuple[int, int] | None:
         """Choose at which line and which index of the grid to cut the box in two; None if no cut is left.
 
         The line is the one whose two best shares differ most in ratio.
         """
-        smallest_share = grid[0] / 2.0
+        smallest_share = share_grid[0] / 2.0
         floored_over = np.maximum(self.shares_over_budget, smallest_share)
         floored_within = np.maximum(self.shares_within_budget, smallest_share)
-        widths = self.high_indices - self.low_indices
-        log_ratios = np.where(widths > 1, np.abs(np.log(floored_over / floored_within)), 0.0)
+        index_widths = self.high_indices - self.low_indices
+        log_ratios = np.where(index_widths > 1, np.abs(np.log(floored_over / floored_within)), 0.0)
         line_index = int(np.argmax(log_ratios))
         cut_share = math.sqrt(floored_over[line_index] * floored_within[line_index])
         if log_ratios[line_index] < 1e-6:
-            line_index = int(np.argmax(widths))
-            if widths[line_index] <= 1:
+            line_index = int(np.argmax(index_widths))
+            if index_widths[line_index] <= 1:
                 return None
             cut_share = (self.shares_over_budget[line_index] + self.shares_within_budget[line_index]) / 2.0
-        grid_index = int(np.searchsorted(grid, cut_share))
+        grid_index = int(np.searchsorted(share_grid, cut_share))
         first_cut, last_cut = self.low_indices[line_index] + 1, self.high_indices[line_index] - 1
         return line_index, int(min(max(grid_index, first_cut), last_cut))
 
@@ -137,22 +139,26 @@ class _Box:
 class _Search:
     """Branch and bound over boxes of shares for the least weighted sum; the module names its steps and invariants."""
 
-    def __init__(self, curves: Sequence[Curve], weights: FloatArray, budget: Budget) -> None:
-        self.curves, self.weights, self.budget, self.power = curves, weights, budget, budget.power
-        self.grid = np.geomspace(1.0 / NUM_PARTS, 1.0, GRID_SIZE)
+    def __init__(self, curves: Sequence[Curve], weight_by_line: FloatArray, budget: Budget) -> None:
+        self.curves, self.weights, self.budget, self.power = curves, weight_by_line, budget, budget.power
+        self.grid = np.geomspace(1.0 / NUM_PARTS, 1.0, NUM_GRID_SHARES)
         grid_vs = budget.divide(self.grid)
         # Weighted squared error of each line at each share of the grid, shape (lines, GRID_SIZE).
         weighted_curves = self._weighted_curves
-        self.errors = np.array([w * curve.find_best(grid_vs).squared_errors for w, curve in weighted_curves])
+        self.errors = np.array(
+            [line_weight * curve.find_best(grid_vs).squared_errors for line_weight, curve in weighted_curves]
+        )
         # Step 1. A concave f lies above the chord between any two of its points. It never falls as v grows: a slope
         # below 0 is rounding, and 0 in its place keeps the chord below f.
-        slopes = np.maximum((self.errors[:, :-1] - self.errors[:, 1:]) / (grid_vs[:-1] - grid_vs[1:]), 0.0)
+        chord_slopes = np.maximum(
+            (self.errors[:, :-1] - self.errors[:, 1:]) / (grid_vs[:-1] - grid_vs[1:]), 0.0
+        )
         # Chord in v = v(1) / s^P: constant + rise / s^P.
-        self.chord_rises = slopes * budget.full_v
+        self.chord_rises = chord_slopes * budget.full_v
         # What whole noise takes the curve below its chord: see `dpcore.plan.curves`.
-        bulges = np.array([weight * curve.bulge for weight, curve in weighted_curves])
-        margins = bulges[:, None] * ((float(grid_vs[0] / grid_vs[1]) - 1.0) ** 2 / 8.0)
-        self.chord_constants = self.errors[:, 1:] - slopes * grid_vs[1:] - margins
+        weighted_bulges = np.array([weight * curve.bulge for weight, curve in weighted_curves])
+        bulge_margins = weighted_bulges[:, None] * ((float(grid_vs[0] / grid_vs[1]) - 1.0) ** 2 / 8.0)
+        self.chord_constants = self.errors[:, 1:] - chord_slopes * grid_vs[1:] - bulge_margins
         self.share_factors = (self.power * self.chord_rises) ** (1.0 / (self.power + 1))
         self.num_boxes, self.best_objective = 0, math.inf
         self.shares = np.full(len(curves), 1.0 / len(curves))
@@ -174,17 +180,19 @@ class _Search:
         # The best bounds at these shares, then the best shares under these bounds: neither raises the sum. It ends
         # where both agree, which need not be the least of all.
         for _ in range(_MAX_ALTERNATIONS):
-            objective, noise_slopes = evaluate_split(self.curves, self.weights, self.budget, split_shares)
-            if objective < self.best_objective:
-                self.best_objective, self.shares = objective, split_shares
-            if objective > previous_objective * (1.0 - 1e-9):
+            split_objective, noise_slopes = evaluate_split(
+                self.curves, self.weights, self.budget, split_shares
+            )
+            if split_objective < self.best_objective:
+                self.best_objective, self.shares = split_objective, split_shares
+            if split_objective > previous_objective * (1.0 - 1e-9):
                 return
-            previous_objective = objective
+            previous_objective = split_objective
             # With the bounds fixed, the least sum has shares in proportion to (weight beta)^(1 / (P + 1)).
-            proportions = (self.weights * noise_slopes) ** (1.0 / (self.power + 1))
-            if not 0.0 < proportions.sum() < math.inf:
+            share_proportions = (self.weights * noise_slopes) ** (1.0 / (self.power + 1))
+            if not 0.0 < share_proportions.sum() < math.inf:
                 return
-            split_shares = proportions / proportions.sum()
+            split_shares = share_proportions / share_proportions.sum()
 
     def bound_at_price(
         self, price: float, low_indices: IntArray, high_indices: IntArray
@@ -198,17 +206,20 @@ class _Search:
         # Within a cell, rise / s^P + price s is least where P rise / s^(P + 1) = price, or at an end.
         cell_shares = self.share_factors * price ** (-1.0 / (self.power + 1))
         cell_shares = np.clip(cell_shares, self.grid[:-1], self.grid[1:])
-        cell_costs = self.chord_constants + self.chord_rises / cell_shares**self.power + price * cell_shares
-        cell_indices, line_indices = np.arange(GRID_SIZE - 1), np.arange(low_indices.size)
-        cell_costs[(cell_indices < low_indices[:, None]) | (cell_indices >= high_indices[:, None])] = np.inf
-        best_cells = np.argmin(cell_costs, axis=1)
-        costs, shares = cell_costs[line_indices, best_cells], cell_shares[line_indices, best_cells]
+        cost_by_cell = self.chord_constants + self.chord_rises / cell_shares**self.power + price * cell_shares
+        cell_indices, line_indices = np.arange(NUM_GRID_SHARES - 1), np.arange(low_indices.size)
+        cost_by_cell[(cell_indices < low_indices[:, None]) | (cell_indices >= high_indices[:, None])] = np.inf
+        best_cells = np.argmin(cost_by_cell, axis=1)
+        least_cell_costs = cost_by_cell[line_indices, best_cells]
+        shares = cell_shares[line_indices, best_cells]
         # Below the first point of the grid the only known property is that an error falls with the share: it is at
         # least that of the first point, and a share costs at least nothing. An interval of one point has no cell.
-        zero_mask, end_indices = low_indices < 0, np.maximum(low_indices, 0)
-        end_shares = np.where(zero_mask, 0.0, self.grid[end_indices])
+        includes_zero, end_indices = low_indices < 0, np.maximum(low_indices, 0)
+        end_shares = np.where(includes_zero, 0.0, self.grid[end_indices])
         end_costs = self.errors[line_indices, end_indices] + price * end_shares
-        best_costs, best_shares = np.where(end_costs < costs, (end_costs, end_shares), (costs, shares))
+        best_costs, best_shares = np.where(
+            end_costs < least_cell_costs, (end_costs, end_shares), (least_cell_costs, shares)
+        )
         return float(best_costs.sum()) - price, best_shares
 
     def find_lower_bound(self, low_indices: IntArray, high_indices: IntArray) -> _Box:
@@ -241,17 +252,17 @@ class _Search:
         return _Box(low_indices, high_indices, best_bound, shares_over_budget, shares_within_budget)
 
     def search_boxes(self) -> float:
-        """Run branch and bound until the gap is `GAP`; return the lower bound for all splits.
+        """Run branch and bound until the gap is `TARGET_GAP`; return the lower bound for all splits.
 
         Step 4. Invariant: every split is in an open box of the heap or in a closed box, and ``closed_bound`` is at
         most the bound of every closed box. So the smallest of both holds for all splits.
         """
         # Boxes by their lower bound; the number settles ties.
-        heap: list[tuple[float, int, _Box]] = []
+        box_heap: list[tuple[float, int, _Box]] = []
         closed_bound = math.inf
-        index_pairs = [(np.full(len(self.curves), -1), np.full(len(self.curves), GRID_SIZE - 1))]
+        parts_to_bound = [(np.full(len(self.curves), -1), np.full(len(self.curves), NUM_GRID_SHARES - 1))]
         while True:
-            for low_indices, high_indices in index_pairs:
+            for low_indices, high_indices in parts_to_bound:
                 # The smallest shares of such a box are more than the budget: it holds no split.
                 if float(self.grid[low_indices[low_indices >= 0]].sum()) > 1.0:
                     continue
@@ -260,25 +271,32 @@ class _Search:
                 if np.max(np.abs(box.shares_over_budget - box.shares_within_budget)) > 1e-3:
                     self.offer_split(box.shares_over_budget)
                     self.offer_split((box.shares_over_budget + box.shares_within_budget) / 2.0)
-                # A box is closed if no split in it is better by more than `GAP`.
-                if box.lower_bound < self.best_objective * (1.0 - GAP):
-                    heapq.heappush(heap, (box.lower_bound, self.num_boxes, box))
+                # A box is closed if no split in it is better by more than `TARGET_GAP`.
+                if box.lower_bound < self.best_objective * (1.0 - TARGET_GAP):
+                    heapq.heappush(box_heap, (box.lower_bound, self.num_boxes, box))
                 else:
                     closed_bound = min(closed_bound, box.lower_bound)
-            if not heap or self.num_boxes >= MAX_BOXES or heap[0][0] >= self.best_objective * (1.0 - GAP):
-                return min([closed_bound, *(lower_bound for lower_bound, _, _ in heap)])
+            if (
+                not box_heap
+                or self.num_boxes >= MAX_BOXES
+                or box_heap[0][0] >= self.best_objective * (1.0 - TARGET_GAP)
+            ):
+                return min([closed_bound, *(lower_bound for lower_bound, _, _ in box_heap)])
             # The open box of the smallest bound is cut in two, or closed where it cannot be cut.
-            box = heapq.heappop(heap)[2]
+            box = heapq.heappop(box_heap)[2]
             cut_indices = box.choose_cut(self.grid)
-            index_pairs = []
+            parts_to_bound = []
             if cut_indices is None:
                 closed_bound = min(closed_bound, box.lower_bound)
                 continue
             line_index, grid_index = cut_indices
             # Both halves have the cut as an end, so that no share lies between them.
-            left_high, right_low = box.high_indices.copy(), box.low_indices.copy()
-            left_high[line_index], right_low[line_index] = grid_index, grid_index
-            index_pairs = [(box.low_indices, left_high), (right_low, box.high_indices)]
+            high_indices_of_left, low_indices_of_right = box.high_indices.copy(), box.low_indices.copy()
+            high_indices_of_left[line_index], low_indices_of_right[line_index] = grid_index, grid_index
+            parts_to_bound = [
+                (box.low_indices, high_indices_of_left),
+                (low_indices_of_right, box.high_indices),
+            ]
 
     def exchange_shares(self) -> None:
         """Move parts of shares between lines while that helps, for lines whose errors have no known form.
@@ -286,8 +304,9 @@ class _Search:
         Step 6. Invariant: shares stay at least 0 and add up to 1. Each round makes the best moves among disjoint
         pairs of lines, whose gains add up; without a gain the step is halved.
         """
-        shares, moved_fraction, all_lines = self.shares / self.shares.sum(), 0.5, np.arange(self.shares.size)
-        while moved_fraction > 1e-3 and all_lines.size > 1:
+        shares, moved_fraction = self.shares / self.shares.sum(), 0.5
+        line_indices = np.arange(self.shares.size)
+        while moved_fraction > 1e-3 and line_indices.size > 1:
             # The cost of each line now, without a part of its share, and with the part of each other line added.
             raised_shares = shares[None, :] + moved_fraction * shares[:, None]
             trial_shares = np.vstack([shares, shares * (1.0 - moved_fraction), raised_shares])
@@ -298,18 +317,18 @@ class _Search:
             costs = np.column_stack(line_costs)
             with np.errstate(invalid="ignore"):
                 cost_changes = (costs[1] - costs[0])[:, None] + costs[2:] - costs[0]
-            cost_changes[all_lines, all_lines] = np.inf
+            cost_changes[line_indices, line_indices] = np.inf
             smallest_gain, moved_amounts = 1e-7 * float(costs[0].sum()), moved_fraction * shares
-            unmoved_mask = np.ones(all_lines.size, dtype=bool)
+            is_unmoved = np.ones(line_indices.size, dtype=bool)
             for pair_number in np.argsort(cost_changes, axis=None, kind="stable").tolist():
-                pair = giver, taker = divmod(pair_number, all_lines.size)
-                if not cost_changes[pair] < -smallest_gain:
+                giver_and_taker = giver, taker = divmod(pair_number, line_indices.size)
+                if not cost_changes[giver_and_taker] < -smallest_gain:
                     break
-                if unmoved_mask[giver] and unmoved_mask[taker]:
-                    unmoved_mask[[giver, taker]] = False
+                if is_unmoved[giver] and is_unmoved[taker]:
+                    is_unmoved[[giver, taker]] = False
                     shares[giver] -= moved_amounts[giver]
                     shares[taker] += moved_amounts[giver]
-            if unmoved_mask.all():
+            if is_unmoved.all():
                 moved_fraction /= 2.0
         new_objective = evaluate_split(self.curves, self.weights, self.budget, shares)[0]
         if new_objective < self.best_objective:
@@ -351,19 +370,21 @@ def _find_needed(curve: Curve, target_error: float, power: int) -> float:
         return list(measure_squared_errors(curve, v) <= target_error**2)
 
     # The error never rises with the budget: from the first amount that is enough on, each is.
-    amounts = np.geomspace(_SMALLEST_AMOUNT, _LARGEST_AMOUNT, _NUM_AMOUNTS)
-    enough_flags = is_enough(amounts ** -float(power))
-    if not enough_flags[-1]:
+    grid_amounts = np.geomspace(_SMALLEST_AMOUNT, _LARGEST_AMOUNT, _NUM_AMOUNTS)
+    enough_by_amount = is_enough(grid_amounts ** -float(power))
+    if not enough_by_amount[-1]:
         return math.inf
-    if enough_flags[0]:
+    if enough_by_amount[0]:
         return 0.0 if is_enough(np.array([math.inf]))[0] else _SMALLEST_AMOUNT
-    first_index = enough_flags.index(True)
-    low, high = float(amounts[first_index - 1]), float(amounts[first_index])
+    first_index = enough_by_amount.index(True)
+    too_small_amount, enough_amount = float(grid_amounts[first_index - 1]), float(grid_amounts[first_index])
     for _ in range(_NUM_HALVINGS):
-        midpoint = math.sqrt(low * high)
-        is_midpoint_enough = is_enough(np.array([midpoint ** -float(power)]))[0]
-        low, high = (low, midpoint) if is_midpoint_enough else (midpoint, high)
-    return high
+        middle_amount = math.sqrt(too_small_amount * enough_amount)
+        is_midpoint_enough = is_enough(np.array([middle_amount ** -float(power)]))[0]
+        too_small_amount, enough_amount = (
+            (too_small_amount, middle_amount) if is_midpoint_enough else (middle_amount, enough_amount)
+        )
+    return enough_amount
 
 
 def split_by_largest_error(curves: Sequence[Curve], target_errors: FloatArray, budget: Budget) -> FloatArray:
@@ -379,18 +400,22 @@ def split_by_largest_error(curves: Sequence[Curve], target_errors: FloatArray, b
     """
     full_amount = math.pow(budget.full_v, -1.0 / budget.power)
 
-    def compute_shares(level: float) -> FloatArray:
-        """Return the shares at which every line has ``level`` times its target error."""
-        return find_needed_budgets(curves, level * target_errors, budget) / full_amount
+    def compute_shares(error_ratio: float) -> FloatArray:
+        """Return the shares at which every line has ``error_ratio`` times its target error."""
+        return find_needed_budgets(curves, error_ratio * target_errors, budget) / full_amount
 
     # At the level ``high`` the needed shares are at most the budget, at ``low`` more.
-    low, high = 1e-9, 1.0
-    while compute_shares(high).sum() > 1.0 and high < 1e12:
-        low, high = high, high * 4.0
-    while high / low > 1.0 + 1e-6:
-        midpoint = math.sqrt(low * high)
-        low, high = (low, midpoint) if compute_shares(midpoint).sum() <= 1.0 else (midpoint, high)
-    needed_shares = compute_shares(high)
+    unreachable_ratio, reachable_ratio = 1e-9, 1.0
+    while compute_shares(reachable_ratio).sum() > 1.0 and reachable_ratio < 1e12:
+        unreachable_ratio, reachable_ratio = reachable_ratio, reachable_ratio * 4.0
+    while reachable_ratio / unreachable_ratio > 1.0 + 1e-6:
+        middle_ratio = math.sqrt(unreachable_ratio * reachable_ratio)
+        unreachable_ratio, reachable_ratio = (
+            (unreachable_ratio, middle_ratio)
+            if compute_shares(middle_ratio).sum() <= 1.0
+            else (middle_ratio, reachable_ratio)
+        )
+    needed_shares = compute_shares(reachable_ratio)
     # The rest is divided in proportion; a line that needs nothing has no share.
     if needed_shares.sum() > 0.0:
         return np.asarray(needed_shares / needed_shares.sum())

@@ -135,117 +135,123 @@ STATISTIC_BY_NAME = {statistic.value: statistic for statistic in LineStatistic} 
     "share": LineStatistic.MEAN,
     "sum per group": LineStatistic.GROUP_SUMS,
 }
-_LINE = re.compile(
+_LINE_PATTERN = re.compile(
     rf"(?P<statistic>{'|'.join(STATISTIC_BY_NAME)})(?: (?P<quantile>[0-9.e+-]+))?"
     r"(?: of (?P<column>\"[^\"]+\"|\S+))?(?: from (?P<lower>[0-9.e+-]+) to (?P<upper>[0-9.e+-]+))?"
     r"(?: within (?P<target>[0-9.e+-]+) ?(?P<percent>%)?)?(?: weight (?P<weight>[0-9.e+-]+))?"
 )
-EXAMPLE = "rows; sum within 2%; quantile 0.9 within 1% weight 2; rows per group"
+EXAMPLE_LINES = "rows; sum within 2%; quantile 0.9 within 1% weight 2; rows per group"
 
 
-def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
+def parse_lines(lines_text: str, problems: Problems) -> tuple[Line, ...]:
     """Parse the lines of a text, separated by semicolons or line breaks; unreadable ones are problems and left out.
 
     Args:
-        text: As a person writes it.
+        lines_text: As a person writes it.
         problems: Takes what is wrong, with the number of the line.
     """
     parsed_lines: list[Line] = []
-    pieces = _split_text(text)
-    for line_number, piece in enumerate(pieces[: MAX_LINES + 1], start=1):
+    line_texts = _split_text(lines_text)
+    for line_number, line_text in enumerate(line_texts[: MAX_LINES + 1], start=1):
         with problems.collecting():
-            match = _LINE.fullmatch(piece)
-            label, target_text = _split_line(piece)
-            if match is None and target_text and _LINE.fullmatch(label):
+            line_match = _LINE_PATTERN.fullmatch(line_text)
+            label, target_text = _split_line(line_text)
+            if line_match is None and target_text and _LINE_PATTERN.fullmatch(label):
                 raise refuse(
                     f"the target error of {label} cannot be read; got {target_text[:40]!r}",
                     remedy="Write a share, as within 5%, or a number in its own unit, as within 12",
                 )
-            if match is None:
+            if line_match is None:
                 names_text = ", ".join(statistic.value for statistic in LineStatistic)
                 raise refuse(
-                    f"line {line_number} cannot be read; got {piece[:40]!r}",
-                    remedy=f"A line is one of {names_text}, as in: {EXAMPLE}",
+                    f"line {line_number} cannot be read; got {line_text[:40]!r}",
+                    remedy=f"A line is one of {names_text}, as in: {EXAMPLE_LINES}",
                 )
-            quantile, target_error, weight, lower, upper = _read_numbers(match, line_number)
-            is_relative = match["percent"] is not None or target_error is None
-            if match["percent"] is not None and target_error is not None:
+            quantile, target_error, weight, lower, upper = _read_numbers(line_match, line_number)
+            is_relative = line_match["percent"] is not None or target_error is None
+            if line_match["percent"] is not None and target_error is not None:
                 target_error /= 100.0
-            statistic = STATISTIC_BY_NAME[match["statistic"]]
+            statistic = STATISTIC_BY_NAME[line_match["statistic"]]
             weight = 1.0 if weight is None else weight
-            column = (match["column"] or "").strip('"')
-            line_fields = statistic, quantile, target_error, is_relative, weight, column, lower, upper
-            parsed_lines.append(Line(*line_fields))
-    if len(pieces) > MAX_LINES:
-        problems.add(f"a plan has at most {MAX_LINES} lines; there are {len(pieces)}")
-    labels = [line.label for line in parsed_lines]
-    for label in dict.fromkeys(labels):
-        if labels.count(label) > 1:
+            column = (line_match["column"] or "").strip('"')
+            line_arguments = statistic, quantile, target_error, is_relative, weight, column, lower, upper
+            parsed_lines.append(Line(*line_arguments))
+    if len(line_texts) > MAX_LINES:
+        problems.add(f"a plan has at most {MAX_LINES} lines; there are {len(line_texts)}")
+    line_labels = [line.label for line in parsed_lines]
+    for label in dict.fromkeys(line_labels):
+        if line_labels.count(label) > 1:
             problems.add(f"{label} stands there twice", remedy="Keep the one with the smaller target error")
     return tuple(parsed_lines)
 
 
-def split_lines(text: str) -> list[tuple[str, str]]:
+def split_lines(lines_text: str) -> list[tuple[str, str]]:
     """Split a text into its lines, also unreadable ones: statistic, and text of target error and weight."""
-    lines = map(_split_line, _split_text(text))
-    return [(label, target_text.removeprefix("within ")) for label, target_text in lines]
+    lines = map(_split_line, _split_text(lines_text))
+    return [
+        (statistic_text, target_and_weight_text.removeprefix("within "))
+        for statistic_text, target_and_weight_text in lines
+    ]
 
 
-def change_target(text: str, line_index: int, target_text: str) -> str:
+def change_target(lines_text: str, line_index: int, new_target_text: str) -> str:
     """Return the text of lines with another target error in one of them, such as ``5%`` or ``12 weight 2``.
 
     An empty target text removes the target error and the weight of the line.
     """
-    pieces, target_text = _split_text(text), " ".join(target_text.replace(";", " ").lower().split())
-    label, _ = _split_line(pieces[line_index])
-    keyword = "" if not target_text or target_text.startswith("weight ") else "within "
-    pieces[line_index] = f"{label} {keyword}{target_text.removeprefix('within ')}".rstrip()
-    return "; ".join(pieces)
+    line_texts = _split_text(lines_text)
+    new_target_text = " ".join(new_target_text.replace(";", " ").lower().split())
+    statistic_text, _ = _split_line(line_texts[line_index])
+    keyword = "" if not new_target_text or new_target_text.startswith("weight ") else "within "
+    line_texts[line_index] = f"{statistic_text} {keyword}{new_target_text.removeprefix('within ')}".rstrip()
+    return "; ".join(line_texts)
 
 
-def remove_line(text: str, line_index: int) -> str:
+def remove_line(lines_text: str, line_index: int) -> str:
     """Return the text of lines without the line at this index."""
-    pieces = _split_text(text)
-    return "; ".join(pieces[:line_index] + pieces[line_index + 1 :])
+    line_texts = _split_text(lines_text)
+    return "; ".join(line_texts[:line_index] + line_texts[line_index + 1 :])
 
 
-def _split_line(piece: str) -> tuple[str, str]:
+def _split_line(line_text: str) -> tuple[str, str]:
     """Split a written line into its statistic and its target error and weight as a text, empty for neither."""
     # Not between the quotation marks of a column.
-    label, *target_texts = re.split(r' (?=(?:within|weight)\b[^"]*$)', piece, maxsplit=1)
-    return label, " ".join(target_texts)
+    statistic_text, *target_text_if_any = re.split(r' (?=(?:within|weight)\b[^"]*$)', line_text, maxsplit=1)
+    return statistic_text, " ".join(target_text_if_any)
 
 
-def list_missing_lines(text: str, new_lines: Iterable[str]) -> list[str]:
+def list_missing_lines(lines_text: str, new_lines: Iterable[str]) -> list[str]:
     """Return the new lines whose statistic no line of the text has."""
-    present_labels = {line.label for line in parse_lines(text, Problems())}
-    present_labels |= {label for label, _ in split_lines(text)}
+    present_labels = {line.label for line in parse_lines(lines_text, Problems())}
+    present_labels |= {statistic_text for statistic_text, _ in split_lines(lines_text)}
     return [line for line in new_lines if line not in present_labels]
 
 
-def _split_text(text: str) -> list[str]:
+def _split_text(lines_text: str) -> list[str]:
     """Split a text at semicolons and line breaks into lines, and drop empty ones.
 
     Words are separated by single spaces and in lower case, but for the name of a column.
     """
-    pieces = [" ".join(piece.split()) for piece in re.split(r"[;\n]", text) if piece.strip()]
-    return [re.sub(r'(?i)( of )("[^"]+"|\S+)|.', _lower, piece) for piece in pieces]
+    line_texts = [
+        " ".join(line_text.split()) for line_text in re.split(r"[;\n]", lines_text) if line_text.strip()
+    ]
+    return [re.sub(r'(?i)( of )("[^"]+"|\S+)|.', _lower_unless_column, line_text) for line_text in line_texts]
 
 
-def _lower(match: re.Match[str]) -> str:
+def _lower_unless_column(match: re.Match[str]) -> str:
     """Return a character in lower case, or a column as it is."""
     return f" of {match[2]}" if match[2] else match[0].lower()
 
 
-def _read_numbers(match: re.Match[str], line_number: int) -> list[float | None]:
+def _read_numbers(line_match: re.Match[str], line_number: int) -> list[float | None]:
     """Return quantile, target error, weight and range of a matched line as numbers; None for those not written.
 
     Raises:
         InvalidInput: One of them is no number.
     """
-    quantile_text = "0.5" if match["statistic"] == "median" else match["quantile"]
+    quantile_text = "0.5" if line_match["statistic"] == "median" else line_match["quantile"]
     numbers: list[float | None] = []
-    for number_text in (quantile_text, *match.group("target", "weight", "lower", "upper")):
+    for number_text in (quantile_text, *line_match.group("target", "weight", "lower", "upper")):
         try:
             numbers.append(None if number_text is None else float(number_text))
         except ValueError as error:

@@ -13,10 +13,10 @@ from dpcore.contributions import FloatArray
 from dpcore.data import binned_values
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanError, private_counts, public_counts, variance
-from dpcore.mean.parameters import USERS_CLAMPED, Clamp, VarianceSource, assumed_of_users
+from dpcore.mean.parameters import USERS_CLAMPED_ASSUMPTION, Clamp, VarianceSource, list_user_assumptions
 from dpcore.mean.private_counts import ReleasedSums
 from dpcore.mean.table_values import ValueSummary
-from dpcore.mean.user_model import MODEL_ASSUMED, UserModel
+from dpcore.mean.user_model import MODEL_ASSUMPTION, UserModel
 from dpcore.plan import curves
 from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import PlanParameters
@@ -46,7 +46,9 @@ def make_spread_curve(
     if is_root:
         spread_error, reference_value = variance.take_root(spread_error, reference_value)
     alpha, beta = split_mean_error(spread_error, mechanism)
-    user_sentences = (text.replace("the mean of", "the variance of") for text in assumed_of_users(problem))
+    user_sentences = (
+        sentence.replace("the mean of", "the variance of") for sentence in list_user_assumptions(problem)
+    )
     assumptions = (*user_sentences, *binned_values.list_assumptions(dataset))
     curve = curves.BoundCurve(
         alpha, beta, bounds, has_all_bounds=has_all_bounds, measure_release=measure_release
@@ -65,11 +67,14 @@ def list_mean_assumptions(
     problem: private_counts.PrivateCountsProblem, parameters: PlanParameters, dataset: Dataset
 ) -> tuple[str, ...]:
     """List what the error of a mean assumes of users and of binned values; sentences without their full stop."""
-    sentences = assumed_of_users(problem)
+    user_sentences = list_user_assumptions(problem)
     if parameters.clamp is Clamp.USERS:
-        sentences = (*sentences[: None if problem.table_values is None else 1], USERS_CLAMPED)
-        sentences += (MODEL_ASSUMED,) * (parameters.variance_source is VarianceSource.ENTERED)
-    return sentences + binned_values.list_assumptions(dataset)
+        user_sentences = (
+            *user_sentences[: None if problem.table_values is None else 1],
+            USERS_CLAMPED_ASSUMPTION,
+        )
+        user_sentences += (MODEL_ASSUMPTION,) * (parameters.variance_source is VarianceSource.ENTERED)
+    return user_sentences + binned_values.list_assumptions(dataset)
 
 
 def measure_mean(
@@ -94,8 +99,10 @@ def split_mean_error(mean_error: MeanError, mechanism: NoiseKind) -> tuple[Float
     ``mean_error`` is that at epsilon 1.
     """
     # At epsilon = 1 and Laplace noise the privacy variance is that of v = 1.
-    beta = mean_error.privacy_variance * (mechanism.unit_variance / NoiseKind.LAPLACE.unit_variance)
-    return mean_error.sampling_variance + mean_error.shift**2, beta
+    noise_variance_at_1 = mean_error.privacy_variance * (
+        mechanism.unit_variance / NoiseKind.LAPLACE.unit_variance
+    )
+    return mean_error.sampling_variance + mean_error.shift**2, noise_variance_at_1
 
 
 def build_mean_problem(

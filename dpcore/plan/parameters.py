@@ -120,11 +120,11 @@ class Budget:
 
 NUM_PARTS = 2**20
 """Parts of the budget: every share is a whole number of them."""
-FIRST_LINES = "users; rows"
-MAX_CHARACTERS = 2000
-PROPOSED_MEAN_FIELDS = ("variance_source", "likeness", "target")
+DEFAULT_LINES = "users; rows"
+MAX_LINES_CHARACTERS = 2000
+FIELDS_PROPOSED_FOR_MEANS = ("variance_source", "likeness", "target")
 """Settings of a mean that follow from the data; see `choose_defaults`."""
-MEAN_FIELDS = (*PROPOSED_MEAN_FIELDS, "value_variance", "user_share", "clamp")
+FIELDS_OF_MEAN_LINES = (*FIELDS_PROPOSED_FOR_MEANS, "value_variance", "user_share", "clamp")
 
 
 class Objective(Option):
@@ -138,8 +138,14 @@ class Objective(Option):
 def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
     """Return the defaults of `dpcore.mean.choose_defaults` that apply to a mean among the lines, for these data."""
     # Lines may all name further columns, of data without a first one.
-    with_values = next((each for each in (dataset, *dataset.further) if each.values is not None), dataset)
-    return {name: value for name, value in mean.choose_defaults(with_values).items() if name != "counts"}
+    dataset_with_values = next(
+        (each for each in (dataset, *dataset.further) if each.values is not None), dataset
+    )
+    return {
+        name: default_value
+        for name, default_value in mean.choose_defaults(dataset_with_values).items()
+        if name != "counts"
+    }
 
 
 @dataclass(frozen=True)
@@ -153,7 +159,9 @@ class PlanParameters(Parameters):
     delta: float | None = gaussian_delta(None, "mechanism", place=LINE)
     """Probability that ε does not hold: well below 1 / users."""
     # Public: every release names what is released, and nobody reads off data how exact it is wanted.
-    lines: str = public.text(FIRST_LINES, "Statistics to release", max_length=MAX_CHARACTERS, place=LINE)
+    lines: str = public.text(
+        DEFAULT_LINES, "Statistics to release", max_length=MAX_LINES_CHARACTERS, place=LINE
+    )
     """``users``, ``rows``, ``sum``, ``mean`` or ``share``, ``variance``, ``standard deviation``, ``median``, ``quantile
     0.9``, ``users per group``, ``rows per group``, ``sums per group``; separated by semicolons. A target error may
     follow (``within 5%``; ``within 12`` in its unit), and a ``weight 2``. ``mean of tax from 0 to 20`` is of another
@@ -189,16 +197,16 @@ class PlanParameters(Parameters):
         """Add problems of fields together: lines, range, program, settings of a mean, and target errors."""
         if self.mechanism is NoiseKind.GAUSSIAN and self.delta is not None:
             problems.inside(0.0, 1.0, δ=self.delta)
-        lines: tuple[Line, ...] = ()
+        parsed_lines: tuple[Line, ...] = ()
         if not isinstance(self.lines, str):
             problems.add("lines must be a text")
-        elif len(self.lines) > MAX_CHARACTERS:
-            problems.add(f"the lines have more than {MAX_CHARACTERS:,} characters")
+        elif len(self.lines) > MAX_LINES_CHARACTERS:
+            problems.add(f"the lines have more than {MAX_LINES_CHARACTERS:,} characters")
         else:
-            lines = parse_lines(self.lines, problems)
+            parsed_lines = parse_lines(self.lines, problems)
         # A line that names its own range needs none of the plan.
         labels_with_range = [
-            line.label for line in lines if line.statistic.needs_range and line.lower is None
+            line.label for line in parsed_lines if line.statistic.needs_range and line.lower is None
         ]
         is_range_valid = False
         if (self.lower is None) != (self.upper is None):
@@ -213,15 +221,15 @@ class PlanParameters(Parameters):
             )
         with problems.collecting():
             group_list.find_groups(self.groups, self.edges)
-        quantile_labels = [line.label for line in lines if line.statistic is LineStatistic.QUANTILE]
+        quantile_labels = [line.label for line in parsed_lines if line.statistic is LineStatistic.QUANTILE]
         if self.program is Program.PIPELINEDP and self.mechanism is NoiseKind.GAUSSIAN and quantile_labels:
             problems.add(
                 f"the error of {quantile_labels[0]} in PipelineDP's tree is known with Laplace noise alone",
                 remedy="Choose Laplace noise, or OpenDP, Tumult or plain Python",
             )
-        has_mean = any(line.statistic is LineStatistic.MEAN for line in lines)
-        spread_lines = [line for line in lines if line.statistic.is_spread]
-        if self.program in (Program.PIPELINEDP, Program.TUMULT) and any(line.column for line in lines):
+        has_mean = any(line.statistic is LineStatistic.MEAN for line in parsed_lines)
+        spread_lines = [line for line in parsed_lines if line.statistic.is_spread]
+        if self.program in (Program.PIPELINEDP, Program.TUMULT) and any(line.column for line in parsed_lines):
             problems.add(
                 f"for several value columns there is no program in {self.program.value}",
                 remedy="Choose OpenDP, plain Python or BigQuery",
@@ -245,7 +253,7 @@ class PlanParameters(Parameters):
         if is_range_valid and are_options and (has_mean or spread_lines):
             with problems.collecting():
                 self.mean_parameters  # noqa: B018 - it raises what does not hold together.
-        labels_without_target = [line.label for line in lines if line.target_error is None]
+        labels_without_target = [line.label for line in parsed_lines if line.target_error is None]
         if self.objective is Objective.LARGEST and labels_without_target:
             problems.add(
                 "the largest error over target error needs a target error in every line; "
@@ -265,10 +273,10 @@ class PlanParameters(Parameters):
         """
         if line.lower is None or line.upper is None:
             return self
-        changes: dict[str, Any] = {"lower": line.lower, "upper": line.upper}
+        range_changes: dict[str, Any] = {"lower": line.lower, "upper": line.upper}
         if self.variance_source is VarianceSource.ENTERED and line.column:
-            changes |= {"variance_source": VarianceSource.WORST_CASE, "value_variance": None}
-        return replace(self, **changes)
+            range_changes |= {"variance_source": VarianceSource.WORST_CASE, "value_variance": None}
+        return replace(self, **range_changes)
 
     @property
     def mean_parameters(self) -> MeanParameters:
@@ -279,7 +287,7 @@ class PlanParameters(Parameters):
         """
         assert self.lower is not None
         assert self.upper is not None
-        mean_settings = {field_name: getattr(self, field_name) for field_name in MEAN_FIELDS}
+        mean_settings = {field_name: getattr(self, field_name) for field_name in FIELDS_OF_MEAN_LINES}
         return MeanParameters(1.0, self.lower, self.upper, counts=Counts.PRIVATE, **mean_settings)
 
     @property

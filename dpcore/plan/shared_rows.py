@@ -49,36 +49,38 @@ def list_shared_splits(
     if parameters.program in SPLITS_MEANS:
         return []
     # Nobody wants the count itself: it weighs nothing.
-    line, whole_noise = Line(LineStatistic.ROWS, weight=1e-6), find_whole_noise(parameters)
-    curve = curves.BoundCurve([0.0], [budget.mechanism.unit_variance], [1.0], whole_noise=whole_noise)
-    count_line = PlannedLine(line, curve, float(dataset.histogram.num_rows), "rows", 1e100)
-    shared = (
-        _share_rows(dataset, planned_lines, budget, least_means=1),
-        _share_rows(dataset, (*planned_lines, count_line), budget, least_means=2),
+    rows_line, whole_noise = Line(LineStatistic.ROWS, weight=1e-6), find_whole_noise(parameters)
+    count_curve = curves.BoundCurve([0.0], [budget.mechanism.unit_variance], [1.0], whole_noise=whole_noise)
+    count_line = PlannedLine(rows_line, count_curve, float(dataset.histogram.num_rows), "rows", 1e100)
+    shared_splits = (
+        _share_rows(dataset, planned_lines, budget, min_num_means=1),
+        _share_rows(dataset, (*planned_lines, count_line), budget, min_num_means=2),
     )
-    return [lines_and_split for lines_and_split in shared if lines_and_split is not None]
+    return [lines_and_split for lines_and_split in shared_splits if lines_and_split is not None]
 
 
 def _share_rows(
-    dataset: Dataset, planned_lines: Sequence[PlannedLine], budget: Budget, least_means: int
+    dataset: Dataset, planned_lines: Sequence[PlannedLine], budget: Budget, min_num_means: int
 ) -> tuple[tuple[PlannedLine, ...], Split] | None:
     """Find the split with the least weighted sum of squared errors if means take the last line of rows.
 
-    None if there is none, or there are fewer means than ``least_means``.
+    None if there is none, or there are fewer means than ``min_num_means``.
     """
     parts_by_mean = {
-        index: line.mean_parts
-        for index, line in enumerate(planned_lines)
+        line_index: line.mean_parts
+        for line_index, line in enumerate(planned_lines)
         if line.mean_parts and dataset.find_column(line.line.column).histogram == dataset.histogram
     }
-    rows = [index for index, line in enumerate(planned_lines) if line.line.statistic is LineStatistic.ROWS][
-        -1:
-    ]
-    if not rows or len(parts_by_mean) < least_means:
+    rows_line_indices = [
+        line_index
+        for line_index, line in enumerate(planned_lines)
+        if line.line.statistic is LineStatistic.ROWS
+    ][-1:]
+    if not rows_line_indices or len(parts_by_mean) < min_num_means:
         return None
     bounds, has_all_bounds = curves.list_caps(dataset.histogram.max_size, MAX_CAPS)
     kept_rows, unit_variance = dataset.histogram.kept_rows(bounds), budget.mechanism.unit_variance
-    rows_line, group = planned_lines[rows[0]], (*rows, *parts_by_mean)
+    rows_line, sharing_indices = planned_lines[rows_line_indices[0]], (*rows_line_indices, *parts_by_mean)
     squared_biases = (dataset.histogram.num_rows - kept_rows) ** 2
     # Per line of the group: error without noise, and the noise of its own at v_i = 1; rows are the first one.
     alphas, betas, count_betas = [squared_biases], [unit_variance * bounds**2], []
@@ -88,41 +90,46 @@ def _share_rows(
         betas.append(sum_beta)
         # The pair's is 2 (B^2 / 4 + m^2), so that half of it less that of the sum is that of the rows.
         count_betas.append(pair_beta / 2.0 - sum_beta)
-    weights = np.array([planned_lines[index].weight for index in group])
-    costs = weights[:, None] * np.array(betas)
-    costs[0] += weights[1:] @ np.array(count_betas)
+    sharing_weights = np.array([planned_lines[line_index].weight for line_index in sharing_indices])
+    weighted_betas = sharing_weights[:, None] * np.array(betas)
+    weighted_betas[0] += sharing_weights[1:] @ np.array(count_betas)
     power = budget.power
-    group_beta = (costs ** (1.0 / (power + 1.0))).sum(axis=0) ** (power + 1.0)
-    group_curve = curves.BoundCurve(
-        weights @ np.array(alphas), group_beta, bounds, has_all_bounds=has_all_bounds
+    shared_beta = (weighted_betas ** (1.0 / (power + 1.0))).sum(axis=0) ** (power + 1.0)
+    shared_curve = curves.BoundCurve(
+        sharing_weights @ np.array(alphas), shared_beta, bounds, has_all_bounds=has_all_bounds
     )
-    others = [index for index in range(len(planned_lines)) if index not in group]
-    other_lines = [planned_lines[index] for index in others]
-    all_weights = np.array([*(line.weight for line in other_lines), 1.0])
-    split = find_least_sum([*(line.curve for line in other_lines), group_curve], all_weights, budget)
-    bound = float(group_curve.find_best(budget.divide(split.shares[-1:])).bounds[0])
-    bound_index = int(np.searchsorted(bounds, bound))
-    parts = costs[:, bound_index] ** (1.0 / (power + 1.0))
+    other_indices = [
+        line_index for line_index in range(len(planned_lines)) if line_index not in sharing_indices
+    ]
+    other_lines = [planned_lines[line_index] for line_index in other_indices]
+    weights_of_split = np.array([*(line.weight for line in other_lines), 1.0])
+    split = find_least_sum([*(line.curve for line in other_lines), shared_curve], weights_of_split, budget)
+    shared_bound = float(shared_curve.find_best(budget.divide(split.shares[-1:])).bounds[0])
+    bound_index = int(np.searchsorted(bounds, shared_bound))
+    weighted_parts = weighted_betas[:, bound_index] ** (1.0 / (power + 1.0))
     shares = np.zeros(len(planned_lines))
-    shares[others] = split.shares[:-1]
-    shares[list(group)] = split.shares[-1] * parts / parts.sum()
+    shares[other_indices] = split.shares[:-1]
+    shares[list(sharing_indices)] = split.shares[-1] * weighted_parts / weighted_parts.sum()
     shared_lines = list(planned_lines)
-    for position, index in enumerate(group):
-        beta = betas[position][bound_index]
-        if position:
+    for sharing_index, line_index in enumerate(sharing_indices):
+        line_beta = betas[sharing_index][bound_index]
+        if sharing_index:
             # All shares grow together with the budget, so that the noise of the rows grows with that of the sum.
-            beta += count_betas[position - 1][bound_index] * (shares[index] / shares[rows[0]]) ** power
-        curve = curves.BoundCurve(
-            [alphas[position][bound_index]],
-            [beta],
-            [bound],
+            line_beta += (
+                count_betas[sharing_index - 1][bound_index]
+                * (shares[line_index] / shares[rows_line_indices[0]]) ** power
+            )
+        line_curve = curves.BoundCurve(
+            [alphas[sharing_index][bound_index]],
+            [line_beta],
+            [shared_bound],
             has_all_bounds=has_all_bounds,
-            whole_noise=None if position else getattr(rows_line.curve, "whole_noise", None),
+            whole_noise=None if sharing_index else getattr(rows_line.curve, "whole_noise", None),
         )
-        shared_lines[index] = replace(planned_lines[index], curve=curve, shares_rows=True)
+        shared_lines[line_index] = replace(planned_lines[line_index], curve=line_curve, shares_rows=True)
     certificate = split.certificate
     if certificate is not None:
         # Whole noise of the rows is a little less than the real noise of the proof.
-        lower_bound = certificate.lower_bound - rows_line.weight * curves.GAIN
+        lower_bound = certificate.lower_bound - rows_line.weight * curves.MAX_VARIANCE_SAVED
         certificate = Certificate(certificate.value, lower_bound, certificate.argument)
     return tuple(shared_lines), Split(shares, certificate)

@@ -31,10 +31,10 @@ from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import NUM_PARTS, Budget, Objective, PlanParameters
 from dpcore.plan.shared_rows import list_shared_splits
 from dpcore.quantile.rows import WeightKind
-from dpcore.total.nonnegative import SHORT_COST
+from dpcore.total.nonnegative import MAX_COST_OF_ROUNDING
 from dpcore.total.parameters import Summed, compute_user_totals
 
-_NO_BUDGET = np.array([math.inf])
+_V_WITHOUT_BUDGET = np.array([math.inf])
 
 
 def round_to_parts(shares: npt.ArrayLike) -> IntArray:
@@ -43,13 +43,13 @@ def round_to_parts(shares: npt.ArrayLike) -> IntArray:
     Args:
         shares: At least 0, not all 0, shape (k,); scaled to sum to 1.
     """
-    share_array = np.asarray(shares, dtype=np.float64)
-    exact_parts = share_array / share_array.sum() * NUM_PARTS
-    part_counts = np.where(share_array > 0.0, np.maximum(np.floor(exact_parts), 1.0), 0.0).astype(np.int64)
+    shares_by_line = np.asarray(shares, dtype=np.float64)
+    exact_parts = shares_by_line / shares_by_line.sum() * NUM_PARTS
+    part_counts = np.where(shares_by_line > 0.0, np.maximum(np.floor(exact_parts), 1.0), 0.0).astype(np.int64)
     num_missing_parts = NUM_PARTS - int(part_counts.sum())
     # The largest remainders get the missing parts; if small shares were lifted to 1, the largest line pays.
     for line_index in np.argsort(part_counts - exact_parts, kind="stable")[: max(num_missing_parts, 0)]:
-        part_counts[line_index] += share_array[line_index] > 0.0
+        part_counts[line_index] += shares_by_line[line_index] > 0.0
     part_counts[int(np.argmax(part_counts))] += NUM_PARTS - int(part_counts.sum())
     return part_counts
 
@@ -133,49 +133,51 @@ def allocate_lines(
     """
     budget = budget or parameters.budget
     budget_per_part = budget.total / NUM_PARTS
-    no_budget_optima = [planned_line.curve.find_best(_NO_BUDGET) for planned_line in planned_lines]
+    no_budget_optima = [planned_line.curve.find_best(_V_WITHOUT_BUDGET) for planned_line in planned_lines]
     # A line that cannot be published as 0, a mean or a quantile, has at least one part.
-    zero_mask = np.array([optimum.bounds[0] == 0.0 for optimum in no_budget_optima])
+    is_dropped_without_budget = np.array([optimum.bounds[0] == 0.0 for optimum in no_budget_optima])
     shares = np.array(shares, dtype=np.float64)
-    shares = np.where((shares > 0.0) | zero_mask, shares, shares.sum() / NUM_PARTS)
+    shares = np.where((shares > 0.0) | is_dropped_without_budget, shares, shares.sum() / NUM_PARTS)
     part_counts = round_to_parts(shares)
     # Each round drops a line, so that it ends. If all that are left are best published as 0, all are dropped.
     while True:
         line_vs = budget.divide(part_counts / NUM_PARTS)
         lines_and_vs = zip(planned_lines, line_vs, strict=True)
         line_optima = [planned_line.curve.find_best(np.array([v])) for planned_line, v in lines_and_vs]
-        dropped_mask = np.array([optimum.bounds[0] == 0.0 for optimum in line_optima]) & (part_counts > 0)
-        if not dropped_mask.any() or dropped_mask[part_counts > 0].all():
+        is_dropped = np.array([optimum.bounds[0] == 0.0 for optimum in line_optima]) & (part_counts > 0)
+        if not is_dropped.any() or is_dropped[part_counts > 0].all():
             break
-        shares[dropped_mask] = 0.0
+        shares[is_dropped] = 0.0
         part_counts = round_to_parts(np.where(part_counts > 0, shares, 0.0))
-    part_counts = np.where(dropped_mask, 0, part_counts)
+    part_counts = np.where(is_dropped, 0, part_counts)
     plan_lines = []
     for line_index, planned_line in enumerate(planned_lines):
         num_parts, v = int(part_counts[line_index]), float(line_vs[line_index])
         if num_parts == 0:
-            error = math.sqrt(no_budget_optima[line_index].squared_errors[0])
-            plan_lines.append(AllocatedLine(planned_line, 0, 0.0, math.inf, 0.0, math.nan, error))
+            line_error = math.sqrt(no_budget_optima[line_index].squared_errors[0])
+            plan_lines.append(AllocatedLine(planned_line, 0, 0.0, math.inf, 0.0, math.nan, line_error))
             continue
         optimum = line_optima[line_index]
         bound, second_bound = float(optimum.bounds[0]), float(optimum.second_bounds[0])
-        error = math.sqrt(max(optimum.squared_errors[0], 0.0))
+        line_error = math.sqrt(max(optimum.squared_errors[0], 0.0))
         if isinstance(planned_line.curve, TotalCurve):
             bound, squared_error = planned_line.curve.find_short_bound(bound, v)
-            error = math.sqrt(squared_error)
+            line_error = math.sqrt(squared_error)
         elif isinstance(planned_line.curve, RankCurve):
             useful_share = (budget.full_v / planned_line.curve.find_release_v(v)) ** (1.0 / budget.power)
             num_parts = max(1, min(num_parts, math.floor(useful_share * NUM_PARTS * (1.0 + 1e-12))))
             v = float(budget.divide(num_parts / NUM_PARTS))
-            bound, error = table.search_rank_bound(dataset, parameters, planned_line, v)
+            bound, line_error = table.search_rank_bound(dataset, parameters, planned_line, v)
         elif isinstance(planned_line.curve, BoundCurve) and planned_line.curve.measure_release is not None:
-            error = math.sqrt(planned_line.curve.measure_release(bound, v))
+            line_error = math.sqrt(planned_line.curve.measure_release(bound, v))
         elif planned_line.group_problem is not None:
             max_groups, max_amount, squared_error = table.search_pairs_at(planned_line, v)
-            if max_groups and math.sqrt(squared_error) < error:
-                bound, second_bound, error = float(max_groups), max_amount, math.sqrt(squared_error)
+            if max_groups and math.sqrt(squared_error) < line_error:
+                bound, second_bound, line_error = float(max_groups), max_amount, math.sqrt(squared_error)
         spent_budget = num_parts * budget_per_part
-        plan_lines.append(AllocatedLine(planned_line, num_parts, spent_budget, v, bound, second_bound, error))
+        plan_lines.append(
+            AllocatedLine(planned_line, num_parts, spent_budget, v, bound, second_bound, line_error)
+        )
     return tuple(plan_lines)
 
 
@@ -187,7 +189,7 @@ def sum_weighted_squares(allocated_lines: Sequence[AllocatedLine]) -> float:
 def make_program(
     dataset: Dataset,
     parameters: PlanParameters,
-    lines: Sequence[AllocatedLine],
+    allocated_lines: Sequence[AllocatedLine],
     budget: Budget | None = None,
     count_line: AllocatedLine | None = None,
 ) -> Several | None:
@@ -196,23 +198,23 @@ def make_program(
     Args:
         dataset: The data that the lines were planned on.
         parameters: The settings.
-        lines: The lines with their shares.
+        allocated_lines: The lines with their shares.
         budget: What is divided, where it is not that of the parameters.
         count_line: A count of rows that the means share, if it is not among the lines.
     """
     budget = budget or parameters.budget
-    rows_name = LineStatistic.ROWS.value if count_line is None else SHARED_COUNT
+    rows_line_name = LineStatistic.ROWS.value if count_line is None else SHARED_COUNT
     releases = tuple(
         ReleaseShare(
             SHARED_COUNT if line is count_line else line.label,
             _make_choice(dataset, parameters, line, budget.epsilon),
             line.num_parts,
-            rows_name if line.planned_line.shares_rows and line.statistic is LineStatistic.MEAN else "",
+            rows_line_name if line.planned_line.shares_rows and line.statistic is LineStatistic.MEAN else "",
         )
-        for line in (*lines, *filter(None, [count_line]))
+        for line in (*allocated_lines, *filter(None, [count_line]))
         if not line.is_dropped
     )
-    dropped_labels = tuple(line.label for line in lines if line.is_dropped)
+    dropped_labels = tuple(line.label for line in allocated_lines if line.is_dropped)
     if not releases:
         return None
     return Several(releases, budget.epsilon, parameters.mechanism, parameters.delta, dropped_labels)
@@ -220,9 +222,9 @@ def make_program(
 
 def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLine, epsilon: float) -> Choice:
     """Build the `Choice` that releases one line under its bounds, with the names of columns in the data."""
-    data_fields = list_data_fields(dataset)
+    data_options = list_data_fields(dataset)
     if line.planned_line.line.column:
-        data_fields["value_column"] = line.planned_line.line.column
+        data_options["value_column"] = line.planned_line.line.column
     dataset = dataset.find_column(line.planned_line.line.column)
     parameters = parameters.choose_for(line.planned_line.line)
     bound_options: dict[str, Any]
@@ -238,11 +240,11 @@ def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLi
         case LineStatistic.MEAN:
             quantity, bound_options = Quantity.MEAN, {"max_rows": int(line.bound)}
             if parameters.clamp is Clamp.USERS:
-                growth = mean.growth(mean_lines.build_mean_problem(dataset, parameters)[0], line.bound)
-                row_factor, effective_factor = growth.coefficients(line.bound)
+                weight_growth = mean.growth(mean_lines.build_mean_problem(dataset, parameters)[0], line.bound)
+                row_factor, effective_factor = weight_growth.coefficients(line.bound)
                 bound_options = {
                     "threshold": line.bound,
-                    "user_share": growth.user_share,
+                    "user_share": weight_growth.user_share,
                     "clamps_users": True,
                 }
                 bound_options |= {"weight_of_rows": row_factor, "weight_of_users": effective_factor}
@@ -270,17 +272,17 @@ def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLi
     if line.statistic.is_per_group:
         groups_and_edges = group_list.find_groups(parameters.groups, parameters.edges)
         bound_options |= dict(zip(("groups", "edges"), groups_and_edges, strict=True))
-    return Choice(quantity, epsilon, **data_fields, **bound_options)
+    return Choice(quantity, epsilon, **data_options, **bound_options)
 
 
 SPARE_PARTS = 2
 """Parts of 2^20 beyond its need that each line gets: shares are rounded to whole parts."""
-_MAX_TRIES = 40
+_MAX_BUDGET_TRIES = 40
 _NEED_FACTORS = {
     # A curve is read between points; what a quantile needs for its exact error is approached in such steps.
     LineStatistic.QUANTILE: 1.02,
-    # A rounded bound on totals errs at most `SHORT_COST` more, for which so much more budget makes up.
-    LineStatistic.SUM: 1.0 + 2.0 * SHORT_COST,
+    # A rounded bound on totals errs at most `MAX_COST_OF_ROUNDING` more, for which so much more budget makes up.
+    LineStatistic.SUM: 1.0 + 2.0 * MAX_COST_OF_ROUNDING,
     # Read between points as well.
     LineStatistic.VARIANCE: 1.01,
     LineStatistic.DEVIATION: 1.01,
@@ -396,16 +398,16 @@ def solve(
         InvalidInput: The data lack what a line needs, or no epsilon is enough for all target errors.
     """
     planned_lines = table.plan_lines(dataset, parameters) if planned_lines is None else planned_lines
-    curves = [line.curve for line in planned_lines]
+    line_curves = [line.curve for line in planned_lines]
     target_errors = np.array([line.target_error for line in planned_lines])
     budget, split = parameters.budget, None
-    equal_shares = np.full(len(curves), 1.0 / len(curves))
-    needed_amounts = find_needed_budgets(curves, target_errors, budget)
+    equal_shares = np.full(len(line_curves), 1.0 / len(line_curves))
+    needed_amounts = find_needed_budgets(line_curves, target_errors, budget)
     if parameters.objective is Objective.SUM:
-        split = find_least_sum(curves, np.array([line.weight for line in planned_lines]), budget)
+        split = find_least_sum(line_curves, np.array([line.weight for line in planned_lines]), budget)
         shares = split.shares
     elif parameters.objective is Objective.LARGEST:
-        shares = split_by_largest_error(curves, target_errors, budget)
+        shares = split_by_largest_error(line_curves, target_errors, budget)
     else:
         least_budget = _find_least_budget(dataset, parameters, planned_lines, needed_amounts)
         budget, shares, needed_amounts = least_budget
@@ -448,27 +450,28 @@ def _find_least_budget(
 
     Raises: InvalidInput if a line reaches its target with no budget, or all together need too large an epsilon.
     """
-    labels = [line.line.label for line in planned_lines]
-    unreachable_labels = [labels[line_index] for line_index in np.flatnonzero(np.isinf(needed_amounts))]
+    line_labels = [line.line.label for line in planned_lines]
+    unreachable_labels = [line_labels[line_index] for line_index in np.flatnonzero(np.isinf(needed_amounts))]
     if unreachable_labels:
         raise refuse(
             f"no ε is enough for {' and '.join(unreachable_labels)}: the error without noise is too large",
             remedy="Want less of it",
         )
     smallest_epsilon, largest_epsilon = EPSILON_RANGE
-    for _ in range(_MAX_TRIES):
+    for _ in range(_MAX_BUDGET_TRIES):
         amounts_with_spare = needed_amounts + needed_amounts.sum() * (SPARE_PARTS / NUM_PARTS)
         total_amount = float(amounts_with_spare.sum())
         epsilon = parameters.budget.convert_to_epsilon(total_amount)
         if epsilon > largest_epsilon:
             raise refuse(
-                f"all target errors need ε = {epsilon:.3g}, mostly for {labels[int(np.argmax(needed_amounts))]}; that "
+                f"all target errors need ε = {epsilon:.3g}, mostly for "
+                f"{line_labels[int(np.argmax(needed_amounts))]}; that "
                 "promises nothing",
                 remedy="Want less of it, or leave it out",
             )
         if total_amount == 0.0 or epsilon < smallest_epsilon:
             # Publishing 0 is nearly as good as wanted: the least that may be entered is more than enough.
-            equal_shares = np.full(len(labels), 1.0 / len(labels))
+            equal_shares = np.full(len(line_labels), 1.0 / len(line_labels))
             return replace(parameters.budget, epsilon=smallest_epsilon), equal_shares, needed_amounts
         # Larger by more than `Budget.total` rounds off.
         budget = replace(parameters.budget, epsilon=epsilon * (1.0 + 1e-6))

@@ -29,7 +29,7 @@ from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.plan import curves
-from dpcore.plan.lines import DEFAULT_TARGET_SHARE, EXAMPLE, Line, LineStatistic
+from dpcore.plan.lines import DEFAULT_TARGET_SHARE, EXAMPLE_LINES, Line, LineStatistic
 from dpcore.plan.mean_lines import (
     MAX_CAPS,
     build_mean_problem,
@@ -52,21 +52,21 @@ MAX_SEARCHED_PAIRS = 200_000
 """Pairs of user and group up to which all pairs of bounds are searched at a line's share of the budget."""
 MAX_THRESHOLDS = 1024
 """Candidate bounds of a mean that clamps users, log-spaced."""
-SIGNED_BOUNDS = 2048
+MAX_SIGNED_SUM_BOUNDS = 2048
 SMALLEST_AMOUNT, LARGEST_AMOUNT = 1e-100, 1e100
 """Beyond, the square of an amount would be 0 or infinite."""
-_RANK_BOUNDS = 12
-EPSILONS_OF_RANKS = np.geomspace(1e-4, 1e3, 33)
+_MAX_RANK_BOUNDS = 12
+RANK_EPSILONS = np.geomspace(1e-4, 1e3, 33)
 """The error of a quantile is interpolated between these."""
 _EPSILONS_OF_TREES, _BOUNDS_OF_TREES = np.geomspace(3e-3, 100.0, 15), 6
 """The same of simulated trees, and the number of candidate bounds: each error takes 30 ms. Beyond, little changes."""
 _ORDERS_OF_TREES = 16
 """Random choices of rows over which their errors are averaged, at most."""
-RANK_ROWS = 20_000
+MAX_ROWS_TO_MEASURE_RANKS = 20_000
 """With more rows the error of a quantile is computed on fewer distinct values, to 1 %."""
 _RANK_CELLS = 2_000_000
 """Rows times subsamples over which the error of a quantile is averaged."""
-_LARGE_EPSILON = 1e3
+_GROUP_CURVE_EPSILON = 1e3
 """At which the noise of a line per group is small beside its bias."""
 
 
@@ -120,7 +120,7 @@ def plan_lines(dataset: Dataset, parameters: PlanParameters) -> tuple[PlannedLin
     planned_lines: list[PlannedLine] = []
     with Problems() as problems:
         if not parameters.parsed_lines:
-            problems.add("there is no line", remedy=f"Write what you release, such as: {EXAMPLE}")
+            problems.add("there is no line", remedy=f"Write what you release, such as: {EXAMPLE_LINES}")
         if dataset.contribution is not Contribution.ROWS:
             problems.add(
                 "a plan counts rows, and in these data a contribution is something else",
@@ -149,10 +149,10 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
     if statistic.is_per_group and dataset.pairs is None:
         raise refuse(f"{line.label} needs groups")
     curve: curves.Curve
-    unit, further_fields = dataset.value_column, dict[str, Any]()
+    unit_text, more_line_fields = dataset.value_column, dict[str, Any]()
     match statistic:
         case LineStatistic.USERS:
-            reference_value, unit = float(dataset.histogram.num_users), "users"
+            reference_value, unit_text = float(dataset.histogram.num_users), "users"
             # A user counts once however many rows they have: noise at sensitivity 1 and no bias, or 0 is published.
             curve = curves.BoundCurve(
                 [0.0, reference_value**2], [unit_variance, 0.0], [1.0, 0.0], whole_noise=whole_noise
@@ -160,7 +160,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
         case LineStatistic.ROWS:
             row_amounts = Amounts.from_histogram(dataset.histogram)
             curve = curves.TotalCurve(row_amounts, unit_variance, is_integer=True, whole_noise=whole_noise)
-            reference_value, unit = row_amounts.total, "rows"
+            reference_value, unit_text = row_amounts.total, "rows"
         case LineStatistic.SUM:
             curve, reference_value = _make_sum_curve(dataset, unit_variance)
         case LineStatistic.MEAN:
@@ -169,7 +169,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             if parameters.clamp is Clamp.USERS:
                 thresholds = np.geomspace(1.0, dataset.histogram.max_size, MAX_THRESHOLDS)
                 bounds, has_all_bounds = curves.round_bounds(thresholds), False
-                further_fields["half_width"] = mean_problem.value_bound / 2.0
+                more_line_fields["half_width"] = mean_problem.value_bound / 2.0
             mean_error = measure_mean(mean_problem, value_summary, parameters, bounds)
             alpha, beta = split_mean_error(mean_error, budget.mechanism)
             if parameters.program is Program.BIGQUERY:
@@ -177,29 +177,29 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
                 beta = beta * (3.0 / 4.0) ** 2
             curve = curves.BoundCurve(alpha, beta, bounds, has_all_bounds=has_all_bounds)
             if parameters.clamp is Clamp.ROWS:
-                further_fields["mean_parts"] = alpha, beta, mean_problem.value_bound
-            further_fields["assumptions"] = list_mean_assumptions(mean_problem, parameters, dataset)
+                more_line_fields["mean_parts"] = alpha, beta, mean_problem.value_bound
+            more_line_fields["assumptions"] = list_mean_assumptions(mean_problem, parameters, dataset)
         case LineStatistic.VARIANCE | LineStatistic.DEVIATION:
             curve, reference_value, assumptions = make_spread_curve(dataset, parameters, statistic)
-            further_fields["assumptions"] = assumptions
-            unit += "²" if unit and statistic is LineStatistic.VARIANCE else ""
+            more_line_fields["assumptions"] = assumptions
+            unit_text += "²" if unit_text and statistic is LineStatistic.VARIANCE else ""
         case LineStatistic.QUANTILE:
-            curve, further_fields["quantile_problem"] = _make_quantile_curve(dataset, parameters, line)
-            if dataset.histogram.num_rows <= RANK_ROWS:
+            curve, more_line_fields["quantile_problem"] = _make_quantile_curve(dataset, parameters, line)
+            if dataset.histogram.num_rows <= MAX_ROWS_TO_MEASURE_RANKS:
                 program_problems = _build_program_problems(dataset, parameters, line)
-                further_fields["program_problems"] = program_problems
-            reference_value, unit = math.nan, "share of rows"
+                more_line_fields["program_problems"] = program_problems
+            reference_value, unit_text = math.nan, "share of rows"
             assumptions = binned_values.list_assumptions(dataset, is_quantile=True)
             if parameters.program in TREE_PROGRAMS:
                 assumptions += ASSUMPTIONS_BY_PROGRAM[parameters.program]
-            further_fields["assumptions"] = assumptions
+            more_line_fields["assumptions"] = assumptions
         case _:
             curve, problem = _make_group_curve(dataset, parameters, statistic)
             reference_value = float(np.average(np.abs(problem.totals), weights=problem.pairs.multiplicities))
             if not curve.has_all_bounds and problem.pairs.num_pairs <= MAX_SEARCHED_PAIRS:
-                further_fields["group_problem"] = problem
+                more_line_fields["group_problem"] = problem
             units_by_statistic = {LineStatistic.GROUP_USERS: "users", LineStatistic.GROUP_ROWS: "rows"}
-            unit = units_by_statistic.get(statistic, dataset.pairs.value_column if dataset.pairs else "")
+            unit_text = units_by_statistic.get(statistic, dataset.pairs.value_column if dataset.pairs else "")
     target_error = DEFAULT_TARGET_SHARE if line.target_error is None else line.target_error
     if line.is_relative and statistic is not LineStatistic.QUANTILE:
         if reference_value == 0.0:
@@ -209,7 +209,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             )
         target_error *= abs(reference_value)
     check_magnitude(line.label, target_error)
-    return PlannedLine(line, curve, reference_value, unit, target_error, **further_fields)
+    return PlannedLine(line, curve, reference_value, unit_text, target_error, **more_line_fields)
 
 
 def find_whole_noise(parameters: PlanParameters) -> NoiseKind | None:
@@ -219,12 +219,12 @@ def find_whole_noise(parameters: PlanParameters) -> NoiseKind | None:
     return budget.mechanism if find_share_noise(*noise_arguments, of_counts=True).is_discrete else None
 
 
-def check_magnitude(label: str, amount: float) -> None:
+def check_magnitude(line_label: str, amount: float) -> None:
     """Raise InvalidInput if an amount is so small or large that its square leaves float64."""
     if not SMALLEST_AMOUNT <= amount <= LARGEST_AMOUNT:
-        size_text = "small" if amount < SMALLEST_AMOUNT else "large"
+        small_or_large = "small" if amount < SMALLEST_AMOUNT else "large"
         raise refuse(
-            f"{label} has values that are too {size_text} for a plan",
+            f"{line_label} has values that are too {small_or_large} for a plan",
             remedy="Multiply them by a constant first",
         )
 
@@ -243,10 +243,10 @@ def _make_sum_curve(dataset: Dataset, unit_variance: float) -> tuple[curves.Curv
     signed_totals = user_totals.signed_totals
     bounds = np.unique(np.abs(signed_totals))
     largest_total = float(bounds[-1])
-    if bounds.size > SIGNED_BOUNDS:
-        bounds = np.quantile(bounds, np.linspace(0.0, 1.0, SIGNED_BOUNDS // 2))
+    if bounds.size > MAX_SIGNED_SUM_BOUNDS:
+        bounds = np.quantile(bounds, np.linspace(0.0, 1.0, MAX_SIGNED_SUM_BOUNDS // 2))
     if largest_total > 0.0:
-        bounds = np.union1d(bounds, log_spaced(largest_total * 1e-3, largest_total, SIGNED_BOUNDS))
+        bounds = np.union1d(bounds, log_spaced(largest_total * 1e-3, largest_total, MAX_SIGNED_SUM_BOUNDS))
     bounds = np.union1d(curves.round_bounds(bounds), [0.0])
     positive_amounts = Amounts.from_totals(np.maximum(signed_totals, 0.0))
     negative_amounts = Amounts.from_totals(np.maximum(-signed_totals, 0.0))
@@ -270,9 +270,9 @@ def _make_group_curve(
         statistic = Statistic.SIGNED_SUM
     budget = parameters.budget
     # Noise of real numbers, which is proportional to its scale.
-    arguments = _LARGE_EPSILON, statistic, budget.mechanism, budget.delta
+    parameter_arguments = _GROUP_CURVE_EPSILON, statistic, budget.mechanism, budget.delta
     group_parameters = PerGroupParameters(
-        *arguments, program=Program.PYTHON, groups=parameters.groups, edges=parameters.edges
+        *parameter_arguments, program=Program.PYTHON, groups=parameters.groups, edges=parameters.edges
     )
     problem = PerGroupProblem(build_pairs(dataset, group_parameters), group_parameters)
     sorted_pairs = SortedPairs.from_problem(problem)
@@ -293,11 +293,11 @@ def _make_group_curve(
     candidate_arrays = [np.array([[problem.error_of_nothing**2], [0.0], [0.0], [0.0]])]
     for amount_bound in amount_bounds.tolist():
         noise_deviations = group_parameters.pair_noise(l0_bounds, amount_bound)
-        norms = group_parameters.pair_norm(l0_bounds, amount_bound)
-        errors = compute_parts_by_max_groups(problem, amount_bound, sorted_pairs)[0][l0_indices]
+        pair_norms = group_parameters.pair_norm(l0_bounds, amount_bound)
+        error_by_l0 = compute_parts_by_max_groups(problem, amount_bound, sorted_pairs)[0][l0_indices]
         # Squares of bias and of noise add up in the error; a difference below 0 is rounding.
-        alpha = np.maximum(errors**2 - noise_deviations**2, 0.0)
-        beta = budget.mechanism.unit_variance * norms**2
+        alpha = np.maximum(error_by_l0**2 - noise_deviations**2, 0.0)
+        beta = budget.mechanism.unit_variance * pair_norms**2
         candidate_arrays.append(np.stack([alpha, beta, l0_bounds, np.full(l0_bounds.shape, amount_bound)]))
     alpha, beta, candidate_l0s, candidate_amounts = np.concatenate(candidate_arrays, axis=1)
     whole_noise = find_whole_noise(parameters) if statistic.is_integer else None
@@ -339,29 +339,29 @@ def _make_quantile_curve(
     dataset: Dataset, parameters: PlanParameters, line: Line
 ) -> tuple[curves.RankCurve, QuantileProblem]:
     """Build the curve of a quantile, and return it with its problem."""
-    problem, program = build_quantile_problem(dataset, parameters, line), parameters.program
-    if program in TREE_PROGRAMS:
+    problem, library_program = build_quantile_problem(dataset, parameters, line), parameters.program
+    if library_program in TREE_PROGRAMS:
         # Fewer random choices of more rows.
         num_orders = max(2, min(_ORDERS_OF_TREES, _RANK_CELLS // problem.histogram.num_rows))
-        problem = problem.with_changes(program=program).with_subsamples(num_orders)
-        largest = BIGQUERY_ROWS if program is Program.BIGQUERY else problem.histogram.max_size
-        bounds = np.unique(np.round(log_spaced(1.0, float(largest), _BOUNDS_OF_TREES)))
+        problem = problem.with_changes(program=library_program).with_subsamples(num_orders)
+        largest_bound = BIGQUERY_ROWS if library_program is Program.BIGQUERY else problem.histogram.max_size
+        bounds = np.unique(np.round(log_spaced(1.0, float(largest_bound), _BOUNDS_OF_TREES)))
         epsilons = _EPSILONS_OF_TREES[::-1]
         errors = [compute_errors_over_epsilon(problem, WeightKind.CAP, h, epsilons) for h in bounds.tolist()]
         return curves.RankCurve(epsilons**-2.0, np.array(errors), bounds), problem
     # The curve is that of weights by user for all other programs, which is one pass per bound. A bound on rows at that
     # h errs as much to 5 % (measured on the sample events from epsilon = 0.3 to 3), and takes a pass per subsample.
-    if dataset.histogram.num_rows > RANK_ROWS:
+    if dataset.histogram.num_rows > MAX_ROWS_TO_MEASURE_RANKS:
         problem = problem.with_thin_rows()
     histogram = problem.histogram
-    bounds = np.unique(log_spaced(float(histogram.min_size), float(histogram.max_size), _RANK_BOUNDS))
+    bounds = np.unique(log_spaced(float(histogram.min_size), float(histogram.max_size), _MAX_RANK_BOUNDS))
     if choose_rank_weights(parameters) is WeightKind.CAP:
         bounds = np.unique(np.round(bounds))
     # Descending in epsilon is ascending in v.
-    epsilons = EPSILONS_OF_RANKS[::-1]
+    epsilons = RANK_EPSILONS[::-1]
     errors = [compute_errors_over_epsilon(problem, WeightKind.SMOOTH, float(h), epsilons) for h in bounds]
-    vs = convert_rank_epsilon(epsilons, parameters.mechanism)
-    return curves.RankCurve(vs, np.array(errors), bounds), problem
+    v_by_epsilon = convert_rank_epsilon(epsilons, parameters.mechanism)
+    return curves.RankCurve(v_by_epsilon, np.array(errors), bounds), problem
 
 
 def choose_rank_weights(parameters: PlanParameters) -> WeightKind:
@@ -428,11 +428,11 @@ def search_rank_bound(
         bound = float(planned_line.curve.find_best(np.array([v])).bounds[0])
         return bound, compute_rank_error(dataset, parameters, planned_line, v, bound)
     epsilon, weight_kind = convert_rank_v(v, parameters.budget.mechanism), choose_rank_weights(parameters)
-    choices = [
+    choice_by_problem = [
         best_bound(problem.with_changes(epsilon=epsilon), weight_kind)
         for problem in planned_line.program_problems
     ]
-    best_choice = min(choices, key=lambda choice: choice.rank_error)
+    best_choice = min(choice_by_problem, key=lambda choice: choice.rank_error)
     return best_choice.bound, best_choice.rank_error
 
 

@@ -29,13 +29,13 @@ from fractions import Fraction
 from dpcore.common.checks import EPSILON_RANGE, InvalidInput, refuse
 from dpcore.common.privacy import Ledger, Neighbours, format_rounded_up
 
-MEAN_SHARE = 0.15
+SELECTION_SHARE_OF_MEAN = 0.15
 """Share of the selection of the bound of a mean, a quantile or a learner."""
-SUM_SHARE = 0.3
+SELECTION_SHARE_OF_SUM = 0.3
 """Share of the selection of the bound of a sum or a count, or of a pair per group: few users decide there."""
-RANGE_SHARE = 0.2
+SELECTION_SHARE_OF_RANGE = 0.2
 """Share of the selection of a value range."""
-_ADDED = Neighbours.ADD_OR_REMOVE_USER
+_ADD_OR_REMOVE = Neighbours.ADD_OR_REMOVE_USER
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,17 @@ class EpsilonShares:
     spent_epsilon: float = 0.0
 
 
-def divide_budget(total: float, share: float, neighbours: Neighbours, ledger: Ledger) -> EpsilonShares:
+def divide_budget(
+    total_epsilon: float, selection_share: float, neighbours: Neighbours, ledger: Ledger
+) -> EpsilonShares:
     """Divide what is left of a total epsilon between a private selection and the release.
 
-    The ledger's epsilons and both shares add up, exactly, to at most ``total``. A release for neighbours that add or
-    remove one user counts twice beside a selection for neighbours that replace one, as in `Ledger.total`.
+    The ledger's epsilons and both shares add up, exactly, to at most ``total_epsilon``. A release for neighbours that
+    add or remove one user counts twice beside a selection for neighbours that replace one, as in `Ledger.total`.
 
     Args:
-        total: Epsilon of everything that is released from these data.
-        share: Share of what is left that the selection takes, between 0 and 1.
+        total_epsilon: Epsilon of everything that is released from these data.
+        selection_share: Share of what is left that the selection takes, between 0 and 1.
         neighbours: The relation of the selection.
         ledger: The releases so far.
 
@@ -69,41 +71,45 @@ def divide_budget(total: float, share: float, neighbours: Neighbours, ledger: Le
         InvalidInput: Too little is left.
     """
     release_uses = count_release_uses(ledger, neighbours)
-    selection_uses = release_uses if neighbours is _ADDED else 1
-    exact_remainder = find_remainder(total, ledger, release_uses)
-    remainder, spent = round_down(exact_remainder), float(Fraction(total) - exact_remainder)
-    target_epsilon = Decimal(repr(remainder * share)) / selection_uses
+    selection_uses = release_uses if neighbours is _ADD_OR_REMOVE else 1
+    exact_remainder = find_remainder(total_epsilon, ledger, release_uses)
+    remainder, spent_epsilon = round_down(exact_remainder), float(Fraction(total_epsilon) - exact_remainder)
+    wanted_selection_epsilon = Decimal(repr(remainder * selection_share)) / selection_uses
     epsilon_shares = EpsilonShares(0.0, 0.0)
-    for short_epsilon in _list_short_decimals(target_epsilon):
+    for short_epsilon in _list_short_decimals(wanted_selection_epsilon):
         release_epsilon = float((Decimal(repr(remainder)) - selection_uses * short_epsilon) / release_uses)
-        left_over = Fraction(remainder) - selection_uses * Fraction(float(short_epsilon))
+        unused_epsilon = Fraction(remainder) - selection_uses * Fraction(float(short_epsilon))
         # In float64 0.1 and 0.2 add up to more than 0.3, exactly; a smaller pair of short decimals may not.
-        if release_uses * Fraction(release_epsilon) <= left_over:
-            epsilon_shares = EpsilonShares(float(short_epsilon), release_epsilon, spent)
+        if release_uses * Fraction(release_epsilon) <= unused_epsilon:
+            epsilon_shares = EpsilonShares(float(short_epsilon), release_epsilon, spent_epsilon)
             break
         if not epsilon_shares.selection_epsilon:
-            epsilon_shares = EpsilonShares(float(short_epsilon), round_down(left_over / release_uses), spent)
+            epsilon_shares = EpsilonShares(
+                float(short_epsilon), round_down(unused_epsilon / release_uses), spent_epsilon
+            )
     if min(epsilon_shares.selection_epsilon, epsilon_shares.release_epsilon) < EPSILON_RANGE[0]:
-        raise _refuse_total(total, spent)
+        raise _refuse_total(total_epsilon, spent_epsilon)
     return epsilon_shares
 
 
-def _refuse_total(total: float, spent: float) -> InvalidInput:
+def _refuse_total(total_epsilon: float, spent_epsilon: float) -> InvalidInput:
     """Build the error that too little is left of a total epsilon."""
-    total_text, spent_text = format_rounded_up(total), format_rounded_up(spent)
+    total_text, spent_text = format_rounded_up(total_epsilon), format_rounded_up(spent_epsilon)
     refusal_text = f"too little is left of ε = {total_text} in all: ε = {spent_text} was spent"
     return refuse(refusal_text, remedy="Enter a larger ε")
 
 
-def _list_short_decimals(target: Decimal) -> Iterator[Decimal]:
+def _list_short_decimals(exact_decimal: Decimal) -> Iterator[Decimal]:
     """Yield decimals from 100 down to 80 % of the target: those of two digits, then of three and of four.
 
     Nothing is yielded for a target of 0 or less.
     """
-    if target > 0:
+    if exact_decimal > 0:
         for num_digits in (2, 3, 4):
-            digit_unit = Decimal(1).scaleb(target.adjusted() - num_digits + 1)
-            for k in range(int(target / digit_unit), int(Decimal("0.8") * target / digit_unit), -1):
+            digit_unit = Decimal(1).scaleb(exact_decimal.adjusted() - num_digits + 1)
+            for k in range(
+                int(exact_decimal / digit_unit), int(Decimal("0.8") * exact_decimal / digit_unit), -1
+            ):
                 yield k * digit_unit
 
 
@@ -125,9 +131,9 @@ def require_release_epsilon(total_epsilon: float, ledger: Ledger) -> float:
     Raises:
         InvalidInput: Too little is left.
     """
-    release_epsilon = find_release_epsilon(total_epsilon, ledger, _ADDED)
+    release_epsilon = find_release_epsilon(total_epsilon, ledger, _ADD_OR_REMOVE)
     if release_epsilon < EPSILON_RANGE[0]:
-        remainder = find_remainder(total_epsilon, ledger, count_release_uses(ledger, _ADDED))
+        remainder = find_remainder(total_epsilon, ledger, count_release_uses(ledger, _ADD_OR_REMOVE))
         raise _refuse_total(total_epsilon, float(Fraction(total_epsilon) - remainder))
     return release_epsilon
 
@@ -137,15 +143,17 @@ def count_release_uses(ledger: Ledger, neighbours: Neighbours) -> int:
 
     Once if all releases of the ledger have these neighbours too, else twice.
     """
-    return 1 if {neighbours, *(facts.neighbours for facts in ledger.releases)} == {_ADDED} else 2
+    return 1 if {neighbours, *(facts.neighbours for facts in ledger.releases)} == {_ADD_OR_REMOVE} else 2
 
 
 def find_remainder(total_epsilon: float, ledger: Ledger, release_uses: int) -> Fraction:
     """Compute exactly what the ledger leaves of a total epsilon; it may be negative."""
-    remainder = Fraction(total_epsilon)
+    exact_remainder = Fraction(total_epsilon)
     for facts in ledger.releases:
-        remainder -= (release_uses if facts.neighbours is _ADDED else 1) * Fraction(facts.epsilon)
-    return remainder
+        exact_remainder -= (release_uses if facts.neighbours is _ADD_OR_REMOVE else 1) * Fraction(
+            facts.epsilon
+        )
+    return exact_remainder
 
 
 def round_down(exact_number: Fraction) -> float:

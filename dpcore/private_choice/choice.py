@@ -51,7 +51,7 @@ MAX_EIGHTH_CANDIDATE = 16
 GRID_GROWTH = 1.02
 """Above, each candidate is at most so many times the one before: errors are flat at the optimum."""
 FACTOR_RANGE = (1.01, 1e6)
-MECHANISM = "exponential mechanism"
+MECHANISM_NAME = "exponential mechanism"
 
 
 @dataclass(frozen=True)
@@ -113,26 +113,26 @@ class SmallFirst:
         return np.asarray(-self.power * np.log(candidates))
 
 
-def build_grid(largest: int, is_integer: bool) -> FloatArray:
-    """Build the public grid of candidates: every whole number, or eighth, up to a limit, then geometric to ``largest``.
+def build_grid(largest_candidate: int, is_integer: bool) -> FloatArray:
+    """Build the public grid of candidates: every whole number, or eighth, up to a limit, then geometric.
 
     Args:
-        largest: Public maximum of rows per user, from 1 to 1e12; from what the quantity is, not from the data.
+        largest_candidate: Public maximum of rows per user, from 1 to 1e12; public, not from the data.
         is_integer: Whole numbers only; otherwise multiples of 1/8.
 
     Returns:
-        Ascending from 1 to ``largest``, float64.
+        Ascending from 1 to ``largest_candidate``, float64.
 
     Raises:
-        InvalidInput: ``largest`` out of range.
+        InvalidInput: ``largest_candidate`` out of range.
     """
-    require.whole(1, MAX_SIZE, largest=largest)
+    require.whole(1, MAX_SIZE, largest=largest_candidate)
     parts_per_row, fine_limit = (1.0, MAX_WHOLE_CANDIDATE) if is_integer else (8.0, MAX_EIGHTH_CANDIDATE)
-    fine_parts = np.arange(parts_per_row, min(fine_limit, largest) * parts_per_row + 1.0)
+    fine_parts = np.arange(parts_per_row, min(fine_limit, largest_candidate) * parts_per_row + 1.0)
     coarse_parts = np.zeros(0)
-    if largest > fine_limit:
-        num_steps = max(math.ceil(math.log(largest / fine_limit) / math.log(GRID_GROWTH)), 1)
-        coarse_parts = np.rint(np.geomspace(fine_limit, largest, num_steps + 1) * parts_per_row)
+    if largest_candidate > fine_limit:
+        num_steps = max(math.ceil(math.log(largest_candidate / fine_limit) / math.log(GRID_GROWTH)), 1)
+        coarse_parts = np.rint(np.geomspace(fine_limit, largest_candidate, num_steps + 1) * parts_per_row)
     return np.unique(np.concatenate((fine_parts, coarse_parts))) / parts_per_row
 
 
@@ -215,7 +215,7 @@ def compute_distances(
     problem: ChoiceProblem,
     histogram: ContributionHistogram,
     epsilons: npt.NDArray[np.float64],
-    scales: Sequence[float] = (1.0,),
+    multiples: Sequence[float] = (1.0,),
 ) -> IntArray:
     """Compute the distances at several budgets, with every user several times there, shape (n, e or 1, c).
 
@@ -223,8 +223,8 @@ def compute_distances(
     """
     condition, candidates = problem.condition, problem.candidates
     if not isinstance(condition, RankedSum):
-        return np.asarray(condition.distances(histogram, candidates, scales)[:, None])
-    scaled_sums = scale_sums(condition.compute_sums(histogram, candidates), scales)
+        return np.asarray(condition.distances(histogram, candidates, multiples)[:, None])
+    scaled_sums = scale_sums(condition.compute_sums(histogram, candidates), multiples)
     aimed_conditions = (condition.with_draw_margin(float(epsilon)) for epsilon in epsilons)
     return np.stack([c.distances_from_targets(scaled_sums, candidates) for c in aimed_conditions], axis=1)
 
@@ -245,26 +245,28 @@ def compute_probabilities(
     budgets = np.asarray(problem.epsilon if epsilons is None else epsilons, dtype=np.float64)
     check_users(histogram)
     distances = compute_distances(problem, histogram, budgets.ravel())[0]
-    return softmax(compute_logits(problem, distances, budgets.ravel())).reshape(*budgets.shape, -1)
+    return convert_to_probabilities(compute_logits(problem, distances, budgets.ravel())).reshape(
+        *budgets.shape, -1
+    )
 
 
 def compute_logits(
     problem: ChoiceProblem, distances: npt.NDArray[np.generic], epsilons: npt.NDArray[np.float64]
 ) -> FloatArray:
     """Compute the log probabilities of candidates, up to a constant; shape of ``epsilons`` with a last axis added."""
-    slopes = epsilons[..., None] / (2.0 * problem.sensitivity)
-    return np.asarray(problem.log_prior - slopes * distances.astype(np.float64))
+    logits_per_step = epsilons[..., None] / (2.0 * problem.sensitivity)
+    return np.asarray(problem.log_prior - logits_per_step * distances.astype(np.float64))
 
 
-def log_softmax(log_weights: FloatArray) -> FloatArray:
+def normalise_log_weights(log_weights: FloatArray) -> FloatArray:
     """Compute normalised log probabilities from log weights over the last axis, without overflow."""
     shifted_weights = log_weights - log_weights.max(axis=-1, keepdims=True)
     return np.asarray(shifted_weights - np.log(np.exp(shifted_weights).sum(axis=-1, keepdims=True)))
 
 
-def softmax(log_weights: FloatArray) -> FloatArray:
+def convert_to_probabilities(log_weights: FloatArray) -> FloatArray:
     """Compute normalised probabilities from log weights over the last axis, without overflow."""
-    return np.asarray(np.exp(log_softmax(log_weights)))
+    return np.asarray(np.exp(normalise_log_weights(log_weights)))
 
 
 @dataclass(frozen=True)
@@ -285,7 +287,10 @@ class PrivateChoice:
 
 
 def choose(
-    problem: ChoiceProblem, histogram: ContributionHistogram, charge: Charge | None = None, column: str = ""
+    problem: ChoiceProblem,
+    histogram: ContributionHistogram,
+    charge: Charge | None = None,
+    value_column: str = "",
 ) -> PrivateChoice:
     """Draw the number by the exponential mechanism: a DP release, fresh at every call.
 
@@ -293,7 +298,7 @@ def choose(
         problem: The question.
         histogram: Rows per user, private; of a total, units per user.
         charge: Told what the draw guarantees before anything is drawn.
-        column: Whose totals are bounded; empty for rows.
+        value_column: Whose totals are bounded; empty for rows.
 
     Raises:
         InvalidInput: More users than steps can add up; nothing was drawn.
@@ -301,13 +306,15 @@ def choose(
 
     def build_facts(epsilon: float) -> ReleaseFacts:
         """Build the guarantee of a draw at this epsilon."""
-        return ReleaseFacts(epsilon, 0.0, problem.neighbours, MECHANISM)
+        return ReleaseFacts(epsilon, 0.0, problem.neighbours, MECHANISM_NAME)
 
     charge_epsilon = None if charge is None else lambda epsilon, _: charge(build_facts(epsilon))
-    release = mechanisms.exponential_mechanism(
+    index_release = mechanisms.exponential_mechanism(
         problem.scores(histogram), problem.sensitivity, problem.epsilon, charge_epsilon
     )
-    return PrivateChoice(float(problem.bounds[release.index]), build_facts(release.epsilon), problem, column)
+    return PrivateChoice(
+        float(problem.bounds[index_release.index]), build_facts(index_release.epsilon), problem, value_column
+    )
 
 
 def format_choice(choice: PrivateChoice) -> str:
@@ -317,7 +324,7 @@ def format_choice(choice: PrivateChoice) -> str:
     return f"{choice.value:,.0f}" if choice.value == int(choice.value) else f"{choice.value:,.3f}".rstrip("0")
 
 
-SCALE_RANGE = (1e-6, 1e6)
+MULTIPLE_RANGE = (1e-6, 1e6)
 FORECAST_USER_COUNTS = (100, 1_000, 10_000)
 """Numbers of users that it is said for: of these everyone knows the one that is nearest to theirs."""
 FORECAST_SAMPLES = ("shop-events", "online-retail-lines", "requests-commits")
@@ -330,39 +337,39 @@ class ChoiceRegret:
 
     Attributes:
         epsilons: Budgets of the choice, shape (e,).
-        scales: How many times every user is there, shape (n,).
+        multiples: How many times every user is there, shape (n,).
         mean_regrets: Expected regret, shape (n, e).
         median_regrets: Smallest regret that is not exceeded with probability 1/2, shape (n, e).
         percentile_95_regrets: The same with probability 0.95, shape (n, e).
     """
 
     epsilons: FloatArray
-    scales: FloatArray
+    multiples: FloatArray
     mean_regrets: FloatArray
     median_regrets: FloatArray
     percentile_95_regrets: FloatArray
 
 
 def compute_regrets(
-    condition: Condition, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0
+    condition: Condition, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
 ) -> FloatArray:
-    """Compute the regret of every bound, error / least error - 1, shape (c,), with ``scale`` times the users.
+    """Compute the regret of every bound, error / least error - 1, shape (c,), with ``multiple`` times the users.
 
     For a quantile of rows per user it is the rank error.
     """
-    errors = condition.errors(histogram, bounds, scale)
+    error_by_bound = condition.errors(histogram, bounds, multiple)
     if isinstance(condition, SizeQuantile):
-        return errors
-    least_error = compute_least_error(condition, histogram, scale)
+        return error_by_bound
+    least_error = compute_least_error(condition, histogram, multiple)
     # A regret below 0 by a last digit is rounding: the best error is proved by its own certificate.
-    return np.maximum(errors / least_error - 1.0, 0.0)
+    return np.maximum(error_by_bound / least_error - 1.0, 0.0)
 
 
 def summarise_regret(
     problem: ChoiceProblem,
     histogram: ContributionHistogram,
     epsilons: npt.ArrayLike | None = None,
-    scales: npt.ArrayLike = 1.0,
+    multiples: npt.ArrayLike = 1.0,
 ) -> ChoiceRegret:
     """Compute mean, median and 95th percentile of the regret of a draw, for each budget and number of users.
 
@@ -370,34 +377,40 @@ def summarise_regret(
         problem: The question.
         histogram: Rows per user.
         epsilons: Budgets of the choice, in `dpcore.common.checks.EPSILON_RANGE`; None for the problem's own.
-        scales: How many times every user is there, in `SCALE_RANGE`; may be a fraction.
+        multiples: How many times every user is there, in `MULTIPLE_RANGE`; may be a fraction.
 
     Raises:
         InvalidInput: A figure is out of its range.
     """
     budgets = np.atleast_1d(np.asarray(problem.epsilon if epsilons is None else epsilons, dtype=np.float64))
-    scale_values = np.atleast_1d(np.asarray(scales, dtype=np.float64))
+    multiple_values = np.atleast_1d(np.asarray(multiples, dtype=np.float64))
     with Problems() as problems:
-        for checked_value in budgets:
-            problems.between(*EPSILON_RANGE, epsilon=float(checked_value))
-        for checked_value in scale_values:
-            problems.between(*SCALE_RANGE, scale=float(checked_value))
-    check_users(histogram, float(scale_values.max()))
-    distances = compute_distances(problem, histogram, budgets, [float(k) for k in scale_values])
-    statistics_per_scale = []
-    for scale_distances, k in zip(distances, scale_values.tolist(), strict=True):
+        for budget_or_multiple in budgets:
+            problems.between(*EPSILON_RANGE, epsilon=float(budget_or_multiple))
+        for budget_or_multiple in multiple_values:
+            problems.between(*MULTIPLE_RANGE, scale=float(budget_or_multiple))
+    check_users(histogram, float(multiple_values.max()))
+    distances_by_multiple = compute_distances(
+        problem, histogram, budgets, [float(k) for k in multiple_values]
+    )
+    statistics_by_multiple = []
+    for distances_at_multiple, k in zip(distances_by_multiple, multiple_values.tolist(), strict=True):
         regrets = compute_regrets(problem.condition, histogram, problem.candidates, k)
-        probabilities = softmax(compute_logits(problem, scale_distances, budgets))
+        probabilities = convert_to_probabilities(compute_logits(problem, distances_at_multiple, budgets))
         # In the order of what candidates cost, their chances add up to the law of the regret.
         regret_order = np.argsort(regrets)
         cumulative_chances = np.cumsum(probabilities[:, regret_order], axis=1)
-        quantiles = (regrets[regret_order][np.argmax(cumulative_chances >= p, axis=1)] for p in (0.5, 0.95))
-        statistics_per_scale.append((probabilities @ regrets, *quantiles))
-    return ChoiceRegret(budgets, scale_values, *map(np.array, zip(*statistics_per_scale, strict=True)))
+        median_and_percentile = (
+            regrets[regret_order][np.argmax(cumulative_chances >= p, axis=1)] for p in (0.5, 0.95)
+        )
+        statistics_by_multiple.append((probabilities @ regrets, *median_and_percentile))
+    return ChoiceRegret(budgets, multiple_values, *map(np.array, zip(*statistics_by_multiple, strict=True)))
 
 
 def forecast(
-    problem: ChoiceProblem, num_rows: int | None = None, user_counts: Sequence[int] = FORECAST_USER_COUNTS
+    problem: ChoiceProblem,
+    num_rows: int | None = None,
+    num_users_of_samples: Sequence[int] = FORECAST_USER_COUNTS,
 ) -> FloatArray:
     """Compute the mean regret of a draw on public samples, the largest over samples, for each number of users.
 
@@ -406,19 +419,21 @@ def forecast(
     Args:
         problem: The selection; its variance of a value is the worst case, or known from elsewhere.
         num_rows: Of a learner, the public number of rows; None for other bounds.
-        user_counts: Numbers of users.
+        num_users_of_samples: Numbers of users.
 
     Returns:
         What a draw adds to the error on average, as a share of the error of the best bound, the largest over the
         samples; for a quantile of the rows per user the rank error. Exact, by the probabilities of the exponential
         mechanism. One for each number of users; with ``num_rows`` one, for as many users as it takes.
     """
-    regrets_per_sample = []
+    mean_regrets_by_sample = []
     for sample_key in FORECAST_SAMPLES:
         histogram = samples.load(sample_key).histogram
-        scales = np.asarray(user_counts, dtype=np.float64) / histogram.num_users
+        multiples = np.asarray(num_users_of_samples, dtype=np.float64) / histogram.num_users
         if num_rows is not None:
             # Beyond what samples are scaled to, nothing changes any more.
-            scales = np.clip([num_rows / histogram.num_rows], *SCALE_RANGE)
-        regrets_per_sample.append(summarise_regret(problem, histogram, None, scales).mean_regrets[:, 0])
-    return np.asarray(np.max(regrets_per_sample, axis=0))
+            multiples = np.clip([num_rows / histogram.num_rows], *MULTIPLE_RANGE)
+        mean_regrets_by_sample.append(
+            summarise_regret(problem, histogram, None, multiples).mean_regrets[:, 0]
+        )
+    return np.asarray(np.max(mean_regrets_by_sample, axis=0))

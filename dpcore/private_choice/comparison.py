@@ -20,11 +20,11 @@ from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from dpcore.private_choice.private_histogram import CopyNoise, NoiseShape, PrivateCopyParameters
 from dpcore.private_choice.scores import check_users
 
-_BLOCK = 25
+_RUNS_PER_BLOCK = 25
 """Copies whose noise is drawn at once."""
-RUNS = 200
+NUM_SIMULATED_COPIES = 200
 """Simulated copies behind one figure: the median is then good to about 4 percentage points of rank."""
-EPSILONS = (0.003, 3.0)
+EPSILON_AXIS_RANGE = (0.003, 3.0)
 """Least and largest budget of the choice in the plot."""
 
 
@@ -49,14 +49,14 @@ def compute_direct_cost(problem: ChoiceProblem, histogram: ContributionHistogram
 
 def regret_over_epsilon(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
     """Compute the regret of the direct choice over 61 budgets of the choice, exactly."""
-    return choice.summarise_regret(parameters.choice, histogram, log_spaced(*EPSILONS, 61))
+    return choice.summarise_regret(parameters.choice, histogram, log_spaced(*EPSILON_AXIS_RANGE, 61))
 
 
 def simulate_bounds(
     histogram: ContributionHistogram,
-    choose: Callable[[ContributionHistogram], float],
+    choose_bound: Callable[[ContributionHistogram], float],
     parameters: PrivateCopyParameters,
-    num_runs: int = RUNS,
+    num_runs: int = NUM_SIMULATED_COPIES,
     seed: int = 0,
     post_process: Callable[[IntArray, NoiseShape, IntArray], IntArray] = private_histogram.fit_users,
 ) -> FloatArray:
@@ -64,7 +64,7 @@ def simulate_bounds(
 
     Args:
         histogram: Rows per user, private.
-        choose: Returns the best bound on a histogram.
+        choose_bound: Returns the best bound on a histogram.
         parameters: Of the copies.
         num_runs: Number of copies; 300 take about 0.3 seconds on 4,372 users for a mean's two bounds.
         seed: Seed of NumPy's generator.
@@ -75,20 +75,20 @@ def simulate_bounds(
     """
     bins, bin_counts = parameters.bins, parameters.bins.count_users(histogram)
     noise_shape, generator = parameters.noise_shape, np.random.default_rng(seed)
-    bounds = np.full(num_runs, math.nan)
-    for first_run in range(0, num_runs, _BLOCK):
-        array_shape = min(_BLOCK, num_runs - first_run), bin_counts.size
-        noise_rows = simulate_noise(parameters.noise, parameters.scale, array_shape, generator)
-        for run_index, run_noise in enumerate(noise_rows, first_run):
-            fitted_users = post_process(bin_counts + run_noise, noise_shape, bins.lower)
+    bound_by_run = np.full(num_runs, math.nan)
+    for first_run in range(0, num_runs, _RUNS_PER_BLOCK):
+        block_shape = min(_RUNS_PER_BLOCK, num_runs - first_run), bin_counts.size
+        noise_by_run = simulate_noise(parameters.noise, parameters.scale, block_shape, generator)
+        for run_index, noise_of_run in enumerate(noise_by_run, first_run):
+            fitted_users = post_process(bin_counts + noise_of_run, noise_shape, bins.lower)
             copied_histogram = private_histogram.build_histogram(fitted_users, bins)
             if copied_histogram is not None:
-                bounds[run_index] = choose(copied_histogram)
-    return np.sort(bounds)
+                bound_by_run[run_index] = choose_bound(copied_histogram)
+    return np.sort(bound_by_run)
 
 
 def simulate_noise(
-    noise_kind: CopyNoise, scale: float, shape: tuple[int, ...], generator: np.random.Generator
+    noise_kind: CopyNoise, noise_scale: float, array_shape: tuple[int, ...], generator: np.random.Generator
 ) -> IntArray:
     """Draw an array of integer noise with NumPy, for simulations only.
 
@@ -96,39 +96,41 @@ def simulate_noise(
     distribution within 12 sigma (beyond lie 1e-32); above sigma = 10,000 a rounded normal number stands in.
     """
     if noise_kind is CopyNoise.LAPLACE:
-        p = -math.expm1(-1.0 / scale)
-        return np.asarray(generator.geometric(p, shape) - generator.geometric(p, shape), dtype=np.int64)
-    if scale > 1e4:
-        return np.rint(generator.normal(0.0, scale, shape)).astype(np.int64)
-    reach = math.ceil(12.0 * scale) + 1
-    support = np.arange(-reach, reach + 1)
-    cumulative_weights = np.cumsum(np.exp(-0.5 * (support / scale) ** 2))
-    draws = generator.random(shape) * cumulative_weights[-1]
-    indices = np.searchsorted(cumulative_weights, draws, side="right")
-    return np.asarray(support[np.minimum(indices, support.size - 1)], dtype=np.int64)
+        p = -math.expm1(-1.0 / noise_scale)
+        return np.asarray(
+            generator.geometric(p, array_shape) - generator.geometric(p, array_shape), dtype=np.int64
+        )
+    if noise_scale > 1e4:
+        return np.rint(generator.normal(0.0, noise_scale, array_shape)).astype(np.int64)
+    largest_noise = math.ceil(12.0 * noise_scale) + 1
+    noise_values = np.arange(-largest_noise, largest_noise + 1)
+    cumulative_weights = np.cumsum(np.exp(-0.5 * (noise_values / noise_scale) ** 2))
+    scaled_uniforms = generator.random(array_shape) * cumulative_weights[-1]
+    noise_indices = np.searchsorted(cumulative_weights, scaled_uniforms, side="right")
+    return np.asarray(noise_values[np.minimum(noise_indices, noise_values.size - 1)], dtype=np.int64)
 
 
 def simulate_cost(
-    parameters: PrivateParameters, histogram: ContributionHistogram, num_runs: int = RUNS
+    parameters: PrivateParameters, histogram: ContributionHistogram, num_runs: int = NUM_SIMULATED_COPIES
 ) -> ChoiceCost:
     """Simulate the median and 95th percentile of the regret of choosing on a DP histogram.
 
     A copy without users has an infinite regret.
     """
     condition = parameters.condition
-    bounds = simulate_bounds(histogram, condition.best_bound, parameters.copy, num_runs)
-    finite_bounds = bounds[np.isfinite(bounds)]
+    bound_by_run = simulate_bounds(histogram, condition.best_bound, parameters.copy, num_runs)
+    finite_bounds = bound_by_run[np.isfinite(bound_by_run)]
     regrets = choice.compute_regrets(condition, histogram, np.maximum(finite_bounds, 1e-12))
     sorted_regrets = np.append(np.sort(regrets), np.full(num_runs - finite_bounds.size, math.inf))
     return ChoiceCost(find_rank_value(sorted_regrets, 0.5), find_rank_value(sorted_regrets, 0.95))
 
 
-def find_rank_value(ascending_values: FloatArray, share: float) -> float:
+def find_rank_value(ascending_values: FloatArray, min_share: float) -> float:
     """Return the smallest entry that at least this share of the entries do not exceed; NaN if there are none."""
     if not ascending_values.size:
         return math.nan
     # Less a little, as a product may be rounded above its whole number.
-    return float(ascending_values[max(math.ceil(share * ascending_values.size - 1e-9), 1) - 1])
+    return float(ascending_values[max(math.ceil(min_share * ascending_values.size - 1e-9), 1) - 1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,15 +16,21 @@ from dpcore.common.programs import Program, find_noise
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
 from dpcore.mean.private_counts import compute_relative_noise
-from dpcore.private_choice.budget import MEAN_SHARE, RANGE_SHARE, SUM_SHARE, EpsilonShares, divide_budget
+from dpcore.private_choice.budget import (
+    SELECTION_SHARE_OF_MEAN,
+    SELECTION_SHARE_OF_RANGE,
+    SELECTION_SHARE_OF_SUM,
+    EpsilonShares,
+    divide_budget,
+)
 from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, PublicBins
 from dpcore.private_choice.scores import CapMean, RankedSum, SizeQuantile, SmoothMean
 from dpcore.private_choice.table_scores import TABLE_POWER, Condition, TableCap, TableSmooth
 
 DELTA_RANGE = (1e-15, 0.5)
-DEFAULT_LARGEST = 10_000
-EXACT_UP_TO = 10
+DEFAULT_LARGEST_BOUND = 10_000
+DEFAULT_EXACT_UP_TO = 10
 
 
 class BoundPurpose(Option):
@@ -86,15 +92,19 @@ def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
 OF_MEAN = (BoundPurpose.SMOOTH, BoundPurpose.CAP)
 
 
-def find_share(number: NumberKind) -> float:
+def find_share(number_kind: NumberKind) -> float:
     """Return the share of a total epsilon that a selection takes."""
-    if number is NumberPair.RANGE:
-        return RANGE_SHARE
-    return SUM_SHARE if number in (BoundPurpose.SUM, OtherBound.TOTAL, NumberPair.PAIR) else MEAN_SHARE
+    if number_kind is NumberPair.RANGE:
+        return SELECTION_SHARE_OF_RANGE
+    return (
+        SELECTION_SHARE_OF_SUM
+        if number_kind in (BoundPurpose.SUM, OtherBound.TOTAL, NumberPair.PAIR)
+        else SELECTION_SHARE_OF_MEAN
+    )
 
 
 FOR_MEAN, FOR_SUM = ("purpose", OF_MEAN), ("purpose", (BoundPurpose.SUM,))
-FOR_RELEASE = ("purpose", (*OF_MEAN, BoundPurpose.SUM))
+ONLY_FOR_RELEASES = ("purpose", (*OF_MEAN, BoundPurpose.SUM))
 LABEL_BY_COPY_NOISE = {CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"}
 
 
@@ -126,7 +136,7 @@ class PrivateParameters(Parameters):
     """ε is the total: it covers choosing the bound, too. A mean's bound takes 15 %, a sum's 30 %, a range 20 %. The
     release takes the rest."""
     largest: int = public.number(
-        DEFAULT_LARGEST, "Public maximum of rows per user", (1, MAX_SIZE), renewed=True
+        DEFAULT_LARGEST_BOUND, "Public maximum of rows per user", (1, MAX_SIZE), renewed=True
     )
     """From what the quantity is, not from the data. No bound above it is chosen."""
     variance_share: float = of_data.number(
@@ -160,10 +170,10 @@ class PrivateParameters(Parameters):
         name="δ of a release with Gaussian noise",
         is_required=False,
         placeholder="Laplace",
-        only_with=FOR_RELEASE,
+        only_with=ONLY_FOR_RELEASES,
     )
     """Empty for Laplace noise."""
-    program: Program = program_choice(width=200, only_with=FOR_RELEASE)
+    program: Program = program_choice(width=200, only_with=ONLY_FOR_RELEASES)
     """The choice aims at the least error under its noise."""
     quantile: float = public.number(
         0.95,
@@ -272,12 +282,14 @@ class PrivateParameters(Parameters):
     @property
     def setting(self) -> ReleaseSetting | None:
         """Return the setting of the release that the number is for; None for a quantile of rows per user."""
-        neighbours, rho = self.relation.neighbours, self.user_share
+        neighbours, user_share_of_mean = self.relation.neighbours, self.user_share
         if self.purpose is BoundPurpose.QUANTILE:
             return None
         if self.purpose in OF_MEAN:
-            setting = ReleaseSetting(Quantity.MEAN, self.epsilon, neighbours, user_share=rho)
-            setting = replace(setting, variance_share=self.variance_share, targets_table_mean=rho > 0.0)
+            setting = ReleaseSetting(Quantity.MEAN, self.epsilon, neighbours, user_share=user_share_of_mean)
+            setting = replace(
+                setting, variance_share=self.variance_share, targets_table_mean=user_share_of_mean > 0.0
+            )
         else:
             setting = ReleaseSetting(Quantity.COUNT, self.epsilon, neighbours, measure=Measure.BOUND)
             setting = replace(setting, margin_users=self.margin)
@@ -328,7 +340,7 @@ class PrivateParameters(Parameters):
     def copy(self) -> PrivateCopyParameters:
         """Build the settings of the DP histogram."""
         largest = int(self.largest)
-        bins = PublicBins(exact_up_to=min(EXACT_UP_TO, largest), largest=largest)
+        bins = PublicBins(exact_up_to=min(DEFAULT_EXACT_UP_TO, largest), largest=largest)
         return PrivateCopyParameters(
             self.selection_epsilon, bins, self.mechanism, self.delta, self.relation.neighbours
         )

@@ -88,8 +88,8 @@ class PublicBins:
         1.3 on the Online Retail samples: rows 0.0 to 0.5 % too many, with the arithmetic middle 0.5 to 1.3 %
         (`benchmarks/private.py`).
         """
-        midpoints = np.rint(np.sqrt(self.lower.astype(np.float64) * self.upper.astype(np.float64)))
-        return read_only(midpoints.astype(np.int64))
+        geometric_middles = np.rint(np.sqrt(self.lower.astype(np.float64) * self.upper.astype(np.float64)))
+        return read_only(geometric_middles.astype(np.int64))
 
     def count_users(self, histogram: ContributionHistogram) -> IntArray:
         """Count the users in each bin, shape (k,); those above ``largest`` in the last one.
@@ -103,19 +103,20 @@ class PublicBins:
             raise refuse("there are more users than 64 bits can count")
         # The last bin has no upper end here: it takes those above ``largest`` too.
         bin_indices = np.searchsorted(self.lower, histogram.sizes, side="right") - 1
-        users_per_bin = np.zeros(self.lower.size, dtype=np.int64)
-        np.add.at(users_per_bin, bin_indices, histogram.users)
-        return users_per_bin
+        num_users_by_bin = np.zeros(self.lower.size, dtype=np.int64)
+        np.add.at(num_users_by_bin, bin_indices, histogram.users)
+        return num_users_by_bin
 
     @property
     def sentence(self) -> str:
         """Return a phrase that describes the bins."""
         num_bins, largest_text = self.lower.size, wording.counted(int(self.largest), "row")
-        num_wider = num_bins - int(self.exact_up_to)
-        grow_verb = wording.agreeing(num_wider, "grows", "grow")
+        num_wider_bins = num_bins - int(self.exact_up_to)
+        grows_or_grow = wording.agreeing(num_wider_bins, "grows", "grow")
         return (
-            f"{wording.counted(num_bins, 'bin')}: each size up to {int(self.exact_up_to):,}, then {num_wider:,} that "
-            f"{grow_verb} by a factor of {wording.entered(self.growth)} up to {largest_text} per user"
+            f"{wording.counted(num_bins, 'bin')}: each size up to {int(self.exact_up_to):,}, then {num_wider_bins:,} "
+            "that "
+            f"{grows_or_grow} by a factor of {wording.entered(self.growth)} up to {largest_text} per user"
         )
 
 
@@ -134,9 +135,9 @@ class NoiseShape:
 
 PHANTOM_CHANCE = 0.05
 """How likely a tail without users may look as if it had some, at most, for each tail count."""
-FIT_RATIO = 3.0
+FIT_TAIL_RATIO = 3.0
 """The power law is read off where the tail count is this many times the last that is believed."""
-EXPONENTS = (1.5, 5.0)
+EXPONENT_RANGE = (1.5, 5.0)
 """Range of the power law. With 1.5 the users beyond a size have three times as many rows on average (Pareto's
 law: a / (a - 1)). An exponent of 1 overstated rows when measured."""
 
@@ -174,8 +175,8 @@ def fit_users(noisy_counts: npt.ArrayLike, noise_shape: NoiseShape, smallest_siz
     """
     tails = sum_tails(np.asarray(noisy_counts, dtype=np.float64))
     phantom_limits = compute_phantom_limits(tails.size, noise_shape)
-    bins_above_noise = np.flatnonzero(tails > phantom_limits)
-    last_bin = int(bins_above_noise[-1]) if bins_above_noise.size else -1
+    bin_indices_above_noise = np.flatnonzero(tails > phantom_limits)
+    last_bin = int(bin_indices_above_noise[-1]) if bin_indices_above_noise.size else -1
     tails[last_bin + 1 :] = 0.0
     tails = fit_falling_tails(tails)
     if 0 <= last_bin < tails.size - 1:
@@ -188,8 +189,8 @@ def fit_users(noisy_counts: npt.ArrayLike, noise_shape: NoiseShape, smallest_siz
 def count_from_tails(tails: FloatArray) -> IntArray:
     """Convert tail counts to whole numbers of users per bin; at least 0 if the tails fall."""
     # Rounding the tails, not the counts: half users do not add up over a hundred bins.
-    rounded_tails = np.rint(np.maximum(tails, 0.0)).astype(np.int64)
-    return np.asarray(rounded_tails - np.append(rounded_tails[1:], 0))
+    rounded_tail_counts = np.rint(np.maximum(tails, 0.0)).astype(np.int64)
+    return np.asarray(rounded_tail_counts - np.append(rounded_tail_counts[1:], 0))
 
 
 def compute_phantom_limits(num_bins: int, noise_shape: NoiseShape) -> FloatArray:
@@ -201,8 +202,8 @@ def compute_phantom_limits(num_bins: int, noise_shape: NoiseShape) -> FloatArray
         L = ln(1 / chance) (Boucheron, Lugosi, Massart 2013, theorem 2.10).
     """
     j, log_chance = np.arange(num_bins, 0, -1, dtype=np.float64), math.log(1.0 / PHANTOM_CHANCE)
-    gaussian_parts = np.sqrt(2.0 * j * noise_shape.variance * log_chance)
-    return np.asarray(gaussian_parts + noise_shape.tail_scale * log_chance)
+    gaussian_limits = np.sqrt(2.0 * j * noise_shape.variance * log_chance)
+    return np.asarray(gaussian_limits + noise_shape.tail_scale * log_chance)
 
 
 def sum_tails(bin_counts: FloatArray) -> FloatArray:
@@ -227,14 +228,14 @@ def fit_falling_tails(tails: FloatArray) -> FloatArray:
 def _extend_by_power_law(tails: FloatArray, lower: FloatArray, last_bin: int) -> FloatArray:
     """Compute the tail counts beyond ``last_bin`` by the power law through the last believed tail counts.
 
-    Its exponent is limited to `EXPONENTS`.
+    Its exponent is limited to `EXPONENT_RANGE`.
     """
-    high_bin_indices = np.flatnonzero(tails[: last_bin + 1] >= FIT_RATIO * tails[last_bin])
+    high_bin_indices = np.flatnonzero(tails[: last_bin + 1] >= FIT_TAIL_RATIO * tails[last_bin])
     start_bin = int(high_bin_indices[-1]) if high_bin_indices.size else 0
-    exponent = EXPONENTS[0]
+    exponent = EXPONENT_RANGE[0]
     if start_bin < last_bin:
         exponent = np.log(tails[start_bin] / tails[last_bin]) / np.log(lower[last_bin] / lower[start_bin])
-    exponent = min(max(float(exponent), EXPONENTS[0]), EXPONENTS[1])
+    exponent = min(max(float(exponent), EXPONENT_RANGE[0]), EXPONENT_RANGE[1])
     return np.asarray(tails[last_bin] * (lower[last_bin] / lower[last_bin + 1 :]) ** exponent)
 
 
@@ -242,7 +243,7 @@ NOTHING_LEFT_MESSAGE = (
     "No users are left in the histogram: there are too few of them for this much noise. Choose with a larger epsilon, "
     "with fewer bins, or without these data"
 )
-TOO_MANY_MESSAGE = (
+TOO_MANY_USERS_MESSAGE = (
     f"a DP histogram holds at most {MAX_USERS:,} users in each bin, and there are more. "
     "No histogram was drawn, and no ε was spent"
 )
@@ -311,17 +312,19 @@ class PrivateCopyParameters:
         return compute_noise_shape(self.noise, self.scale)
 
 
-def compute_noise_shape(noise_kind: CopyNoise, scale: float) -> NoiseShape:
+def compute_noise_shape(noise_kind: CopyNoise, noise_scale: float) -> NoiseShape:
     """Compute the variance and the tail scale of integer noise of this scale.
 
     Source: Canonne, Kamath, Steinke 2020: discrete Laplace has variance 1 / (2 sinh(1 / (2b))^2); discrete
         Gaussian at most sigma^2 (corollary 9).
     """
     if noise_kind is CopyNoise.GAUSSIAN:
-        return NoiseShape(scale**2, 0.0)
+        return NoiseShape(noise_scale**2, 0.0)
     # Beyond 350 the square of sinh leaves float64, and the variance is 0 for every purpose.
-    half_inverse_scale = 0.5 / scale
-    return NoiseShape(0.5 / math.sinh(half_inverse_scale) ** 2 if half_inverse_scale < 350.0 else 0.0, scale)
+    half_inverse_scale = 0.5 / noise_scale
+    return NoiseShape(
+        0.5 / math.sinh(half_inverse_scale) ** 2 if half_inverse_scale < 350.0 else 0.0, noise_scale
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,15 +402,21 @@ def release_histogram(
 
     bins, bin_counts = parameters.bins, parameters.bins.count_users(histogram)
     if np.any(bin_counts > MAX_USERS):
-        raise InvalidInput([TOO_MANY_MESSAGE])
+        raise InvalidInput([TOO_MANY_USERS_MESSAGE])
     charge_noise = None if charge is None else lambda epsilon, delta: charge(build_facts(epsilon, delta))
     release = add_noise(bin_counts, parameters, charge_noise)
     # Of released counts, public bins and the law of the noise alone: from here on nothing costs privacy.
     noise_shape = compute_noise_shape(parameters.noise, release.scale)
     fitted_users = fit_users(release.values, noise_shape, bins.lower)
-    facts, copied_histogram = build_facts(release.epsilon, release.delta), build_histogram(fitted_users, bins)
+    release_facts = build_facts(release.epsilon, release.delta)
+    copied_histogram = build_histogram(fitted_users, bins)
     return PrivateCopy(
-        parameters, facts, read_only(release.values), read_only(fitted_users), copied_histogram, release.scale
+        parameters,
+        release_facts,
+        read_only(release.values),
+        read_only(fitted_users),
+        copied_histogram,
+        release.scale,
     )
 
 

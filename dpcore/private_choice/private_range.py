@@ -55,14 +55,14 @@ from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_SIZE, FloatArray, IntArray
 from dpcore.dataset import Values
-from dpcore.private_choice.choice import MECHANISM
+from dpcore.private_choice.choice import MECHANISM_NAME
 from dpcore.private_choice.scores import RESOLUTION, add_prior, interval_distance, to_steps
 
-GROWTH = 1.02
+GRID_GROWTH = 1.02
 """Widths of the grid are at most so many times the one before."""
-MARGIN = 2.0
+TARGET_MARGIN = 2.0
 """tau is so many users over epsilon of the draw above 1 / epsilon of the release; between 0 and 4 it matters little."""
-POWER_RANGE = (1.5, 2.5)
+PRIOR_POWER_RANGE = (1.5, 2.5)
 """Least and largest p of the weights w^-p. Below 1.5 the mean error is that of the largest candidates, below 2 the mean
 square is; from 2.5 on nothing is gained."""
 CENTRE_SHARE = 0.25
@@ -173,7 +173,9 @@ class RangeProblem:
     @property
     def target(self) -> float:
         """Return tau, the public target of the tail sums, in users."""
-        return (2.0 if self.clamps_users else 1.0) / self.epsilon_release + MARGIN / self.epsilon_of_end
+        return (
+            2.0 if self.clamps_users else 1.0
+        ) / self.epsilon_release + TARGET_MARGIN / self.epsilon_of_end
 
     @property
     def signal_ratio(self) -> float | None:
@@ -202,16 +204,16 @@ class RangeProblem:
     @property
     def power(self) -> float:
         """Return p of the weights w^-p: larger for more users, who outweigh it; the least without a guess of users."""
-        least_power, largest_power = POWER_RANGE
+        least_power, largest_power = PRIOR_POWER_RANGE
         return min(max(least_power + 0.5 * ((self.signal_ratio or 1.0) - 1.0), least_power), largest_power)
 
     @cached_property
     def grid(self) -> FloatArray:
         """Return the public distances from the centre, ascending, of four digits, in the values' unit, shape (c,)."""
-        num_steps = math.ceil(math.log(self.largest / self.unit) / math.log(GROWTH))
-        widths = np.geomspace(self.unit, self.largest, num_steps + 1)
-        inner_widths = [float(f"{width:.3e}") for width in widths[1:-1]]
-        return np.unique(np.clip([self.unit, *inner_widths, self.largest], self.unit, self.largest))
+        num_steps = math.ceil(math.log(self.largest / self.unit) / math.log(GRID_GROWTH))
+        unrounded_distances = np.geomspace(self.unit, self.largest, num_steps + 1)
+        inner_distances = [float(f"{distance:.3e}") for distance in unrounded_distances[1:-1]]
+        return np.unique(np.clip([self.unit, *inner_distances, self.largest], self.unit, self.largest))
 
     @cached_property
     def centres(self) -> FloatArray:
@@ -247,8 +249,8 @@ class RangeProblem:
     def compute_logits(self, tail_sums: tuple[IntArray, IntArray], anchor: float) -> FloatArray:
         """Compute the log probability of each candidate for an end, up to a constant, shape (c,)."""
         distances = interval_distance(*tail_sums, to_steps(Fraction(self.target)))
-        slope = self.epsilon_of_end / (2.0 * RESOLUTION)
-        return np.asarray(self.compute_log_prior(anchor) - slope * distances)
+        logits_per_step = self.epsilon_of_end / (2.0 * RESOLUTION)
+        return np.asarray(self.compute_log_prior(anchor) - logits_per_step * distances)
 
     def compute_scores(self, tail_sums: tuple[IntArray, IntArray], anchor: float) -> list[int]:
         """Compute the score of each candidate for an end, in steps: minus distance plus log weight."""
@@ -256,13 +258,15 @@ class RangeProblem:
         return add_prior(distances, self.compute_log_prior(anchor), RESOLUTION, self.epsilon_of_end)
 
 
-def sum_tails(values: Values | None, ends: FloatArray, cap: int = 1) -> tuple[IntArray, IntArray]:
+def sum_tails(
+    values: Values | None, ends: FloatArray, max_contributions: int = 1
+) -> tuple[IntArray, IntArray]:
     """Compute how much weight rows have above each end, and at or above it: Q(U), Q(U-), in steps; private.
 
     Args:
         values: Values of every row, sorted by user; None for data without anybody in them.
         ends: Ascending, shape (c,).
-        cap: h.
+        max_contributions: h.
 
     Returns:
         Two arrays of shape (c,), int64; each user adds a whole number from 0 to `RESOLUTION`.
@@ -272,24 +276,27 @@ def sum_tails(values: Values | None, ends: FloatArray, cap: int = 1) -> tuple[In
     # Within each user the largest first, whose j-th alone decides whether j rows lie above an end. A row weighs
     # (min(h, s) / h) / s = 1 / max(h, s) users.
     row_order = np.lexsort((-values.values, values.user_codes))
-    ordered_values, user_starts, sizes = values.values[row_order], values.first_entries, values.rows_per_user
-    user_size_per_row = np.repeat(sizes, sizes)
-    row_ranks = np.arange(1, ordered_values.size + 1) - np.repeat(user_starts, sizes)
+    ordered_values, user_starts = values.values[row_order], values.first_entries
+    num_rows_by_user = values.rows_per_user
+    user_size_per_row = np.repeat(num_rows_by_user, num_rows_by_user)
+    row_ranks = np.arange(1, ordered_values.size + 1) - np.repeat(user_starts, num_rows_by_user)
     # A user whose j largest rows lie above adds floor(j 2^20 / max(h, s)): the j-th adds the difference.
-    row_divisors = np.maximum(user_size_per_row, cap)
-    added_steps = row_ranks * RESOLUTION // row_divisors - (row_ranks - 1) * RESOLUTION // row_divisors
+    divisor_by_row = np.maximum(user_size_per_row, max_contributions)
+    added_steps = row_ranks * RESOLUTION // divisor_by_row - (row_ranks - 1) * RESOLUTION // divisor_by_row
     num_ends_up_to = np.searchsorted(ends, ordered_values, side="right")
     tails_above = _sum_above(np.searchsorted(ends, ordered_values, side="left"), added_steps, ends.size)
     return tails_above, _sum_above(num_ends_up_to, added_steps, ends.size)
 
 
-def _sum_above(num_ends_below: IntArray, added_steps: IntArray, num_candidates: int) -> IntArray:
+def _sum_above(num_ends_below_by_row: IntArray, added_steps: IntArray, num_candidates: int) -> IntArray:
     """Sum the steps of the rows above each end, shape (num_candidates,).
 
-    ``num_ends_below`` says of each row how many ends lie below it. Sums are exact below 2^53.
+    ``num_ends_below_by_row`` says of each row how many ends lie below it. Sums are exact below 2^53.
     """
-    sums = np.bincount(num_ends_below, weights=added_steps.astype(np.float64), minlength=num_candidates + 1)
-    return np.asarray(np.cumsum(sums[::-1])[::-1][1:].astype(np.int64))
+    step_sums = np.bincount(
+        num_ends_below_by_row, weights=added_steps.astype(np.float64), minlength=num_candidates + 1
+    )
+    return np.asarray(np.cumsum(step_sums[::-1])[::-1][1:].astype(np.int64))
 
 
 def scale_deviations(values: Values, centre: float, max_contributions: int) -> Values:
@@ -300,14 +307,20 @@ def scale_deviations(values: Values, centre: float, max_contributions: int) -> V
         centre: M, public or drawn before.
         max_contributions: h.
     """
-    starts, sizes = values.first_entries, values.rows_per_user
+    first_row_indices, num_rows_by_user = values.first_entries, values.rows_per_user
     # Divided before the sum, which must not overflow: the draw would fail for some tables only.
-    means = np.add.reduceat(values.values / np.repeat(sizes, sizes), starts)
-    weights = np.minimum(sizes, max_contributions) / max_contributions
-    return replace(values, user_codes=values.user_codes[starts], values=centre + weights * (means - centre))
+    mean_by_user = np.add.reduceat(
+        values.values / np.repeat(num_rows_by_user, num_rows_by_user), first_row_indices
+    )
+    weight_by_user = np.minimum(num_rows_by_user, max_contributions) / max_contributions
+    return replace(
+        values,
+        user_codes=values.user_codes[first_row_indices],
+        values=centre + weight_by_user * (mean_by_user - centre),
+    )
 
 
-def mirror(values: Values | None) -> Values | None:
+def negate_values(values: Values | None) -> Values | None:
     """Return the values with their signs changed, so that L is found as a U; None for None."""
     return None if values is None else replace(values, values=-values.values)
 
@@ -316,21 +329,24 @@ def list_tails(
     problem: RangeProblem, values: Values | None, anchor: float
 ) -> tuple[tuple[IntArray, IntArray], ...]:
     """Compute `sum_tails` of each draw at an anchor: (of U,), (of L, of U), or (of the half-width,)."""
-    cap = int(problem.max_contributions)
+    max_contributions = int(problem.max_contributions)
     if problem.clamps_users:
-        values, cap = None if values is None else scale_deviations(values, anchor, cap), 1
+        values = None if values is None else scale_deviations(values, anchor, max_contributions)
+        max_contributions = 1
     if problem.anchor is None:
         distance_values = None if values is None else replace(values, values=np.abs(values.values - anchor))
-        return (sum_tails(distance_values, problem.list_widths(anchor), cap),)
-    upper_tails = sum_tails(values, problem.list_ends(anchor), cap)
+        return (sum_tails(distance_values, problem.list_widths(anchor), max_contributions),)
+    upper_tails = sum_tails(values, problem.list_ends(anchor), max_contributions)
     if problem.num_ends == 1:
         return (upper_tails,)
-    return sum_tails(mirror(values), problem.list_ends(-anchor), cap), upper_tails
+    return sum_tails(negate_values(values), problem.list_ends(-anchor), max_contributions), upper_tails
 
 
 def score_ends(problem: RangeProblem, values: Values | None, anchor: float) -> tuple[list[int], ...]:
     """Compute the scores of each draw at an anchor: (of U,), (of L, of U), or (of the half-width,)."""
-    return tuple(problem.compute_scores(tails, anchor) for tails in list_tails(problem, values, anchor))
+    return tuple(
+        problem.compute_scores(tail_sums, anchor) for tail_sums in list_tails(problem, values, anchor)
+    )
 
 
 def score_centres(problem: RangeProblem, values: Values | None) -> list[int]:
@@ -365,7 +381,7 @@ class PrivateRange:
 
 
 def choose(
-    problem: RangeProblem, values: Values | None, charge: Charge | None = None, column: str = ""
+    problem: RangeProblem, values: Values | None, charge: Charge | None = None, value_column: str = ""
 ) -> PrivateRange:
     """Draw the range: one DP release of both ends, fresh at every call.
 
@@ -373,16 +389,16 @@ def choose(
         problem: The question.
         values: Values of every row, private; None for data without anybody in them.
         charge: Told once, before anything is drawn, what all draws together guarantee.
-        column: Name of the column; by default that of the values.
+        value_column: Name of the column; by default that of the values.
     """
-    column = column or ("" if values is None else values.column)
-    facts = ReleaseFacts(problem.epsilon, 0.0, problem.neighbours, MECHANISM)
+    value_column = value_column or ("" if values is None else values.column)
+    release_facts = ReleaseFacts(problem.epsilon, 0.0, problem.neighbours, MECHANISM_NAME)
     anchor = problem.anchor
     # Beside a known anchor all that can fail comes before the charge. Without one the ends' scores need the centre
     # that is drawn; the charge is for both.
     scores_per_draw = None if anchor is None else score_ends(problem, values, anchor)
     if charge is not None:
-        charge(facts)
+        charge(release_facts)
     if anchor is None:
         centre_release = mechanisms.exponential_mechanism(
             score_centres(problem, values), problem.centre_sensitivity, problem.epsilon_of_centre
@@ -391,10 +407,13 @@ def choose(
         anchor = float(problem.centres[centre_release.index])
         scores_per_draw = score_ends(problem, values, anchor)
     assert scores_per_draw is not None
-    widths = problem.list_widths(anchor)
+    candidate_distances = problem.list_widths(anchor)
     epsilon = problem.epsilon_of_end
-    indices = [
-        mechanisms.exponential_mechanism(scores, RESOLUTION, epsilon).index for scores in scores_per_draw
+    drawn_indices = [
+        mechanisms.exponential_mechanism(end_scores, RESOLUTION, epsilon).index
+        for end_scores in scores_per_draw
     ]
-    lower = anchor if problem.lower is not None else anchor - float(widths[indices[0]])
-    return PrivateRange(lower, anchor + float(widths[indices[-1]]), facts, problem, column)
+    lower = anchor if problem.lower is not None else anchor - float(candidate_distances[drawn_indices[0]])
+    return PrivateRange(
+        lower, anchor + float(candidate_distances[drawn_indices[-1]]), release_facts, problem, value_column
+    )

@@ -8,7 +8,7 @@ A quantile of values whose counts are private. Its best bound h from counts mini
 rank error (`dpcore.quantile.optimal_bound.RankBound`), W^2 + A sum c_i^2 with W = h / n_h: (*) of
 `dpcore.common.weights`, and hence with the conditions of a mean (`dpcore.private_choice.scores`). A = e^2 ln(2 n /
 gamma) / (8 ln^2(1 / (gamma beta))), four times that for the population's quantile, where e is epsilon of one quantile
-over max(q, 1 - q). n alone is private: a public number stands in for it (`dpcore.quantile.parameters.PUBLIC_ROWS`),
+over max(q, 1 - q). n alone is private: a public number stands in for it (`dpcore.quantile.parameters.ASSUMED_ROWS`),
 for the page's own bound too. So A is public. As 2 A / epsilon^2 it is .49 for a median, of which a mean has at most
 .25.
 - *Smooth weights.* h is best where sum_l (1 - h / s_l)_+ = h / A. With A public only the left side depends on the data,
@@ -44,12 +44,12 @@ from dpcore.common.checks import refuse
 from dpcore.common.privacy import Ledger, Neighbours, ReleaseFacts, format_rounded_up
 from dpcore.common.programs import find_noise
 from dpcore.contributions import ContributionHistogram, FloatArray
-from dpcore.learning.optimal_cap import THEOREM_FACTOR
+from dpcore.learning.optimal_cap import BIAS_FACTOR_IN_THEOREM_1
 from dpcore.learning.parameters import LearningParameters
 from dpcore.per_group.private_pair import PrivatePairProblem
-from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, SmallFirst
+from dpcore.private_choice.choice import MECHANISM_NAME, ChoiceProblem, SmallFirst
 from dpcore.private_choice.parameters import (
-    DEFAULT_LARGEST,
+    DEFAULT_LARGEST_BOUND,
     NumberKind,
     NumberPair,
     OtherBound,
@@ -61,7 +61,7 @@ from dpcore.private_choice.table_scores import Condition
 from dpcore.quantile.parameters import QuantileParameters
 from dpcore.quantile.rows import WeightKind
 
-UNITS = 1e4
+UNITS_OF_LARGEST_TOTAL = 1e4
 """A total's largest is at least so many of its units: bounds from one unit on are drawn to 2 % or better."""
 
 
@@ -108,7 +108,7 @@ class SelectionRequest:
     @property
     def facts(self) -> ReleaseFacts:
         """Return the guarantee of the selection."""
-        return ReleaseFacts(self.problem.epsilon, 0.0, self.problem.neighbours, MECHANISM)
+        return ReleaseFacts(self.problem.epsilon, 0.0, self.problem.neighbours, MECHANISM_NAME)
 
     @property
     def release_facts(self) -> ReleaseFacts:
@@ -120,35 +120,39 @@ class SelectionRequest:
         """Write how the budgets of draw and release add up, without a full stop."""
         if self.total_epsilon is None:
             return "ε of the draw and ε of the release add up"
-        epsilons = self.total_epsilon, self.problem.epsilon, self.release_epsilon
-        total_text, draw_text, release_text = map(format_rounded_up, epsilons)
-        spent_text = f"{format_rounded_up(self.spent_epsilon)} was spent; " if self.spent_epsilon else ""
-        division_clause = f"{spent_text}a draw takes {draw_text}; {release_text} is left for the release"
-        budget_text = f"Of ε = {total_text} in all, {division_clause}"
+        total_draw_and_release = self.total_epsilon, self.problem.epsilon, self.release_epsilon
+        total_text, selection_text, release_text = map(format_rounded_up, total_draw_and_release)
+        spent_before_clause = (
+            f"{format_rounded_up(self.spent_epsilon)} was spent; " if self.spent_epsilon else ""
+        )
+        division_clause = (
+            f"{spent_before_clause}a draw takes {selection_text}; {release_text} is left for the release"
+        )
+        budget_clause = f"Of ε = {total_text} in all, {division_clause}"
         release_counts_once = self.problem.neighbours is Neighbours.ADD_OR_REMOVE_USER
-        return budget_text if release_counts_once else f"{budget_text}, which counts twice"
+        return budget_clause if release_counts_once else f"{budget_clause}, which counts twice"
 
 
 def _build_request(
-    number: OtherBound,
+    number_kind: OtherBound,
     setting: ReleaseSetting,
     condition: Condition,
     epsilon: float,
-    largest: int,
+    largest_bound: int,
     unit_size: float = 1.0,
     num_rows: int | None = None,
 ) -> SelectionRequest:
     """Build the request for a bound of another page, for neighbours that add or remove one user."""
     # Users come or go, as in all releases that ask for such a bound.
-    problem = ChoiceProblem(condition, epsilon, int(largest), prior=SmallFirst(), unit=unit_size)
-    return SelectionRequest(number, problem, setting.epsilon, setting.delta, setting, num_rows)
+    problem = ChoiceProblem(condition, epsilon, int(largest_bound), prior=SmallFirst(), unit=unit_size)
+    return SelectionRequest(number_kind, problem, setting.epsilon, setting.delta, setting, num_rows)
 
 
 def request_quantile_bound(
     parameters: QuantileParameters,
     setting: ReleaseSetting,
     epsilon_choice: float,
-    largest: int = DEFAULT_LARGEST,
+    largest_bound: int = DEFAULT_LARGEST_BOUND,
 ) -> SelectionRequest | None:
     """Build the request for a quantile's bound that is best by counts; None if counts are public.
 
@@ -158,9 +162,9 @@ def request_quantile_bound(
     if not parameters.protects_users:
         return None
     is_smooth, trade_off = parameters.weight_kind is WeightKind.SMOOTH, parameters.public_trade_off
-    number = OtherBound.QUANTILE_SMOOTH if is_smooth else OtherBound.QUANTILE_CAP
+    number_kind = OtherBound.QUANTILE_SMOOTH if is_smooth else OtherBound.QUANTILE_CAP
     condition = SmoothMean(trade_off) if is_smooth else CapMean(trade_off)
-    return _build_request(number, setting, condition, epsilon_choice, largest)
+    return _build_request(number_kind, setting, condition, epsilon_choice, largest_bound)
 
 
 def request_learner_bound(
@@ -168,7 +172,7 @@ def request_learner_bound(
     setting: ReleaseSetting,
     num_rows: int,
     epsilon_choice: float,
-    largest: int = DEFAULT_LARGEST,
+    largest_bound: int = DEFAULT_LARGEST_BOUND,
 ) -> SelectionRequest:
     """Build the request for a learner's cap; the draw takes twice the share of rows that it cuts for the bias.
 
@@ -181,7 +185,7 @@ def request_learner_bound(
         setting: Of the release.
         num_rows: N, about how many rows there are: a public number.
         epsilon_choice: Budget of the draw.
-        largest: Public maximum of rows per user.
+        largest_bound: Public maximum of rows per user.
 
     Raises:
         InvalidInput: The privacy term is 0, or a parameter is out of its range.
@@ -194,10 +198,12 @@ def request_learner_bound(
     vc_log_term = parameters.vc_dimension * math.log(n / failure_probability)
     finite_sample_term = parameters.finite_sample_constant * math.sqrt(vc_log_term / n)
     # Amin et al. 2019, theorem 1, to first order in the rows cut: see `scores`.
-    scale = privacy_term.power * privacy_term_at_1 * n / (THEOREM_FACTOR + finite_sample_term / 2.0)
-    condition = RisingPrice(scale, privacy_term.power - 1.0)
+    price_scale = (
+        privacy_term.power * privacy_term_at_1 * n / (BIAS_FACTOR_IN_THEOREM_1 + finite_sample_term / 2.0)
+    )
+    condition = RisingPrice(price_scale, privacy_term.power - 1.0)
     return _build_request(
-        OtherBound.MODEL, setting, condition, epsilon_choice, largest, num_rows=int(num_rows)
+        OtherBound.MODEL, setting, condition, epsilon_choice, largest_bound, num_rows=int(num_rows)
     )
 
 
@@ -219,7 +225,7 @@ def request_total_bound(
         raise refuse(f"the highest total must lie between 1e-06 and 1e+15; got {largest_total!r}")
     # Against rounding: a logarithm just below its whole number would give a unit ten times too small, and a
     # quotient just above its own one unit too many.
-    unit_size = 10.0 ** math.floor(math.log10(largest_total / UNITS) + 1e-9)
+    unit_size = 10.0 ** math.floor(math.log10(largest_total / UNITS_OF_LARGEST_TOTAL) + 1e-9)
     drawn_noise = find_noise(setting.program, setting.noise, setting.epsilon, setting.delta)
     largest_in_units = math.ceil(largest_total / unit_size * (1.0 - 1e-9))
     condition = RankedSum(float(drawn_noise.mean_magnitude(1.0)), margin)
@@ -227,14 +233,16 @@ def request_total_bound(
     return _build_request(OtherBound.TOTAL, setting, condition, epsilon_choice, largest_in_units, unit)
 
 
-def convert_to_units(totals: FloatArray, unit_size: float, largest: int) -> ContributionHistogram:
+def convert_to_units(totals: FloatArray, unit_size: float, largest_in_units: int) -> ContributionHistogram:
     """Round each total up to whole units, and return how many users have how many units.
 
     0.3 is three units of 0.1, in spite of float64's rounding. A total of 0 or less counts as 1 unit, and one of more
-    than ``largest`` as ``largest`` + 1. Without totals it is the histogram of no users.
+    than ``largest_in_units`` as ``largest_in_units`` + 1. Without totals it is the histogram of no users.
     """
     if not totals.size:
         return ContributionHistogram.nobody()
     with np.errstate(over="ignore"):
-        unit_counts = np.ceil(totals / unit_size * (1.0 - 1e-9))
-    return ContributionHistogram.from_counts(np.clip(unit_counts, 1.0, largest + 1.0).astype(np.int64))
+        num_units_by_user = np.ceil(totals / unit_size * (1.0 - 1e-9))
+    return ContributionHistogram.from_counts(
+        np.clip(num_units_by_user, 1.0, largest_in_units + 1.0).astype(np.int64)
+    )

@@ -75,13 +75,13 @@ def to_steps(num_users: float | Fraction) -> int:
     return min(round(Fraction(num_users) * RESOLUTION), MAX_DISTANCE)
 
 
-def check_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
-    """Raise InvalidInput if there are more users, taken ``scale`` times, than steps can add up.
+def check_users(histogram: ContributionHistogram, multiple: float = 1.0) -> None:
+    """Raise InvalidInput if there are more users, taken ``multiple`` times, than steps can add up.
 
     Raises:
         InvalidInput: More than `MAX_TOTAL_USERS` users.
     """
-    if histogram.num_users * scale > MAX_TOTAL_USERS:
+    if histogram.num_users * multiple > MAX_TOTAL_USERS:
         raise refuse(f"there must be at most {MAX_TOTAL_USERS:,} users")
 
 
@@ -89,8 +89,8 @@ def count_tails(histogram: ContributionHistogram, candidates: FloatArray) -> Int
     """Count the users with at least, and with more than, each candidate number of rows, shape (2, c)."""
     users_from_size = np.append(np.cumsum(histogram.users[::-1])[::-1], 0)
     # The number of smaller sizes, and of sizes up to the candidate.
-    size_positions = [np.searchsorted(histogram.sizes, candidates, side=side) for side in ("left", "right")]
-    return np.asarray(users_from_size[np.stack(size_positions)])
+    size_indices = [np.searchsorted(histogram.sizes, candidates, side=side) for side in ("left", "right")]
+    return np.asarray(users_from_size[np.stack(size_indices)])
 
 
 def scale_sums(sums: IntArray, multiples: Sequence[float]) -> IntArray:
@@ -99,22 +99,24 @@ def scale_sums(sums: IntArray, multiples: Sequence[float]) -> IntArray:
 
 
 def interval_distance(
-    lower_ends: IntArray, upper_ends: IntArray, target_steps: IntArray | float
+    interval_starts: IntArray, interval_stops: IntArray, target_steps: IntArray | float
 ) -> npt.NDArray[Any]:
     """Compute the distance of a target from the interval [lower, upper], 0 inside.
 
     It changes by no more than these ends do.
     """
-    return np.asarray(np.maximum(np.maximum(lower_ends - target_steps, target_steps - upper_ends), 0))
+    return np.asarray(
+        np.maximum(np.maximum(interval_starts - target_steps, target_steps - interval_stops), 0)
+    )
 
 
 def add_prior(distances: IntArray, log_prior: FloatArray, sensitivity: int, epsilon: float) -> list[int]:
     """Compute the scores that noise is added to, in steps: minus the distances plus the public log weights."""
     # So many steps of score are worth a factor of e in probability. Both cuts keep scores within 64 bits: the first
     # changes public weights alone, and under the second no score moves by more than before.
-    steps_per_unit = 2.0 * sensitivity / epsilon
-    weights_in_steps = (max(round(steps_per_unit * float(w)), -MAX_DISTANCE) for w in log_prior)
-    return [w - min(int(d), MAX_DISTANCE) for w, d in zip(weights_in_steps, distances, strict=True)]
+    steps_per_log_unit = 2.0 * sensitivity / epsilon
+    prior_steps = (max(round(steps_per_log_unit * float(w)), -MAX_DISTANCE) for w in log_prior)
+    return [w - min(int(d), MAX_DISTANCE) for w, d in zip(prior_steps, distances, strict=True)]
 
 
 class SumsOverUsers(ABC):
@@ -159,13 +161,17 @@ def on_curve(a: npt.ArrayLike, k: float) -> FloatArray:
 
 
 def distance_if_too_high(
-    a: npt.NDArray[np.generic], users: npt.NDArray[np.generic], added_shares: IntArray, q: float, k: float
+    a: npt.NDArray[np.generic],
+    num_users_below: npt.NDArray[np.generic],
+    added_shares: IntArray,
+    q: float,
+    k: float,
 ) -> float:
     """Compute the steps until q >= q*(a), by adding users above the cap or removing users below it, the largest first.
 
     Args:
         a: What users of the first j sizes add to a, shape (j + 1,), ascending from 0, in steps.
-        users: Those users, same shape, in steps.
+        num_users_below: Those users, same shape, in steps.
         added_shares: What each user of a size adds to a, shape (j,), in steps.
         q: Users above the cap, in steps.
         k: 2 h / A, in steps.
@@ -173,7 +179,7 @@ def distance_if_too_high(
     Between sizes the sum of both is concave in the number removed, so the least is where all users of some sizes
     are gone, or where removing alone is just enough.
     """
-    remaining_a, users_gone = a.astype(np.float64), users[-1] - users.astype(np.float64)
+    remaining_a, users_gone = a.astype(np.float64), num_users_below[-1] - num_users_below.astype(np.float64)
     users_lacking = np.maximum(on_curve(remaining_a, k) - q, 0.0)
     # The last entry has everybody there: nobody need come or go.
     if users_lacking[-1] == 0.0:
@@ -195,10 +201,10 @@ def distance_if_too_low(a: float, q: float, k: float) -> float:
     a' >= a costs (a' - a) + (q - q*(a')), convex, least where q* has slope 1: at a' = k (sqrt(4.5) - 2), where q* =
     (k - a') / 3. Adding alone is enough at a' = q^2 / (k - q).
     """
-    excess = q - float(on_curve(a, k))
+    excess_above_curve = q - float(on_curve(a, k))
     turning_a = k * (math.sqrt(4.5) - 2.0)
-    if excess <= 0.0 or a >= turning_a:
-        return max(excess, 0.0)
+    if excess_above_curve <= 0.0 or a >= turning_a:
+        return max(excess_above_curve, 0.0)
     turning_q = (k - turning_a) / 3.0
     if q >= turning_q:
         return (turning_a - a) + (q - turning_q)
@@ -252,28 +258,32 @@ class SmoothMean(MeanCondition, SumsOverUsers):
 
     def compute_sums(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """Compute sum_l (1 - h / s_l)_+ in steps, shape (1, c); the shares of users are rounded down."""
-        sizes, users = histogram.sizes, histogram.users
-        sums = np.zeros((1, candidates.size), dtype=np.int64)
+        sizes, num_users_by_size = histogram.sizes, histogram.users
+        step_sums = np.zeros((1, candidates.size), dtype=np.int64)
         for j, h in enumerate(candidates):
             # Candidates are multiples of 1/8: (1 - h / s) is a ratio of integers.
             h_in_eighths = round(float(h) * 8)
-            first_above = int(np.searchsorted(sizes, float(h), side="right"))
+            first_index_above = int(np.searchsorted(sizes, float(h), side="right"))
             # At most 8e12 times 2^17 before the division: within 64 bits.
-            s = 8 * sizes[first_above:]
-            sums[0, j] = np.dot(users[first_above:], (s - h_in_eighths) * (RESOLUTION // 8) // (s // 8))
-        return sums
+            s = 8 * sizes[first_index_above:]
+            step_sums[0, j] = np.dot(
+                num_users_by_size[first_index_above:], (s - h_in_eighths) * (RESOLUTION // 8) // (s // 8)
+            )
+        return step_sums
 
     def targets(self, candidates: FloatArray) -> IntArray:
         """Compute h / A in steps, shape (c,)."""
         return np.array([to_steps(Fraction(float(h)) / Fraction(self.trade_off)) for h in candidates])
 
-    def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Compute the standard error of each threshold, up to a factor, with every user ``scale`` times there."""
-        return np.sqrt(weights.smooth_losses(histogram, bounds).total(self.trade_off * scale))
+    def errors(
+        self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
+    ) -> FloatArray:
+        """Compute the standard error of each threshold, up to a factor, with every user ``multiple`` times there."""
+        return np.sqrt(weights.smooth_losses(histogram, bounds).total(self.trade_off * multiple))
 
-    def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the threshold of least error, without privacy."""
-        return weights.best_smooth(histogram, self.trade_off * scale).bound
+        return weights.best_smooth(histogram, self.trade_off * multiple).bound
 
 
 @dataclass(frozen=True)
@@ -297,8 +307,8 @@ class CapMean(MeanCondition):
 
         Line i has every user ``multiples[i]`` times there. Each distance is rounded down.
         """
-        distances = np.zeros((len(multiples), candidates.size))
-        cumulated_users = np.concatenate(([0], np.cumsum(histogram.users)))
+        distance_by_multiple = np.zeros((len(multiples), candidates.size))
+        num_users_up_to = np.concatenate(([0], np.cumsum(histogram.users)))
         for j, h in enumerate(candidates):
             cap = int(h)
             k = float(2 * Fraction(cap) / Fraction(self.trade_off)) * RESOLUTION
@@ -307,21 +317,25 @@ class CapMean(MeanCondition):
             cap_index, num_sizes_upto = np.searchsorted(histogram.sizes, [cap, cap + 1])
             added_shares = histogram.sizes[:num_sizes_upto] * RESOLUTION // cap
             a = np.concatenate(([0], np.cumsum(histogram.users[:num_sizes_upto] * added_shares)))
-            users_below = cumulated_users[: cap_index + 1] * RESOLUTION
-            users_above = (cumulated_users[-1] - cumulated_users[[cap_index, num_sizes_upto]]) * RESOLUTION
+            users_below = num_users_up_to[: cap_index + 1] * RESOLUTION
+            users_above = (num_users_up_to[-1] - num_users_up_to[[cap_index, num_sizes_upto]]) * RESOLUTION
             for i, scale in enumerate(multiples):
                 a_below, q, m_below = a[: cap_index + 1] * scale, users_above * scale, users_below * scale
                 distance_too_high = distance_if_too_high(a_below, m_below, added_shares[:cap_index], q[0], k)
-                distances[i, j] = max(distance_too_high, distance_if_too_low(a[-1] * scale, q[1], k))
-        return np.rint(np.minimum(distances, MAX_DISTANCE)).astype(np.int64)
+                distance_by_multiple[i, j] = max(
+                    distance_too_high, distance_if_too_low(a[-1] * scale, q[1], k)
+                )
+        return np.rint(np.minimum(distance_by_multiple, MAX_DISTANCE)).astype(np.int64)
 
-    def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Compute the standard error of each cap, up to a common factor, with every user ``scale`` times there."""
-        return np.sqrt(weights.capped_losses(histogram, bounds).total(self.trade_off * scale))
+    def errors(
+        self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
+    ) -> FloatArray:
+        """Compute the standard error of each cap, up to a common factor, with every user ``multiple`` times there."""
+        return np.sqrt(weights.capped_losses(histogram, bounds).total(self.trade_off * multiple))
 
-    def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the whole cap of least error, without privacy."""
-        return weights.best_cap(histogram, self.trade_off * scale).bound
+        return weights.best_cap(histogram, self.trade_off * multiple).bound
 
 
 @dataclass(frozen=True)
@@ -362,14 +376,16 @@ class RankedSum(SumsOverUsers):
         """Compute price plus margin in steps, shape (): the same for every candidate."""
         return np.asarray(to_steps(Fraction(self.price) + Fraction(self.margin)))
 
-    def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Compute the bias plus mean noise of each bound over ``scale``, in rows."""
-        return np.asarray(Amounts.from_histogram(histogram).excess(bounds) + self.price / scale * bounds)
+    def errors(
+        self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
+    ) -> FloatArray:
+        """Compute the bias plus mean noise of each bound over ``multiple``, in rows."""
+        return np.asarray(Amounts.from_histogram(histogram).excess(bounds) + self.price / multiple * bounds)
 
-    def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the T >= 0 of least error, without privacy; 0 if there are too few users."""
         row_amounts = Amounts.from_histogram(histogram)
-        price = self.price / scale
+        price = self.price / multiple
         nearest_rank = math.floor(price + 0.5)  # As in `dpcore.total.critical_rank`.
         rank = nearest_rank if abs(price - nearest_rank) <= 1e-12 * price else math.ceil(price)
         return row_amounts.largest_at_rank(max(rank, 1))
@@ -401,18 +417,20 @@ class RisingPrice(SumsOverUsers):
             targets: FloatArray = np.minimum(self.scale * candidates**self.power, MAX_DISTANCE / RESOLUTION)
         return np.array([to_steps(float(num_users_above)) for num_users_above in targets], dtype=np.int64)
 
-    def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Compute rows cut plus privacy term of each cap, over ``scale``, in rows; N stays as it is."""
+    def errors(
+        self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
+    ) -> FloatArray:
+        """Compute rows cut plus privacy term of each cap, over ``multiple``, in rows; N stays as it is."""
         rows_cut = Amounts.from_histogram(histogram).excess(bounds)
         privacy_power = self.power + 1.0
-        return np.asarray(rows_cut + self.scale / scale * bounds**privacy_power / privacy_power)
+        return np.asarray(rows_cut + self.scale / multiple * bounds**privacy_power / privacy_power)
 
-    def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the whole T of least error, without privacy: the slope changes its sign once."""
 
         def is_at_least_best(cap: int) -> bool:
             """Return True if the next cap is no better."""
-            error, next_error = self.errors(histogram, np.array([cap, cap + 1.0]), scale)
+            error, next_error = self.errors(histogram, np.array([cap, cap + 1.0]), multiple)
             return bool(error <= next_error)
 
         return 1.0 + bisect.bisect_left(range(1, max(histogram.max_size, 1)), True, key=is_at_least_best)
@@ -458,14 +476,16 @@ class SizeQuantile(SumsOverUsers):
         """Return 0, shape (): the same for every candidate."""
         return np.asarray(0)
 
-    def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
+    def errors(
+        self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
+    ) -> FloatArray:
         """Compute the rank error of each bound, the share of users by which it misses the quantile.
 
-        ``scale`` is ignored.
+        ``multiple`` is ignored.
         """
         return np.asarray(self.distances(histogram, bounds)[0] / float(RESOLUTION) / histogram.num_users)
 
-    def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the quantile itself, without privacy."""
         return float(histogram.quantile(self.share * (1.0 - 1e-12)))
 

@@ -11,7 +11,7 @@ No rule that keeps to this condition can be steady. E and n have the weight of a
 with 10,000 rows among 1,000 with ten makes up half of the table, and the best cap is then that of another table. So two
 public functions of one user's count take the place of what is not bounded.
 
-- A user counts as having at most `REACH` h rows where a candidate h is looked at.
+- A user counts as having at most `ADDITION_LIMIT_RATIO` h rows where a candidate h is looked at.
 - Where weights are not scaled so that they sum to 1 again (u_l = min(h, s_l) / n), (S^2 + q S2) / (n S) and n_h / S are
   1, and n has cancelled: F' = 0 where
 
@@ -45,7 +45,7 @@ from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, Si
 from dpcore.mean.models import BoundCurve, CountsOnly, Numerators
 from dpcore.private_choice.scores import RESOLUTION, CountCondition, MeanCondition, SumsOverUsers, to_steps
 
-REACH = 2
+ADDITION_LIMIT_RATIO = 2
 """A user counts as having at most so many times the candidate. At 4 and 10 draws at an epsilon of 0.5 cost up to ten
 times as much: fewer users move the sum as far."""
 
@@ -75,26 +75,28 @@ class TableCondition(MeanCondition, SumsOverUsers):
 
     @abstractmethod
     def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
-        """Compute g(s) of the module, what a user of s rows adds at candidate h, for sizes from h to `REACH` h."""
+        """Compute g(s) of the module, what a user of s rows adds at h, for s from h to `ADDITION_LIMIT_RATIO` h."""
 
     def compute_sums(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """Compute sum_l g(s_l) / D_h at each candidate, in steps, shape (1, c); users' shares are rounded down."""
-        sizes, users = histogram.sizes, histogram.users
-        sums = np.zeros((1, candidates.size), dtype=np.int64)
+        sizes, num_users_by_size = histogram.sizes, histogram.users
+        step_sums = np.zeros((1, candidates.size), dtype=np.int64)
         for j, h in enumerate(candidates.tolist()):
             # Whoever has more than REACH h rows counts as having so many, where g is D_h, and adds 1. The others'
             # shares are rounded down one by one, before they are added up.
-            first_above_index, first_full_index = np.searchsorted(sizes, [h, REACH * h], side="right")
+            first_above_index, first_full_index = np.searchsorted(
+                sizes, [h, ADDITION_LIMIT_RATIO * h], side="right"
+            )
             partial_slice = slice(first_above_index, first_full_index)
-            shares = self._additions(sizes[partial_slice].astype(np.float64), h) / self._max_addition(h)
-            added_steps = np.floor(np.clip(shares, 0.0, 1.0) * RESOLUTION).astype(np.int64)
-            num_full = int(users[first_full_index:].sum())
-            sums[0, j] = np.dot(users[partial_slice], added_steps) + RESOLUTION * num_full
-        return sums
+            added_shares = self._additions(sizes[partial_slice].astype(np.float64), h) / self._max_addition(h)
+            added_steps = np.floor(np.clip(added_shares, 0.0, 1.0) * RESOLUTION).astype(np.int64)
+            num_full = int(num_users_by_size[first_full_index:].sum())
+            step_sums[0, j] = np.dot(num_users_by_size[partial_slice], added_steps) + RESOLUTION * num_full
+        return step_sums
 
     def _max_addition(self, h: float) -> float:
         """Return D_h, the most that one user adds to the sum at candidate h."""
-        return self.user_share * (REACH - 1.0) * h + (1.0 - self.user_share) / 2.0
+        return self.user_share * (ADDITION_LIMIT_RATIO - 1.0) * h + (1.0 - self.user_share) / 2.0
 
     def targets(self, candidates: FloatArray) -> IntArray:
         """Compute h / (A D_h) in steps, shape (c,)."""
@@ -122,7 +124,7 @@ class TableCap(TableCondition):
     is_integer = True
 
     def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
-        """Compute g(s) of a cap at candidate h, for sizes from h to `REACH` h."""
+        """Compute g(s) of a cap at candidate h, for sizes from h to `ADDITION_LIMIT_RATIO` h."""
         return self.user_share * (sizes - h) + (1.0 - self.user_share) / 2.0
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
@@ -146,7 +148,7 @@ class TableSmooth(TableCondition):
     is_integer = False
 
     def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
-        """Compute g(s) of smooth weights at candidate h, for sizes from h to `REACH` h."""
+        """Compute g(s) of smooth weights at candidate h, for sizes from h to `ADDITION_LIMIT_RATIO` h."""
         return (sizes - h) * (self.user_share + (1.0 - self.user_share) / sizes)
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:

@@ -33,13 +33,15 @@ class Base(Protocol):
     def log_density(self, y: npt.ArrayLike) -> FloatArray:
         """Return the log density at y (any shape), or the log mass of the atom at y; -inf outside the support."""
 
-    def log_mass(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
-        """Return the log probability of each interval from ``lows`` to ``highs``; ends may be infinite."""
+    def log_mass(self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike) -> FloatArray:
+        """Return the log probability of each interval from ``lower_ends`` to ``upper_ends``; ends may be infinite."""
 
-    def mean_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
+    def mean_between(self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike) -> FloatArray:
         """Return the mean within each interval of positive probability; a finite number without meaning for others."""
 
-    def draw_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
+    def draw_between(
+        self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike, shares: npt.ArrayLike
+    ) -> FloatArray:
         """Return the point of each interval (of positive probability) at the share ``shares`` of its mass."""
 
 
@@ -63,27 +65,31 @@ class HistogramBase:
 
     def __post_init__(self) -> None:
         """Check edges and weights, scale the weights to a sum of 1, and store them with the densities, read-only."""
-        edges, weights = np.array(self.edges, dtype=np.float64), np.array(self.weights, dtype=np.float64)
+        edges, bin_weights = np.array(self.edges, dtype=np.float64), np.array(self.weights, dtype=np.float64)
         is_ascending = edges.ndim == 1 and edges.size >= 2 and bool(np.all(edges[1:] > edges[:-1]))
         with Problems() as problems:
             if not (is_ascending and np.all(np.isfinite(edges))):
                 problems.add("edges must be at least two finite numbers, strictly ascending")
-            is_finite = weights.ndim == 1 and np.all(np.isfinite(weights))
-            if not is_finite or np.any(weights < 0) or not weights.sum():
+            is_finite = bin_weights.ndim == 1 and np.all(np.isfinite(bin_weights))
+            if not is_finite or np.any(bin_weights < 0) or not bin_weights.sum():
                 problems.add("weights must be finite numbers of at least 0, not all 0")
-            if weights.shape != (edges.size - 1,):
-                counts_text = f"{weights.size} for {edges.size - 1} bins"
+            if bin_weights.shape != (edges.size - 1,):
+                counts_text = f"{bin_weights.size} for {edges.size - 1} bins"
                 problems.add(f"there must be one weight per bin; got {counts_text}")
         if math.isinf(float(edges[-1]) - float(edges[0])):
             raise refuse("the edges are further apart than float64 holds")
-        weights = weights / weights.sum()
+        bin_weights = bin_weights / bin_weights.sum()
         # One empty bin at either end stands for what lies outside.
         with np.errstate(over="ignore"):
-            densities = np.concatenate(([0.0], weights / np.diff(edges), [0.0]))
+            densities = np.concatenate(([0.0], bin_weights / np.diff(edges), [0.0]))
         if not np.all(np.isfinite(densities)):
             raise refuse("a bin is so narrow that its density leaves float64")
-        for name, array in (("edges", edges), ("weights", weights), ("_densities", densities)):
-            object.__setattr__(self, name, read_only(array))
+        for field_name, field_array in (
+            ("edges", edges),
+            ("weights", bin_weights),
+            ("_densities", densities),
+        ):
+            object.__setattr__(self, field_name, read_only(field_array))
 
     def __eq__(self, other: object) -> bool:
         """Return True if the other object is a histogram with the same edges and weights."""
@@ -112,35 +118,37 @@ class HistogramBase:
         """Return the log density at y (any shape), -inf outside; at an edge that of the bin to the right."""
         return self._log_density_from(np.asarray(y, dtype=np.float64))
 
-    def log_mass(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
-        """Return the log probability of each interval from ``lows`` to ``highs``; ends may be infinite."""
-        a, b = np.asarray(lows, dtype=np.float64), np.asarray(highs, dtype=np.float64)
+    def log_mass(self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike) -> FloatArray:
+        """Return the log probability of each interval from ``lower_ends`` to ``upper_ends``; ends may be infinite."""
+        a, b = np.asarray(lower_ends, dtype=np.float64), np.asarray(upper_ends, dtype=np.float64)
         log_densities = self._log_density_from(a)
         with np.errstate(divide="ignore", invalid="ignore"):
             # Outside the support the density is 0 and the interval may be infinite.
             return np.where(log_densities > -np.inf, log_densities + np.log(b - a), -np.inf)
 
-    def mean_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
+    def mean_between(self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike) -> FloatArray:
         """Return the middle of each interval, its mean where it has probability; 0 for infinite intervals."""
         # The density is constant within an interval, so that the mean is its middle.
-        return self.draw_between(lows, highs, 0.5)
+        return self.draw_between(lower_ends, upper_ends, 0.5)
 
-    def draw_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
+    def draw_between(
+        self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike, shares: npt.ArrayLike
+    ) -> FloatArray:
         """Return the point of each interval at the share ``shares`` of its length; 0 if it is infinite."""
-        a, b = np.asarray(lows, dtype=np.float64), np.asarray(highs, dtype=np.float64)
+        a, b = np.asarray(lower_ends, dtype=np.float64), np.asarray(upper_ends, dtype=np.float64)
         finite_mask = np.isfinite(a) & np.isfinite(b)
         a, b = np.where(finite_mask, a, 0.0), np.where(finite_mask, b, 0.0)
         return np.asarray(np.clip(a + np.asarray(shares) * (b - a), a, b))
 
 
-def uniform_base(low: float, high: float) -> HistogramBase:
+def uniform_base(lower: float, upper: float) -> HistogramBase:
     """Return the uniform distribution on [low, high].
 
     Raises:
-        InvalidInput: Not finite, or ``low`` not below ``high``.
+        InvalidInput: Not finite, or ``lower`` not below ``upper``.
     """
-    require.ascending(low=low, high=high)
-    return HistogramBase(np.array([low, high]), np.array([1.0]))
+    require.ascending(low=lower, high=upper)
+    return HistogramBase(np.array([lower, upper]), np.array([1.0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,9 +168,9 @@ class CandidateBase:
     weights: FloatArray
 
     @staticmethod
-    def build_even(points: FloatArray) -> CandidateBase:
+    def build_even(candidate_points: FloatArray) -> CandidateBase:
         """Build a base of candidates with equal mass."""
-        return CandidateBase(points, np.full(points.shape, 1.0 / points.size))
+        return CandidateBase(candidate_points, np.full(candidate_points.shape, 1.0 / candidate_points.size))
 
     @property
     def breaks(self) -> FloatArray:
@@ -173,22 +181,24 @@ class CandidateBase:
         """Return the log mass of the candidate at y, as `log_mass` has it; there is no density."""
         return self.log_mass(y, y)
 
-    def log_mass(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
-        """Return the log probability of each interval from ``lows`` to ``highs``; ends may be infinite."""
+    def log_mass(self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike) -> FloatArray:
+        """Return the log probability of each interval from ``lower_ends`` to ``upper_ends``; ends may be infinite."""
         cumulated_weights = np.concatenate(([0.0], np.cumsum(self.weights)))
-        first_indices = np.searchsorted(self.points, lows, side="left")
-        stop_indices = np.searchsorted(self.points, highs, side="left")
-        stop_indices = np.maximum(stop_indices, np.searchsorted(self.points, lows, side="right"))
+        first_indices = np.searchsorted(self.points, lower_ends, side="left")
+        stop_indices = np.searchsorted(self.points, upper_ends, side="left")
+        stop_indices = np.maximum(stop_indices, np.searchsorted(self.points, lower_ends, side="right"))
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(cumulated_weights[stop_indices] - cumulated_weights[first_indices]))
 
-    def mean_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
+    def mean_between(self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike) -> FloatArray:
         """Return the lower end of each interval: the candidate there, if it has mass; 0 for an infinite end."""
-        return np.where(np.isfinite(lows), lows, 0.0)
+        return np.where(np.isfinite(lower_ends), lower_ends, 0.0)
 
-    def draw_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
+    def draw_between(
+        self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike, shares: npt.ArrayLike
+    ) -> FloatArray:
         """Return the lower end of each interval, as `mean_between`; ``shares`` has no effect."""
-        return self.mean_between(lows, highs)
+        return self.mean_between(lower_ends, upper_ends)
 
 
 # Gauss-Legendre nodes for intervals on which the normal density hardly bends: relative error below 1e-15
@@ -238,10 +248,10 @@ class NormalBase:
         return np.asarray(-z * z / 2.0 - math.log(self.standard_deviation * math.sqrt(2.0 * math.pi)))
 
     def _mirror(
-        self, lows: npt.ArrayLike, highs: npt.ArrayLike
+        self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike
     ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
         """Return the ends in standard units, mirrored to the left of 0, and which intervals were mirrored."""
-        a, b = np.broadcast_arrays(self._standardise(lows), self._standardise(highs))
+        a, b = np.broadcast_arrays(self._standardise(lower_ends), self._standardise(upper_ends))
         # Right of the mean Phi is near 1, and differences of it lose their digits; left of it they do not.
         mirrored_mask = a >= 0.0
         return np.where(mirrored_mask, -b, a), np.minimum(np.where(mirrored_mask, -a, b), 0.0), mirrored_mask
@@ -258,9 +268,9 @@ class NormalBase:
         t = half_widths[..., None] * _NODES
         return midpoints, half_widths, np.exp(-t * (midpoints[..., None] + t / 2.0))
 
-    def log_mass(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
-        """Return the log probability of each interval from ``lows`` to ``highs``; ends may be infinite."""
-        a, b, _ = self._mirror(lows, highs)
+    def log_mass(self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike) -> FloatArray:
+        """Return the log probability of each interval from ``lower_ends`` to ``upper_ends``; ends may be infinite."""
+        a, b, _ = self._mirror(lower_ends, upper_ends)
         return self._log_mass(a, b)
 
     def _log_mass(self, a: FloatArray, b: FloatArray) -> FloatArray:
@@ -279,9 +289,9 @@ class NormalBase:
         log_masses[~narrow_mask] = log_upper + np.log1p(-np.exp(log_lower - log_upper))
         return log_masses
 
-    def mean_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
-        """Return the mean within each interval from ``lows`` to ``highs``; ends may be infinite."""
-        a, b, mirrored_mask = self._mirror(lows, highs)
+    def mean_between(self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike) -> FloatArray:
+        """Return the mean within each interval from ``lower_ends`` to ``upper_ends``; ends may be infinite."""
+        a, b, mirrored_mask = self._mirror(lower_ends, upper_ends)
         narrow_mask = self._find_narrow(a, b)
         z = np.empty(a.shape)
         midpoints, half_widths, node_densities = self._evaluate_nodes(a[narrow_mask], b[narrow_mask])
@@ -295,11 +305,13 @@ class NormalBase:
         z = np.clip(z, a, b)
         return np.asarray(self.mean + self.standard_deviation * np.where(mirrored_mask, -z, z))
 
-    def draw_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
+    def draw_between(
+        self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike, shares: npt.ArrayLike
+    ) -> FloatArray:
         """Return the point of each interval (of positive probability) at the share ``shares`` of its mass."""
         from scipy.special import log_ndtr, ndtri_exp
 
-        a, b, mirrored_mask = self._mirror(lows, highs)
+        a, b, mirrored_mask = self._mirror(lower_ends, upper_ends)
         # A mirrored interval runs the other way.
         u = np.where(mirrored_mask, 1.0 - np.asarray(shares), np.asarray(shares, dtype=np.float64))
         with np.errstate(divide="ignore"):
@@ -307,4 +319,4 @@ class NormalBase:
             log_shares = np.logaddexp(log_ndtr(a) + np.log1p(-u), log_ndtr(b) + np.log(u))
         z = np.clip(ndtri_exp(np.minimum(log_shares, math.log(0.5))), a, b)
         points = self.mean + self.standard_deviation * np.where(mirrored_mask, -z, z)
-        return np.clip(points, lows, highs)
+        return np.clip(points, lower_ends, upper_ends)

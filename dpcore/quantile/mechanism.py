@@ -72,7 +72,7 @@ _COMMON_ASSUMPTIONS = (
     "A bound that is best for the values leaks, unless they are public",
 )
 
-SUBSAMPLES = 400
+DEFAULT_SUBSAMPLES = 400
 """Subsamples of a cap's averages."""
 MAX_SUBSAMPLES = 10_000
 _ROWS_OF_SUBSAMPLES = 4_000_000  # Rows times subsamples.
@@ -121,7 +121,7 @@ class QuantileProblem:
         first_seed: Seed of the first random subsample under a cap; the next ones count up. A subsample does not
             depend on the values, and the rows kept under a smaller cap are among those under a larger one.
         num_subsamples: Number of subsamples that the figures of a cap are averaged over, 1 to `MAX_SUBSAMPLES`; None
-            for `SUBSAMPLES`, fewer down to `FEWEST_SUBSAMPLES` where there are many rows. Smooth weights draw none.
+            for `DEFAULT_SUBSAMPLES`, or as few as `FEWEST_SUBSAMPLES` of many rows. Smooth weights draw none.
         neighbours: What epsilon protects: one of `NEIGHBOURS`.
         program: The program whose mechanism answers, with the base that `programs.lay_base` has for it; by default the
             paper's. Programs other than `programs.WEIGHTED_PROGRAMS` take caps alone, and protect users who come or go;
@@ -163,7 +163,9 @@ class QuantileProblem:
     def rows(self) -> Rows:
         """Return the rows, sorted; computed once."""
         num_rows = self.values.values.size
-        num_orders = self.num_subsamples or choose_num_subsamples(_ROWS_OF_SUBSAMPLES, num_rows, SUBSAMPLES)
+        num_orders = self.num_subsamples or choose_num_subsamples(
+            _ROWS_OF_SUBSAMPLES, num_rows, DEFAULT_SUBSAMPLES
+        )
         return Rows(self.values, self.base, self.first_seed, num_orders)
 
     @property
@@ -198,11 +200,11 @@ class QuantileProblem:
         """Return the noun for what an error is averaged over: a "simulated release" of a tree, else a "subsample"."""
         return "simulated release" if self.program in TREE_PROGRAMS else "subsample"
 
-    def count_trials(self, weighting: WeightKind, bound: float) -> int:
+    def count_trials(self, weight_kind: WeightKind, bound: float) -> int:
         """Return how many subsamples, of a tree simulated releases, an error is averaged over; 1 if it is exact."""
         if self.program in TREE_PROGRAMS:
             return self.rows.draws.num_orders * count_trials(self.rows)
-        return self.rows.count_subsamples(weighting, bound)
+        return self.rows.count_subsamples(weight_kind, bound)
 
     @property
     def uncounted_share(self) -> float:
@@ -218,8 +220,8 @@ class QuantileProblem:
         if self.neighbours is Neighbours.REPLACE_VALUES:
             return self.rows.compute_largest_user_weight(bound)
         # Whoever comes may have more rows than anybody who is there: it is the bound that holds them.
-        reach = compute_user_reach(self.quantile, self.neighbours)
-        return bound * reach / float(self.histogram.kept_rows(bound))
+        largest_score_change = compute_user_reach(self.quantile, self.neighbours)
+        return bound * largest_score_change / float(self.histogram.kept_rows(bound))
 
     def with_thin_rows(self) -> QuantileProblem:
         """Return the same question on `ThinRows`, far fewer rows, which serve smooth weights alone."""
@@ -233,12 +235,12 @@ class QuantileProblem:
         return self.with_changes(self.rows.with_draws(self.rows.draws.search_draws))
 
 
-def output(problem: QuantileProblem, weighting: WeightKind, bound: float) -> QuantileOutput:
+def output(problem: QuantileProblem, weight_kind: WeightKind, bound: float) -> QuantileOutput:
     """Return the distribution of the answer under a bound h: exact, or of a tree simulated.
 
     Args:
         problem: The question.
-        weighting: Smooth weights or a cap.
+        weight_kind: Smooth weights or a cap.
         bound: h > 0 in rows per user, whole for a cap. At or above the heaviest user's rows all rows weigh
             the same: no bound.
 
@@ -247,30 +249,30 @@ def output(problem: QuantileProblem, weighting: WeightKind, bound: float) -> Qua
 
     Source: Epasto et al. 2020, algorithm 4.
     """
-    return outputs([problem], weighting, bound)[0]
+    return outputs([problem], weight_kind, bound)[0]
 
 
 def outputs(
-    problems: Sequence[QuantileProblem], weighting: WeightKind, bound: float
+    problems: Sequence[QuantileProblem], weight_kind: WeightKind, bound: float
 ) -> tuple[QuantileOutput, ...]:
     """Return the distribution of the answer for each of several questions on the same rows, which are ranked once."""
-    check_bound(weighting, bound)
+    check_bound(weight_kind, bound)
     rows = problems[0].rows
     if problems[0].program in TREE_PROGRAMS:
         return tuple(_simulate_output(problem, bound) for problem in problems)
     if _differ_in_ties(problems):
-        return tuple(output(problem, weighting, bound) for problem in problems)
-    num_subsamples = rows.count_subsamples(weighting, bound)
+        return tuple(output(problem, weight_kind, bound) for problem in problems)
+    num_subsamples = rows.count_subsamples(weight_kind, bound)
     rank_sums = np.zeros(rows.shares_below.shape)
     log_density_sums = [np.full(rows.shares_below.shape, -np.inf) for _ in problems]
     error_blocks: list[list[FloatArray]] = [[] for _ in problems]
     # Steps 1 and 2 give the ranks. Step 5. Invariant after each block: the sums hold the ranks and the normalised
     # densities (as logs, over the base density) of all subsamples so far, and `problem_errors` one expected rank error
     # of each.
-    for ranks in rows.compute_weighted_ranks(weighting, bound, problems[0].uncounted_share):
-        rank_sums += ranks.sum(axis=0)
+    for weighted_ranks in rows.compute_weighted_ranks(weight_kind, bound, problems[0].uncounted_share):
+        rank_sums += weighted_ranks.sum(axis=0)
         for k, problem in enumerate(problems):
-            log_tilts, log_total_masses, block_errors = _compute_tilts(problem, ranks, bound)
+            log_tilts, log_total_masses, block_errors = _compute_tilts(problem, weighted_ranks, bound)
             error_blocks[k].append(block_errors)
             # Summed in log space: far from the quantile every subsample's density may underflow.
             log_block_sum = np.logaddexp.reduce(log_tilts - log_total_masses[:, None], axis=0)
@@ -285,14 +287,16 @@ def outputs(
             log_base_masses=rows.log_base_masses,
             log_tilts=log_density_sum - math.log(num_subsamples),
             largest_user_weight=rows.compute_largest_user_weight(bound),
-            subsample_errors=np.concatenate(errors),
+            subsample_errors=np.concatenate(error_blocks_of_problem),
         )
-        for problem, log_density_sum, errors in zip(problems, log_density_sums, error_blocks, strict=True)
+        for problem, log_density_sum, error_blocks_of_problem in zip(
+            problems, log_density_sums, error_blocks, strict=True
+        )
     )
 
 
 def compute_subsample_errors(
-    problems: Sequence[QuantileProblem], weighting: WeightKind, bound: float
+    problems: Sequence[QuantileProblem], weight_kind: WeightKind, bound: float
 ) -> FloatArray:
     """Return E|F(answer) - q| under each subsample, as the mean over questions on the same rows.
 
@@ -300,31 +304,31 @@ def compute_subsample_errors(
 
     It computes what `outputs` does and keeps only the errors, which is what a search needs.
     """
-    return np.asarray(_compute_errors(problems, weighting, bound).mean(axis=0))
+    return np.asarray(_compute_errors(problems, weight_kind, bound).mean(axis=0))
 
 
 def compute_errors_over_epsilon(
-    problem: QuantileProblem, weighting: WeightKind, bound: float, epsilons: FloatArray
+    problem: QuantileProblem, weight_kind: WeightKind, bound: float, epsilons: FloatArray
 ) -> FloatArray:
     """Return E|F(answer) - q| at each epsilon under a bound, the mean over subsamples, shape (k,), from one ranking."""
     epsilon_problems = [problem.with_changes(epsilon=float(e)) for e in epsilons]
-    return np.asarray(_compute_errors(epsilon_problems, weighting, bound).mean(axis=1))
+    return np.asarray(_compute_errors(epsilon_problems, weight_kind, bound).mean(axis=1))
 
 
-def _compute_errors(problems: Sequence[QuantileProblem], weighting: WeightKind, bound: float) -> FloatArray:
+def _compute_errors(problems: Sequence[QuantileProblem], weight_kind: WeightKind, bound: float) -> FloatArray:
     """Return E|F(answer) - q| of each problem on the same rows, per subsample or, of a tree, per simulated release.
 
     Shape (problems, trials).
     """
-    check_bound(weighting, bound)
+    check_bound(weight_kind, bound)
     if problems[0].program in TREE_PROGRAMS:
         return np.array([_simulate(problem, bound)[1] for problem in problems])
     if _differ_in_ties(problems):
-        return np.vstack([_compute_errors([problem], weighting, bound) for problem in problems])
-    rank_blocks = problems[0].rows.compute_weighted_ranks(weighting, bound, problems[0].uncounted_share)
+        return np.vstack([_compute_errors([problem], weight_kind, bound) for problem in problems])
+    rank_blocks = problems[0].rows.compute_weighted_ranks(weight_kind, bound, problems[0].uncounted_share)
     error_blocks = [
-        [_compute_tilts(problem, ranks, bound, needs_tilts=False)[2] for problem in problems]
-        for ranks in rank_blocks
+        [_compute_tilts(problem, weighted_ranks, bound, needs_tilts=False)[2] for problem in problems]
+        for weighted_ranks in rank_blocks
     ]
     return np.hstack(error_blocks)
 
@@ -344,57 +348,59 @@ def _simulate(problem: QuantileProblem, bound: float) -> tuple[FloatArray, Float
     noise_scale = 4.0 * sensitivity_rows / problem.epsilon
     simulated_answers = simulate_tree(problem.rows, base_ends, problem.quantile, noise_scale, max_rows)
     ordered_values = problem.rows.ordered_values
-    shares_below = np.searchsorted(ordered_values, simulated_answers, side="right") / ordered_values.size
-    return simulated_answers, np.abs(shares_below - problem.quantile)
+    share_below_answer = (
+        np.searchsorted(ordered_values, simulated_answers, side="right") / ordered_values.size
+    )
+    return simulated_answers, np.abs(share_below_answer - problem.quantile)
 
 
 def _simulate_output(problem: QuantileProblem, bound: float) -> QuantileOutput:
     """Simulate releases of a tree, and build the distribution in which each simulated answer is equally likely."""
-    answers, errors = _simulate(problem, bound)
-    distinct_answers, answer_counts = np.unique(answers, return_counts=True)
-    base = CandidateBase(distinct_answers, answer_counts / answers.size)
-    edges = np.concatenate(([-np.inf], distinct_answers, [np.inf]))
+    simulated_answers, rank_errors = _simulate(problem, bound)
+    distinct_answers, answer_counts = np.unique(simulated_answers, return_counts=True)
+    base = CandidateBase(distinct_answers, answer_counts / simulated_answers.size)
+    interval_edges = np.concatenate(([-np.inf], distinct_answers, [np.inf]))
     ordered_values = problem.rows.ordered_values
-    shares_below = np.searchsorted(ordered_values, edges[:-1], side="right") / ordered_values.size
+    shares_below = np.searchsorted(ordered_values, interval_edges[:-1], side="right") / ordered_values.size
     return QuantileOutput(
         quantile=problem.quantile,
         base=base,
-        edges=edges,
+        edges=interval_edges,
         weighted_ranks=shares_below,
         shares_below=shares_below,
-        log_base_masses=base.log_mass(edges[:-1], edges[1:]),
-        log_tilts=np.zeros(edges.size - 1),
+        log_base_masses=base.log_mass(interval_edges[:-1], interval_edges[1:]),
+        log_tilts=np.zeros(interval_edges.size - 1),
         largest_user_weight=problem.rows.compute_largest_user_weight(bound),
-        subsample_errors=errors,
+        subsample_errors=rank_errors,
         is_simulated=True,
     )
 
 
-def standard_error(errors: FloatArray, weighting: WeightKind, bound: float, rows: Rows) -> float:
-    """Return the standard error of the mean of ``errors``, one per subsample or simulated release.
+def standard_error(error_by_trial: FloatArray, weight_kind: WeightKind, bound: float, rows: Rows) -> float:
+    """Return the standard error of the mean of ``error_by_trial``, one per subsample or simulated release.
 
     0 if one error is there because it is exact; NaN if it is there because only one subsample was drawn.
     """
-    if errors.size > 1:
-        return float(np.std(errors, ddof=1)) / math.sqrt(errors.size)
-    return 0.0 if weighting is WeightKind.SMOOTH or bound >= rows.histogram.max_size else math.nan
+    if error_by_trial.size > 1:
+        return float(np.std(error_by_trial, ddof=1)) / math.sqrt(error_by_trial.size)
+    return 0.0 if weight_kind is WeightKind.SMOOTH or bound >= rows.histogram.max_size else math.nan
 
 
 def _compute_tilts(
-    problem: QuantileProblem, ranks: FloatArray, bound: float, needs_tilts: bool = True
+    problem: QuantileProblem, weighted_ranks: FloatArray, bound: float, needs_tilts: bool = True
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the log tilt on each interval, the log of its total mass, and E|F(answer) - q|, per subsample.
 
     Args:
         problem: The question.
-        ranks: Weighted ranks, shape (subsamples, k).
+        weighted_ranks: Weighted ranks, shape (subsamples, k).
         bound: The bound of these ranks; W is the largest move of the rank by one user under it.
         needs_tilts: False if the errors alone are needed; of permute-and-flip there are no tilts then.
     """
     rows = problem.rows
     # Step 3. Epasto et al. 2020, algorithm 4: density proportional to nu(y) exp(-epsilon |rank(y) - q| / (2 W)). In
     # place, since the arrays of one block are as large as the processor's cache (`_SUBSAMPLE_CELLS`).
-    log_tilts = ranks - problem.quantile
+    log_tilts = weighted_ranks - problem.quantile
     np.abs(log_tilts, out=log_tilts)
     log_tilts *= -problem.epsilon / (2.0 * problem.find_largest_move(bound))
     rank_distances = np.abs(rows.shares_below - problem.quantile)
@@ -414,28 +420,28 @@ def _compute_tilts(
     scaled_masses = np.exp(log_masses, out=log_masses)
     scaled_totals = scaled_masses.sum(axis=1)
     # Step 6 for the error: F is constant on each interval, so that the expectation is a sum over intervals.
-    errors = (scaled_masses @ rank_distances) / scaled_totals
-    return log_tilts, largest_log_masses + np.log(scaled_totals), errors
+    expected_errors = (scaled_masses @ rank_distances) / scaled_totals
+    return log_tilts, largest_log_masses + np.log(scaled_totals), expected_errors
 
 
-def check_bound(weighting: WeightKind, bound: float) -> None:
+def check_bound(weight_kind: WeightKind, bound: float) -> None:
     """Raise `InvalidInput` if a bound is not positive, or not whole for a cap."""
     with Problems() as problems:
-        if weighting is WeightKind.CAP:
+        if weight_kind is WeightKind.CAP:
             problems.whole(1, 10**12, bound=bound)
         else:
             problems.positive(bound=bound)
 
 
 def compute_outputs(
-    problem: QuantileProblem, quantiles: npt.ArrayLike, weighting: WeightKind, bound: float
+    problem: QuantileProblem, quantiles: npt.ArrayLike, weight_kind: WeightKind, bound: float
 ) -> tuple[QuantileOutput, ...]:
     """Return the distributions of several quantiles at once, epsilon divided as the program does.
 
     Args:
         problem: The question; its own ``quantile`` does not matter, its epsilon is for all together.
         quantiles: Each strictly between 0 and 1, shape (j,), j at least 1.
-        weighting: Smooth weights or a cap.
+        weight_kind: Smooth weights or a cap.
         bound: h as in `output`.
 
     Returns:
@@ -444,11 +450,11 @@ def compute_outputs(
     Raises:
         InvalidInput: A figure is out of its range.
     """
-    return outputs(split_epsilon(problem, quantiles), weighting, bound)
+    return outputs(split_epsilon(problem, quantiles), weight_kind, bound)
 
 
 def split_epsilon(problem: QuantileProblem, quantiles: npt.ArrayLike) -> list[QuantileProblem]:
     """Return the questions for several quantiles of the same rows, epsilon divided as the program does."""
-    quantile_array = np.asarray(quantiles, dtype=np.float64)
-    epsilon = divide_epsilon(problem.program, problem.epsilon, quantile_array.size)
-    return [problem.with_changes(epsilon=epsilon, quantile=float(q)) for q in quantile_array]
+    distinct_quantiles = np.asarray(quantiles, dtype=np.float64)
+    epsilon = divide_epsilon(problem.program, problem.epsilon, distinct_quantiles.size)
+    return [problem.with_changes(epsilon=epsilon, quantile=float(q)) for q in distinct_quantiles]

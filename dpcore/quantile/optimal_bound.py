@@ -31,9 +31,9 @@ from dpcore.quantile.mechanism import (
 from dpcore.quantile.programs import BIGQUERY_ROWS
 from dpcore.quantile.rows import WeightKind
 
-ALL_CAPS = 200
+MAX_TRIED_CAPS = 200
 """Most caps that are all tried."""
-SEARCH_POINTS = 32
+NUM_SEARCH_BOUNDS = 32
 """Points of either grid of a search."""
 
 
@@ -56,18 +56,18 @@ class RankErrors:
 
     def with_more(self, other_errors: RankErrors) -> RankErrors:
         """Return these errors and those of another search together, by ascending bound."""
-        order = np.argsort(bounds := np.concatenate((self.bounds, other_errors.bounds)))
+        order_by_bound = np.argsort(all_bounds := np.concatenate((self.bounds, other_errors.bounds)))
         return RankErrors(
-            bounds[order],
-            np.concatenate((self.expected_errors, other_errors.expected_errors))[order],
-            np.concatenate((self.standard_errors, other_errors.standard_errors))[order],
+            all_bounds[order_by_bound],
+            np.concatenate((self.expected_errors, other_errors.expected_errors))[order_by_bound],
+            np.concatenate((self.standard_errors, other_errors.standard_errors))[order_by_bound],
             self.is_cancelled or other_errors.is_cancelled,
         )
 
 
 def rank_errors(
     problem: QuantileProblem,
-    weighting: WeightKind,
+    weight_kind: WeightKind,
     bounds: npt.ArrayLike,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
@@ -80,7 +80,7 @@ def rank_errors(
 
     Args:
         problem: The question.
-        weighting: Smooth weights or a cap.
+        weight_kind: Smooth weights or a cap.
         bounds: h > 0 in rows per user, whole for caps, shape (k,).
         progress: Called with the share done, from 0 to 1.
         should_stop: Called before each bound; True ends the search with the bounds tried so far.
@@ -93,14 +93,14 @@ def rank_errors(
     quantile_problems = [problem] if quantiles is None else split_epsilon(problem, quantiles)
     h = np.atleast_1d(np.asarray(bounds, dtype=np.float64))
     for bound in h:
-        check_bound(weighting, float(bound))
+        check_bound(weight_kind, float(bound))
     expected_errors, standard_errors = np.empty(h.shape), np.empty(h.shape)
     for k, bound in enumerate(h.tolist()):
         if should_stop():
             return RankErrors(h[:k], expected_errors[:k], standard_errors[:k], is_cancelled=True)
-        errors_by_subsample = compute_subsample_errors(quantile_problems, weighting, bound)
+        errors_by_subsample = compute_subsample_errors(quantile_problems, weight_kind, bound)
         expected_errors[k] = np.mean(errors_by_subsample)
-        standard_errors[k] = standard_error(errors_by_subsample, weighting, bound, problem.rows)
+        standard_errors[k] = standard_error(errors_by_subsample, weight_kind, bound, problem.rows)
         progress((k + 1) / h.size)
     return RankErrors(h, expected_errors, standard_errors)
 
@@ -137,18 +137,18 @@ class QuantileChoice:
 
 def best_bound(
     problem: QuantileProblem,
-    weighting: WeightKind,
-    num_points: int = SEARCH_POINTS,
+    weight_kind: WeightKind,
+    num_bounds: int = NUM_SEARCH_BOUNDS,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
     quantiles: Sequence[float] | None = None,
-    max_tried_caps: int = ALL_CAPS,
+    max_tried_caps: int = MAX_TRIED_CAPS,
 ) -> QuantileChoice:
     """Find the bound with the least expected rank error of those tried: all of few caps, else two log-spaced grids.
 
     BigQuery's bound is fixed, so it alone is tried.
 
-    The error has no known shape in h. All whole caps are tried where there are at most `ALL_CAPS`; otherwise
+    The error has no known shape in h. All whole caps are tried where there are at most `MAX_TRIED_CAPS`; otherwise
     a log-spaced grid from the lightest user's rows to the heaviest's, then a finer one between the neighbours
     of its best point. Caps are compared by their average over the same random subsamples: on a single subsample the
     luckiest cap would win. On the sample of shop purchases (best cap 8, error 1.4 % over 600 subsamples) a search on
@@ -157,31 +157,35 @@ def best_bound(
 
     Args:
         problem: The question.
-        weighting: Smooth weights or a cap.
-        num_points: Points of either grid, at least 3.
+        weight_kind: Smooth weights or a cap.
+        num_bounds: Points of either grid, at least 3.
         progress: Called with the share done, from 0 to 1.
         should_stop: Called before each bound; True ends the search with the best so far.
         quantiles: As in `rank_errors`.
         max_tried_caps: Up to so many whole caps are all tried; 0 for a grid in any case, which is faster.
 
     Raises:
-        InvalidInput: ``num_points`` below 3.
+        InvalidInput: ``num_bounds`` below 3.
     """
-    require.whole(3, 100_000, points=num_points)
-    low, high = problem.histogram.min_size, problem.histogram.max_size
-    search_problem = problem.with_search_subsamples() if weighting is WeightKind.CAP else problem
-    tries_all = weighting is WeightKind.CAP and high - low < max_tried_caps
+    require.whole(3, 100_000, points=num_bounds)
+    min_size, max_size = problem.histogram.min_size, problem.histogram.max_size
+    search_problem = problem.with_search_subsamples() if weight_kind is WeightKind.CAP else problem
+    tries_all = weight_kind is WeightKind.CAP and max_size - min_size < max_tried_caps
 
-    def evaluate(bounds: FloatArray, begin_share: float) -> RankErrors:
-        """Compute the errors of the bounds on the subsamples of the search; ``begin_share`` is the progress before."""
+    def evaluate(tried_bounds: FloatArray, progress_before: float) -> RankErrors:
+        """Compute the errors of bounds on the subsamples of the search, after a progress of ``progress_before``."""
 
-        def report(share: float) -> None:
+        def report(evaluation_progress: float) -> None:
             """Report the share of the whole search that is done."""
-            progress(begin_share + share * (1.0 if tries_all else 0.5))
+            progress(progress_before + evaluation_progress * (1.0 if tries_all else 0.5))
 
-        return rank_errors(search_problem, weighting, bounds, report, should_stop, quantiles)
+        return rank_errors(search_problem, weight_kind, tried_bounds, report, should_stop, quantiles)
 
-    grid_bounds = np.arange(low, high + 1.0) if tries_all else _build_grid(weighting, low, high, num_points)
+    grid_bounds = (
+        np.arange(min_size, max_size + 1.0)
+        if tries_all
+        else _build_grid(weight_kind, min_size, max_size, num_bounds)
+    )
     if problem.program is Program.BIGQUERY:
         grid_bounds, tries_all = np.array([float(BIGQUERY_ROWS)]), True
     # The unbounded case first: it is there whenever anything is.
@@ -192,42 +196,44 @@ def best_bound(
         # `coarse_errors` runs from the largest bound down.
         next_smaller_bound = coarse_errors.bounds[min(best_index + 1, grid_bounds.size - 1)]
         next_larger_bound = coarse_errors.bounds[max(best_index - 1, 0)]
-        finer_grid = _build_grid(weighting, next_smaller_bound, next_larger_bound, num_points)
+        finer_grid = _build_grid(weight_kind, next_smaller_bound, next_larger_bound, num_bounds)
         finer_bounds = np.setdiff1d(finer_grid, grid_bounds)
         if finer_bounds.size:
             tried_errors = coarse_errors.with_more(evaluate(finer_bounds, 0.5))
     if not tried_errors.bounds.size:  # Stopped before the first: the unbounded case is owed all the same.
-        tried_errors = rank_errors(search_problem, weighting, grid_bounds[-1:], quantiles=quantiles)
+        tried_errors = rank_errors(search_problem, weight_kind, grid_bounds[-1:], quantiles=quantiles)
         tried_errors = replace(tried_errors, is_cancelled=True)
-    quantile_choice = _build_choice(search_problem, weighting, tried_errors, tries_all)
-    if weighting is WeightKind.SMOOTH:
+    quantile_choice = _build_choice(search_problem, weight_kind, tried_errors, tries_all)
+    if weight_kind is WeightKind.SMOOTH:
         return quantile_choice
     # The least of many noisy averages is too low on average, so the winner is measured again on other subsamples.
-    winner_errors = rank_errors(problem, weighting, quantile_choice.bound, quantiles=quantiles)
-    num_subsamples = problem.count_trials(weighting, quantile_choice.bound)
-    trial_note = (
+    errors_of_best = rank_errors(problem, weight_kind, quantile_choice.bound, quantiles=quantiles)
+    num_subsamples = problem.count_trials(weight_kind, quantile_choice.bound)
+    trials_sentence = (
         f" The error is the average over {num_subsamples:,} other ones." if num_subsamples > 1 else ""
     )
     return replace(
         quantile_choice,
-        rank_error=float(winner_errors.expected_errors[0]),
-        standard_error=float(winner_errors.standard_errors[0]),
+        rank_error=float(errors_of_best.expected_errors[0]),
+        standard_error=float(errors_of_best.standard_errors[0]),
         num_subsamples=num_subsamples,
-        stop_reason=quantile_choice.stop_reason + trial_note,
+        stop_reason=quantile_choice.stop_reason + trials_sentence,
     )
 
 
-def _build_grid(weighting: WeightKind, low: float, high: float, num_points: int) -> FloatArray:
-    """Return about ``num_points`` log-spaced bounds from ``low`` to ``high``, ascending; whole ones for a cap."""
-    grid_bounds = log_spaced(low, high, num_points)
-    return np.unique(np.round(grid_bounds)) if weighting is WeightKind.CAP else grid_bounds
+def _build_grid(
+    weight_kind: WeightKind, smallest_bound: float, largest_bound: float, max_num_bounds: int
+) -> FloatArray:
+    """Return at most about ``max_num_bounds`` log-spaced bounds, ascending; whole ones for a cap."""
+    grid_bounds = log_spaced(smallest_bound, largest_bound, max_num_bounds)
+    return np.unique(np.round(grid_bounds)) if weight_kind is WeightKind.CAP else grid_bounds
 
 
 def _build_choice(
-    problem: QuantileProblem, weighting: WeightKind, tried_errors: RankErrors, tries_all: bool
+    problem: QuantileProblem, weight_kind: WeightKind, tried_errors: RankErrors, tries_all: bool
 ) -> QuantileChoice:
     """Build the choice of the bound with the least error of those tried, with certificate and stop reason."""
-    num_subsamples = problem.count_trials(weighting, float(tried_errors.bounds.min()))
+    num_subsamples = problem.count_trials(weight_kind, float(tried_errors.bounds.min()))
     best_index = int(np.argmin(tried_errors.expected_errors))
     least_error, num_bounds = float(tried_errors.expected_errors[best_index]), tried_errors.bounds.size
     is_proved = tries_all and not tried_errors.is_cancelled
@@ -240,20 +246,22 @@ def _build_choice(
         stop_reason = f"All {num_bounds:,} bounds were tried."
     else:
         stop_reason = "Exact: there is only one bound to try."
-    argument = "every bound was tried"
+    certificate_argument = "every bound was tried"
     if num_subsamples > 1:
         stop_reason += f" All used the same {num_subsamples:,} {problem.trial_name}s."
-        argument = f"{argument}, for the average over {num_subsamples:,} {problem.trial_name}s alone"
+        certificate_argument = (
+            f"{certificate_argument}, for the average over {num_subsamples:,} {problem.trial_name}s alone"
+        )
     if not is_proved:
-        argument = "only some bounds were tried"
+        certificate_argument = "only some bounds were tried"
     return QuantileChoice(
-        weight_kind=weighting,
+        weight_kind=weight_kind,
         bound=float(tried_errors.bounds[best_index]),
         rank_error=least_error,
         standard_error=float(tried_errors.standard_errors[best_index]),
         num_subsamples=num_subsamples,
         unbounded_rank_error=float(tried_errors.expected_errors[int(np.argmax(tried_errors.bounds))]),
-        certificate=Certificate(least_error, least_error if is_proved else -math.inf, argument),
+        certificate=Certificate(least_error, least_error if is_proved else -math.inf, certificate_argument),
         stop_reason=stop_reason,
         search_errors=tried_errors.with_more(RankErrors(*np.empty((3, 0)))),
     )
@@ -262,7 +270,7 @@ def _build_choice(
 def compute_base_errors(
     problem: QuantileProblem,
     bases: Sequence[Base],
-    weighting: WeightKind,
+    weight_kind: WeightKind,
     bound: float,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
@@ -273,7 +281,7 @@ def compute_base_errors(
     Args:
         problem: The question.
         bases: The base distributions; each costs a sort of the rows.
-        weighting: Smooth weights or a cap.
+        weight_kind: Smooth weights or a cap.
         bound: h > 0 in rows per user, whole for a cap.
         progress: Called with the share done, from 0 to 1.
         should_stop: Called before each; True ends with what there is.
@@ -285,14 +293,16 @@ def compute_base_errors(
     Raises:
         InvalidInput: ``bound`` cannot be one of its kind.
     """
-    base_errors = np.full(len(bases), np.nan)
+    error_by_base = np.full(len(bases), np.nan)
     for k, base in enumerate(bases):
         if should_stop():
             break
         base_problem = problem.with_base(base)
-        base_errors[k] = rank_errors(base_problem, weighting, bound, quantiles=quantiles).expected_errors[0]
+        error_by_base[k] = rank_errors(base_problem, weight_kind, bound, quantiles=quantiles).expected_errors[
+            0
+        ]
         progress((k + 1) / len(bases))
-    return base_errors
+    return error_by_base
 
 
 def compute_base_mass(problem: QuantileProblem, alpha: float) -> float:
@@ -310,8 +320,8 @@ def compute_base_mass(problem: QuantileProblem, alpha: float) -> float:
     """
     require.non_negative(alpha=alpha)
     rows = problem.rows
-    near_mask = np.abs(rows.shares_below - problem.quantile) <= alpha + 1e-12
-    return min(float(np.sum(np.exp(rows.log_base_masses[near_mask]))), 1.0)
+    is_near_quantile = np.abs(rows.shares_below - problem.quantile) <= alpha + 1e-12
+    return min(float(np.sum(np.exp(rows.log_base_masses[is_near_quantile]))), 1.0)
 
 
 def compute_trade_off(
@@ -379,26 +389,26 @@ class RankBound:
         num_rows = self.histogram.num_rows if self.public_rows is None else self.public_rows
         return compute_trade_off(num_rows, self.epsilon, self.beta, self.gamma, self.is_for_population)
 
-    def compute(self, weighting: WeightKind, bounds: npt.ArrayLike) -> FloatArray:
+    def compute(self, weight_kind: WeightKind, bounds: npt.ArrayLike) -> FloatArray:
         """Return the paper's bound on the rank error at each h > 0 (any shape)."""
         h = np.asarray(bounds, dtype=np.float64)
         # Heaviest row: one of the lightest user's, min(h, s_1) / (s_1 n_h); under a cap every kept row.
         min_size = float(self.histogram.min_size)
         max_row_weights = 1.0 / self.histogram.kept_rows(h)
-        if weighting is WeightKind.SMOOTH:
-            losses = weights.smooth_losses(self.histogram, h)
+        if weight_kind is WeightKind.SMOOTH:
+            weight_losses = weights.smooth_losses(self.histogram, h)
             max_row_weights = max_row_weights * np.minimum(h, min_size) / min_size
         else:
-            losses = weights.capped_losses(self.histogram, h)
+            weight_losses = weights.capped_losses(self.histogram, h)
         # A user with h rows or more weighs most; above s_m nobody has h rows.
-        max_user_weights = losses.largest_weight * np.minimum(h, self.histogram.max_size) / h
+        max_user_weights = weight_losses.largest_weight * np.minimum(h, self.histogram.max_size) / h
         log_rows = math.log(2.0 * self.histogram.num_rows) - math.log(self.gamma)
-        eta = np.sqrt(log_rows / 2.0 * losses.squared_weights) + max_row_weights
+        eta = np.sqrt(log_rows / 2.0 * weight_losses.squared_weights) + max_row_weights
         log_inverse_mass = -math.log(self.gamma) - math.log(self.beta)
         total_eta = eta * (2.0 if self.is_for_population else 1.0)
         return np.asarray(self.alpha + total_eta + 2.0 * max_user_weights / self.epsilon * log_inverse_mass)
 
-    def find_best(self, weighting: WeightKind) -> weights.Optimum:
+    def find_best(self, weight_kind: WeightKind) -> weights.Optimum:
         """Return the h that minimises the trade-off form, exactly, with a certificate for that form."""
-        find_optimum = weights.best_smooth if weighting is WeightKind.SMOOTH else weights.best_cap
+        find_optimum = weights.best_smooth if weight_kind is WeightKind.SMOOTH else weights.best_cap
         return find_optimum(self.histogram, self.trade_off)

@@ -37,7 +37,7 @@ from dpcore.quantile.rows import WeightKind
 
 MAX_QUANTILES = 5
 """Most quantiles together."""
-PUBLIC_ROWS = 1_000_000
+ASSUMED_ROWS = 1_000_000
 """Number of rows that `RankBound` assumes if it is private."""
 LARGEST_VALUE = 1e12
 """Largest size of an end of the base distribution."""
@@ -72,7 +72,7 @@ LABEL_BY_RELATION = {
 }
 _BASE_FIELD = {"width": 174, "place": LINE}
 _RANGE_FIELD: dict[str, Any] = {"is_required": True, "width": 102, "place": LINE}
-_WEIGHTED = ("program", WEIGHTED_PROGRAMS)
+_ONLY_WEIGHTED = ("program", WEIGHTED_PROGRAMS)
 NORMAL_FIELD = _BASE_FIELD | {"only_with": ("base", (BaseKind.NORMAL,))}
 HISTOGRAM_FIELD = _BASE_FIELD | {"only_with": ("base", (BaseKind.HISTOGRAM,))}
 """Options of the fields of a base distribution."""
@@ -100,7 +100,7 @@ class QuantileParameters(Parameters):
     program: Program = program_choice()
     """The errors are those of its mechanism, and *Get code* opens with it."""
     weighting: Weighting = public.choice(
-        Weighting.SMOOTH, "Rows of one user", name="the weights", only_with=_WEIGHTED
+        Weighting.SMOOTH, "Rows of one user", name="the weights", only_with=_ONLY_WEIGHTED
     )
     """Smooth weights keep all rows, and let those of a user above the bound count less. Bounded rows keep a random
     subset; libraries have these alone."""
@@ -139,7 +139,7 @@ class QuantileParameters(Parameters):
         "What ε protects",
         LABEL_BY_RELATION,
         name="what epsilon protects",
-        only_with=_WEIGHTED,
+        only_with=_ONLY_WEIGHTED,
     )
     """One user's values: rows per user are public. A user and all their rows: they are private, too; so libraries
     have it."""
@@ -189,13 +189,13 @@ class QuantileParameters(Parameters):
         num_problems = len(problems.entries)
         values_by_name: dict[str, float | None] = {}
         if self.base is BaseKind.HISTOGRAM:
-            edges = _read_numbers(problems, "edges", self.edges)
+            bin_edges = _read_numbers(problems, "edges", self.edges)
             _read_numbers(problems, "masses", self.masses)
-            values_by_name = {f"edge {k + 1}": edge for k, edge in enumerate(edges or ())}
+            values_by_name = {f"edge {k + 1}": bin_edge for k, bin_edge in enumerate(bin_edges or ())}
         elif self.base is BaseKind.UNIFORM:
             values_by_name = dict(zip(("lowest answer", "highest answer"), self._range_ends, strict=True))
-        for end_name, end in (("the lowest value L", self.low), ("the highest value U", self.high)):
-            if end is not None and self.base is not BaseKind.UNIFORM:
+        for end_name, entered_end in (("the lowest value L", self.low), ("the highest value U", self.high)):
+            if entered_end is not None and self.base is not BaseKind.UNIFORM:
                 problems.add(f"{end_name} can be set only with a uniform base distribution")
         problems.between(-LARGEST_VALUE, LARGEST_VALUE, **values_by_name)
         if self.base is not BaseKind.NORMAL and len(problems.entries) == num_problems:
@@ -205,9 +205,9 @@ class QuantileParameters(Parameters):
     def _check_bound(self, problems: Problems) -> None:
         """Check that there is a bound if users are protected, and that the user's own bound is of its kind."""
         if self.protects_users and self.weighting is Weighting.NONE:
-            message = "without a bound a user who is added may have any number of rows"
-            remedy = "Choose smooth weights or bounded rows, or protect one user's values only"
-            problems.add(message, remedy=remedy)
+            unbounded_sentence = "without a bound a user who is added may have any number of rows"
+            remedy_sentence = "Choose smooth weights or bounded rows, or protect one user's values only"
+            problems.add(unbounded_sentence, remedy=remedy_sentence)
         if self.own_bound is not None:
             bound_by_name = {"your own bound": self.own_bound}
             if self.weighting is Weighting.CAP:
@@ -225,15 +225,15 @@ class QuantileParameters(Parameters):
         """Return (lowest, highest) answer that can come out, or None if any can."""
         if self.base is BaseKind.NORMAL and self.program is Program.BEST:
             return None
-        breaks = self.build_base().breaks
-        return float(breaks[0]), float(breaks[-1])
+        base_breaks = self.build_base().breaks
+        return float(base_breaks[0]), float(base_breaks[-1])
 
     @property
     def base_range(self) -> tuple[float, float]:
         """Return the lowest and the highest end of the base; of a normal one four standard deviations around it."""
-        breaks = self._build_line_base(1.0, 0.0).breaks
+        base_breaks = self._build_line_base(1.0, 0.0).breaks
         half_width = 4.0 * (self.spread or 0.0) if self.base is BaseKind.NORMAL else 0.0
-        return float(breaks[0]) - half_width, float(breaks[-1]) + half_width
+        return float(base_breaks[0]) - half_width, float(base_breaks[-1]) + half_width
 
     @property
     def quantile_levels(self) -> tuple[float, ...]:
@@ -296,17 +296,20 @@ class QuantileParameters(Parameters):
         Raises:
             InvalidInput: The figures do not make a distribution.
         """
-        program = mechanism or self.program
-        if program is Program.BEST:
+        mechanism_program = mechanism or self.program
+        if mechanism_program is Program.BEST:
             return self._build_line_base(stretch, shift)
         self._build_line_base(stretch, shift)  # It checks the figures.
-        low, high = self.base_range
+        base_lower, base_upper = self.base_range
         if stretch == 1.0 and shift == 0.0:
             # To the last digit: pages compare the range with one that was drawn.
-            return lay_base(program, low, high)
-        midpoint, width = (low + high) / 2.0, high - low
-        changed_ends = (midpoint + stretch * (end - midpoint) + shift * width for end in (low, high))
-        return lay_base(program, *changed_ends)
+            return lay_base(mechanism_program, base_lower, base_upper)
+        midpoint, base_width = (base_lower + base_upper) / 2.0, base_upper - base_lower
+        changed_ends = (
+            midpoint + stretch * (base_end - midpoint) + shift * base_width
+            for base_end in (base_lower, base_upper)
+        )
+        return lay_base(mechanism_program, *changed_ends)
 
     def _build_line_base(self, stretch: float, shift: float) -> Base:
         """Return the base distribution on the whole line, stretched about its middle, then moved as by `build_base`."""
@@ -315,19 +318,19 @@ class QuantileParameters(Parameters):
             assert self.spread is not None
             return NormalBase(self.center + 4.0 * shift * self.spread, self.spread * stretch)
         if self.base is BaseKind.UNIFORM:
-            edges, masses = np.array(self._range_ends), np.ones(1)
+            bin_edges, bin_masses = np.array(self._range_ends), np.ones(1)
             uniform_base(*self._range_ends)  # Its words for ends in the wrong order.
         else:
-            edges = np.array(_read_numbers(Problems(), "edges", self.edges) or ())
-            masses = np.array(_read_numbers(Problems(), "masses", self.masses) or ())
+            bin_edges = np.array(_read_numbers(Problems(), "edges", self.edges) or ())
+            bin_masses = np.array(_read_numbers(Problems(), "masses", self.masses) or ())
         if (stretch, shift) != (1.0, 0.0):
-            midpoint, unstretched_width = (edges[0] + edges[-1]) / 2.0, edges[-1] - edges[0]
-            edges = midpoint + stretch * (edges - midpoint) + shift * unstretched_width
-        return HistogramBase(edges, masses)
+            midpoint, unstretched_width = (bin_edges[0] + bin_edges[-1]) / 2.0, bin_edges[-1] - bin_edges[0]
+            bin_edges = midpoint + stretch * (bin_edges - midpoint) + shift * unstretched_width
+        return HistogramBase(bin_edges, bin_masses)
 
     def build_rank_bound(self, histogram: ContributionHistogram) -> RankBound:
         """Return the paper's bound on the error of each quantile, from the numbers of rows alone."""
-        public_rows = PUBLIC_ROWS if self.protects_users else None
+        public_rows = ASSUMED_ROWS if self.protects_users else None
         alpha_beta_gamma = self.alpha, self.beta, self.gamma
         return RankBound(
             histogram, self._least_drawn_epsilon, *alpha_beta_gamma, self.population, public_rows
@@ -340,31 +343,31 @@ class QuantileParameters(Parameters):
 
     @property
     def public_trade_off(self) -> float:
-        """Return A of the best bound from counts, with `PUBLIC_ROWS` rows: no data are needed for it."""
+        """Return A of the best bound from counts, with `ASSUMED_ROWS` rows: no data are needed for it."""
         return compute_trade_off(
-            PUBLIC_ROWS, self._least_drawn_epsilon, self.beta, self.gamma, self.population
+            ASSUMED_ROWS, self._least_drawn_epsilon, self.beta, self.gamma, self.population
         )
 
 
-def _read_numbers(problems: Problems, name: str, text: str | None) -> list[float] | None:
-    """Parse numbers between commas, semicolons or blanks; return None, and add a problem of ``name``, if it fails."""
-    if text is not None and not isinstance(text, str):
-        problems.add(f"{name} must be text, such as '0.25, 0.5'; got {quote(text)}")
+def _read_numbers(problems: Problems, field_name: str, entered_text: str | None) -> list[float] | None:
+    """Parse numbers between commas, semicolons or blanks; return None, and add a problem of the field, if it fails."""
+    if entered_text is not None and not isinstance(entered_text, str):
+        problems.add(f"{field_name} must be text, such as '0.25, 0.5'; got {quote(entered_text)}")
         return None
-    if text is None or not text.strip():
-        problems.add(f"{name} is empty", remedy="Enter numbers with commas between them")
+    if entered_text is None or not entered_text.strip():
+        problems.add(f"{field_name} is empty", remedy="Enter numbers with commas between them")
         return None
-    if len(text) > MAX_TEXT:
-        problems.add(f"{name} has more than {MAX_TEXT} characters")
+    if len(entered_text) > MAX_TEXT:
+        problems.add(f"{field_name} has more than {MAX_TEXT} characters")
         return None
-    numbers = []
-    for piece in re.split(r"[,;\s]+", text.strip().strip(",;")):
+    parsed_numbers = []
+    for number_text in re.split(r"[,;\s]+", entered_text.strip().strip(",;")):
         try:
-            number = float(piece)
+            parsed_number = float(number_text)
         except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
-            problems.add(f"{name} must be finite numbers with commas between; got {piece[:40]!r}")
+            parsed_number = math.nan
+        if not math.isfinite(parsed_number):
+            problems.add(f"{field_name} must be finite numbers with commas between; got {number_text[:40]!r}")
             return None
-        numbers.append(number)
-    return numbers
+        parsed_numbers.append(parsed_number)
+    return parsed_numbers

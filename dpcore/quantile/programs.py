@@ -37,14 +37,14 @@ BIGQUERY_ROWS = 5
 """The rows of a user that BigQuery counts at most, drawn at random: kPerUserArrayAggLimit of ZetaSQL's rewriter."""
 _HEIGHT, _BRANCHES = 4, 16
 _NUM_LEAVES = _BRANCHES**_HEIGHT
-_EMPTY_SHARE = 0.005
+_MIN_COUNT_SHARE = 0.005
 """Children below this share of their siblings' noisy sum count as empty; quantiles are held as far from 0 and 1."""
-_TOLERANCE = 1e-6
+_QUANTILE_TOLERANCE = 1e-6
 _TRIALS, _TRIALS_PER_SUBSAMPLE = 1000, 25
 """Simulated releases of a tree: at least so many in all, and so many for each random choice of rows."""
 
 
-def lay_base(program: Program, low: float, high: float) -> Base:
+def lay_base(program: Program, lower: float, upper: float) -> Base:
     """Build a program's base between two ends: its candidates, equally likely, or the uniform one if it has none."""
     if program is Program.OPENDP:
         num_steps = with_opendp.CANDIDATES - 1
@@ -53,8 +53,8 @@ def lay_base(program: Program, low: float, high: float) -> Base:
         num_steps = with_python.CANDIDATES
         step_positions = np.arange(num_steps) + 0.5
     else:
-        return uniform_base(low, high)
-    return CandidateBase.build_even(np.unique(low + (high - low) * step_positions / num_steps))
+        return uniform_base(lower, upper)
+    return CandidateBase.build_even(np.unique(lower + (upper - lower) * step_positions / num_steps))
 
 
 def divide_epsilon(program: Program, epsilon: float, num_quantiles: int) -> float:
@@ -67,15 +67,15 @@ def divide_epsilon(program: Program, epsilon: float, num_quantiles: int) -> floa
 # Nodes on [0, 1], denser toward 0, where the integrand falls as exp(-u sum p) with a sum of up to the candidates.
 _PANELS = np.concatenate(([0.0], 4.0 ** np.arange(-6.0, 0.5)))
 _GAUSS_NODES, _GAUSS_WEIGHTS = (np.array(x) for x in np.polynomial.legendre.leggauss(8))
-_U = (_PANELS[:-1, None] + np.diff(_PANELS)[:, None] * (_GAUSS_NODES + 1.0) / 2.0).ravel()
+_U_NODES = (_PANELS[:-1, None] + np.diff(_PANELS)[:, None] * (_GAUSS_NODES + 1.0) / 2.0).ravel()
 _U_WEIGHTS = (np.diff(_PANELS)[:, None] * _GAUSS_WEIGHTS / 2.0).ravel()
 # Knots of 1 - p, dense toward 0. Interpolation between them, linear in the root of 1 - p, errs by 1e-5 once integrated.
 _NUM_KNOTS = 257
-_LOG_NEVER = -36.0
+_LOG_MIN_RATIO = -36.0
 _KNOTS = np.linspace(0.0, 1.0, _NUM_KNOTS) ** 2
-_UP = np.outer(1.0 - _KNOTS, _U)
-_LOG_BEYOND_SQUARES = np.log1p(-_UP) + _UP + _UP**2 / 2.0
-_INVERSE = np.ascontiguousarray((1.0 / (1.0 - _UP)).T)
+_KNOTS_TIMES_U = np.outer(1.0 - _KNOTS, _U_NODES)
+_LOG_BEYOND_SQUARES = np.log1p(-_KNOTS_TIMES_U) + _KNOTS_TIMES_U + _KNOTS_TIMES_U**2 / 2.0
+_INVERSE_FACTORS = np.ascontiguousarray((1.0 / (1.0 - _KNOTS_TIMES_U)).T)
 
 
 def permute_and_flip(log_ratios: FloatArray) -> FloatArray:
@@ -97,26 +97,29 @@ def permute_and_flip(log_ratios: FloatArray) -> FloatArray:
     # Candidates are sorted into bins of p, so that the product costs as much as the bins, whatever k is. Sums of p and
     # p^2 are exact, so that many small p add up to no error. Columns that nobody picks are left out.
     log_ratios = log_ratios - log_ratios.max(axis=1, keepdims=True)
-    likely_indices = np.flatnonzero((log_ratios > _LOG_NEVER).any(axis=0))
+    likely_indices = np.flatnonzero((log_ratios > _LOG_MIN_RATIO).any(axis=0))
     first_index, stop_index = likely_indices[0], likely_indices[-1] + 1
-    ratios = np.exp(log_ratios[:, first_index:stop_index])
-    knot_positions = np.sqrt(1.0 - ratios)
+    probability_ratios = np.exp(log_ratios[:, first_index:stop_index])
+    knot_positions = np.sqrt(1.0 - probability_ratios)
     knot_positions *= _NUM_KNOTS - 1
     knot_indices = np.minimum(knot_positions.astype(np.int64), _NUM_KNOTS - 2)
     knot_shares = knot_positions - knot_indices
-    knot_indices += (np.arange(ratios.shape[0]) * _NUM_KNOTS)[:, None]
-    flat_indices, num_flat_knots = knot_indices.ravel(), ratios.shape[0] * _NUM_KNOTS
+    knot_indices += (np.arange(probability_ratios.shape[0]) * _NUM_KNOTS)[:, None]
+    flat_indices, num_flat_knots = knot_indices.ravel(), probability_ratios.shape[0] * _NUM_KNOTS
     upper_counts = np.bincount(flat_indices, knot_shares.ravel(), num_flat_knots)
     knot_counts = np.bincount(flat_indices, minlength=num_flat_knots) - upper_counts
     knot_counts[1:] += upper_counts[:-1]
-    ratio_sums, squared_ratio_sums = ratios.sum(axis=1), np.einsum("ij,ij->i", ratios, ratios)
+    ratio_sums = probability_ratios.sum(axis=1)
+    squared_ratio_sums = np.einsum("ij,ij->i", probability_ratios, probability_ratios)
     log_products = knot_counts.reshape(-1, _NUM_KNOTS) @ _LOG_BEYOND_SQUARES
-    log_products -= ratio_sums[:, None] * _U + squared_ratio_sums[:, None] * (_U**2 / 2.0)
-    integrals = ((np.exp(log_products) * _U_WEIGHTS) @ _INVERSE).ravel()
-    integral_steps = np.diff(integrals, append=0.0)
+    log_products -= ratio_sums[:, None] * _U_NODES + squared_ratio_sums[:, None] * (_U_NODES**2 / 2.0)
+    integrals_at_knots = ((np.exp(log_products) * _U_WEIGHTS) @ _INVERSE_FACTORS).ravel()
+    integral_differences = np.diff(integrals_at_knots, append=0.0)
     probabilities = np.zeros(log_ratios.shape)
-    interpolated_integrals = integrals[knot_indices] + knot_shares * integral_steps[knot_indices]
-    probabilities[:, first_index:stop_index] = ratios * interpolated_integrals
+    interpolated_integrals = (
+        integrals_at_knots[knot_indices] + knot_shares * integral_differences[knot_indices]
+    )
+    probabilities[:, first_index:stop_index] = probability_ratios * interpolated_integrals
     probabilities /= probabilities.sum(axis=1, keepdims=True)
     return probabilities
 
@@ -143,17 +146,21 @@ def simulate_tree(
     """
     rows_before = _find_leaves(rows, *tree_range)
     num_trials_per_subsample = count_trials(rows)
-    unit_noise = _draw_noise(rows.draws.first_seed, rows.draws.num_orders * num_trials_per_subsample)
-    place_blocks, first_trial = [], 0
+    noise_of_scale_1 = _draw_noise(rows.draws.first_seed, rows.draws.num_orders * num_trials_per_subsample)
+    answer_places_by_block, first_trial = [], 0
     for kept_counts in rows.count_kept(max_rows):
         # With no bound to draw for there is one choice of rows, for all trials.
         subsample_indices = np.repeat(np.arange(kept_counts.shape[0]), num_trials_per_subsample)
         if max_rows >= rows.histogram.max_size:
-            subsample_indices = np.zeros(unit_noise.shape[0], dtype=np.int64)
-        block_noise = np.rint(noise_scale * unit_noise[first_trial : first_trial + subsample_indices.size])
-        place_blocks.append(_walk_tree(rows_before, kept_counts, subsample_indices, quantile, block_noise))
+            subsample_indices = np.zeros(noise_of_scale_1.shape[0], dtype=np.int64)
+        block_noise = np.rint(
+            noise_scale * noise_of_scale_1[first_trial : first_trial + subsample_indices.size]
+        )
+        answer_places_by_block.append(
+            _walk_tree(rows_before, kept_counts, subsample_indices, quantile, block_noise)
+        )
         first_trial += subsample_indices.size
-    answer_places = np.concatenate(place_blocks)
+    answer_places = np.concatenate(answer_places_by_block)
     return np.asarray((1.0 - answer_places) * tree_range[0] + answer_places * tree_range[1])
 
 
@@ -162,10 +169,10 @@ def count_trials(rows: Rows) -> int:
     return max(_TRIALS_PER_SUBSAMPLE, -(-_TRIALS // rows.draws.num_orders))
 
 
-def _find_leaves(rows: Rows, low: float, high: float) -> IntArray:
+def _find_leaves(rows: Rows, lower: float, upper: float) -> IntArray:
     """Return the number of rows in the leaves before each leaf and, last, in all leaves, shape (leaves + 1,)."""
-    row_places = np.clip((rows.ordered_values - low) / (high - low), 0.0, 1.0)
-    row_leaves = (row_places * (_NUM_LEAVES - 1)).astype(np.int64)
+    places_in_range = np.clip((rows.ordered_values - lower) / (upper - lower), 0.0, 1.0)
+    row_leaves = (places_in_range * (_NUM_LEAVES - 1)).astype(np.int64)
     return np.searchsorted(row_leaves, np.arange(_NUM_LEAVES + 1))
 
 
@@ -193,7 +200,7 @@ def _walk_tree(
     """
     num_trials = subsample_indices.size
     node_starts, node_sizes = np.zeros(num_trials, dtype=np.int64), np.full(num_trials, _NUM_LEAVES)
-    node_quantiles = np.full(num_trials, min(max(quantile, _EMPTY_SHARE), 1.0 - _EMPTY_SHARE))
+    node_quantiles = np.full(num_trials, min(max(quantile, _MIN_COUNT_SHARE), 1.0 - _MIN_COUNT_SHARE))
     # Invariant: the quantile is `node_quantiles` of the way through a node, by its start and size in leaves. A walk
     # whose children look empty stays where it is.
     for level in range(_HEIGHT):
@@ -204,20 +211,21 @@ def _walk_tree(
             np.diff(kept_counts[subsample_indices[:, None], rows_before_end], axis=1) + level_noise[:, level]
         )
         total_counts = noisy_counts.sum(axis=1)
-        filled_counts = np.where(noisy_counts >= total_counts[:, None] * _EMPTY_SHARE, noisy_counts, 0.0)
+        filled_counts = np.where(noisy_counts >= total_counts[:, None] * _MIN_COUNT_SHARE, noisy_counts, 0.0)
         filled_total = filled_counts.sum(axis=1)
-        deeper_mask = (node_sizes == child_size * _BRANCHES) & (total_counts > 0.0) & (filled_total > 0.0)
+        goes_deeper = (node_sizes == child_size * _BRANCHES) & (total_counts > 0.0) & (filled_total > 0.0)
         cumulated_counts = np.cumsum(filled_counts, axis=1)
-        target_counts = filled_total * (node_quantiles - _TOLERANCE)
+        target_counts = filled_total * (node_quantiles - _QUANTILE_TOLERANCE)
         child_indices = np.argmax(cumulated_counts >= target_counts[:, None], axis=1)
         counts_up_to_child, child_counts = (
-            counts[np.arange(num_trials), child_indices] for counts in (cumulated_counts, noisy_counts)
+            counts_by_child[np.arange(num_trials), child_indices]
+            for counts_by_child in (cumulated_counts, noisy_counts)
         )
         counts_before_child = counts_up_to_child - child_counts
         with np.errstate(divide="ignore", invalid="ignore"):
             child_quantiles = (node_quantiles * filled_total - counts_before_child) / child_counts
         child_quantiles = np.clip(np.nan_to_num(child_quantiles, nan=1.0), 0.0, 1.0)
-        node_quantiles = np.where(deeper_mask, child_quantiles, node_quantiles)
-        node_starts = np.where(deeper_mask, node_starts + child_indices * child_size, node_starts)
-        node_sizes = np.where(deeper_mask, child_size, node_sizes)
+        node_quantiles = np.where(goes_deeper, child_quantiles, node_quantiles)
+        node_starts = np.where(goes_deeper, node_starts + child_indices * child_size, node_starts)
+        node_sizes = np.where(goes_deeper, child_size, node_sizes)
     return np.asarray((node_starts + node_quantiles * node_sizes) / _NUM_LEAVES)

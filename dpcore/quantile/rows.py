@@ -26,7 +26,7 @@ _SUBSAMPLE_CELLS = 40_000  # Rows times subsamples of one pass: its arrays stay 
 _KEPT_CELLS = 10_000_000  # Rows times subsamples up to which the subsamples are kept once drawn, 40 MB.
 _KEPT_COUNTS, _LARGEST_COUNT = 8_000_000, 2**16 - 1
 """Intervals times subsamples up to which counts of kept rows stay, 32 MB with ties; the most rows that they count."""
-SLACK = 1e-12  # F - q is a difference of rounded numbers: 0.55 - 0.5 > 0.05 in float64.
+RANK_ROUNDING = 1e-12  # F - q is a difference of rounded numbers: 0.55 - 0.5 > 0.05 in float64.
 
 
 class WeightKind(enum.Enum):
@@ -36,12 +36,12 @@ class WeightKind(enum.Enum):
     CAP = "at most h rows, drawn at random"
 
 
-def choose_num_subsamples(num_cells: int, num_rows: int, limit: int) -> int:
+def choose_num_subsamples(num_cells: int, num_rows: int, max_num_subsamples: int) -> int:
     """Return how many subsamples fit into ``num_cells`` cells of rows times subsamples.
 
-    At least `FEWEST_SUBSAMPLES`, which is enough for a spread, but never more than ``limit``.
+    At least `FEWEST_SUBSAMPLES`, which is enough for a spread, but never more than ``max_num_subsamples``.
     """
-    return min(max(num_cells // num_rows, FEWEST_SUBSAMPLES), limit)
+    return min(max(num_cells // num_rows, FEWEST_SUBSAMPLES), max_num_subsamples)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +73,14 @@ class Draws:
         num_orders = choose_num_subsamples(_ROWS_OF_SEARCH, self.value_order.size, max_orders)
         return replace(self, first_seed=self.first_seed + self.num_orders, num_orders=num_orders)
 
-    def find_positions(self, first: int, stop: int) -> npt.NDArray[np.int32]:
+    def find_positions(self, first_subsample: int, stop_subsample: int) -> npt.NDArray[np.int32]:
         """Return each row's random position within its user, in value order, for subsamples from first to stop.
 
         Shape (subsamples, n).
         """
         if self.num_orders * self.value_order.size > _KEPT_CELLS:
-            return self._sample_orders(first, stop)
-        return self._all_orders[first:stop]
+            return self._sample_orders(first_subsample, stop_subsample)
+        return self._all_orders[first_subsample:stop_subsample]
 
     @cached_property
     def _all_orders(self) -> npt.NDArray[np.int32]:
@@ -91,22 +91,22 @@ class Draws:
     def _places(self) -> IntArray:
         """Return the place of each row, in value order, when every user's rows are sorted by value."""
         user_indices = np.repeat(np.arange(self.rows_per_user.size), self.rows_per_user)
-        places = np.empty(self.value_order.size, dtype=np.int64)
-        places[np.argsort(user_indices[self.value_order], kind="stable")] = np.arange(places.size)
-        return places
+        place_by_row = np.empty(self.value_order.size, dtype=np.int64)
+        place_by_row[np.argsort(user_indices[self.value_order], kind="stable")] = np.arange(place_by_row.size)
+        return place_by_row
 
-    def _sample_orders(self, first: int, stop: int) -> npt.NDArray[np.int32]:
+    def _sample_orders(self, first_seed_offset: int, stop_seed_offset: int) -> npt.NDArray[np.int32]:
         """Draw the random position of each row within its user for the seeds from first to stop, shape (seeds, n)."""
         user_indices = np.repeat(np.arange(self.rows_per_user.size), self.rows_per_user)
         indices_in_user = np.arange(user_indices.size) - np.repeat(self.starts, self.rows_per_user)
-        sorted_positions = np.empty((stop - first, user_indices.size), dtype=np.int32)
-        positions = np.empty(user_indices.size, dtype=np.int32)
-        for k in range(first, stop):
+        sorted_positions = np.empty((stop_seed_offset - first_seed_offset, user_indices.size), dtype=np.int32)
+        position_by_row = np.empty(user_indices.size, dtype=np.int32)
+        for k in range(first_seed_offset, stop_seed_offset):
             # 1e-6 off the draw, so that user + draw never rounds up to the next user (codes stay below 2e7).
             uniform_draws = np.random.default_rng(self.first_seed + k).random(user_indices.size)
             shuffled_rows = np.argsort(user_indices + uniform_draws * (1.0 - 1e-6))
-            positions[shuffled_rows] = indices_in_user
-            sorted_positions[k - first] = positions[self._places]
+            position_by_row[shuffled_rows] = indices_in_user
+            sorted_positions[k - first_seed_offset] = position_by_row[self._places]
         return sorted_positions
 
 
@@ -156,10 +156,12 @@ class Rows:
         self.log_base_masses = base.log_mass(self.edges[:-1], self.edges[1:])
         return np.searchsorted(distinct_values, self.edges[:-1], side="right")
 
-    def find_quantile(self, share: float) -> float:
-        """Return the least value with F(value) >= ``share``, for a share in (0, 1]: the exact quantile of the rows."""
+    def find_quantile(self, row_share: float) -> float:
+        """Return the least value with F(value) >= ``row_share`` in (0, 1]: the exact quantile of the rows."""
         n = self.ordered_values.size
-        return float(self.ordered_values[min(max(math.ceil(share * (1.0 - SLACK) * n), 1), n) - 1])
+        return float(
+            self.ordered_values[min(max(math.ceil(row_share * (1.0 - RANK_ROUNDING) * n), 1), n) - 1]
+        )
 
     def with_draws(self, draws: Draws) -> Rows:
         """Return a copy of these sorted rows with other random orders."""
@@ -167,9 +169,11 @@ class Rows:
         changed_rows.draws = draws
         return changed_rows
 
-    def count_subsamples(self, weighting: WeightKind, bound: float) -> int:
+    def count_subsamples(self, weight_kind: WeightKind, bound: float) -> int:
         """Return the number of subsamples to average over: 1 for smooth weights, and if the cap keeps all rows."""
-        return self.draws.num_orders if weighting is WeightKind.CAP and bound < self.histogram.max_size else 1
+        return (
+            self.draws.num_orders if weight_kind is WeightKind.CAP and bound < self.histogram.max_size else 1
+        )
 
     def compute_largest_user_weight(self, bound: float) -> float:
         """Return W, the largest total weight of one user; the same in every subsample."""
@@ -181,24 +185,26 @@ class Rows:
         return bool(np.any(self.num_rows_strictly_below < self._num_rows_below))
 
     def compute_weighted_ranks(
-        self, weighting: WeightKind, bound: float, uncounted_share: float = 0.0
+        self, weight_kind: WeightKind, bound: float, uncounted_share: float = 0.0
     ) -> Iterator[FloatArray]:
         """Yield the weighted rank on each interval for one bound, in blocks of shape (subsamples in the block, k).
 
         Args:
-            weighting: Smooth weights or a cap.
+            weight_kind: Smooth weights or a cap.
             bound: The bound.
             uncounted_share: The share of rows equal to a candidate that is not counted; 0 for smooth weights.
         """
         sizes = self.histogram.sizes.astype(np.float64)
-        if weighting is WeightKind.SMOOTH or bound >= sizes[-1]:
+        if weight_kind is WeightKind.SMOOTH or bound >= sizes[-1]:
             row_weights = (np.minimum(bound, sizes) / sizes)[self._size_index]
             cumulated_weights = np.concatenate(([0.0], np.cumsum(row_weights)))
             # Divided by the last entry itself, so that the rank ends at 1 exactly.
-            blocks: Iterable[tuple[npt.NDArray[Any], ...]] = (self._take_below(cumulated_weights[None, :]),)
+            weight_blocks: Iterable[tuple[npt.NDArray[Any], ...]] = (
+                self._take_below(cumulated_weights[None, :]),
+            )
         else:
-            blocks = self._count_kept_below(bound)
-        for weights_below, strictly_below, total_weights in blocks:
+            weight_blocks = self._count_kept_below(bound)
+        for weights_below, strictly_below, total_weights in weight_blocks:
             if uncounted_share > 0.0:
                 weights_below = (1.0 - uncounted_share) * weights_below + uncounted_share * strictly_below
             yield np.divide(weights_below, total_weights, dtype=np.float64)
@@ -219,18 +225,24 @@ class Rows:
         num_cells = self.draws.num_orders * self._num_rows_below.size
         if (len(self._kept_blocks) + 1) * num_cells > _KEPT_COUNTS or self._size_index.size > _LARGEST_COUNT:
             return map(self._take_below, self.count_kept(bound))
-        blocks = [self._take_below(kept_counts.astype(np.uint16)) for kept_counts in self.count_kept(bound)]
-        self._kept_blocks[block_key] = blocks
-        return blocks
+        kept_blocks = [
+            self._take_below(kept_counts.astype(np.uint16)) for kept_counts in self.count_kept(bound)
+        ]
+        self._kept_blocks[block_key] = kept_blocks
+        return kept_blocks
 
-    def count_kept(self, bound: float) -> Iterator[npt.NDArray[np.int32]]:
+    def count_kept(self, cap: float) -> Iterator[npt.NDArray[np.int32]]:
         """Yield how many of the first i rows, by value, a cap keeps, in blocks of shape (subsamples, n + 1)."""
-        num_rows, num_subsamples = self._size_index.size, self.count_subsamples(WeightKind.CAP, bound)
+        num_rows, num_subsamples = self._size_index.size, self.count_subsamples(WeightKind.CAP, cap)
         block_size = max(1, _SUBSAMPLE_CELLS // num_rows)
-        for first in range(0, num_subsamples, block_size):
-            stop = min(first + block_size, num_subsamples)
-            kept_counts = np.zeros((stop - first, num_rows + 1), dtype=np.int32)
-            np.cumsum(self.draws.find_positions(first, stop) < bound, axis=1, out=kept_counts[:, 1:])
+        for first_subsample in range(0, num_subsamples, block_size):
+            stop_subsample = min(first_subsample + block_size, num_subsamples)
+            kept_counts = np.zeros((stop_subsample - first_subsample, num_rows + 1), dtype=np.int32)
+            np.cumsum(
+                self.draws.find_positions(first_subsample, stop_subsample) < cap,
+                axis=1,
+                out=kept_counts[:, 1:],
+            )
             yield kept_counts
 
 
@@ -246,9 +258,9 @@ class ThinRows(Rows):
         ordered_values = np.sort(values.values)
         # Distances from the quantile's place that grow by 1 % or one row each: lowered to the next, no row's distance
         # changes by more. The smallest value is among them, so that every row has one at or below it.
-        distance_steps = np.unique(np.round(np.geomspace(1.0, n, math.ceil(math.log(n) / 0.01) + 1)))
+        rank_distances = np.unique(np.round(np.geomspace(1.0, n, math.ceil(math.log(n) / 0.01) + 1)))
         target_position = quantile * n
-        row_distances = np.concatenate((-distance_steps, [-target_position, 0.0], distance_steps))
+        row_distances = np.concatenate((-rank_distances, [-target_position, 0.0], rank_distances))
         row_positions = np.clip(target_position + row_distances, 0.0, n - 1.0)
         lowered_values = np.unique(ordered_values[row_positions.astype(np.int64)])
         value_codes = np.searchsorted(lowered_values, values.values, side="right") - 1
@@ -261,14 +273,14 @@ class ThinRows(Rows):
         self.shares_below = np.concatenate(([0.0], num_rows_up_to))[self._num_rows_below] / n
 
     def compute_weighted_ranks(
-        self, weighting: WeightKind, bound: float, uncounted_share: float = 0.0
+        self, weight_kind: WeightKind, bound: float, uncounted_share: float = 0.0
     ) -> Iterator[FloatArray]:
         """Yield the weighted rank on each interval under smooth weights, one block of shape (1, k).
 
         Raises:
-            ValueError: ``weighting`` is a cap, which needs single rows.
+            ValueError: ``weight_kind`` is a cap, which needs single rows.
         """
-        if weighting is not WeightKind.SMOOTH:
+        if weight_kind is not WeightKind.SMOOTH:
             raise ValueError("a cap needs single rows")
         sizes = self.histogram.sizes.astype(np.float64)
         cell_weights = (np.minimum(bound, sizes) / sizes)[self._size_index] * self._counts
@@ -334,19 +346,19 @@ class QuantileOutput:
 
     def log_density(self, y: npt.ArrayLike) -> FloatArray:
         """Return the log density of the answer at y, of its shape; at a value that of the interval to the right."""
-        points = np.asarray(y, dtype=np.float64)
-        return np.asarray(self.base.log_density(points) + self.log_tilts[self._find_intervals(points)])
+        answers = np.asarray(y, dtype=np.float64)
+        return np.asarray(self.base.log_density(answers) + self.log_tilts[self._find_intervals(answers)])
 
     def cdf(self, y: npt.ArrayLike) -> FloatArray:
         """Return the probability that the answer is at most y, of the shape of y."""
-        points = np.asarray(y, dtype=np.float64)
-        k = self._find_intervals(points)
-        partial_masses = np.exp(self.base.log_mass(self.edges[k], points) + self.log_tilts[k])
+        answers = np.asarray(y, dtype=np.float64)
+        k = self._find_intervals(answers)
+        partial_masses = np.exp(self.base.log_mass(self.edges[k], answers) + self.log_tilts[k])
         return np.asarray(np.minimum(self._cumulative_probabilities[k] + partial_masses, 1.0))
 
-    def find_answers(self, shares: npt.ArrayLike) -> FloatArray:
-        """Return the quantiles of the answer's own distribution at ``shares`` in (0, 1), any shape."""
-        u = np.asarray(shares, dtype=np.float64)
+    def find_answers(self, probabilities_below: npt.ArrayLike) -> FloatArray:
+        """Return the quantiles of the answer's own distribution at ``probabilities_below`` in (0, 1), any shape."""
+        u = np.asarray(probabilities_below, dtype=np.float64)
         k = np.searchsorted(self._cumulative_probabilities, u, side="left") - 1
         k = np.clip(k, 0, self.probabilities.size - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -357,8 +369,8 @@ class QuantileOutput:
 
     def find_interval(self, coverage: float = 0.95) -> tuple[float, float]:
         """Return the central interval that holds the answer with probability ``coverage``, in the values' unit."""
-        low, high = self.find_answers([(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0])
-        return float(low), float(high)
+        lower_end, upper_end = self.find_answers([(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0])
+        return float(lower_end), float(upper_end)
 
     @cached_property
     def mean(self) -> float:
@@ -375,16 +387,20 @@ class QuantileOutput:
         """Return the least |F(y) - q| where the base has mass: what ties alone cost, at any epsilon."""
         return float(np.min(self._rank_errors[self.log_base_masses > -np.inf]))
 
-    def compute_probability_within(self, distances: npt.ArrayLike) -> FloatArray:
+    def compute_probability_within(self, rank_distances: npt.ArrayLike) -> FloatArray:
         """Return P(|F(answer) - q| <= t), for t of any shape; t may fall short by 1e-12."""
-        order = np.argsort(self._rank_errors, kind="stable")
-        cumulated_masses = np.concatenate(([0.0], np.minimum(np.cumsum(self.probabilities[order]), 1.0)))
-        t = np.asarray(distances, dtype=np.float64) + SLACK
-        return np.asarray(cumulated_masses[np.searchsorted(self._rank_errors[order], t, side="right")])
+        order_by_error = np.argsort(self._rank_errors, kind="stable")
+        cumulated_masses = np.concatenate(
+            ([0.0], np.minimum(np.cumsum(self.probabilities[order_by_error]), 1.0))
+        )
+        t = np.asarray(rank_distances, dtype=np.float64) + RANK_ROUNDING
+        return np.asarray(
+            cumulated_masses[np.searchsorted(self._rank_errors[order_by_error], t, side="right")]
+        )
 
-    def compute_binned_density(self, edges: FloatArray) -> FloatArray:
+    def compute_binned_density(self, bin_edges: FloatArray) -> FloatArray:
         """Return the mean density on bins between ascending edges, shape (bins,), for drawing."""
-        return np.asarray(np.diff(self.cdf(edges)) / np.diff(edges))
+        return np.asarray(np.diff(self.cdf(bin_edges)) / np.diff(bin_edges))
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         """Draw answers exactly, without a grid and without underflow at any epsilon.
@@ -401,10 +417,14 @@ class QuantileOutput:
         log_masses = self.log_probabilities
         possible_indices = np.flatnonzero(log_masses > -np.inf)
         block_size = max(1, _CELLS // possible_indices.size)
-        intervals = np.empty(size, dtype=np.int64)
-        for start in range(0, size, block_size):
-            gumbel_noise = generator.gumbel(size=(min(block_size, size - start), possible_indices.size))
+        interval_indices = np.empty(size, dtype=np.int64)
+        for first_answer in range(0, size, block_size):
+            gumbel_noise = generator.gumbel(
+                size=(min(block_size, size - first_answer), possible_indices.size)
+            )
             drawn_indices = np.argmax(log_masses[possible_indices] + gumbel_noise, axis=1)
-            intervals[start : start + block_size] = possible_indices[drawn_indices]
+            interval_indices[first_answer : first_answer + block_size] = possible_indices[drawn_indices]
         interval_shares = generator.random(size)
-        return self.base.draw_between(self.edges[intervals], self.edges[intervals + 1], interval_shares)
+        return self.base.draw_between(
+            self.edges[interval_indices], self.edges[interval_indices + 1], interval_shares
+        )

@@ -94,9 +94,9 @@ def compute_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, lo
         InvalidInput: C and the interval reach beyond float64: judged by public figures alone.
     """
     lower, upper = _compute_interval(problem, lower)
-    absolute_weights = np.abs(estimate.matrix)
+    abs_weights = np.abs(estimate.matrix)
     with np.errstate(over="ignore"):
-        sum_of_weights = float(absolute_weights.sum())
+        sum_of_weights = float(abs_weights.sum())
     largest_label = max(abs(lower), abs(upper))
     if not sum_of_weights * max(largest_label, 1.0) < sys.float_info.max / 4.0:
         raise refuse(
@@ -105,12 +105,12 @@ def compute_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, lo
         )
     num_terms = problem.num_features * problem.histogram.max_size
     u, m, smallest_float = Fraction(1, 2**53), Fraction(largest_label), Fraction(math.ulp(0.0))
-    user_sorted_weights = problem.whitened.sort_rows(absolute_weights)
+    user_sorted_weights = problem.whitened.sort_rows(abs_weights)
     exact_largest_weight = Fraction(problem.whitened.find_largest_user_weight(user_sorted_weights))
     exact_largest_weight *= 1 + 2 * u * num_terms
     range_length = max(Fraction(problem.value_bound), Fraction(upper) - Fraction(lower))
     largest_user_change = exact_largest_weight * (range_length + 2 * u * m) + num_terms * smallest_float
-    exact_sum_of_weights = Fraction(sum_of_weights) * (1 + 2 * u * absolute_weights.size)
+    exact_sum_of_weights = Fraction(sum_of_weights) * (1 + 2 * u * abs_weights.size)
     rounding_error = 2 * u * (1 + u) * m * exact_sum_of_weights + smallest_float
     return round_up_to_float(largest_user_change + rounding_error)
 
@@ -138,7 +138,7 @@ def draw_coefficients(
     Source: Epasto et al. 2020, algorithm 3.
     """
     # All that can be refused is refused before the charge: after it, noise may have been drawn.
-    if not estimate.infeasibility <= estimation.FEASIBILITY:
+    if not estimate.infeasibility <= estimation.FEASIBILITY_TOLERANCE:
         raise refuse("the estimator is biased: C X differs from I")
     y = clip_released_labels(problem, labels, lower)
     sensitivity = compute_sensitivity(problem, estimate, lower)
@@ -146,14 +146,16 @@ def draw_coefficients(
     noiseless_coefficients = [math.fsum(row * y) for row in estimate.matrix]
     # From public figures: before anything is spent.
     standard_errors = np.sqrt(estimation.compute_variances(problem, estimate))
-    half_widths = compute_half_widths(problem, estimate)
-    release = release_laplace(
+    interval_half_widths = compute_half_widths(problem, estimate)
+    coefficients_release = release_laplace(
         noiseless_coefficients,
         sensitivity,
         problem.epsilon,
         None if charge is None else lambda epsilon, _: charge(_build_facts(epsilon)),
     )
-    return Draw(problem.digest, problem.feature_names, release, standard_errors, half_widths)
+    return Draw(
+        problem.digest, problem.feature_names, coefficients_release, standard_errors, interval_half_widths
+    )
 
 
 def compute_half_widths(
@@ -174,8 +176,8 @@ def compute_half_widths(
     """
     require.inside(0.0, 1.0, confidence=confidence)
     sampling_errors = np.sqrt(estimation.compute_sampling_variances(problem, estimate))
-    noise_scale, tail_probability = estimate.laplace_noise.scale, 1.0 - confidence
-    return np.array([_solve_half_width(float(s), noise_scale, tail_probability) for s in sampling_errors])
+    noise_scale, non_coverage = estimate.laplace_noise.scale, 1.0 - confidence
+    return np.array([_solve_half_width(float(s), noise_scale, non_coverage) for s in sampling_errors])
 
 
 def _solve_half_width(normal_deviation: float, laplace_scale: float, tail_probability: float) -> float:
@@ -216,10 +218,10 @@ def write_matrix(problem: RegressionProblem, estimate: LinearEstimate, provenanc
     the sum over rows of these numbers times the clipped label, plus noise. The file's metadata hold the disclosure
     label and the noise's scale.
     """
-    frame = pd.DataFrame({"row": np.arange(problem.num_rows), "user_code": problem.user_codes})
+    weight_table = pd.DataFrame({"row": np.arange(problem.num_rows), "user_code": problem.user_codes})
     for j, column_name in enumerate(make_distinct(problem.feature_names, ("row", "user_code"))):
-        frame[column_name] = estimate.matrix[j]
-    frame.attrs = {
+        weight_table[column_name] = estimate.matrix[j]
+    weight_table.attrs = {
         "label": provenance.label,
         "made_with": MADE_WITH,
         "epsilon": problem.epsilon,
@@ -229,7 +231,7 @@ def write_matrix(problem: RegressionProblem, estimate: LinearEstimate, provenanc
         "proved_relative_gap": estimate.certificate.relative_gap,
     }
     parquet_buffer = io.BytesIO()
-    frame.to_parquet(parquet_buffer, index=False)
+    weight_table.to_parquet(parquet_buffer, index=False)
     return parquet_buffer.getvalue()
 
 
@@ -240,9 +242,13 @@ def tabulate_users(problem: RegressionProblem, estimate: LinearEstimate) -> pd.D
     ``share`` (of the sum of all weights).
     """
     user_weights, whitened = estimation.compute_user_weights(problem, estimate), problem.whitened
-    columns = {"rows": whitened.sizes, "weight": user_weights, "share": user_weights / user_weights.sum()}
+    columns_by_name = {
+        "rows": whitened.sizes,
+        "weight": user_weights,
+        "share": user_weights / user_weights.sum(),
+    }
     user_codes = problem.user_codes[whitened.row_order[whitened.starts]]
-    return pd.DataFrame(columns, index=pd.Index(user_codes, name="user"))
+    return pd.DataFrame(columns_by_name, index=pd.Index(user_codes, name="user"))
 
 
 def make_distinct(feature_names: Sequence[str], taken_names: tuple[str, ...]) -> list[str]:

@@ -87,14 +87,16 @@ class PricedEntries:
         entry_weights = self._compute_entry_weights(trade_off)
         weighted_sums = np.empty((d, d))
         for j in range(d):
-            entry_mask = column_indices == j
-            weighted_sums[:, j] = whitened.row_matrix[row_positions[entry_mask]].T @ entry_weights[entry_mask]
+            is_in_column = column_indices == j
+            weighted_sums[:, j] = (
+                whitened.row_matrix[row_positions[is_in_column]].T @ entry_weights[is_in_column]
+            )
         return weighted_sums
 
     def _compute_entry_weights(self, trade_off: float) -> FloatArray:
         """Return the entries of the W of `build_weights` at the used positions, shape (k,)."""
-        signs = np.sign(self.prices.ravel()[self.used_positions])
-        return np.asarray(signs * self.price_excesses / (2.0 * trade_off))
+        price_signs = np.sign(self.prices.ravel()[self.used_positions])
+        return np.asarray(price_signs * self.price_excesses / (2.0 * trade_off))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,43 +134,50 @@ def _sort_candidates(whitened: Whitened, absolute_prices: FloatArray, trade_off:
     largest_theta = trade_off * float(largest_prices.sum())
     # A little lower, so that rounding leaves out no entry that ties with the bound.
     smallest_needed_prices = np.maximum(largest_prices - largest_theta, 0.0) * (1.0 - 1e-12)
-    positions = np.flatnonzero((absolute_prices >= smallest_needed_prices[whitened.row_users, None]).ravel())
-    users_of_entries = whitened.row_users[positions // d]
-    descending_prices = absolute_prices.ravel()[positions]
-    order = np.lexsort((-descending_prices, users_of_entries))
-    positions, descending_prices = positions[order], descending_prices[order]
-    starts = np.flatnonzero(np.diff(users_of_entries, prepend=-1))
-    entries_per_user = np.diff(starts, append=users_of_entries.size)
+    candidate_positions = np.flatnonzero(
+        (absolute_prices >= smallest_needed_prices[whitened.row_users, None]).ravel()
+    )
+    users_of_entries = whitened.row_users[candidate_positions // d]
+    descending_prices = absolute_prices.ravel()[candidate_positions]
+    order_by_user_and_price = np.lexsort((-descending_prices, users_of_entries))
+    candidate_positions = candidate_positions[order_by_user_and_price]
+    descending_prices = descending_prices[order_by_user_and_price]
+    user_starts = np.flatnonzero(np.diff(users_of_entries, prepend=-1))
+    entries_per_user = np.diff(user_starts, append=users_of_entries.size)
     price_sums = np.cumsum(descending_prices)
-    price_sums -= np.repeat(price_sums[starts] - descending_prices[starts], entries_per_user)
-    ranks = np.arange(1, users_of_entries.size + 1) - np.repeat(starts, entries_per_user)
-    theta_breaks = price_sums - ranks * descending_prices
-    theta_breaks[starts] = -1.0  # The largest entry is always in.
-    return _SortedPrices(positions, descending_prices, starts, price_sums, theta_breaks)
+    price_sums -= np.repeat(price_sums[user_starts] - descending_prices[user_starts], entries_per_user)
+    ranks_in_user = np.arange(1, users_of_entries.size + 1) - np.repeat(user_starts, entries_per_user)
+    theta_breaks = price_sums - ranks_in_user * descending_prices
+    theta_breaks[user_starts] = -1.0  # The largest entry is always in.
+    return _SortedPrices(candidate_positions, descending_prices, user_starts, price_sums, theta_breaks)
 
 
 def _compute_multipliers(sorted_prices: _SortedPrices, theta: float) -> tuple[FloatArray, FloatArray]:
     """Return (lambda(theta) of each user, its derivative from the right), each of shape (m,)."""
     # Values descend within a user, so that breaks ascend, by r (v_r - v_(r+1)): the entries that count are the first
     # ones.
-    used_flags = (sorted_prices.theta_breaks <= theta).astype(np.int64)
-    used_counts = np.add.reduceat(used_flags, sorted_prices.starts)
+    is_used = (sorted_prices.theta_breaks <= theta).astype(np.int64)
+    used_counts = np.add.reduceat(is_used, sorted_prices.starts)
     multipliers = (sorted_prices.price_sums[sorted_prices.starts + used_counts - 1] - theta) / used_counts
     return np.maximum(multipliers, 0.0), np.where(multipliers > 0.0, -1.0 / used_counts, 0.0)
 
 
-def find_root_from_left(evaluate: Callable[[float], tuple[float, float]], trade_off: float) -> float:
+def find_root_from_left(
+    evaluate_with_slope: Callable[[float], tuple[float, float]], trade_off: float
+) -> float:
     """Find the theta >= 0 with theta = a f(theta), for a convex, decreasing, piecewise linear f.
 
     Args:
-        evaluate: f and its derivative from the right.
+        evaluate_with_slope: f and its derivative from the right.
         trade_off: a >= 0.
     """
     theta = 0.0
     for _ in range(500):  # Finite by convexity; 5 to 15 in practice.
-        f_value, slope = evaluate(theta)
+        value_of_f, right_derivative = evaluate_with_slope(theta)
         # A convex function lies above its tangents, so a step from the left never passes the root.
-        next_theta = trade_off * (f_value - slope * theta) / (1.0 - trade_off * slope)
+        next_theta = (
+            trade_off * (value_of_f - right_derivative * theta) / (1.0 - trade_off * right_derivative)
+        )
         if not next_theta > theta * (1.0 + 1e-15):
             break
         theta = next_theta
@@ -188,23 +197,27 @@ def price_entries(whitened: Whitened, trade_off: float, m: FloatArray) -> Priced
 
     def sum_multipliers(theta: float) -> tuple[float, float]:
         """Return (sum_l lambda_l(theta), its derivative from the right)."""
-        user_multipliers, slopes = _compute_multipliers(sorted_prices, theta)
-        return float(user_multipliers.sum()), float(slopes.sum())
+        user_multipliers, right_derivatives = _compute_multipliers(sorted_prices, theta)
+        return float(user_multipliers.sum()), float(right_derivatives.sum())
 
     theta = find_root_from_left(sum_multipliers, trade_off)
     user_multipliers, _ = _compute_multipliers(sorted_prices, theta)
-    excesses = sorted_prices.absolute_prices - np.repeat(user_multipliers, sorted_prices.entries_per_user)
-    used_mask = excesses > 0.0 if trade_off > 0.0 else excesses >= 0.0
-    used_positions, used_excesses = sorted_prices.positions[used_mask], excesses[used_mask]
+    price_excesses = sorted_prices.absolute_prices - np.repeat(
+        user_multipliers, sorted_prices.entries_per_user
+    )
+    is_used = price_excesses > 0.0 if trade_off > 0.0 else price_excesses >= 0.0
+    used_positions, used_excesses = sorted_prices.positions[is_used], price_excesses[is_used]
     # Weak duality holds for any lambda of at least 0: what theta is off by makes the bound looser, never wrong.
-    penalty = float(user_multipliers.sum()) ** 2 / 4.0
+    multiplier_penalty = float(user_multipliers.sum()) ** 2 / 4.0
     if trade_off > 0.0:
-        penalty += float(used_excesses @ used_excesses) / (4.0 * trade_off)
-    reward = float(np.vdot(m, whitened.constraint_target))
-    return PricedEntries(prices, user_multipliers, used_positions, used_excesses, reward, penalty)
+        multiplier_penalty += float(used_excesses @ used_excesses) / (4.0 * trade_off)
+    multiplier_reward = float(np.vdot(m, whitened.constraint_target))
+    return PricedEntries(
+        prices, user_multipliers, used_positions, used_excesses, multiplier_reward, multiplier_penalty
+    )
 
 
-CHUNK_NUMBERS = 2_000_000
+MAX_CHUNK_NUMBERS = 2_000_000
 """Numbers held at a time for the Hessian: 16 MB."""
 
 
@@ -226,7 +239,7 @@ class DualPoint:
 
 
 def _sum_user_products(
-    matrix: FloatArray, row_users: IntArray, signs: FloatArray, user_weights: FloatArray
+    matrix: FloatArray, row_users: IntArray, price_signs: FloatArray, user_weights: FloatArray
 ) -> FloatArray:
     """Return sum_l weight_l u_l u_l^T, shape (d^2, d^2).
 
@@ -235,25 +248,29 @@ def _sum_user_products(
     Args:
         matrix: Rows that any entry uses, shape (k, d), grouped by owner.
         row_users: Owner of each, ascending, shape (k,).
-        signs: -1, 0 or 1 per entry, shape (k, d).
+        price_signs: -1, 0 or 1 per entry, shape (k, d).
         user_weights: Per user, shape (m,); users with weight 0 are passed over.
     """
     d = matrix.shape[1]
     product_sum = np.zeros((d * d, d * d))
     weighted_rows = np.flatnonzero(user_weights[row_users] > 0.0)
-    first_rows = weighted_rows[np.flatnonzero(np.diff(row_users[weighted_rows], prepend=-1))]
-    users_per_chunk = max(CHUNK_NUMBERS // (d * d), 1)
-    for first_index in range(0, first_rows.size, users_per_chunk):
-        chunk_first_rows = first_rows[first_index : first_index + users_per_chunk]
-        chunk_end = [*first_rows[first_index + users_per_chunk :][:1], row_users.size][0]
-        chunk_rows = np.arange(chunk_first_rows[0], chunk_end)
+    first_row_of_users = weighted_rows[np.flatnonzero(np.diff(row_users[weighted_rows], prepend=-1))]
+    users_per_chunk = max(MAX_CHUNK_NUMBERS // (d * d), 1)
+    for first_index in range(0, first_row_of_users.size, users_per_chunk):
+        chunk_first_rows = first_row_of_users[first_index : first_index + users_per_chunk]
+        stop_row = [*first_row_of_users[first_index + users_per_chunk :][:1], row_users.size][0]
+        chunk_rows = np.arange(chunk_first_rows[0], stop_row)
         chunk_rows = chunk_rows[user_weights[row_users[chunk_rows]] > 0.0]
         chunk_starts = np.flatnonzero(np.diff(row_users[chunk_rows], prepend=-1))
         u = np.empty((chunk_starts.size, d, d))
         for j in range(d):
-            u[:, j] = np.add.reduceat(matrix[chunk_rows] * signs[chunk_rows, j, None], chunk_starts, axis=0)
-        flat_sums = u.reshape(chunk_starts.size, d * d)
-        product_sum += flat_sums.T @ (flat_sums * user_weights[row_users[chunk_first_rows], None])
+            u[:, j] = np.add.reduceat(
+                matrix[chunk_rows] * price_signs[chunk_rows, j, None], chunk_starts, axis=0
+            )
+        flat_sums_by_user = u.reshape(chunk_starts.size, d * d)
+        product_sum += flat_sums_by_user.T @ (
+            flat_sums_by_user * user_weights[row_users[chunk_first_rows], None]
+        )
     return product_sum
 
 
@@ -267,24 +284,26 @@ def compute_hessian(whitened: Whitened, trade_off: float, priced_entries: Priced
     used_row_positions, entry_rows = np.unique(priced_entries.used_positions // d, return_inverse=True)
     used_matrix, row_users = whitened.row_matrix[used_row_positions], whitened.row_users[used_row_positions]
     used_counts = np.bincount(row_users[entry_rows], minlength=whitened.starts.size)
-    binding_mask = (priced_entries.user_multipliers > 0.0) & (used_counts > 0)
-    inverse_counts = np.where(binding_mask, 1.0 / np.maximum(used_counts, 1), 0.0)
-    signs = np.zeros((used_row_positions.size, d))
+    is_binding = (priced_entries.user_multipliers > 0.0) & (used_counts > 0)
+    inverse_used_counts = np.where(is_binding, 1.0 / np.maximum(used_counts, 1), 0.0)
+    price_signs = np.zeros((used_row_positions.size, d))
     used_prices = priced_entries.prices.ravel()[priced_entries.used_positions]
-    signs[entry_rows, priced_entries.used_positions % d] = np.sign(used_prices)
-    shared_direction = (used_matrix.T @ (signs * inverse_counts[row_users, None])).T.ravel()
+    price_signs[entry_rows, priced_entries.used_positions % d] = np.sign(used_prices)
+    shared_direction = (used_matrix.T @ (price_signs * inverse_used_counts[row_users, None])).T.ravel()
     # A binding user with one entry: u u^T is taken off what A^T A has of it, whole. Only now, as through theta it
     # counts in `shared_direction` still.
-    single_mask = binding_mask & (used_counts == 1)
-    signs[single_mask[row_users]] = 0.0
+    has_one_entry = is_binding & (used_counts == 1)
+    price_signs[has_one_entry[row_users]] = 0.0
     hessian = np.zeros((d * d, d * d))
     for j in range(d):
-        a = used_matrix[np.flatnonzero(signs[:, j])]
+        a = used_matrix[np.flatnonzero(price_signs[:, j])]
         hessian[j * d : (j + 1) * d, j * d : (j + 1) * d] = a.T @ a
-    hessian -= _sum_user_products(used_matrix, row_users, signs, np.where(single_mask, 0.0, inverse_counts))
+    hessian -= _sum_user_products(
+        used_matrix, row_users, price_signs, np.where(has_one_entry, 0.0, inverse_used_counts)
+    )
     # theta = a sum of lambda_l, and lambda_l falls by 1/p_l of a rise in theta, so that d theta = a <shared_direction,
     # dM> / (1 + a sum of 1/p_l); what lambda_l falls by goes to the user's entries.
-    theta_factor = trade_off / (1.0 + trade_off * float(inverse_counts.sum()))
+    theta_factor = trade_off / (1.0 + trade_off * float(inverse_used_counts.sum()))
     return np.asarray(hessian + theta_factor * np.outer(shared_direction, shared_direction))
 
 
@@ -293,19 +312,19 @@ def _evaluate_dual(whitened: Whitened, trade_off: float, m: FloatArray) -> DualP
 
     If no multiple has a lower bound above 0, it is evaluated at M itself.
     """
-    priced_entries, scale = price_entries(whitened, trade_off, m), 0.0
+    priced_entries, best_multiple = price_entries(whitened, trade_off, m), 0.0
     if priced_entries.lower_bound > 0.0:
-        scale = priced_entries.reward / (2.0 * priced_entries.penalty)
-    if scale > 0.0 and abs(scale - 1.0) > 1e-15:
+        best_multiple = priced_entries.reward / (2.0 * priced_entries.penalty)
+    if best_multiple > 0.0 and abs(best_multiple - 1.0) > 1e-15:
         # Everything is homogeneous in M: no second pass over the data.
-        m = m * scale
+        m = m * best_multiple
         priced_entries = replace(
             priced_entries,
-            prices=priced_entries.prices * scale,
-            user_multipliers=priced_entries.user_multipliers * scale,
-            price_excesses=priced_entries.price_excesses * scale,
-            reward=priced_entries.reward * scale,
-            penalty=priced_entries.penalty * scale**2,
+            prices=priced_entries.prices * best_multiple,
+            user_multipliers=priced_entries.user_multipliers * best_multiple,
+            price_excesses=priced_entries.price_excesses * best_multiple,
+            reward=priced_entries.reward * best_multiple,
+            penalty=priced_entries.penalty * best_multiple**2,
         )
     gradient = whitened.constraint_target - priced_entries.sum_weighted_rows(whitened, trade_off)
     relative_gradient_size = float(np.abs(gradient).max() / np.abs(whitened.constraint_target).max())
@@ -346,18 +365,18 @@ def ascend_dual(
             # The quadratic model gains half of gradient times step, and more where it is damped.
             predicted_gain = float(np.vdot(dual_point.gradient, multiplier_step)) / 2.0
             next_point = _evaluate_dual(whitened, trade_off, dual_point.m + multiplier_step)
-            gain = next_point.priced_entries.lower_bound - dual_point.priced_entries.lower_bound
+            dual_gain = next_point.priced_entries.lower_bound - dual_point.priced_entries.lower_bound
             # Where the dual no longer tells two points apart, its gradient still does.
             is_within_rounding = (
-                abs(gain) <= 1e-12 * dual_point.priced_entries.lower_bound
+                abs(dual_gain) <= 1e-12 * dual_point.priced_entries.lower_bound
                 and next_point.relative_gradient_size < dual_point.relative_gradient_size
             )
-            if gain > 1e-4 * predicted_gain > 0.0 or is_within_rounding:
+            if dual_gain > 1e-4 * predicted_gain > 0.0 or is_within_rounding:
                 break
             damping *= 10.0
         else:  # No try rose.
             break
         # As Levenberg and Marquardt: trust the quadratic model more where it kept its promise, less where not.
-        damping = max(damping / 10.0, 1e-14) if gain > 0.5 * predicted_gain else damping * 2.0
+        damping = max(damping / 10.0, 1e-14) if dual_gain > 0.5 * predicted_gain else damping * 2.0
         dual_point = next_point
     return dual_point

@@ -17,7 +17,7 @@ from dpcore.contributions import FloatArray
 from dpcore.regression.dual import price_entries
 from dpcore.regression.problem import RegressionProblem
 
-FEASIBILITY = 1e-9
+FEASIBILITY_TOLERANCE = 1e-9
 """Largest difference of an entry of C X from I, features measured in their root mean squares."""
 
 
@@ -110,7 +110,7 @@ def evaluate(
         search_steps: The search in time.
 
     Returns:
-        The answer. Where C X differs from I by more than `FEASIBILITY`, its certificate proves nothing.
+        The answer. Where C X differs from I by more than `FEASIBILITY_TOLERANCE`, its certificate proves nothing.
 
     Raises:
         InvalidInput: The shape is wrong or an entry is not finite.
@@ -123,13 +123,15 @@ def evaluate(
     if not np.all(np.isfinite(matrix)):
         raise refuse("the matrix must hold finite numbers")
     whitened = problem.whitened
-    w = whitened.sort_rows(matrix)
-    largest_user_weight = whitened.find_largest_user_weight(w)
+    sorted_weights = whitened.sort_rows(matrix)
+    largest_user_weight = whitened.find_largest_user_weight(sorted_weights)
     laplace_noise = LaplaceNoise.for_release(problem.value_bound * largest_user_weight, problem.epsilon)
-    sampling_variance = problem.residual_variance * float(np.vdot(w, w))
+    sampling_variance = problem.residual_variance * float(np.vdot(sorted_weights, sorted_weights))
     privacy_variance = problem.unit_noise * largest_user_weight**2
     # C X - I, each entry in the features' own units (root mean squares).
-    identity_errors = (whitened.row_matrix.T @ w - whitened.constraint_target).T @ whitened.triangular_factor
+    identity_errors = (
+        whitened.row_matrix.T @ sorted_weights - whitened.constraint_target
+    ).T @ whitened.triangular_factor
     feature_scale_ratios = whitened.feature_scales[:, None] / whitened.feature_scales
     infeasibility = float(np.max(np.abs(identity_errors) * feature_scale_ratios))
     lower_bound, argument_phrase = -math.inf, "this method does not claim to be the best"
@@ -138,7 +140,7 @@ def evaluate(
         argument_phrase = "a dual bound computed from the same data"
     total_variance = sampling_variance + privacy_variance
     # Not `>`: where C X leaves float64 the difference is NaN, which proves nothing either.
-    if not infeasibility <= FEASIBILITY:
+    if not infeasibility <= FEASIBILITY_TOLERANCE:
         total_variance, argument_phrase = math.inf, f"C X differs from I by {infeasibility:.1e}"
     return LinearEstimate(
         matrix=matrix,

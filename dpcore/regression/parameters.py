@@ -18,7 +18,7 @@ from dpcore.regression.problem import RegressionProblem
 
 MAX_GENERATED_ROWS = 100_000
 """Most rows of generated data: about a minute of solving on two cores."""
-MAX_PART = 20
+MAX_FEATURES_OF_A_KIND = 20
 """Most generated features of either kind."""
 
 
@@ -84,9 +84,13 @@ class RegressionParameters(Parameters):
     """The variance of a label around the model, in the labels' unit squared."""
     num_rows: int = of_data.number(3000, "Rows n", (20, MAX_GENERATED_ROWS), name="rows n", place=SOURCE)
     """The rows that are generated. The paper uses 600 to 3,000."""
-    informative: int = of_data.number(5, "Features with a coefficient", (1, MAX_PART), place=SOURCE)
+    informative: int = of_data.number(
+        5, "Features with a coefficient", (1, MAX_FEATURES_OF_A_KIND), place=SOURCE
+    )
     """The features on which labels depend. The paper uses 5."""
-    uninformative: int = of_data.number(5, "Features without a coefficient", (0, MAX_PART), place=SOURCE)
+    uninformative: int = of_data.number(
+        5, "Features without a coefficient", (0, MAX_FEATURES_OF_A_KIND), place=SOURCE
+    )
     """The features on which labels do not depend. The paper uses 5."""
     label_noise: float = of_data.number(20.0, "Noise of the labels", (0.0, 1e6), place=SOURCE)
     """The standard deviation of the labels around the model. The paper uses 20."""
@@ -156,8 +160,8 @@ class RegressionGenerator:
             check_shared(problems, RegressionParameters, self)
             if not problems.entries and self.num_rows < 2 * self.num_features:
                 features_phrase = wording.counted(self.num_features, "feature")
-                verb = wording.agreeing(self.num_features, "needs", "need")
-                problems.add(f"{features_phrase} {verb} at least {2 * self.num_features} rows")
+                needs_verb = wording.agreeing(self.num_features, "needs", "need")
+                problems.add(f"{features_phrase} {needs_verb} at least {2 * self.num_features} rows")
 
     @property
     def num_features(self) -> int:
@@ -211,9 +215,9 @@ def list_rows_of_example_1(g: int) -> RowKinds:
     features[: num_light_users + 1, 0] = 1.0
     features[0, 0] = g
     features[num_light_users + 1 :, 1] = 1.0
-    repetitions = np.ones(2 * num_light_users + 2, dtype=np.int64)
-    repetitions[1 : num_light_users + 2] = g
-    return features, np.arange(2 * num_light_users + 2), repetitions
+    num_repetitions = np.ones(2 * num_light_users + 2, dtype=np.int64)
+    num_repetitions[1 : num_light_users + 2] = g
+    return features, np.arange(2 * num_light_users + 2), num_repetitions
 
 
 def list_rows_of_example_3(g: int) -> RowKinds:
@@ -228,8 +232,9 @@ def list_rows_of_example_3(g: int) -> RowKinds:
 
 def _build_problem(row_kinds: RowKinds, value_bound: float, residual_variance: float) -> RegressionProblem:
     """Build the problem of an example at epsilon = 2, each kind of row repeated as often as given."""
-    features, user_codes, repetitions = row_kinds
-    all_features, row_users = np.repeat(features, repetitions, axis=0), np.repeat(user_codes, repetitions)
+    features, user_codes, num_repetitions = row_kinds
+    all_features = np.repeat(features, num_repetitions, axis=0)
+    row_users = np.repeat(user_codes, num_repetitions)
     return RegressionProblem(all_features, row_users, 2.0, value_bound, residual_variance)
 
 
@@ -296,22 +301,26 @@ def compute_zipf_sizes(num_rows: int, exponent: float, size_law: SizeLaw = SizeL
     # Sizes from 1 to the largest all have a user, so that the largest is below √(2n).
     max_size = math.isqrt(2 * num_rows) if size_law is SizeLaw.ROUNDED else num_rows
     i = np.arange(1, max_size + 1, dtype=np.float64)
-    relative_counts = i**-exponent
+    relative_num_users = i**-exponent
     if size_law is SizeLaw.ROUNDED:
-        low, high = 0.0, float(num_rows)
+        fitting_factor, unfitting_factor = 0.0, float(num_rows)
         for _ in range(100):  # Twice as many halvings as a number has binary digits.
-            factor = (low + high) / 2.0
-            fits = np.round(factor * relative_counts) @ i <= num_rows
-            low, high = (factor, high) if fits else (low, factor)
-        users_by_size = np.round(low * relative_counts).astype(np.int64)
+            middle_factor = (fitting_factor + unfitting_factor) / 2.0
+            fits = np.round(middle_factor * relative_num_users) @ i <= num_rows
+            fitting_factor, unfitting_factor = (
+                (middle_factor, unfitting_factor) if fits else (fitting_factor, middle_factor)
+            )
+        users_by_size = np.round(fitting_factor * relative_num_users).astype(np.int64)
         users_by_size[0] += num_rows - int(users_by_size @ np.arange(1, max_size + 1))
         return np.repeat(np.arange(1, max_size + 1), users_by_size)
-    cumulated_user_counts = np.round(np.cumsum(relative_counts * (num_rows / float(relative_counts @ i))))
+    cumulated_user_counts = np.round(
+        np.cumsum(relative_num_users * (num_rows / float(relative_num_users @ i)))
+    )
     users_by_size = np.diff(cumulated_user_counts, prepend=0.0).astype(np.int64)
-    sizes = np.repeat(np.arange(1, num_rows + 1), users_by_size)
-    sizes = sizes[np.cumsum(sizes) <= num_rows]
-    num_remaining_rows = num_rows - int(sizes.sum())
-    return np.append(sizes, num_remaining_rows) if num_remaining_rows else sizes
+    rows_of_each_user = np.repeat(np.arange(1, num_rows + 1), users_by_size)
+    rows_of_each_user = rows_of_each_user[np.cumsum(rows_of_each_user) <= num_rows]
+    num_remaining_rows = num_rows - int(rows_of_each_user.sum())
+    return np.append(rows_of_each_user, num_remaining_rows) if num_remaining_rows else rows_of_each_user
 
 
 def generate_table(
@@ -345,6 +354,6 @@ def generate_table(
     coefficients = coefficients[rng.permutation(d)]
     features = rng.standard_normal((num_rows, d))
     labels = features @ coefficients + label_noise * rng.standard_normal(num_rows)
-    sizes = compute_zipf_sizes(num_rows, exponent, size_law)
-    user_codes = rng.permutation(np.repeat(np.arange(sizes.size), sizes))
+    rows_of_each_user = compute_zipf_sizes(num_rows, exponent, size_law)
+    user_codes = rng.permutation(np.repeat(np.arange(rows_of_each_user.size), rows_of_each_user))
     return GeneratedTable(features, labels, user_codes, coefficients)

@@ -92,22 +92,22 @@ class Whitened:
         If little is missing, only non-zero entries are changed, so that a sparse W stays sparse. Otherwise, or if
         these do not suffice, all entries are: this is the nearest feasible W, C + (I - C X) (X^T X)^-1 X^T.
         """
-        residual = self.constraint_target - self.row_matrix.T @ w
-        column_scales = np.maximum(np.abs(self.constraint_target).max(axis=0), np.finfo(float).tiny)
-        if float(np.max(np.abs(residual) / column_scales)) < 1e-6:
-            w = self._repair_on_support(w, residual)
-            residual = self.constraint_target - self.row_matrix.T @ w
-            if float(np.max(np.abs(residual) / column_scales)) < 1e-13:
+        constraint_residual = self.constraint_target - self.row_matrix.T @ w
+        constraint_scales = np.maximum(np.abs(self.constraint_target).max(axis=0), np.finfo(float).tiny)
+        if float(np.max(np.abs(constraint_residual) / constraint_scales)) < 1e-6:
+            w = self._repair_on_support(w, constraint_residual)
+            constraint_residual = self.constraint_target - self.row_matrix.T @ w
+            if float(np.max(np.abs(constraint_residual) / constraint_scales)) < 1e-13:
                 return w
         # A^T A = n I: the pseudo-inverse of A^T is A / n.
         for _ in range(2):  # The second pass removes the rounding of the first.
             w = w + self.row_matrix @ ((self.constraint_target - self.row_matrix.T @ w) / w.shape[0])
         return w
 
-    def _repair_on_support(self, w: FloatArray, residual: FloatArray) -> FloatArray:
+    def _repair_on_support(self, w: FloatArray, constraint_residual: FloatArray) -> FloatArray:
         """Return W with its non-zero entries changed so that A^T W = E, as far as they allow.
 
-        ``residual``, E - A^T W, is overwritten.
+        ``constraint_residual``, E - A^T W, is overwritten.
         """
         w = w.copy()
         for j in range(w.shape[1]):
@@ -115,8 +115,8 @@ class Whitened:
             a = self.row_matrix[support_rows]
             for _ in range(2):
                 # The support may have too few independent rows: least squares then makes up what it can.
-                w[support_rows, j] += a @ np.linalg.lstsq(a.T @ a, residual[:, j], rcond=1e-12)[0]
-                residual[:, j] = self.constraint_target[:, j] - a.T @ w[support_rows, j]
+                w[support_rows, j] += a @ np.linalg.lstsq(a.T @ a, constraint_residual[:, j], rcond=1e-12)[0]
+                constraint_residual[:, j] = self.constraint_target[:, j] - a.T @ w[support_rows, j]
         return w
 
 
@@ -129,18 +129,20 @@ def whiten(features: FloatArray, user_codes: IntArray) -> Whitened:
     _, row_users = np.unique(user_codes, return_inverse=True)
     row_order = np.argsort(row_users, kind="stable")
     row_users = row_users[row_order].astype(np.int64)
-    starts = np.flatnonzero(np.diff(row_users, prepend=-1))
+    first_row_indices = np.flatnonzero(np.diff(row_users, prepend=-1))
     feature_scales = _compute_root_mean_squares(features)
     q, r = np.linalg.qr(features[row_order] / (feature_scales * np.sqrt(n)))
     singular_values = np.linalg.svd(r, compute_uv=False)
-    smallest_value = float(singular_values[-1])
-    condition_number = float(singular_values[0]) / smallest_value if smallest_value > 0.0 else np.inf
+    smallest_singular_value = float(singular_values[-1])
+    condition_number = (
+        float(singular_values[0]) / smallest_singular_value if smallest_singular_value > 0.0 else np.inf
+    )
     # Dependent columns are refused by their names once the problem is put together; until then there is no E.
     inverse_factor = np.linalg.inv(r) if condition_number < 1.0 / RANK_TOLERANCE else np.full((d, d), np.nan)
     return Whitened(
         row_order=row_order,
-        starts=starts,
-        sizes=np.diff(starts, append=n),
+        starts=first_row_indices,
+        sizes=np.diff(first_row_indices, append=n),
         row_users=row_users,
         row_matrix=q * np.sqrt(n),
         constraint_target=np.ascontiguousarray((inverse_factor / feature_scales[:, None]).T),
@@ -152,10 +154,10 @@ def whiten(features: FloatArray, user_codes: IntArray) -> Whitened:
 
 def _compute_root_mean_squares(features: FloatArray) -> FloatArray:
     """Return the root mean square of each column, shape (d,), without overflow; 1 for a column of zeros."""
-    largest_values = np.abs(features).max(axis=0)
-    largest_values = np.where(largest_values > 0.0, largest_values, 1.0)
-    mean_squares = np.mean((features / largest_values) ** 2, axis=0)
-    return np.asarray(largest_values * np.sqrt(np.where(mean_squares > 0.0, mean_squares, 1.0)))
+    largest_abs_values = np.abs(features).max(axis=0)
+    largest_abs_values = np.where(largest_abs_values > 0.0, largest_abs_values, 1.0)
+    mean_squares = np.mean((features / largest_abs_values) ** 2, axis=0)
+    return np.asarray(largest_abs_values * np.sqrt(np.where(mean_squares > 0.0, mean_squares, 1.0)))
 
 
 def find_dependent_columns(features: FloatArray) -> list[int]:
@@ -167,11 +169,11 @@ def find_dependent_columns(features: FloatArray) -> list[int]:
 
     scaled_features = features / _compute_root_mean_squares(features)
     r, pivots = qr(np.linalg.qr(scaled_features, mode="r"), mode="r", pivoting=True)
-    diagonal = np.abs(np.diag(r))
-    small_mask = diagonal <= 10.0 * RANK_TOLERANCE * diagonal[0]
+    abs_diagonal = np.abs(np.diag(r))
+    is_negligible = abs_diagonal <= 10.0 * RANK_TOLERANCE * abs_diagonal[0]
     # Asked only where the condition number is too large: the last pivot is one in any case.
-    small_mask[-1] = True
-    return sorted(int(j) for j in pivots[small_mask])
+    is_negligible[-1] = True
+    return sorted(int(j) for j in pivots[is_negligible])
 
 
 MAX_FEATURES = 50
@@ -305,13 +307,13 @@ class RegressionProblem(ByDigest):
     @cached_property
     def digest(self) -> str:
         """Return the SHA-256 hash of the content, hexadecimal."""
-        sha256 = hashlib.sha256(b"regression/1")
+        content_hash = hashlib.sha256(b"regression/1")
         # The shape too: bytes alone do not tell rows from columns.
         shape_and_settings = (self.features.shape, self.epsilon, self.value_bound, self.residual_variance)
-        sha256.update(repr((*shape_and_settings, self.feature_names)).encode())
-        sha256.update(self.features.tobytes())
-        sha256.update(self.user_codes.tobytes())
-        return sha256.hexdigest()
+        content_hash.update(repr((*shape_and_settings, self.feature_names)).encode())
+        content_hash.update(self.features.tobytes())
+        content_hash.update(self.user_codes.tobytes())
+        return content_hash.hexdigest()
 
 
 def build_dataset(table: Table, design: Design, disclosure: Disclosure) -> Dataset:

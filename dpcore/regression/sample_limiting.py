@@ -148,8 +148,10 @@ def draw_estimate(problem: RegressionProblem, max_contributions: int, seed: int 
     kept_weights = solve_least_squares(whitened.row_matrix[kept_rows], whitened.constraint_target)
     if kept_weights is None:
         rows_phrase = wording.counted(max_contributions, "row")
-        message = f"with at most {rows_phrase} per user, this draw's rows are linearly dependent"
-        raise refuse(message, "", "Raise the bound, or draw again")
+        rank_deficient_sentence = (
+            f"with at most {rows_phrase} per user, this draw's rows are linearly dependent"
+        )
+        raise refuse(rank_deficient_sentence, "", "Raise the bound, or draw again")
     w = np.zeros(whitened.row_matrix.shape)
     w[kept_rows] = kept_weights
     return evaluate_repaired_weights(problem, w)
@@ -197,11 +199,13 @@ def try_caps(
     # The largest cap keeps all rows.
     costs_by_draw[:, -1] = _compute_costs(problem, np.arange(problem.num_rows), sorted_labels)
     for draw_index in range(num_draws):
-        ranks = draw_ranks(problem.whitened, draw_index)
-        for k, cap in enumerate(tried_caps[:-1]):
+        random_ranks = draw_ranks(problem.whitened, draw_index)
+        for cap_index, cap in enumerate(tried_caps[:-1]):
             if should_stop():
                 return CapDraws(tried_caps, *np.moveaxis(costs_by_draw[:draw_index], 2, 0))
-            costs_by_draw[draw_index, k] = _compute_costs(problem, np.flatnonzero(ranks < cap), sorted_labels)
+            costs_by_draw[draw_index, cap_index] = _compute_costs(
+                problem, np.flatnonzero(random_ranks < cap), sorted_labels
+            )
         progress((draw_index + 1) / num_draws)
     return CapDraws(tried_caps, *np.moveaxis(costs_by_draw, 2, 0))
 
@@ -222,8 +226,8 @@ def average_draws(problem: RegressionProblem, cap_draws: CapDraws) -> CapCurve:
     draw_costs = np.stack((sampling_variances, privacy_variances, prediction_errors), axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean_costs = np.where(full_rank_mask[..., None], draw_costs, 0.0).sum(axis=0).T / num_full_rank
-    curves = np.vstack((mean_costs, mean_costs[1] * noise_factor))
-    return CapCurve(cap_draws.caps, num_full_rank, cap_draws.num_draws - num_full_rank, *curves)
+    averages_by_kind = np.vstack((mean_costs, mean_costs[1] * noise_factor))
+    return CapCurve(cap_draws.caps, num_full_rank, cap_draws.num_draws - num_full_rank, *averages_by_kind)
 
 
 def _compute_costs(

@@ -18,26 +18,30 @@ from dpcore.regression.parameters import RegressionGenerator
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapDraws
 
-EPSILONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
-ROWS = (600.0, 1200.0, 1800.0, 2400.0, 3000.0)
+SWEPT_EPSILONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
+NUM_ROWS_VALUES = (600.0, 1200.0, 1800.0, 2400.0, 3000.0)
 """The paper's range of figure 1."""
 EXPONENTS = (1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.0)
 """The paper's range of figure 2, 1 < alpha <= 2."""
-TOLERANCE = 1e-6
+SWEEP_TOLERANCE = 1e-6
 """Relative gap of a point of a curve."""
 
 
-def describe_stop(sweep: Mapping[str, FloatArray]) -> str:
+def describe_stop(epsilon_sweep: Mapping[str, FloatArray]) -> str:
     """Write how many of the points `sweep_epsilon` computed before it was stopped; "" if all."""
-    num_points = sweep["epsilon"].size
-    return "" if num_points == len(EPSILONS) else f"Stopped after {num_points} of {len(EPSILONS)} points."
+    num_points = epsilon_sweep["epsilon"].size
+    return (
+        ""
+        if num_points == len(SWEPT_EPSILONS)
+        else f"Stopped after {num_points} of {len(SWEPT_EPSILONS)} points."
+    )
 
 
 def sweep_epsilon(
     problem: RegressionProblem,
     cap_draws: CapDraws,
     labels: FloatArray,
-    epsilons: Sequence[float] = EPSILONS,
+    epsilons: Sequence[float] = SWEPT_EPSILONS,
     *,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
@@ -62,15 +66,15 @@ def sweep_epsilon(
     Raises:
         InvalidInput: An epsilon is not above 0.
     """
-    points: list[dict[str, float]] = []
+    values_by_epsilon: list[dict[str, float]] = []
     for epsilon in epsilons:
         epsilon_problem = problem.with_settings(epsilon, problem.value_bound, problem.residual_variance)
-        estimate = working_set.solve(epsilon_problem, TOLERANCE, should_stop=should_stop)
+        estimate = working_set.solve(epsilon_problem, SWEEP_TOLERANCE, should_stop=should_stop)
         if should_stop():
             break
         cap_curve = sample_limiting.average_draws(epsilon_problem, cap_draws)
         best_prediction_index = cap_curve.find_best(ErrorTarget.PREDICTIONS)
-        point_values = {
+        values_by_column = {
             "epsilon": epsilon,
             "ours_coefficients": estimate.variance,
             "ours_predictions": compute_prediction_error(epsilon_problem, estimate, labels),
@@ -81,18 +85,18 @@ def sweep_epsilon(
             "best_cap": cap_curve.max_contributions,
             "gap": estimate.certificate.relative_gap,
         }
-        points.append(point_values)
-        progress(len(points) / len(epsilons))
-    column_names = points[0] if points else ("epsilon",)
-    return {name: np.array([p[name] for p in points], dtype=np.float64) for name in column_names}
+        values_by_epsilon.append(values_by_column)
+        progress(len(values_by_epsilon) / len(epsilons))
+    column_names = values_by_epsilon[0] if values_by_epsilon else ("epsilon",)
+    return {name: np.array([p[name] for p in values_by_epsilon], dtype=np.float64) for name in column_names}
 
 
 EXPONENT, PAPER_ROWS, EPSILON = 1.5, 3000, 1.0
 """The paper's α, n and ε where it does not vary them."""
 PAPER_EPSILONS = (1.0, 2.0, 3.0)
-ROUNDS = 10
+NUM_ROUNDS_OF_THE_PAPER = 10
 """Data sets of a figure, as in the paper."""
-DRAWS = 10
+NUM_DRAWS_PER_CAP = 10
 """Draws of a cap's rows that are averaged."""
 DRUG_ERRORS = {"weights": (3.1, 2.5, 2.3), "best_bound": (24.8, 7.7, 4.5), "no_bound": (95.4, 25.2, 12.4)}
 NEWS_ERRORS = {
@@ -132,10 +136,12 @@ def compute_errors(num_rows: float, exponent: float, epsilon: float, seed: int) 
     Source: Epasto et al. 2020, figures 1 to 3 (which average 10 draws of noise; here its expectation is exact).
     """
     data_generator = RegressionGenerator(num_rows=int(num_rows), exponent=exponent, seed=seed + 1)
-    table, residual_variance = data_generator.generate(), data_generator.label_noise**2
-    value_bound = float(np.ptp(table.labels))
-    problem = RegressionProblem(table.features, table.user_codes, epsilon, value_bound, residual_variance)
-    return _compare_predictions(problem, table.labels)
+    generated_table, residual_variance = data_generator.generate(), data_generator.label_noise**2
+    value_bound = float(np.ptp(generated_table.labels))
+    problem = RegressionProblem(
+        generated_table.features, generated_table.user_codes, epsilon, value_bound, residual_variance
+    )
+    return _compare_predictions(problem, generated_table.labels)
 
 
 def compute_errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
@@ -158,9 +164,12 @@ def compute_errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, fl
 
 def _compare_predictions(problem: RegressionProblem, labels: FloatArray) -> dict[str, float]:
     """Compute the expected squared error of predictions at the problem's epsilon, by the keys of `METHOD_LINES`."""
-    cap_draws = sample_limiting.try_caps(problem, labels, DRAWS)
-    sweep = sweep_epsilon(problem, cap_draws, labels, (problem.epsilon,))
-    return {key: float(sweep[f"{prefix}_predictions"][0]) for key, prefix in PREFIX_BY_METHOD.items()}
+    cap_draws = sample_limiting.try_caps(problem, labels, NUM_DRAWS_PER_CAP)
+    epsilon_sweep = sweep_epsilon(problem, cap_draws, labels, (problem.epsilon,))
+    return {
+        method_key: float(epsilon_sweep[f"{column_prefix}_predictions"][0])
+        for method_key, column_prefix in PREFIX_BY_METHOD.items()
+    }
 
 
 def _compute_at_epsilons(num_rows: float, seed: int) -> dict[str, float]:
@@ -172,27 +181,27 @@ def _compute_at_epsilons(num_rows: float, seed: int) -> dict[str, float]:
     }
 
 
-ERROR = Axis("average squared error of the prediction", "label unit squared", number_format=".3g")
-ROW_TICKS = tuple((n, f"{n:,.0f}") for n in ROWS)
-OVER_ROWS = linear_axis("rows n", (500.0, 3100.0), number_format=",", named_ticks=ROW_TICKS)
+ERROR_AXIS = Axis("average squared error of the prediction", "label unit squared", number_format=".3g")
+ROW_TICKS = tuple((n, f"{n:,.0f}") for n in NUM_ROWS_VALUES)
+ROWS_AXIS = linear_axis("rows n", (500.0, 3100.0), number_format=",", named_ticks=ROW_TICKS)
 EXPONENT_TITLE = "Exponent α of rows per user (smaller: more uneven)"
-OVER_EXPONENTS = linear_axis("exponent α of rows per user", (1.05, 2.05), title=EXPONENT_TITLE)
+EXPONENT_AXIS = linear_axis("exponent α of rows per user", (1.05, 2.05), title=EXPONENT_TITLE)
 EPSILON_TICKS = tuple((e, f"{e:g}") for e in PAPER_EPSILONS)
-OVER_EPSILON = Axis("privacy budget ε", "", (0.9, 3.3), named_ticks=EPSILON_TICKS)
-DASHES = dict(zip(PAPER_EPSILONS, ("solid", "dash", "dashdot"), strict=True))
+EPSILON_AXIS = Axis("privacy budget ε", "", (0.9, 3.3), named_ticks=EPSILON_TICKS)
+DASH_BY_EPSILON = dict(zip(PAPER_EPSILONS, ("solid", "dash", "dashdot"), strict=True))
 
-ALWAYS_LESS = "Our method always has lower error, and the best threshold less than all rows"
-ORDER = is_ordered("weights", "best_bound", "no_bound")
-AT_EPSILONS = [[f"{key}_{epsilon:g}" for epsilon in PAPER_EPSILONS] for key in PREFIX_BY_METHOD]
+CLAIM_QUOTE = "Our method always has lower error, and the best threshold less than all rows"
+IS_IN_STATED_ORDER = is_ordered("weights", "best_bound", "no_bound")
+LINE_KEYS_BY_METHOD = [[f"{key}_{epsilon:g}" for epsilon in PAPER_EPSILONS] for key in PREFIX_BY_METHOD]
 
 build_figure = functools.partial(
     PaperFigure,
     paper_name="Epasto et al. 2020",
     page_title="Linear regression",
     tab_name="Figures 1 and 2",
-    y=ERROR,
+    y=ERROR_AXIS,
     lines=tuple(Line(*line_fields) for line_fields in METHOD_LINES),
-    num_runs=ROUNDS,
+    num_runs=NUM_ROUNDS_OF_THE_PAPER,
     difference_note=OPEN_NOTE,
 )
 
@@ -203,8 +212,8 @@ FIGURES = (
         item_name="Figure 1",
         title="error over the number of rows",
         setting_text=f"α = {EXPONENT}, ε = {EPSILON:g}. {DATA_NOTE}",
-        x=OVER_ROWS,
-        x_values=ROWS,
+        x=ROWS_AXIS,
+        x_values=NUM_ROWS_VALUES,
         run_once=lambda rows, seed: compute_errors(rows, EXPONENT, EPSILON, seed),
         claims=(
             Claim(
@@ -212,7 +221,7 @@ FIGURES = (
                 "section 6",
                 is_falling(*PREFIX_BY_METHOD),
             ),
-            Claim(ALWAYS_LESS, "section 6", ORDER),
+            Claim(CLAIM_QUOTE, "section 6", IS_IN_STATED_ORDER),
             Claim(
                 "The loss of all rows is up to orders of magnitude larger (100 times)",
                 "section 6",
@@ -225,7 +234,7 @@ FIGURES = (
         item_name="Figure 2",
         title="error over the inequality of users",
         setting_text=f"n = {PAPER_ROWS:,}, ε = {EPSILON:g}. {DATA_NOTE}",
-        x=OVER_EXPONENTS,
+        x=EXPONENT_AXIS,
         x_values=EXPONENTS,
         run_once=lambda exponent, seed: compute_errors(PAPER_ROWS, exponent, EPSILON, seed),
         claims=(
@@ -234,7 +243,7 @@ FIGURES = (
                 "section 6",
                 lambda c: bool(np.all(np.diff(c["best_bound"] / c["weights"]) < 0.0)),
             ),
-            Claim(ALWAYS_LESS, "section 6", ORDER),
+            Claim(CLAIM_QUOTE, "section 6", IS_IN_STATED_ORDER),
         ),
         difference_note=f"{OPEN_NOTE} Its caption names α = 1.5, which is what it varies.",
     ),
@@ -243,10 +252,10 @@ FIGURES = (
         item_name="Figure 3",
         title="figure 1 at three ε",
         setting_text=f"α = {EXPONENT}, ε = 1, 2 and 3. {DATA_NOTE}",
-        x=OVER_ROWS,
-        x_values=ROWS,
+        x=ROWS_AXIS,
+        x_values=NUM_ROWS_VALUES,
         lines=tuple(
-            Line(f"{key}_{epsilon:g}", f"{name}, ε = {epsilon:g}", style, symbol, DASHES[epsilon])
+            Line(f"{key}_{epsilon:g}", f"{name}, ε = {epsilon:g}", style, symbol, DASH_BY_EPSILON[epsilon])
             for key, name, style, symbol in METHOD_LINES
             for epsilon in PAPER_EPSILONS
         ),
@@ -255,12 +264,12 @@ FIGURES = (
             Claim(
                 "With higher ε all methods improve",
                 "appendix E.1.3",
-                all_hold(*(is_ordered(*reversed(keys)) for keys in AT_EPSILONS)),
+                all_hold(*(is_ordered(*reversed(keys)) for keys in LINE_KEYS_BY_METHOD)),
             ),
             Claim(
                 "Our method has lower loss at every ε",
                 "appendix E.1.3",
-                all_hold(*(is_ordered(*keys) for keys in zip(*reversed(AT_EPSILONS), strict=True))),
+                all_hold(*(is_ordered(*keys) for keys in zip(*reversed(LINE_KEYS_BY_METHOD), strict=True))),
             ),
         ),
     ),
@@ -270,7 +279,7 @@ FIGURES = (
         title="errors on drugs",
         setting_text="The paper's own data: 3,107 reviews of 502 drugs. The first level of both properties is dropped. "
         f"{READING_NOTE}",
-        x=OVER_EPSILON,
+        x=EPSILON_AXIS,
         x_values=PAPER_EPSILONS,
         lines=tuple(Line(*fields, paper_values=DRUG_ERRORS[fields[0]]) for fields in METHOD_LINES),
         run_once=None,
@@ -285,7 +294,7 @@ FIGURES = (
         title="errors on news",
         setting_text="The paper takes 3,452 posts of 297 news sources, which the app lacks. These are made-up rows of "
         f"as many users; 10 data sets. {READING_NOTE}",
-        x=OVER_EPSILON,
+        x=EPSILON_AXIS,
         x_values=PAPER_EPSILONS,
         lines=tuple(Line(*fields, paper_values=NEWS_ERRORS[fields[0]]) for fields in METHOD_LINES),
         run_once=lambda epsilon, seed: compute_errors_on_rows(simulate_news(seed), epsilon),

@@ -29,7 +29,7 @@ from dpcore.regression.dual import PricedEntries, price_entries
 from dpcore.regression.estimate import LinearEstimate, SearchStep, evaluate
 from dpcore.regression.problem import RegressionProblem, Whitened
 
-TOLERANCE = 1e-11
+SOLVER_TOLERANCE = 1e-11
 """Relative gap and feasibility asked of Clarabel; the certificate judges what it reached."""
 
 
@@ -51,8 +51,8 @@ class RestrictedSolution:
 def solve_restricted(
     whitened: Whitened,
     trade_off: float,
-    positions: IntArray,
-    signs: FloatArray,
+    entry_positions: IntArray,
+    entry_signs: FloatArray,
     expected_largest_weight: float,
     should_stop: ShouldStop = never,
 ) -> RestrictedSolution | str:
@@ -63,8 +63,8 @@ def solve_restricted(
     Args:
         whitened: The data.
         trade_off: a, at least 0.
-        positions: Flat positions i d + j, shape (k,); an entry may stand twice, once with each sign.
-        signs: 1 or -1 each, shape (k,).
+        entry_positions: Flat positions i d + j, shape (k,); an entry may stand twice, once with each sign.
+        entry_signs: 1 or -1 each, shape (k,).
         expected_largest_weight: The expected t; v is counted in it, so that Clarabel sees numbers near 1.
         should_stop: Asked at every iteration; stopping leaves no solution.
 
@@ -75,12 +75,12 @@ def solve_restricted(
     from scipy.sparse import block_array, csc_array, diags_array
 
     n, d = whitened.row_matrix.shape
-    k = positions.size
-    row_indices, column_indices = positions // d, positions % d
+    k = entry_positions.size
+    row_indices, column_indices = entry_positions // d, entry_positions % d
     used_users, used_user_indices = np.unique(whitened.row_users[row_indices], return_inverse=True)
     # A^T W = E, column after column: line j d + r, one sparse column of d numbers per entry.
     constraint_indices = column_indices[:, None] * d + np.arange(d)
-    signed_rows = whitened.row_matrix[row_indices] * signs[:, None]
+    signed_rows = whitened.row_matrix[row_indices] * entry_signs[:, None]
     equality_parts = (signed_rows.ravel(), constraint_indices.ravel(), np.arange(k + 1) * d)
     equality_matrix = csc_array(equality_parts, shape=(d * d, k))
     user_sum_matrix = csc_array((np.ones(k), (used_user_indices, np.arange(k))), shape=(used_users.size, k))
@@ -92,16 +92,18 @@ def solve_restricted(
         ],
         format="csc",
     )
-    right_sides = np.concatenate(
+    constraint_bounds = np.concatenate(
         (whitened.constraint_target.T.ravel() / expected_largest_weight, np.zeros(used_users.size + k))
     )
     quadratic_matrix = diags_array(np.append(np.full(k, 2.0 * trade_off), 2.0)).tocsc()
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = TOLERANCE
-    cones = [clarabel.ZeroConeT(d * d), clarabel.NonnegativeConeT(used_users.size + k)]
+    solver_settings = clarabel.DefaultSettings()
+    solver_settings.verbose = False
+    solver_settings.tol_gap_rel = solver_settings.tol_gap_abs = solver_settings.tol_feas = SOLVER_TOLERANCE
+    clarabel_cones = [clarabel.ZeroConeT(d * d), clarabel.NonnegativeConeT(used_users.size + k)]
     linear_costs = np.zeros(k + 1)
-    solver = clarabel.DefaultSolver(quadratic_matrix, linear_costs, constraints, right_sides, cones, settings)
+    solver = clarabel.DefaultSolver(
+        quadratic_matrix, linear_costs, constraints, constraint_bounds, clarabel_cones, solver_settings
+    )
     if should_stop is not never:
         solver.set_termination_callback(lambda _: should_stop())
     clarabel_solution = solver.solve()
@@ -111,22 +113,22 @@ def solve_restricted(
         return status_text
     w, user_multipliers = np.zeros((n, d)), np.zeros(whitened.starts.size)
     # What interior points leave at the border counts as 0: C stays sparse, and the repair makes up for it.
-    entry_sizes = np.where(v[:k] > 1e-9 * max(float(v[k]), 0.0), v[:k], 0.0)
-    np.add.at(w, (row_indices, column_indices), signs * entry_sizes * expected_largest_weight)
+    abs_entry_weights = np.where(v[:k] > 1e-9 * max(float(v[k]), 0.0), v[:k], 0.0)
+    np.add.at(w, (row_indices, column_indices), entry_signs * abs_entry_weights * expected_largest_weight)
     # The objective was counted in scale^2 and the constraints in scale, so multipliers in their ratio. Clarabel's z has
     # P x + A^T z = 0: for the equalities that is -M.
     user_multipliers[used_users] = z[d * d : d * d + used_users.size] * expected_largest_weight
     return RestrictedSolution(w, -z[: d * d].reshape(d, d).T * expected_largest_weight, user_multipliers)
 
 
-SMOOTHING = (1.0, 1e-1, 1e-2, 1e-3)
+SMOOTHING_FACTORS = (1.0, 1e-1, 1e-2, 1e-3)
 """Trade-offs A, times the number of users, that smooth the dual where the true one is smaller."""
 
 BRIEF_BELOW, BRIEF_STEPS = 0.1, 10
 """Trade-off times the number of users below which Clarabel takes over after so many Newton steps."""
-MAX_WORKING_SET = 500_000
+MAX_WORKING_ENTRIES = 500_000
 """Most entries for Clarabel: a minute and about 2 GB."""
-FIRST_GAP = 0.1
+FIRST_RELATIVE_GAP = 0.1
 """Relative gap at which an answer is shown while the search goes on: its standard error is at most 5 % above the
 least."""
 MAX_ENTERING = 32
@@ -190,14 +192,14 @@ class _Search:
     def record(self, num_entries: int) -> None:
         """Add a search step with the best variance and bound so far, and report progress.
 
-        Once, when the gap is first within `FIRST_GAP` but not yet closed, also give the estimate so far to
+        Once, when the gap is first within `FIRST_RELATIVE_GAP` but not yet closed, also give the estimate so far to
         ``on_first``.
         """
         unit_noise, seconds = self.problem.unit_noise, time.perf_counter() - self.start_time
         variance, lower_bound = unit_noise * self.best_objective, unit_noise * self.best_lower_bound
         self.search_steps.append(SearchStep(seconds, variance, lower_bound, num_entries))
         self.progress(measure_progress(self.relative_gap, self.tolerance))
-        if self.on_first is not None and self.relative_gap <= FIRST_GAP and not self.is_proved:
+        if self.on_first is not None and self.relative_gap <= FIRST_RELATIVE_GAP and not self.is_proved:
             on_first, self.on_first = self.on_first, None
             on_first(self.build_estimate("The search goes on: the best so far."))
 
@@ -222,24 +224,24 @@ def solve(
         tolerance: Relative gap at which the search ends.
         progress: Told the share of the way to the tolerance, on a logarithmic scale, from 0 to 1.
         should_stop: Asked often; once it returns True the best C so far is returned.
-        on_first: Told the first C that is proved within `FIRST_GAP` of the best, as a whole answer whose steps go on
-            to grow; not told if the search ends at once.
+        on_first: Told the first C that is proved within `FIRST_RELATIVE_GAP` of the best, a whole answer, whose steps
+            go on to grow; not told if the search ends at once.
 
     Returns:
         `LinearEstimate`; `stop_reason` says whether the gap closed, and the certificate how far.
 
     Source: Epasto et al. 2020, theorem 6, for the objective.
     """
-    search = _Search(problem, tolerance, progress, should_stop, on_first)
-    search.record(search.best_w.size)
-    entry_codes = _ascend_smoothed_duals(search)
-    if search.is_proved:
+    working_search = _Search(problem, tolerance, progress, should_stop, on_first)
+    working_search.record(working_search.best_w.size)
+    entry_codes = _ascend_smoothed_duals(working_search)
+    if working_search.is_proved:
         stop_reason = "The gap closed on the dual alone."
-    elif search.should_stop():
+    elif working_search.should_stop():
         stop_reason = "Stopped: the best so far."
     else:
-        stop_reason = _grow_working_set(search, entry_codes)
-    return search.build_estimate(stop_reason)
+        stop_reason = _grow_working_set(working_search, entry_codes)
+    return working_search.build_estimate(stop_reason)
 
 
 def _ascend_smoothed_duals(search: _Search) -> IntArray:
@@ -291,10 +293,10 @@ def _list_smoothings(trade_off: float, num_users: int) -> list[float]:
 
     The last is the true trade-off, unless it is so small that Newton steps fail on it.
     """
-    smoothed_trade_offs = [a / num_users for a in SMOOTHING if a / num_users > trade_off]
-    if not smoothed_trade_offs or trade_off > smoothed_trade_offs[-1] / 10.0:
-        smoothed_trade_offs.append(trade_off)
-    return smoothed_trade_offs
+    larger_trade_offs = [a / num_users for a in SMOOTHING_FACTORS if a / num_users > trade_off]
+    if not larger_trade_offs or trade_off > larger_trade_offs[-1] / 10.0:
+        larger_trade_offs.append(trade_off)
+    return larger_trade_offs
 
 
 def _find_feasible_basis(search: _Search) -> IntArray:
@@ -318,11 +320,13 @@ def _grow_working_set(search: _Search, entry_codes: IntArray) -> str:
     # Without d independent rows the restricted problem could have no feasible point at all.
     entry_codes = np.union1d(entry_codes, _find_feasible_basis(search))
     for _ in range(MAX_ROUNDS):
-        if entry_codes.size > MAX_WORKING_SET:
-            return f"The working set outgrew {MAX_WORKING_SET:,} entries: the best so far."
-        weight_scale = whitened.find_largest_user_weight(search.best_w)
-        signs = np.where(entry_codes % 2 == 1, 1.0, -1.0)
-        solution = solve_restricted(whitened, a, entry_codes // 2, signs, weight_scale, search.should_stop)
+        if entry_codes.size > MAX_WORKING_ENTRIES:
+            return f"The working set outgrew {MAX_WORKING_ENTRIES:,} entries: the best so far."
+        expected_largest_weight = whitened.find_largest_user_weight(search.best_w)
+        entry_signs = np.where(entry_codes % 2 == 1, 1.0, -1.0)
+        solution = solve_restricted(
+            whitened, a, entry_codes // 2, entry_signs, expected_largest_weight, search.should_stop
+        )
         if isinstance(solution, RestrictedSolution):
             search.try_primal(solution.sparse_weights)
             priced_entries = search.try_dual(solution.constraint_multipliers)
@@ -352,13 +356,15 @@ def _find_entering(search: _Search, prices: FloatArray, user_multipliers: FloatA
     d = whitened.row_matrix.shape[1]
     absolute_prices = np.abs(prices)
     paying_positions = np.flatnonzero(absolute_prices > np.repeat(user_multipliers, whitened.sizes * d))
-    ranks = rank_within_users(whitened.row_users[paying_positions // d], -absolute_prices[paying_positions])
-    return paying_positions[ranks < MAX_ENTERING]
+    ranks_in_user = rank_within_users(
+        whitened.row_users[paying_positions // d], -absolute_prices[paying_positions]
+    )
+    return paying_positions[ranks_in_user < MAX_ENTERING]
 
 
-def _encode_entries(positions: IntArray, signs: FloatArray) -> IntArray:
+def _encode_entries(entry_positions: IntArray, entry_signs: FloatArray) -> IntArray:
     """Return ascending distinct codes of signed entries: twice the position, plus 1 if the sign is above 0."""
-    return np.unique(2 * positions + (signs > 0.0))
+    return np.unique(2 * entry_positions + (entry_signs > 0.0))
 
 
 MAX_CVXPY_ENTRIES = 60_000
@@ -403,11 +409,13 @@ def solve_with_cvxpy(
             stop_reason = f"{solver} failed ({error}); ordinary least squares stands in."
         else:
             stop_reason = f"{solver} ended with “{cvxpy_problem.status}”."
-    raw_matrix = np.zeros((d, n)) if c.value is None else np.asarray(c.value)
-    multipliers = np.zeros((d, d)) if unbiasedness.dual_value is None else np.asarray(unbiasedness.dual_value)
-    w = whitened.repair(whitened.sort_rows(raw_matrix))
+    unrepaired_matrix = np.zeros((d, n)) if c.value is None else np.asarray(c.value)
+    constraint_multipliers = (
+        np.zeros((d, d)) if unbiasedness.dual_value is None else np.asarray(unbiasedness.dual_value)
+    )
+    w = whitened.repair(whitened.sort_rows(unrepaired_matrix))
     # CVXPY adds <Y, C X - I> to the loss where we subtract <M, X^T C^T - I>; X = A R takes M to R M.
-    m = -whitened.triangular_factor @ multipliers.T
+    m = -whitened.triangular_factor @ constraint_multipliers.T
     return evaluate(problem, whitened.restore_order(w), m, stop_reason)
 
 

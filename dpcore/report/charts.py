@@ -82,10 +82,20 @@ class Sketch:
         height: In pixels.
     """
 
-    def __init__(self, x: Mapping[str, object], y: Mapping[str, object], height: int = MAIN_HEIGHT) -> None:
+    def __init__(
+        self,
+        x_axis_options: Mapping[str, object],
+        y_axis_options: Mapping[str, object],
+        fig_height: int = MAIN_HEIGHT,
+    ) -> None:
         # On the right there is room for half of the last tick label: Plotly hides labels that would be cut, and
         # Streamlit's theme overrides the margins of a template.
-        self.layout: dict[str, Any] = {"height": height, "xaxis": x, "yaxis": y, "margin": {"r": 28}}
+        self.layout: dict[str, Any] = {
+            "height": fig_height,
+            "xaxis": x_axis_options,
+            "yaxis": y_axis_options,
+            "margin": {"r": 28},
+        }
         self.data: list[dict[str, Any]] = []
         self.shapes: list[dict[str, Any]] = []
         self.annotations: list[dict[str, Any]] = []
@@ -97,44 +107,46 @@ class Sketch:
         if pio.templates.default != TEMPLATE:
             pio.templates.default = TEMPLATE
         lists_by_property = {"shapes": self.shapes, "annotations": self.annotations}
-        fig_layout = self.layout | {name: objects for name, objects in lists_by_property.items() if objects}
+        fig_layout = self.layout | {
+            property_name: objects for property_name, objects in lists_by_property.items() if objects
+        }
         return go.Figure({"data": self.data, "layout": fig_layout}, _validate=False)
 
 
-LABEL_WIDTH = 34
+LABEL_CHARACTERS_PER_LINE = 34
 """Characters of a label that fit in one line above the narrowest figure, a third of a page beside a wide axis."""
-LABEL_SIZE = 16
+LABEL_FONT_SIZE = 16
 
 BUTTONS_HEIGHT, LABEL_LINE_HEIGHT = 30, 20
 """Height in pixels of Plotly's row of buttons at the top, and of a line of a label."""
 
 
-def add_label(fig: go.Figure, text: str) -> go.Figure:
+def add_label(fig: go.Figure, label_text: str) -> go.Figure:
     """Add a label above the figure, which becomes higher by it, and return the figure.
 
     It marks what must not be taken for public and stays in the figure's SVG. It stands below the buttons, which on a
     narrow figure take more than half of the width.
     """
-    label_lines = wrap_evenly(text, LABEL_WIDTH)
+    label_lines = wrap_evenly(label_text, LABEL_CHARACTERS_PER_LINE)
     fig.add_annotation(
         x=0, y=1, xref="paper", yref="paper", xanchor="left", yanchor="bottom", showarrow=False,
         text="<br>".join(label_lines), align="left",
-        font={"size": LABEL_SIZE, "weight": 600},
+        font={"size": LABEL_FONT_SIZE, "weight": 600},
     )  # fmt: skip
-    top_margin, height = BUTTONS_HEIGHT + LABEL_LINE_HEIGHT * len(label_lines), fig.layout.height
+    new_top_margin, fig_height = BUTTONS_HEIGHT + LABEL_LINE_HEIGHT * len(label_lines), fig.layout.height
     # The plot itself stays as high as that of a figure without a label.
-    if height is not None:
-        fig.layout.height = height + top_margin - (fig.layout.margin.t or BUTTONS_HEIGHT)
-    return fig.update_layout(margin={"t": top_margin})
+    if fig_height is not None:
+        fig.layout.height = fig_height + new_top_margin - (fig.layout.margin.t or BUTTONS_HEIGHT)
+    return fig.update_layout(margin={"t": new_top_margin})
 
 
-def wrap_evenly(text: str, width: int) -> list[str]:
+def wrap_evenly(text: str, max_line_width: int) -> list[str]:
     """Wrap a text into as few lines as possible, none much shorter than the others."""
-    min_num_lines = len(textwrap.wrap(text, width))
+    min_num_lines = len(textwrap.wrap(text, max_line_width))
     return next(
-        lines
-        for line_width in range(1, width + 1)
-        if len(lines := textwrap.wrap(text, line_width, break_long_words=False)) == min_num_lines
+        wrapped_lines
+        for line_width in range(1, max_line_width + 1)
+        if len(wrapped_lines := textwrap.wrap(text, line_width, break_long_words=False)) == min_num_lines
     )
 
 
@@ -143,27 +155,34 @@ EMPTY_TRACE: dict[str, Any] = {"type": "scatter", "x": [None], "y": [None], "hov
 
 
 def add_area(
-    fig: Sketch, x: FloatArray, low_ends: FloatArray, high_ends: FloatArray, color: str, **trace_options: Any
+    fig: Sketch,
+    x_values: FloatArray,
+    low_ends: FloatArray,
+    high_ends: FloatArray,
+    fill_color: str,
+    **trace_options: Any,
 ) -> None:
-    """Add a trace that fills the area between two curves over ``x``.
+    """Add a trace that fills the area between two curves over ``x_values``.
 
     ``trace_options`` are further properties of the Plotly trace.
     """
-    outline_x = np.concatenate((x, x[::-1]))
+    outline_x = np.concatenate((x_values, x_values[::-1]))
     outline_y = np.concatenate((high_ends, low_ends[::-1]))
     # Without a mode, Plotly draws fewer than 20 points as dots, too.
-    fill_options = {"mode": "lines", "fill": "toself", "fillcolor": color, "line": {"width": 0}}
+    fill_options = {"mode": "lines", "fill": "toself", "fillcolor": fill_color, "line": {"width": 0}}
     trace = {"type": "scatter", "x": outline_x, "y": outline_y, "hoverinfo": "skip"}
     fig.data.append({**trace, **fill_options, **trace_options})
 
 
-def add_horizontal_line(fig: Sketch, y_value: float, name: str, dash: str) -> None:
+def add_horizontal_line(fig: Sketch, y_value: float, line_name: str, line_dash: str) -> None:
     """Add a horizontal line over the whole width, with an entry in the legend."""
     # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
-    line_style = {"color": NEUTRAL_COLOR, "width": 1, "dash": dash}
+    line_style = {"color": NEUTRAL_COLOR, "width": 1, "dash": line_dash}
     end_options = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": y_value, "y1": y_value}
     fig.shapes.append({"type": "line", **end_options, "line": line_style})
-    fig.data.append({**EMPTY_TRACE, "name": name, "mode": "lines", "line": line_style, "legendgroup": name})
+    fig.data.append(
+        {**EMPTY_TRACE, "name": line_name, "mode": "lines", "line": line_style, "legendgroup": line_name}
+    )
 
 
 def add_band(fig: Sketch, interval_start: float, interval_end: float, band_name: str) -> None:
@@ -202,39 +221,50 @@ def add_regions(
     """
     x, y = np.asarray(regions.x), np.asarray(regions.y)
     n = len(region_styles)
-    color_scale = [[i / n, color] for j, (_, color) in enumerate(region_styles) for i in (j, j + 1)]
-    heat_options = {"colorscale": color_scale, "zmin": -0.5, "zmax": n - 0.5, "opacity": REGION_OPACITY}
+    stepped_color_scale = [[i / n, color] for j, (_, color) in enumerate(region_styles) for i in (j, j + 1)]
+    heat_options = {
+        "colorscale": stepped_color_scale,
+        "zmin": -0.5,
+        "zmax": n - 0.5,
+        "opacity": REGION_OPACITY,
+    }
     hover_values = regions.hover_number[1].astype(np.float32)
     hover_options = {"customdata": hover_values, "hovertemplate": f"{hover_text}<extra></extra>"}
     xyz_arrays = {"x": x, "y": y, "z": regions.region_numbers.astype(np.float32)}
     fig.data.append({"type": "heatmap", **xyz_arrays, "showscale": False, **heat_options, **hover_options})
-    free_mask = ~np.any([array != 0.0 for array in hatching_arrays], axis=0) if hatching_arrays else True
+    free_mask = (
+        ~np.any([hatching_array != 0.0 for hatching_array in hatching_arrays], axis=0)
+        if hatching_arrays
+        else True
+    )
     label_cells: list[Cell] = []
-    for region_number, (name, color) in enumerate(region_styles):
+    for region_number, (region_text, color) in enumerate(region_styles):
         region_mask = regions.region_numbers == region_number
         label_cell = _find_label_cell(region_mask & free_mask, label_cells)
         label_cell = label_cell or _find_label_cell(region_mask, label_cells)
         if label_cell is not None:
             label_cells.append(label_cell)
-            row, column_index = label_cell
+            row_index, column_index = label_cell
             # On a log axis Plotly takes the place of a text as a logarithm, unlike that of a point.
-            annotation_position = {"x": math.log10(x[column_index]), "y": math.log10(y[row])}
-            region_name = f"<b>{name.replace(': ', ':<br>')}</b>"
+            annotation_position = {"x": math.log10(x[column_index]), "y": math.log10(y[row_index])}
+            region_name = f"<b>{region_text.replace(': ', ':<br>')}</b>"
             fig.annotations.append({**annotation_position, "text": region_name, "showarrow": False})
         elif np.any(region_mask):
             marker_options = {"color": color, "size": 12, "symbol": "square", "opacity": REGION_OPACITY}
-            fig.data.append({**EMPTY_TRACE, "name": name, "mode": "markers", "marker": marker_options})
+            fig.data.append({**EMPTY_TRACE, "name": region_text, "mode": "markers", "marker": marker_options})
 
 
 def add_hatching(fig: Sketch, hatching: Hatching) -> None:
     """Hatch the cells in which the values are not 0; add nothing if there are none."""
     hatched_mask, (x_values, y_values) = hatching.values != 0.0, map(np.asarray, (hatching.x, hatching.y))
-    xs: list[float] = []
-    ys: list[float] = []
-    for (left, right), (bottom, top) in cover_by_rectangles(hatched_mask, x_values, y_values):
-        xs += [left, right, right, left, left, math.nan]
-        ys += [bottom, bottom, top, top, bottom, math.nan]
-    if not xs:
+    outline_x: list[float] = []
+    outline_y: list[float] = []
+    for (left_edge, right_edge), (bottom_edge, top_edge) in cover_by_rectangles(
+        hatched_mask, x_values, y_values
+    ):
+        outline_x += [left_edge, right_edge, right_edge, left_edge, left_edge, math.nan]
+        outline_y += [bottom_edge, bottom_edge, top_edge, top_edge, bottom_edge, math.nan]
+    if not outline_x:
         return
     clear_color = "rgba(0,0,0,0)"
     pattern_options = {"shape": hatching.pattern, "fillmode": "overlay", "size": 7, "solidity": 0.22}
@@ -242,7 +272,7 @@ def add_hatching(fig: Sketch, hatching: Hatching) -> None:
     fill_options = {"fill": "toself", "fillpattern": pattern_options, "fillcolor": clear_color}
     line_options = {"mode": "lines", "line": {"width": 0}, "name": hatching.name, "hoverinfo": "skip"}
     # Arrays: Plotly checks a list entry by entry, which took 8 ms of the 20 that the figure takes.
-    corner_options = {"x": np.array(xs[:-1]), "y": np.array(ys[:-1])}
+    corner_options = {"x": np.array(outline_x[:-1]), "y": np.array(outline_y[:-1])}
     fig.data.append({"type": "scatter", **corner_options, **fill_options, **line_options})
 
 
@@ -254,55 +284,65 @@ def add_border(fig: Sketch, border: Border, line_style: Mapping[str, Any]) -> No
     fig.data.append({**xyz_arrays, **build_contour_options(border.name, 0.0, line_style)})
 
 
-def build_contour_options(name: str, level: float, line_style: Mapping[str, Any]) -> dict[str, Any]:
+def build_contour_options(
+    line_name: str, contour_level: float, line_style: Mapping[str, Any]
+) -> dict[str, Any]:
     """Build the properties of a trace that draws a line where values on a grid pass a level; the grid is missing."""
-    contour_options = {"type": "constraint", "operation": "=", "value": level}
-    trace_options = {"line": line_style, "name": name, "showlegend": True, "hoverinfo": "skip"}
+    contour_options = {"type": "constraint", "operation": "=", "value": contour_level}
+    trace_options = {"line": line_style, "name": line_name, "showlegend": True, "hoverinfo": "skip"}
     return {"type": "contour", "contours": contour_options, **trace_options}
 
 
 def cover_by_rectangles(
-    mask: Mask, x: FloatArray, y: FloatArray
+    covered_mask: Mask, x_values: FloatArray, y_values: FloatArray
 ) -> list[tuple[tuple[float, float], tuple[float, float]]]:
     """Cover the True cells of a mask by rectangles; return ((left, right), (bottom, top)) of each.
 
     A rectangle is a run of rows that neighbouring columns share.
     """
-    x_edges, y_edges = (np.r_[v[0], np.sqrt(v[1:] * v[:-1]), v[-1]] for v in (x, y))
+    x_edges, y_edges = (
+        np.r_[axis_values[0], np.sqrt(axis_values[1:] * axis_values[:-1]), axis_values[-1]]
+        for axis_values in (x_values, y_values)
+    )
     rectangles = []
     start_column = 0
-    while start_column < x.size:
+    while start_column < x_values.size:
         end_column = start_column + 1
-        while end_column < x.size and np.array_equal(mask[:, end_column], mask[:, start_column]):
+        while end_column < x_values.size and np.array_equal(
+            covered_mask[:, end_column], covered_mask[:, start_column]
+        ):
             end_column += 1
         x_ends = x_edges[start_column], x_edges[end_column]
-        for start_row, end_row in _find_runs(mask[:, start_column]):
+        for start_row, end_row in _find_runs(covered_mask[:, start_column]):
             rectangles.append((x_ends, (y_edges[start_row], y_edges[end_row])))
         start_column = end_column
     return rectangles
 
 
-def _find_runs(mask: Mask) -> list[tuple[int, int]]:
+def _find_runs(true_mask: Mask) -> list[tuple[int, int]]:
     """Return (first index, index after the last) of each run of True."""
-    run_edges = np.flatnonzero(np.diff(np.r_[0, mask.astype(int), 0])).tolist()
+    run_edges = np.flatnonzero(np.diff(np.r_[0, true_mask.astype(int), 0])).tolist()
     return list(zip(run_edges[::2], run_edges[1::2], strict=True))
 
 
-def _find_label_cell(mask: Mask, label_cells: Sequence[Cell]) -> Cell | None:
+def _find_label_cell(free_region_mask: Mask, label_cells: Sequence[Cell]) -> Cell | None:
     """Return (row, column) of the cell with the most room for a label; None if there is too little room.
 
     Room is counted within the mask, away from other labels.
     """
-    height, width = mask.shape
-    largest_room, best_cell = 0.0, None
-    for row in range(height // 10, height - height // 10, 4):
-        for run_start, run_end in _find_runs(mask[row]):
+    height, width = free_region_mask.shape
+    most_room, best_cell = 0.0, None
+    for row_index in range(height // 10, height - height // 10, 4):
+        for run_start, run_end in _find_runs(free_region_mask[row_index]):
             column_index = (run_start + run_end - 1) // 2
-            if any(abs(row - r) < height / 7 and abs(column_index - c) < width / 2.5 for r, c in label_cells):
+            if any(
+                abs(row_index - r) < height / 7 and abs(column_index - c) < width / 2.5
+                for r, c in label_cells
+            ):
                 continue
-            length_up = np.argmin(np.r_[mask[row:, column_index], False])
-            length_down = np.argmin(np.r_[mask[row::-1, column_index], False])
-            room = min((run_end - run_start) / width, 4.0 * min(length_up, length_down) / height)
-            if room > largest_room:
-                largest_room, best_cell = room, (row, column_index)
-    return best_cell if largest_room >= MIN_NAMED_SHARE else None
+            num_cells_up = np.argmin(np.r_[free_region_mask[row_index:, column_index], False])
+            num_cells_down = np.argmin(np.r_[free_region_mask[row_index::-1, column_index], False])
+            cell_room = min((run_end - run_start) / width, 4.0 * min(num_cells_up, num_cells_down) / height)
+            if cell_room > most_room:
+                most_room, best_cell = cell_room, (row_index, column_index)
+    return best_cell if most_room >= MIN_NAMED_SHARE else None

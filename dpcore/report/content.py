@@ -33,7 +33,17 @@ from dpcore.data.column_roles import name_users_column
 from dpcore.dataset import Dataset
 from dpcore.report.markup import escape_markdown, to_plain_text
 
-PACKAGES = ("numpy", "scipy", "pandas", "plotly", "opendp", "dp-accounting", "cvxpy", "clarabel", "streamlit")
+STATED_PACKAGES = (
+    "numpy",
+    "scipy",
+    "pandas",
+    "plotly",
+    "opendp",
+    "dp-accounting",
+    "cvxpy",
+    "clarabel",
+    "streamlit",
+)
 """The packages whose versions a report names."""
 
 
@@ -130,7 +140,7 @@ def list_numbers(answer: Answer) -> list[Line]:
 
 def list_facts(answer: Answer) -> list[Line]:
     """Build a line for each fact of an answer, with the answer's disclosure."""
-    return [Line(name, sentence, answer.disclosure) for name, sentence in answer.all_facts]
+    return [Line(heading, sentence, answer.disclosure) for heading, sentence in answer.all_facts]
 
 
 def list_settings(
@@ -152,20 +162,22 @@ def list_settings(
     return tuple(setting_lines)
 
 
-def format_setting(value: Any) -> str:
+def format_setting(setting_value: Any) -> str:
     """Format a setting for a person, as Markdown."""
-    if isinstance(value, enum.Enum):
-        return escape_markdown(getattr(value, "title", value.name.replace("_", " ").lower()))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return wording.number(value)
-    if isinstance(value, float):
-        return escape_markdown(wording.entered(value))
-    return escape_markdown(str(value))
+    if isinstance(setting_value, enum.Enum):
+        return escape_markdown(getattr(setting_value, "title", setting_value.name.replace("_", " ").lower()))
+    if isinstance(setting_value, bool):
+        return "yes" if setting_value else "no"
+    if isinstance(setting_value, int):
+        return wording.number(setting_value)
+    if isinstance(setting_value, float):
+        return escape_markdown(wording.entered(setting_value))
+    return escape_markdown(str(setting_value))
 
 
-def build_report(answer: Answer, page_title: str, question: str, dataset: Dataset | None = None) -> Report:
+def build_report(
+    answer: Answer, page_title: str, page_question: str, dataset: Dataset | None = None
+) -> Report:
     """Build the report of an answer outside a page, with the settings that are not at their default.
 
     Each setting may have been chosen by looking at private data: nothing here knows that it was not.
@@ -173,7 +185,7 @@ def build_report(answer: Answer, page_title: str, question: str, dataset: Datase
     Args:
         answer: An answer with its parameters and plots.
         page_title: Heading.
-        question: The question, one sentence.
+        page_question: The question, one sentence.
         dataset: The data set; None if the settings are all of the input.
     """
     parameters = answer.parameters
@@ -182,7 +194,7 @@ def build_report(answer: Answer, page_title: str, question: str, dataset: Datase
     private_setting_names = tuple(labels_by_field) if answer.disclosure is Disclosure.PRIVATE else ()
     return Report(
         page_title=page_title,
-        question=question,
+        question=page_question,
         answers=(("", answer),),
         figures=tuple(list_plots(answer, dataset)),
         setting_lines=list_settings(parameters, labels_by_field, private_setting_names),
@@ -195,9 +207,9 @@ def build_report(answer: Answer, page_title: str, question: str, dataset: Datase
 
 @functools.cache
 def read_versions() -> Mapping[str, str]:
-    """Return the versions of Sweet Spot, Python and installed `PACKAGES`, by name, without importing any; cached."""
+    """Return the versions of Sweet Spot, Python and installed `STATED_PACKAGES`, by name, without an import; cached."""
     versions_by_name = {"Sweet Spot": VERSION, "Python": platform.python_version()}
-    for package_name in PACKAGES:
+    for package_name in STATED_PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions_by_name[package_name] = importlib.metadata.version(package_name)
     return MappingProxyType(versions_by_name)
@@ -211,7 +223,7 @@ def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
 
     No user is named, and the only single size is the largest.
     """
-    summary = dataset.histogram.summary()
+    histogram_summary = dataset.histogram.summary()
     texts_by_name = {"Data": dataset.name, "Where from": dataset.source}
     if dataset.privacy_unit:
         texts_by_name["A user is"] = ", ".join(dataset.privacy_unit)
@@ -220,23 +232,28 @@ def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
         "distinct tasks": "a distinct task",
         "total of a column": "a unit of the column that was added up",
     }[dataset.contribution.value]
-    texts_by_name |= {f"Note {i}": note for i, note in enumerate(dataset.notes, 1)}
+    texts_by_name |= {f"Note {i}": dataset_note for i, dataset_note in enumerate(dataset.notes, 1)}
     counts_by_name = {
         "Users": dataset.histogram.num_users,
         "Rows": dataset.histogram.num_rows,
-        "Rows of the median user": summary.median,
-        "Rows per user, mean": summary.mean,
+        "Rows of the median user": histogram_summary.median,
+        "Rows per user, mean": histogram_summary.mean,
         "Rows of the heaviest user": dataset.histogram.max_size,
     }
-    heaviest_share, gini = float(summary.top_percent_share), float(summary.gini)
+    heaviest_share, gini = float(histogram_summary.top_percent_share), float(histogram_summary.gini)
 
-    def build_line(name: str, text: str, number: float | None = None, note: str = "") -> Line:
+    def build_line(
+        line_name: str, line_text: str, line_number: float | None = None, line_note: str = ""
+    ) -> Line:
         """Build a line with the data set's disclosure."""
-        return Line(name, text, dataset.provenance, note, number=number)
+        return Line(line_name, line_text, dataset.provenance, line_note, number=line_number)
 
     return (
-        *(build_line(name, escape_markdown(text)) for name, text in texts_by_name.items()),
-        *(build_line(name, wording.number(number), number) for name, number in counts_by_name.items()),
+        *(
+            build_line(line_name, escape_markdown(line_text))
+            for line_name, line_text in texts_by_name.items()
+        ),
+        *(build_line(line_name, wording.number(count), count) for line_name, count in counts_by_name.items()),
         build_line(HEAVIEST_SHARE, wording.percent(heaviest_share), heaviest_share),
         build_line("Gini coefficient", f"{gini:.2f}", gini, "0: all alike; 1: one user has everything"),
     )
@@ -248,23 +265,23 @@ def remove_private(report: Report) -> Report:
     The names do not depend on the data either: they are of sections and do not count them.
     """
 
-    def remove_private_lines(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+    def remove_private_lines(report_lines: tuple[Line, ...]) -> tuple[Line, ...]:
         """Return the lines that do not come from private data."""
-        return tuple(line for line in lines if line.disclosure is not Disclosure.PRIVATE)
+        return tuple(line for line in report_lines if line.disclosure is not Disclosure.PRIVATE)
 
     omitted_sections, public_answers = [], []
     public_summary = remove_private_lines(report.summary_lines)
     if len(public_summary) < len(report.summary_lines):
         omitted_sections.append("Summary of the data, their name and where they are from")
-    for title, answer in report.answers:
+    for answer_title, answer in report.answers:
         if answer.disclosure is Disclosure.PRIVATE:
-            choice_name = f"The choice ({title})" if title else "The choice"
+            choice_name = f"The choice ({answer_title})" if answer_title else "The choice"
             omitted_sections.append(f"{choice_name}: headline, numbers, facts and certificates")
             # What stays are the assumptions, which hold no number of the data, and what was entered.
             answer = Answer("", "", (), answer.assumptions, Disclosure.PUBLIC, parameters=answer.parameters)
         elif report.disclosure is Disclosure.PRIVATE:
             answer = replace(answer, write_choice=None)
-        public_answers.append((title, answer))
+        public_answers.append((answer_title, answer))
     omitted_sections += [f"Figure: {f.title}" for f in report.figures if f.disclosure is Disclosure.PRIVATE]
     return replace(
         report,
@@ -279,42 +296,48 @@ def remove_private(report: Report) -> Report:
 
 def list_public_inputs(texts_by_field: Mapping[str, str]) -> list[str]:
     """Return lines of text: Sweet Spot's version, and each public input."""
-    input_lines = (f"public input: {name} = {text}" for name, text in texts_by_field.items())
+    input_lines = (
+        f"public input: {field_name} = {field_text}" for field_name, field_text in texts_by_field.items()
+    )
     return [f"Sweet Spot {VERSION}", *input_lines]
 
 
 def write_columns(
-    values_by_column: Mapping[str, npt.ArrayLike], provenance: Provenance, notes: Sequence[str] = ()
+    values_by_column: Mapping[str, npt.ArrayLike], provenance: Provenance, comment_notes: Sequence[str] = ()
 ) -> str:
     """Return the text of a CSV file with these columns and a last column ``label``, after notes as comments.
 
     Args:
         values_by_column: Column name to values; all of one length. Floats keep every digit.
         provenance: Of the data that the numbers were computed from.
-        notes: Go on top, one line each behind ``# ``, with a line for the label: `pandas.read_csv` with
+        comment_notes: Go on top, one line each behind ``# ``, with a line for the label: `pandas.read_csv` with
             ``comment="#"`` passes them over.
     """
     import pandas as pd
 
-    headings = map(escape_formula, values_by_column)
-    frame = pd.DataFrame(dict(zip(headings, map(_escape_formulas, values_by_column.values()), strict=True)))
-    frame[LABEL_COLUMN] = provenance.label
-    table_text = frame.to_csv(index=False, lineterminator="\n")
-    if not notes:
+    safe_headings = map(escape_formula, values_by_column)
+    table_frame = pd.DataFrame(
+        dict(zip(safe_headings, map(_escape_formulas, values_by_column.values()), strict=True))
+    )
+    table_frame[LABEL_COLUMN] = provenance.label
+    table_text = table_frame.to_csv(index=False, lineterminator="\n")
+    if not comment_notes:
         return table_text
     if "#" in table_text:  # In quotes it begins no comment.
-        table_text = frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-    note_lines = [f"these numbers: {provenance.label}", *notes]
+        table_text = table_frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    note_lines = [f"these numbers: {provenance.label}", *comment_notes]
     note_lines = [f"# {escape_formulas_in_line(' '.join(line.split()))}\n" for line in note_lines]
     return "".join([*note_lines, table_text])
 
 
 def _escape_formulas(column_values: npt.ArrayLike) -> npt.NDArray[Any]:
     """Return values as an array, with a quote before texts that a spreadsheet would run as formulas."""
-    values = np.asarray(column_values)
-    if values.dtype.kind not in "OUT":
-        return values
-    return np.array([escape_formula(v) if isinstance(v, str) else v for v in values.tolist()], dtype=object)
+    value_array = np.asarray(column_values)
+    if value_array.dtype.kind not in "OUT":
+        return value_array
+    return np.array(
+        [escape_formula(v) if isinstance(v, str) else v for v in value_array.tolist()], dtype=object
+    )
 
 
 def write_histogram(dataset: Dataset) -> str:
@@ -328,18 +351,18 @@ def write_histogram(dataset: Dataset) -> str:
     return write_columns({"size": histogram.sizes, users_name: histogram.users}, dataset.provenance)
 
 
-SCHEMA = "sweetspot/report/1"
+JSON_SCHEMA_NAME = "sweetspot/report/1"
 
 
-def write_report_json(report: Report, created: datetime) -> str:
+def write_report_json(report: Report, created_at: datetime) -> str:
     """Return the report as the text of a JSON file, with a label beside every number.
 
     Numbers that are not finite are null.
     """
     write_choice, methods = report.answer.write_choice, report.methods
     return write_document(
-        SCHEMA,
-        made_at=created.isoformat(timespec="seconds"),
+        JSON_SCHEMA_NAME,
+        made_at=created_at.isoformat(timespec="seconds"),
         page=report.page_title,
         holds_private_numbers=report.holds_private,
         public_and_dp_only=report.omitted_sections is not None,
@@ -351,7 +374,7 @@ def write_report_json(report: Report, created: datetime) -> str:
             "entered_beside_private_data": list(report.private_setting_names),
         },
         data=[_convert_line(line) for line in report.summary_lines],
-        answers=[_convert_answer(title, answer) for title, answer in report.answers],
+        answers=[_convert_answer(answer_title, answer) for answer_title, answer in report.answers],
         releases=[_convert_line(line) for line in report.release_lines],
         figures=[_convert_figure(plot) for plot in report.figures],
         choice=None if write_choice is None else json.loads(write_choice()),
@@ -372,10 +395,10 @@ def _convert_line(line: Line) -> dict[str, Any]:
     return {**json_object, "label": line.shown_label}
 
 
-def _convert_answer(title: str, answer: Answer) -> dict[str, Any]:
+def _convert_answer(answer_title: str, answer: Answer) -> dict[str, Any]:
     """Convert an answer to a JSON object of plain texts."""
     return {
-        "title": title,
+        "title": answer_title,
         "label": answer.disclosure.label,
         "headline": to_plain_text(answer.headline),
         "detail": to_plain_text(answer.detail),
@@ -398,19 +421,31 @@ def _convert_proof(proof: Proof, provenance: Provenance) -> dict[str, Any]:
 
 def _convert_figure(plot: Plot) -> dict[str, Any]:
     """Convert a figure to a JSON object: its texts, its label and its columns of numbers."""
-    columns = {name: _to_json_value(np.asarray(values).tolist()) for name, values in plot.columns.items()}
-    label = plot.disclosure.label
-    return {"key": plot.key, "title": plot.title, "takeaway": plot.alt, "label": label, "columns": columns}
+    json_columns = {
+        column_name: _to_json_value(np.asarray(column_values).tolist())
+        for column_name, column_values in plot.columns.items()
+    }
+    disclosure_label = plot.disclosure.label
+    return {
+        "key": plot.key,
+        "title": plot.title,
+        "takeaway": plot.alt,
+        "label": disclosure_label,
+        "columns": json_columns,
+    }
 
 
-def _to_json_value(value: Any) -> Any:
+def _to_json_value(any_value: Any) -> Any:
     """Convert a value and all its parts to what JSON can hold; numbers that are not finite become None."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, np.generic):
-        return _to_json_value(value.item())
-    if hasattr(value, "items"):
-        return {str(name): _to_json_value(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_to_json_value(item) for item in value]
-    return value
+    if isinstance(any_value, float):
+        return any_value if math.isfinite(any_value) else None
+    if isinstance(any_value, np.generic):
+        return _to_json_value(any_value.item())
+    if hasattr(any_value, "items"):
+        return {
+            str(member_name): _to_json_value(contained_value)
+            for member_name, contained_value in any_value.items()
+        }
+    if isinstance(any_value, list | tuple):
+        return [_to_json_value(contained_value) for contained_value in any_value]
+    return any_value

@@ -14,7 +14,7 @@ import plotly
 from plotly.offline import get_plotlyjs_version
 
 FOLDER = Path(__file__).with_name("plotly")
-TRACES = ("scatter", "bar", "heatmap", "contour")
+TRACE_TYPES = ("scatter", "bar", "heatmap", "contour")
 """Kinds of traces that it knows."""
 
 

@@ -20,7 +20,7 @@ from dpcore.common.text_fields import parse_numbers
 from dpcore.report.markup import render_block
 
 NOT_STATED = "not stated"
-PRINTED = "as the program prints it"
+PRINTED_BY_PROGRAM = "as the program prints it"
 """In place of the standard error of a mean: it depends on a released number of rows."""
 
 
@@ -54,8 +54,8 @@ class ReleaseSheet:
             for name, noise_text, bound_text in self.statistics
         ]
         table_rows = [("Statistic", "Released", "± (noise)", "Bound"), *table_rows]
-        table_lines = ["| " + " | ".join(map(_escape, row)) + " |" for row in table_rows]
-        fact_lines = [f"| {name} | {_escape(text)} |" for name, text in self.facts.items()]
+        table_lines = ["| " + " | ".join(map(_escape, table_row)) + " |" for table_row in table_rows]
+        fact_lines = [f"| {name} | {_escape(fact_text)} |" for name, fact_text in self.facts.items()]
         note_sentence = "± is the standard error of the noise, bias not included."
         table_lines = [table_lines[0], "|-|-|-|-|", *table_lines[1:], "", note_sentence, ""]
         return "\n".join((*table_lines, "| Guarantee | Statement |", "|-|-|", *fact_lines))
@@ -73,12 +73,12 @@ class ReleaseSheet:
 
         The argument is that of `write_tables`.
         """
-        from dpcore.report.report_html import POLICY, read_file  # It loads Plotly.
+        from dpcore.report.report_html import CONTENT_SECURITY_POLICY, read_file  # It loads Plotly.
 
         css_text = read_file("report.css").replace("FOOT", "Made with Sweet Spot")
         return (
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Release sheet</title>'
-            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+            f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<style>{css_text} th {{ width: 22%; }}</style></head><body><main class='methods'>"
             f"{render_block(self.write_markdown(released_texts))}</main></body></html>\n"
@@ -86,12 +86,12 @@ class ReleaseSheet:
 
 
 def build_sheet(
-    title: str, answer: Answer, card: Answer, ledger: Ledger, form_index: int = 0
+    sheet_title: str, answer: Answer, card: Answer, ledger: Ledger, form_index: int = 0
 ) -> ReleaseSheet | None:
     """Build the sheet of an answer; None if it has no release that may be stated.
 
     Args:
-        title: The title of the page.
+        sheet_title: The title of the page.
         answer: The answer.
         card: The same with a privately selected bound in place of its own, if there is one.
         ledger: What was spent on the data before.
@@ -115,33 +115,33 @@ def build_sheet(
     spent_facts = [*ledger.releases, *new_facts]
     total_facts = Ledger((*spent_facts, ReleaseFacts(epsilon, delta, neighbours, "this release"))).total
     assert total_facts is not None
-    source_text = "from public data"
+    input_text = "from public data"
     if is_private:
-        source_text = f"from the private data: {NOT_STATED}. Choose it with DP, or without these data"
+        input_text = f"from the private data: {NOT_STATED}. Choose it with DP, or without these data"
     elif bound_facts:
-        source_text = f"with DP ({bound_facts[0].guarantee}; {bound_facts[0].mechanism})"
-    release_text = f" ({format_rounded_up(epsilon)} for this release)" if spent_facts else ""
+        input_text = f"with DP ({bound_facts[0].guarantee}; {bound_facts[0].mechanism})"
+    this_release_text = f" ({format_rounded_up(epsilon)} for this release)" if spent_facts else ""
     facts_by_name = {
-        "ε in all": f"{format_rounded_up(total_facts.epsilon)}{release_text}",
+        "ε in all": f"{format_rounded_up(total_facts.epsilon)}{this_release_text}",
         "δ in all": format_rounded_up(total_facts.delta),
         "Relation": total_facts.neighbours.value,
         "Unit of protection": "a user's values"
         if total_facts.neighbours is Neighbours.REPLACE_VALUES
         else "a user with all their rows",
-        "Bound chosen": source_text,
+        "Bound chosen": input_text,
     }
     if unit_text := card.unit_text or answer.unit_text:
         facts_by_name["Unit of protection"] = f"{unit_text} (this release)"
     if not isinstance(form, Choice | Several):
-        statistics = tuple((name, NOT_STATED, NOT_STATED) for name in _list_names(answer))
-        return ReleaseSheet(title, statistics, facts_by_name, methods)
+        statistics = tuple((statistic_name, NOT_STATED, NOT_STATED) for statistic_name in _list_names(answer))
+        return ReleaseSheet(sheet_title, statistics, facts_by_name, methods)
     if card.disclosure is not Disclosure.PUBLIC:
         form = _remove_names(form)
     library = (card.code and card.code.library) or Program.OPENDP
     program_codes = ((program, write(form, program)) for program in (library, *LIBRARIES))
     library, code = next(((program, code) for program, code in program_codes if code.text), (library, None))
     statistics = _describe_statistics(form, library)
-    bounds_text = "; ".join(f"{name}: {bound_text}" for name, _, bound_text in statistics)
+    bounds_text = "; ".join(f"{statistic_name}: {bound_text}" for statistic_name, _, bound_text in statistics)
     has_own_bound = card.disclosure == answer.disclosure
     methods = replace(
         methods,
@@ -150,7 +150,7 @@ def build_sheet(
         disclosure=card.disclosure,
         choice_source=methods.choice_source if has_own_bound else ChoiceSource.DRAWN,
     )
-    return ReleaseSheet(title, statistics, facts_by_name, methods, code)
+    return ReleaseSheet(sheet_title, statistics, facts_by_name, methods, code)
 
 
 def _escape(text: str) -> str:
@@ -175,7 +175,7 @@ def _name_quantile(q: float) -> str:
 def _describe_statistics(form: Choice | Several, library: Program) -> tuple[tuple[str, str, str], ...]:
     """Return (name, standard error of the library's noise, bound) of each statistic of a form, as texts."""
     if isinstance(form, Several):
-        zero_statistics = [(name, "0", "none: 0 is published") for name in form.zero_names]
+        zero_statistics = [(zero_name, "0", "none: 0 is published") for zero_name in form.zero_names]
         return (*(_describe_statistic(release, library, form) for release in form.releases), *zero_statistics)
     if form.quantity is Quantity.QUANTILE:
         return tuple((_name_quantile(q), "none", form.bound_text) for q in form.quantiles)
@@ -183,14 +183,14 @@ def _describe_statistics(form: Choice | Several, library: Program) -> tuple[tupl
 
 
 def _describe_statistic(
-    release: ReleaseShare, library: Program, several: Several | None = None
+    release: ReleaseShare, library: Program, several_releases: Several | None = None
 ) -> tuple[str, str, str]:
     """Return (name, standard error of the noise, bound) of a release, alone or one of several, as texts."""
-    shared_noise = None if several is None else several.find_noise(release, library)
+    shared_noise = None if several_releases is None else several_releases.find_noise(release, library)
     release_noise = find_release_noise(protect_replaced_user(release.choice, library), library, shared_noise)
     noise_text = "none" if release_noise is None else wording.number(release_noise.deviation, 4)
     if release.choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS):
-        noise_text = PRINTED
+        noise_text = PRINTED_BY_PROGRAM
     return release.name, noise_text, release.choice.bound_text
 
 
@@ -204,5 +204,9 @@ def _remove_names(form: Choice | Several) -> Choice | Several:
 
 def _hide_columns(choice: Choice) -> Choice:
     """Return a choice with placeholders for the names of file and columns."""
-    names: dict[str, Any] = {"privacy_unit": ("user_id",), "value_column": "value", "group_column": "group"}
-    return replace(choice, file="events.csv", layout=None, has_known_columns=False, **names)
+    placeholders: dict[str, Any] = {
+        "privacy_unit": ("user_id",),
+        "value_column": "value",
+        "group_column": "group",
+    }
+    return replace(choice, file="events.csv", layout=None, has_known_columns=False, **placeholders)

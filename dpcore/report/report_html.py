@@ -24,21 +24,21 @@ from dpcore.report.content import Report, list_facts, list_numbers, read_version
 from dpcore.report.markup import render_block, render_inline
 
 # Nothing may be loaded, whatever the file holds.
-POLICY = (
+CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
     "base-uri 'none'; form-action 'none'"
 )
 _FOREIGN_TAG = re.compile(r"<(?!/?(?:br|b|i|sub|sup|extra)>)", re.IGNORECASE)
 
 
-def write_report_html(report: Report, created: datetime) -> str:
+def write_report_html(report: Report, created_at: datetime) -> str:
     """Return the report as the text of one HTML file that loads nothing."""
     # This text replaces FOOT, the foot of every printed page.
     foot_text = "PRIVATE: do not publish" if report.holds_private else "Made with Sweet Spot"
     return _load_template().render(
         report=report,
-        created=created.strftime("%d %B %Y, %H:%M %Z").lstrip("0").strip(),
-        policy=Markup(POLICY),
+        created=created_at.strftime("%d %B %Y, %H:%M %Z").lstrip("0").strip(),
+        policy=Markup(CONTENT_SECURITY_POLICY),
         style=Markup(read_file("report.css").replace("FOOT", foot_text)),
         plotly=_load_plotly_script() if report.figures else "",
         formulae=Markup(render_block(report.formulae_markdown)),
@@ -104,10 +104,10 @@ def _load_plotly_script() -> Markup:
     return Markup(plotly_script.find_script().read_text(encoding="utf-8").replace("</script", "<\\x2fscript"))
 
 
-def _draw_labelled(plot: Plot, label: str) -> go.Figure:
+def _draw_labelled(plot: Plot, disclosure_label: str) -> go.Figure:
     """Draw a plot, with a label above it unless that is empty."""
     fig = plotly_figures.draw(plot)
-    return charts.add_label(fig, label) if label else fig
+    return charts.add_label(fig, disclosure_label) if disclosure_label else fig
 
 
 def _embed_figure(plot: Plot, fig: go.Figure) -> Markup:
@@ -123,17 +123,20 @@ def _embed_figure(plot: Plot, fig: go.Figure) -> Markup:
     return Markup(json_text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def _escape_texts(value: Any) -> Any:
+def _escape_texts(figure_part: Any) -> Any:
     """Escape markup in the texts of a figure, except for the tags that our figures use.
 
     A name from the data may hold ``<a href=...>``, which Plotly turns into a link, or two dollar signs, for which it
     looks for MathJax.
     """
-    if isinstance(value, str):
-        value = _FOREIGN_TAG.sub("&lt;", value)
-        return value.replace("$", "&#36;") if value.count("$") > 1 else value
-    if isinstance(value, dict):
-        return {name: _escape_texts(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_escape_texts(item) for item in value]
-    return value
+    if isinstance(figure_part, str):
+        figure_part = _FOREIGN_TAG.sub("&lt;", figure_part)
+        return figure_part.replace("$", "&#36;") if figure_part.count("$") > 1 else figure_part
+    if isinstance(figure_part, dict):
+        return {
+            member_name: _escape_texts(contained_value)
+            for member_name, contained_value in figure_part.items()
+        }
+    if isinstance(figure_part, list):
+        return [_escape_texts(contained_value) for contained_value in figure_part]
+    return figure_part

@@ -41,50 +41,55 @@ class CodeBuilder:
         self.imports.add((module_name, name))
         return name
 
-    def write(self, value: Any, indent: int = 0) -> str:
-        """Return a Python expression that builds ``value``; numbers have all digits.
+    def write(self, any_value: Any, indent: int = 0) -> str:
+        """Return a Python expression that builds ``any_value``; numbers have all digits.
 
         Of an object, fields that hold their default, or follow from others, are omitted.
 
         Raises:
             TypeError: A value of a kind that parameters do not hold.
         """
-        if isinstance(value, np.generic):
-            value = value.item()
-        if isinstance(value, enum.Enum):
-            value_type = type(value)
-            return f"{self.import_name(value_type.__name__, value_type.__module__)}.{value.name}"
-        if value is None or isinstance(value, bool | int | float | str):
-            return repr(value)
-        if isinstance(value, np.ndarray):
-            return self.write(value.tolist(), indent)
-        if isinstance(value, tuple):
-            entries_code = ", ".join(self.write(item, indent) for item in value)
-            return f"({entries_code},)" if len(value) == 1 else f"({entries_code})"
-        if isinstance(value, list):
-            return self._write_list(value, indent)
-        if is_dataclass(value) and not isinstance(value, type):
-            return self._write_object(value, indent)
-        raise TypeError(f"cannot write {type(value).__name__} as Python")
+        if isinstance(any_value, np.generic):
+            any_value = any_value.item()
+        if isinstance(any_value, enum.Enum):
+            value_type = type(any_value)
+            return f"{self.import_name(value_type.__name__, value_type.__module__)}.{any_value.name}"
+        if any_value is None or isinstance(any_value, bool | int | float | str):
+            return repr(any_value)
+        if isinstance(any_value, np.ndarray):
+            return self.write(any_value.tolist(), indent)
+        if isinstance(any_value, tuple):
+            entries_code = ", ".join(self.write(contained_value, indent) for contained_value in any_value)
+            return f"({entries_code},)" if len(any_value) == 1 else f"({entries_code})"
+        if isinstance(any_value, list):
+            return self._write_list(any_value, indent)
+        if is_dataclass(any_value) and not isinstance(any_value, type):
+            return self._write_object(any_value, indent)
+        raise TypeError(f"cannot write {type(any_value).__name__} as Python")
 
-    def _write_list(self, values: list[Any], indent: int) -> str:
+    def _write_list(self, list_values: list[Any], indent: int) -> str:
         """Return the expression of a list, on several lines if it is long."""
-        entry_codes = [self.write(value, indent + 4) for value in values]
+        entry_codes = [self.write(list_value, indent + 4) for list_value in list_values]
         if len(entry_codes) <= NUMBERS_PER_LINE:
             return f"[{', '.join(entry_codes)}]"
         indentation = " " * (indent + 4)
         starts = range(0, len(entry_codes), NUMBERS_PER_LINE)
-        lines = [", ".join(entry_codes[start : start + NUMBERS_PER_LINE]) for start in starts]
-        return "[\n" + "".join(f"{indentation}{line},\n" for line in lines) + " " * indent + "]"
+        entry_lines = [", ".join(entry_codes[start : start + NUMBERS_PER_LINE]) for start in starts]
+        return (
+            "[\n"
+            + "".join(f"{indentation}{entry_line},\n" for entry_line in entry_lines)
+            + " " * indent
+            + "]"
+        )
 
-    def _write_object(self, value: Any, indent: int) -> str:
+    def _write_object(self, dataclass_object: Any, indent: int) -> str:
         """Return the call that builds a dataclass object; fields that hold their default are omitted."""
-        value_type = type(value)
+        value_type = type(dataclass_object)
         class_name = self.import_name(value_type.__name__, value_type.__module__)
         indentation = " " * (indent + 4)
         argument_lines = []
-        for f in fields(value):
-            field_value = getattr(value, f.name)
+        for f in fields(dataclass_object):
+            field_value = getattr(dataclass_object, f.name)
             if f.init and (f.default is MISSING or not _is_default(field_value, f.default)):
                 argument_lines.append(f"{indentation}{f.name}={self.write(field_value, indent + 4)},\n")
         arguments_code = "\n" + "".join(argument_lines) + " " * indent if argument_lines else ""
@@ -93,14 +98,17 @@ class CodeBuilder:
     def list_import_lines(self) -> list[str]:
         """Return the import statements, one per module, sorted."""
         names_by_module: dict[str, list[str]] = {}
-        for module_name, name in sorted(self.imports):
-            names_by_module.setdefault(module_name, []).append(name)
-        return [f"from {module} import {', '.join(names)}" for module, names in names_by_module.items()]
+        for module_name, imported_name in sorted(self.imports):
+            names_by_module.setdefault(module_name, []).append(imported_name)
+        return [
+            f"from {imported_module} import {', '.join(imported_names)}"
+            for imported_module, imported_names in names_by_module.items()
+        ]
 
 
-def _is_default(value: Any, default: Any) -> bool:
+def _is_default(field_value: Any, default_value: Any) -> bool:
     """Return True if a value equals the default and has the same type."""
-    return type(value) is type(default) and bool(value == default)
+    return type(field_value) is type(default_value) and bool(field_value == default_value)
 
 
 MAX_INLINE_SIZES = 500
@@ -144,7 +152,7 @@ def write_script(
     parameters: Any,
     source: Source,
     package_name: str,
-    created: datetime,
+    created_at: datetime,
     public_only: bool,
     call: Call | None,
 ) -> str:
@@ -155,7 +163,7 @@ def write_script(
         parameters: The page's parameters object; entered by the person.
         source: The data source.
         package_name: The question's package with ``build_answer``, such as ``dpcore.mean.answer``.
-        created: The time of the script.
+        created_at: The time of the script.
         public_only: Omit the name of private data, too; their numbers are in no script.
         call: The function of `dpcore` that answers this, and its settings; None if there is none, and ``build_answer``
             is called.
@@ -171,7 +179,10 @@ def write_script(
     else:
         call_name, settings = call
         code_builder.import_name(call_name, "dpcore")
-        argument_codes = (f"    {name}={code_builder.write(value)},\n" for name, value in settings.items())
+        argument_codes = (
+            f"    {setting_name}={code_builder.write(setting_value)},\n"
+            for setting_name, setting_value in settings.items()
+        )
         help_comment = f"# `help({call_name})` says what each setting is."
         call_code = f"{help_comment}\nanswer = {call_name}(\n    data,\n{''.join(argument_codes)})"
     # First: it adds to the imports.
@@ -183,8 +194,14 @@ def write_script(
         "How sure it is, and what is assumed": _PROOFS_CODE,
         FIGURES_TITLE: _FIGURES_CODE,
     }
-    header_texts = {"title": page_title, "made": created.strftime("%Y-%m-%d"), "label": _write_label(source)}
-    cell_texts = [f"# %% {title}\n{cell_code.strip()}" for title, cell_code in code_by_cell_title.items()]
+    header_texts = {
+        "title": page_title,
+        "made": created_at.strftime("%Y-%m-%d"),
+        "label": _write_label(source),
+    }
+    cell_texts = [
+        f"# %% {cell_title}\n{cell_code.strip()}" for cell_title, cell_code in code_by_cell_title.items()
+    ]
     return "\n\n\n".join([_HEADER_TEMPLATE.format(version=VERSION, **header_texts), *cell_texts]) + "\n"
 
 
@@ -237,9 +254,9 @@ def write_dataset_cell(code_builder: CodeBuilder, source: Source, public_only: b
     disclosure_code = code_builder.write(dataset.disclosure)
     if source.needs_rows and dataset.values is not None and dataset.values.bins is not None:
         code_builder.import_name("read_summary", "dpcore.counting.files")
-        file_name = "values.json" if public_only and dataset.is_private else dataset.name
+        data_file_name = "values.json" if public_only and dataset.is_private else dataset.name
         file_check_code = _write_file_check(
-            code_builder, file_name, "Put the file of binned values into this folder."
+            code_builder, data_file_name, "Put the file of binned values into this folder."
         )
         return f"{file_check_code}\ndata = read_summary([FILE], provenance={disclosure_code})"
     holds_sizes = dataset.disclosure is Disclosure.PUBLIC and dataset.histogram.sizes.size <= MAX_INLINE_SIZES
@@ -256,12 +273,11 @@ def write_dataset_cell(code_builder: CodeBuilder, source: Source, public_only: b
             f"data = Dataset({dataset.name!r}, {dataset.source!r}, {disclosure_code}, {histogram_code}){periods_code}"
         )
     is_private = dataset.disclosure is Disclosure.PRIVATE
-    file_name = "histogram-PRIVATE-do-not-publish.csv" if is_private else "histogram.csv"
-    roles_code = code_builder.write(
-        Roles(TableKind.HISTOGRAM, size="size", users=name_users_column(dataset.periods))
-    )
+    data_file_name = "histogram-PRIVATE-do-not-publish.csv" if is_private else "histogram.csv"
+    histogram_roles = Roles(TableKind.HISTOGRAM, size="size", users=name_users_column(dataset.periods))
+    roles_code = code_builder.write(histogram_roles)
     remedy_sentence = "Download it on the page Data, button Histogram (CSV), into this folder."
-    file_check_code = _write_file_check(code_builder, file_name, remedy_sentence)
+    file_check_code = _write_file_check(code_builder, data_file_name, remedy_sentence)
     count_call = _write_count_call(code_builder, "[FILE]", roles_code, disclosure_code)
     return f"{file_check_code}\ndata = {count_call}"
 
@@ -311,7 +327,7 @@ def _write_events_cell(code_builder: CodeBuilder, source: Source, public_only: b
     dataset = source.dataset
     user_column, *further_user_columns = dataset.user_columns
     pairs_or_tasks = dataset.pairs or dataset.tasks
-    roles = Roles(
+    column_roles = Roles(
         TableKind.EVENTS,
         user=user_column,
         value=dataset.value_column or None,
@@ -325,20 +341,20 @@ def _write_events_cell(code_builder: CodeBuilder, source: Source, public_only: b
     if (table_layout := dataset.layout) is not None:
         column_names, reading_options = table_layout.files[0].names, list_reading_options(table_layout)
         file_names = [file_layout.name for file_layout in table_layout.files]
-        roles = replace(
-            roles,
+        column_roles = replace(
+            column_roles,
             missing_users=MissingUsers.ONE_USER if table_layout.missing_is_a_user else MissingUsers.LEAVE_OUT,
             drops_missing=dataset.drops_missing,
             missing_constant=table_layout.missing_constant,
             yes_text=table_layout.yes_text,
             periods=table_layout.periods,
             filters=table_layout.filters,
-            value=roles.value or table_layout.dropped_column or None,
+            value=column_roles.value or table_layout.dropped_column or None,
         )
     if public_only and dataset.is_private:
         file_names = ["your-file.csv"]
     code_builder.import_name("Path", "pathlib")
-    argument_codes = code_builder.write(roles), code_builder.write(dataset.disclosure)
+    argument_codes = code_builder.write(column_roles), code_builder.write(dataset.disclosure)
     return (
         "# What was loaded in Data: the answer needs its rows.\n"
         f"FILES = {file_names!r}\nfor name in FILES:\n    if not Path(name).exists():\n"
@@ -360,7 +376,9 @@ def _write_count_call(
     code_builder.import_name("open_files", "dpcore.counting")
     # Names are given where the files hold none.
     names_code = f".with_names({code_builder.write(list(column_names))})" if column_names else ""
-    reading_code = "".join(f", {name}={text!r}" for name, text in (reading_options or {}).items())
+    reading_code = "".join(
+        f", {option_name}={option_text!r}" for option_name, option_text in (reading_options or {}).items()
+    )
     return (
         f"count(open_files({files_code}{reading_code}){names_code}, {roles_code}, {disclosure_code}).dataset"
     )

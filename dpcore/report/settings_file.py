@@ -92,25 +92,30 @@ def list_reading_options(layout: TableLayout) -> dict[str, str]:
     """Return arguments of `open_files`: the sheet of a workbook, and a separator that a person named; or none."""
     first_file = layout.files[0]
     separator = first_file.separator if first_file.has_stated_separator else ""
-    options = {"sheet": first_file.sheet, "separator": {" +": "blank", "\t": "tab"}.get(separator, separator)}
-    return {name: text for name, text in options.items() if text}
+    reading_options = {
+        "sheet": first_file.sheet,
+        "separator": {" +": "blank", "\t": "tab"}.get(separator, separator),
+    }
+    return {option_name: option_text for option_name, option_text in reading_options.items() if option_text}
 
 
 def can_read_again(dataset: Dataset) -> bool:
     """Return True if a call that is given only the names of columns can read these data from their files again."""
     layout = dataset.layout
-    return layout is None or not (layout.missing_is_a_user or any(file.names for file in layout.files))
+    return layout is None or not (
+        layout.missing_is_a_user or any(file_layout.names for file_layout in layout.files)
+    )
 
 
-def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_settings(settings_path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the settings of a call from a TOML file; the call itself checks them.
 
     Raises:
         InvalidInput: It cannot be read, or is no TOML.
     """
-    file_name = shorten(Path(path).name)
+    file_name = shorten(Path(settings_path).name)
     try:
-        with Path(path).open("rb") as settings_file:
+        with Path(settings_path).open("rb") as settings_file:
             content_bytes = settings_file.read(MAX_BYTES + 1)
     except OSError as error:
         raise refuse(f"{file_name} cannot be read: {error.strerror}") from None
@@ -123,8 +128,8 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise refuse(f"{file_name} is no text in UTF-8, as TOML is") from None
     except (ValueError, RecursionError) as error:
-        remedy = 'Write settings like epsilon = 1 or user = "id"'
-        raise refuse(f"{file_name} is no TOML: {error}", remedy=remedy) from None
+        remedy_sentence = 'Write settings like epsilon = 1 or user = "id"'
+        raise refuse(f"{file_name} is no TOML: {error}", remedy=remedy_sentence) from None
 
 
 def _to_toml(value: Any) -> str:

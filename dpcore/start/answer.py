@@ -21,7 +21,7 @@ from dpcore.dataset import Dataset
 from dpcore.start import parameters as start_parameters
 from dpcore.start.parameters import StartParameters, UserPreset
 
-AXIS_FACTOR = 5
+AXIS_END_OVER_MAX_SIZE = 5
 """How far beyond the heaviest user the bounds go, as a factor: there a bound cuts nobody, and noise alone grows."""
 
 
@@ -59,8 +59,8 @@ class Tradeoff:
 
 def _build_problem(histogram: ContributionHistogram, epsilon: float) -> total.TotalProblem:
     """Build the problem of choosing the bound of a private count of all rows, at one epsilon."""
-    amounts = Amounts.from_histogram(histogram)
-    return total.TotalProblem(amounts, epsilon, measure=Measure.ABSOLUTE, is_integer=True)
+    row_amounts = Amounts.from_histogram(histogram)
+    return total.TotalProblem(row_amounts, epsilon, measure=Measure.ABSOLUTE, is_integer=True)
 
 
 NOT_COMPARED = ("bound",)
@@ -119,43 +119,43 @@ def choose_axis_limits(histogram: ContributionHistogram) -> tuple[float, float]:
 
     The upper end is at most `MAX_SIZE`. No setting changes them.
     """
-    return 1.0, float(min(histogram.max_size * AXIS_FACTOR, MAX_SIZE))
+    return 1.0, float(min(histogram.max_size * AXIS_END_OVER_MAX_SIZE, MAX_SIZE))
 
 
-MAX_ERRORS = 5.0
+MAX_DOTS_IN_ERRORS = 5.0
 """Ends of the axis of simulated counts, in best errors: at the best bound hardly one of them lies beyond."""
-HEIGHT = 350
+PLOT_HEIGHT = 350
 """In pixels: with the questions above it and the users below it, it is seen whole on a screen of 1280 x 800."""
 
 
 def plot_tradeoff(solution: Tradeoff, bound: int | None, provenance: Provenance) -> Plot:
     """Plot bias, noise and expected error over the bound, with marks at the best bound and at the user's own."""
     best_choice, histogram, num_rows = solution.best_choice, solution.histogram, solution.num_rows
-    columns = {
+    columns_by_name = {
         "bound": solution.curve_errors.bounds,
         "bias": solution.curve_errors.bias / num_rows,
         "mean_noise": solution.curve_errors.mean_noise / num_rows,
         "expected_error": solution.curve_errors.absolute_errors / num_rows,
     }
-    bounds, bias_shares, noise_shares, error_shares = columns.values()
+    curve_bounds, bias_shares, noise_shares, error_shares = columns_by_name.values()
     items: list[Item] = [
-        Curve("Expected error", bounds, error_shares, Style.TOTAL),
-        Curve(NOISE, bounds, noise_shares, STYLE_BY_PART[NOISE]),
+        Curve("Expected error", curve_bounds, error_shares, Style.TOTAL),
+        Curve(NOISE, curve_bounds, noise_shares, STYLE_BY_PART[NOISE]),
     ]
     if np.any(is_cut := bias_shares > 0.0):  # A log axis has no place for 0.
-        items.append(Curve(BIAS, bounds[is_cut], bias_shares[is_cut], STYLE_BY_PART[BIAS]))
+        items.append(Curve(BIAS, curve_bounds[is_cut], bias_shares[is_cut], STYLE_BY_PART[BIAS]))
     if best_choice.max_total > 0:
         best_error = float(best_choice.errors.absolute_errors) / num_rows
         items.append(Mark("Sweet spot", best_choice.max_total, best_error, Style.TOTAL))
     if bound is not None:
         items.append(Mark("Your own bound", bound, solution.evaluate_error(bound), Style.ENTERED, "square"))
     noise_draws = draw_unit_noise(solution.problem.mechanism)
-    dots_limit = MAX_ERRORS * float(error_shares.min())
-    handle = Handle(
-        "Bound", bounds, error_shares, bound or best_choice.max_total or 1.0, "bound", is_integer=True,
+    max_dot_share = MAX_DOTS_IN_ERRORS * float(error_shares.min())
+    bound_handle = Handle(
+        "Bound", curve_bounds, error_shares, bound or best_choice.max_total or 1.0, "bound", is_integer=True,
         error_parts={BIAS: bias_shares, NOISE: noise_shares},
         user_bars=(sample_users(histogram.sizes, histogram.users, "rows"),),
-        dots=Dots(bias_shares, noise_shares, noise_draws, Spread.MEAN, dots_limit, "%", dots_name="counts"),
+        dots=Dots(bias_shares, noise_shares, noise_draws, Spread.MEAN, max_dot_share, "%", dots_name="counts"),
         best_bound=best_choice.max_total or None,
     )  # fmt: skip
     return Plot(
@@ -163,11 +163,11 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, provenance: Provenance)
         "As the bound grows, fewer rows are lost and more noise is needed.",
         Axis("bound", "rows per user", choose_axis_limits(histogram), number_format=",.3~r"),
         Axis("error of the count", "share of it", (0.001, 10.0), number_format=".2~%"),
-        items, provenance, columns, is_main=True, height=HEIGHT, handle=handle,
+        items, provenance, columns_by_name, is_main=True, height=PLOT_HEIGHT, handle=bound_handle,
     )  # fmt: skip
 
 
-ASSUMPTION = (
+NOISE_ASSUMPTION = (
     "A count of all rows is released with Laplace noise of scale bound/ε; neighbours add or remove one user (Amin et "
     "al. 2019, section 3)"
 )
@@ -191,22 +191,30 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     provenance = start_parameters.choose_dataset(dataset, parameters.users).provenance
     answer = Answer(
         "With so few users and so small an ε, every bound adds more noise than there is to count.",
-        detail=_write_detail(solution, parameters), numbers=(), assumptions=(ASSUMPTION,),
+        detail=_write_detail(solution, parameters), numbers=(), assumptions=(NOISE_ASSUMPTION,),
         disclosure=provenance, parameters=parameters, solution=solution,
         plots={"start-tradeoff": lambda: plot_tradeoff(solution, own_bound, provenance)},
     )  # fmt: skip
     if best_choice.max_total == 0:
         return answer
-    rows_text = wording.counted(best_choice.max_total, "row")
+    best_bound_text = wording.counted(best_choice.max_total, "row")
     error_share = float(best_choice.errors.absolute_errors) / num_rows
     bound_options: dict[str, str] = {"unit": "rows per user", "key": "max_contributions"}
-    bound_number = Number("Sweet spot", rows_text, "per user", value=best_choice.max_total, **bound_options)
-    error_text = wording.percent(error_share)
-    error_number = Number("Error", error_text, "of the count", value=error_share, unit="share of the count")
+    bound_number = Number(
+        "Sweet spot", best_bound_text, "per user", value=best_choice.max_total, **bound_options
+    )
+    best_error_text = wording.percent(error_share)
+    error_number = Number(
+        "Error", best_error_text, "of the count", value=error_share, unit="share of the count"
+    )
     errors_by_part = {BIAS: best_choice.errors.bias, NOISE: best_choice.errors.mean_noise}
-    shares_by_part = {name: float(error) / num_rows for name, error in errors_by_part.items()}
+    shares_by_part = {
+        part_name: float(part_error) / num_rows for part_name, part_error in errors_by_part.items()
+    }
     return replace(
-        answer, headline=f"For one count, keep at most {rows_text} per user.", numbers=(bound_number, error_number),
+        answer,
+        headline=f"For one count, keep at most {best_bound_text} per user.",
+        numbers=(bound_number, error_number),
         error_parts=build_error_parts(shares_by_part, wording.percent),
         relative_error=RelativeError(error_share, "the count"),
     )  # fmt: skip
@@ -219,11 +227,13 @@ def _write_detail(solution: Tradeoff, parameters: StartParameters) -> str:
     ]
     if parameters.bound is not None:
         own_errors = solution.evaluate(parameters.bound)
-        error_text, bias_text, noise_text = (
-            wording.percent(float(error_in_rows) / solution.num_rows)
-            for error_in_rows in (own_errors.absolute_errors, own_errors.bias, own_errors.mean_noise)
+        own_error_text, own_bias_text, own_noise_text = (
+            wording.percent(float(own_error_in_rows) / solution.num_rows)
+            for own_error_in_rows in (own_errors.absolute_errors, own_errors.bias, own_errors.mean_noise)
         )
-        rows_text = wording.counted(parameters.bound, "row")
-        parts_phrase = f"bias {bias_text}, noise {noise_text}"
-        sentences.append(f"With **{rows_text}** the count is off by **{error_text}**: {parts_phrase}.")
+        own_bound_text = wording.counted(parameters.bound, "row")
+        own_parts_phrase = f"bias {own_bias_text}, noise {own_noise_text}"
+        sentences.append(
+            f"With **{own_bound_text}** the count is off by **{own_error_text}**: {own_parts_phrase}."
+        )
     return " ".join(sentences)

@@ -23,7 +23,7 @@ class UserPreset(Option):
     TWO_GROUPS = "two groups", "Two groups"
 
 
-TEXT_BY_PRESET: Mapping[UserPreset, str] = {
+DESCRIPTION_BY_PRESET: Mapping[UserPreset, str] = {
     UserPreset.EQUAL_SIZES: "All 2,000 users have 20 rows. A bound above 20 buys noise for rows that nobody has.",
     UserPreset.ONE_HEAVY: "2,000 users have 20 rows each, and one has 20,000, whose rows cost 1,000 times the noise.",
     UserPreset.POWER_LAW: "If rows double, a third as many users have them. A smaller ε lowers the best bound.",
@@ -40,11 +40,11 @@ _SIZES_BY_PRESET: Mapping[UserPreset, list[tuple[int, int]]] = {
 """Pairs of rows of each user, and how many users have so many."""
 
 
-def make_dataset(preset: UserPreset) -> Dataset:
+def make_dataset(user_preset: UserPreset) -> Dataset:
     """Make simulated users as public data.
 
     Args:
-        preset: Any kind but `UserPreset.IN_USE`.
+        user_preset: Any kind but `UserPreset.IN_USE`.
 
     Returns:
         A `Dataset` with a histogram and no other facet; its source is the kind's sentence.
@@ -52,14 +52,19 @@ def make_dataset(preset: UserPreset) -> Dataset:
     Raises:
         KeyError: The data in use were asked for, which are not invented.
     """
-    sizes, num_users = np.array(_SIZES_BY_PRESET[preset]).T
+    sizes, num_users = np.array(_SIZES_BY_PRESET[user_preset]).T
     histogram = ContributionHistogram(sizes=sizes, users=num_users)
-    return Dataset(f"Invented users: {preset.value}", TEXT_BY_PRESET[preset], Disclosure.PUBLIC, histogram)
+    return Dataset(
+        f"Invented users: {user_preset.value}",
+        DESCRIPTION_BY_PRESET[user_preset],
+        Disclosure.PUBLIC,
+        histogram,
+    )
 
 
-def choose_dataset(dataset: Dataset, preset: UserPreset) -> Dataset:
+def choose_dataset(dataset: Dataset, user_preset: UserPreset) -> Dataset:
     """Return the data in use, or simulated users if the preset names some."""
-    return dataset if preset is UserPreset.IN_USE else make_dataset(preset)
+    return dataset if user_preset is UserPreset.IN_USE else make_dataset(user_preset)
 
 
 @dataclass(frozen=True)

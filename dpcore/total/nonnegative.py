@@ -26,15 +26,15 @@ from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
-MAX_WHOLE = 2.0**53
+MAX_WHOLE_TOTAL = 2.0**53
 """The largest float64 whose next whole number is one, too."""
-PROBES = 64
+NUM_PROBES = 64
 """Totals evaluated at once in the search, and most bounds that a certificate compares under whole noise."""
 MAX_CANDIDATES = 10_000
 """Whole bounds that are compared under whole noise."""
 Interval = tuple[float, float]
 """Low and high end."""
-SHORT_COST = 1e-3
+MAX_COST_OF_ROUNDING = 1e-3
 """Share of the least error that rounding the bound may add."""
 
 
@@ -49,7 +49,7 @@ class TotalProblem:
         delta: Strictly between 0 and 1 with Gaussian noise; None with Laplace noise.
         measure: The error that the best bound minimises.
         is_integer: Whether only whole bounds T may be chosen (a cap on rows), or any T >= 0. Totals are then whole and
-            at most `MAX_WHOLE`.
+            at most `MAX_WHOLE_TOTAL`.
         program: The program whose noise the error is of; plain Python's is that of the papers.
         rounds_noise: False to compute with noise of real numbers where the program draws whole numbers.
 
@@ -74,7 +74,7 @@ class TotalProblem:
             problems.of_kind(Program, program=self.program)
             noise_error.check_noise(problems, self.mechanism, self.epsilon, self.delta)
         with problems:
-            if self.is_integer and self.amounts.largest > MAX_WHOLE:
+            if self.is_integer and self.amounts.largest > MAX_WHOLE_TOTAL:
                 problems.add(
                     f"whole bounds go up to 2⁵³ only, and a total is {wording.entered(self.amounts.largest)}",
                     remedy="Allow any bound, or use a larger unit",
@@ -286,7 +286,7 @@ def _minimise_exact(problem: TotalProblem) -> float:
     low_index, high_index = 0, amounts.values.size - 1
     while low_index < high_index:
         # Many at once: a call takes longer than so many totals in it.
-        probe_indices = np.unique(np.linspace(low_index, high_index - 1, PROBES).astype(np.int64))
+        probe_indices = np.unique(np.linspace(low_index, high_index - 1, NUM_PROBES).astype(np.int64))
         totals = amounts.values[probe_indices]
         slopes = _compute_slopes(problem, totals, amounts.excess(totals), amounts.users_above(totals))
         rising_probes = np.flatnonzero(slopes >= 0.0)
@@ -338,13 +338,13 @@ def certify(problem: TotalProblem, bound: float) -> Certificate:
 def _certify_whole(problem: TotalProblem, bound: float) -> Certificate:
     """Compute the error under whole noise beside a lower bound.
 
-    The lower bound is the least error of all bounds that can be best. If there are more than `PROBES`, it is the
+    The lower bound is the least error of all bounds that can be best. If there are more than `NUM_PROBES`, it is the
     lower bound under noise of real numbers less `programs.LARGEST_GAIN`.
     """
     real_problem, error = replace(problem, rounds_noise=False), _recompute(problem, bound)[0]
     real_certificate = certify(real_problem, bound)
     candidate_bounds = _list_candidates(problem, find_optimal_bound(real_problem))
-    if candidate_bounds.size <= PROBES:
+    if candidate_bounds.size <= NUM_PROBES:
         lower_bound = min(_recompute(problem, float(candidate))[0] for candidate in candidate_bounds)
     elif problem.measure is Measure.RMSE:
         lower_bound = math.sqrt(max(real_certificate.lower_bound**2 - LARGEST_GAIN**2, 0.0))
@@ -359,11 +359,11 @@ def _certify_whole(problem: TotalProblem, bound: float) -> Certificate:
 
 def _recompute(problem: TotalProblem, bound: float) -> tuple[float, float, float]:
     """Return (the error at T, its slope to the left, its slope to the right), by sums over all totals."""
-    totals, user_counts = problem.amounts.values, problem.amounts.users
-    bias = float(np.sum(np.maximum(totals - bound, 0.0) * user_counts))
+    totals, num_users_by_total = problem.amounts.values, problem.amounts.users
+    bias = float(np.sum(np.maximum(totals - bound, 0.0) * num_users_by_total))
     error = float(problem.noise.measure_error(problem.measure, bias, bound))
-    num_above = float(np.sum(user_counts, where=totals > bound, dtype=np.float64))
-    num_at_or_above = float(np.sum(user_counts, where=totals >= bound, dtype=np.float64))
+    num_above = float(np.sum(num_users_by_total, where=totals > bound, dtype=np.float64))
+    num_at_or_above = float(np.sum(num_users_by_total, where=totals >= bound, dtype=np.float64))
     left_slope, right_slope = _compute_slopes(problem, bound, bias, [num_at_or_above, num_above])
     return error, float(left_slope), float(right_slope)
 
@@ -442,8 +442,8 @@ def compute_error_interval(problem: TotalProblem, bound: float, coverage: float 
 def find_short_bound(problem: TotalProblem, best_bound: float) -> float:
     """Round the best bound to few digits, because the exact value often equals one user's total.
 
-    The result is the shortest decimal just below or above the best bound whose error is at most `SHORT_COST` more
-    than the least; of both, the one with the smaller error. Four digits always suffice: every measure J is
+    The result is the shortest decimal just below or above the best bound whose error is at most `MAX_COST_OF_ROUNDING`
+    more than the least; of both, the one with the smaller error. Four digits always suffice: every measure J is
     nondecreasing and homogeneous in bias and noise, so J(T (1 + r)) <= (1 + r) J(T), and rounding up to four digits
     moves T by r < 0.1 %.
 
@@ -457,7 +457,7 @@ def find_short_bound(problem: TotalProblem, best_bound: float) -> float:
 
 
 def round_to_few_digits(best_bound: float, compute_errors: Callable[[FloatArray], FloatArray]) -> float:
-    """Round a bound to the fewest digits, up to four, with an error at most `SHORT_COST` more; else return it as it is.
+    """Round a bound to the fewest digits, up to four, that cost at most `MAX_COST_OF_ROUNDING`; else return it.
 
     Args:
         best_bound: The best bound, at least 0.
@@ -465,12 +465,12 @@ def round_to_few_digits(best_bound: float, compute_errors: Callable[[FloatArray]
     """
     if best_bound == 0.0:
         return best_bound
-    error_limit = float(compute_errors(np.array([best_bound]))[0]) * (1.0 + SHORT_COST)
+    error_limit = float(compute_errors(np.array([best_bound]))[0]) * (1.0 + MAX_COST_OF_ROUNDING)
     exact_bound = Decimal(best_bound)
     for num_digits in range(1, 5):
-        last_place = Decimal(1).scaleb(exact_bound.adjusted() + 1 - num_digits)
-        rounded_down = exact_bound.quantize(last_place, ROUND_FLOOR)
-        rounded_up = rounded_down if rounded_down == exact_bound else rounded_down + last_place
+        last_digit_unit = Decimal(1).scaleb(exact_bound.adjusted() + 1 - num_digits)
+        rounded_down = exact_bound.quantize(last_digit_unit, ROUND_FLOOR)
+        rounded_up = rounded_down if rounded_down == exact_bound else rounded_down + last_digit_unit
         candidate_bounds = np.array([float(rounded_down), float(rounded_up)])
         candidate_errors = compute_errors(candidate_bounds)
         if float(candidate_errors.min()) <= error_limit:

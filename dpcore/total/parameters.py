@@ -31,7 +31,7 @@ from dpcore.dataset import Dataset
 from dpcore.total import nonnegative, strategies
 from dpcore.total.nonnegative import TotalProblem
 
-HIGHEST_RANGE = (1e-6, 1e15)
+HIGHEST_TOTAL_RANGE = (1e-6, 1e15)
 """Range of a public maximum of a total."""
 DELTA_RANGE = (1e-15, 0.5)
 """The exact Gaussian noise was checked over this range."""
@@ -68,10 +68,10 @@ class Summed(Option):
 LABEL_BY_MEASURE = {Measure.ABSOLUTE: "Expected", Measure.RMSE: "RMSE", Measure.BOUND: "Bound"}
 
 
-def _declare_range_end(label: str) -> Any:
+def _declare_range_end(end_label: str) -> Any:
     """Declare the field of one end of the range of totals."""
-    name = label[:1].lower() + label[1:]
-    return of_values.number(None, label, name=name, placeholder="proposed", width=150, place=LINE)
+    end_name = end_label[:1].lower() + end_label[1:]
+    return of_values.number(None, end_label, name=end_name, placeholder="proposed", width=150, place=LINE)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class TotalParameters(Parameters):
     highest_total: float | None = public.number(
         None,
         "Highest total of one user",
-        HIGHEST_RANGE,
+        HIGHEST_TOTAL_RANGE,
         name="the highest total",
         renewed=True,
         width=230,
@@ -130,10 +130,10 @@ class TotalParameters(Parameters):
         if (self.lower is None) != (self.upper is None):
             problems.add("L and U go together", remedy="Enter both, or leave both empty")
         elif self.lower is not None and self.upper is not None:
-            are_valid = problems.between(-1e15, 1e15, lower=self.lower, upper=self.upper)
-            if are_valid and self.lower > self.upper:
-                low_text, high_text = wording.entered(self.lower), wording.entered(self.upper)
-                problems.add(f"lower must not lie above upper; got {low_text} and {high_text}")
+            have_valid_ends = problems.between(-1e15, 1e15, lower=self.lower, upper=self.upper)
+            if have_valid_ends and self.lower > self.upper:
+                lower_text, upper_text = wording.entered(self.lower), wording.entered(self.upper)
+                problems.add(f"lower must not lie above upper; got {lower_text} and {upper_text}")
 
     def build_problem(self, amounts: Amounts) -> TotalProblem:
         """Build the problem on given totals; if rows are counted, only whole bounds are allowed."""

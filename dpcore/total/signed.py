@@ -71,12 +71,19 @@ class SignedProblem:
         amounts = Amounts.from_totals(np.abs(x))
         return cls(x, TotalProblem(amounts, epsilon, mechanism, delta, Measure.BOUND, program=program))
 
-    def clip(self, low: float, high: float) -> ClippedSum:
+    def clip(self, lower: float, upper: float) -> ClippedSum:
         """Compute the error of clipping every total to [L, U]."""
         x = self.totals
-        bias = float(np.sum(np.clip(x, low, high) - x))
-        errors = self._build_errors(max(abs(low), abs(high)), abs(bias))
-        return ClippedSum(float(low), float(high), bias, errors, int(np.sum(x < low)), int(np.sum(x > high)))
+        bias = float(np.sum(np.clip(x, lower, upper) - x))
+        clipped_sum_errors = self._build_errors(max(abs(lower), abs(upper)), abs(bias))
+        return ClippedSum(
+            float(lower),
+            float(upper),
+            bias,
+            clipped_sum_errors,
+            int(np.sum(x < lower)),
+            int(np.sum(x > upper)),
+        )
 
     def propose_bound(self) -> float:
         """Propose T for a range [-T, T]: the one with the least sum_i max(|x_i| - T, 0) plus mean noise.

@@ -63,10 +63,10 @@ class Strategy:
         return self.key or f"own_quantile_{wording.digits(100.0 * (self.share or 0.0))}"
 
 
-BEST = Strategy(None, "best", Style.TOTAL, "circle", "")
-MEDIAN = Strategy(0.5, "median", Style.SAMPLING, "square", "")
-NINETY_FIVE = Strategy(0.95, "quantile_95", Style.SMOOTH, "triangle-up", "dash")
-PAPER_STRATEGIES = (BEST, MEDIAN, NINETY_FIVE)
+BEST_STRATEGY = Strategy(None, "best", Style.TOTAL, "circle", "")
+MEDIAN_STRATEGY = Strategy(0.5, "median", Style.SAMPLING, "square", "")
+QUANTILE_95_STRATEGY = Strategy(0.95, "quantile_95", Style.SMOOTH, "triangle-up", "dash")
+PAPER_STRATEGIES = (BEST_STRATEGY, MEDIAN_STRATEGY, QUANTILE_95_STRATEGY)
 
 
 @dataclass(frozen=True)
@@ -163,32 +163,34 @@ def simulate_strategies(
     mean_errors, standard_errors = np.full(bounds.shape, np.nan), np.full(bounds.shape, np.nan)
     generator = np.random.default_rng(seed)
     draw_noise = generator.laplace if problem.mechanism is NoiseKind.LAPLACE else generator.normal
-    for num_done, index_pair in enumerate(np.ndindex(bounds.shape)):
+    for num_done, strategy_and_epsilon_index in enumerate(np.ndindex(bounds.shape)):
         if should_stop():
             break
         # Less the sum itself: noise, and what the bound cuts away.
-        noise_draws = draw_noise(0.0, noise_scales[index_pair], size=num_runs)
-        run_deviations = noise_draws - problem.amounts.excess(bounds[index_pair])
-        run_errors = np.abs(run_deviations) / problem.amounts.total
-        mean_errors[index_pair] = run_errors.mean()
-        standard_errors[index_pair] = run_errors.std(ddof=1) / np.sqrt(num_runs)
+        noise_draws = draw_noise(0.0, noise_scales[strategy_and_epsilon_index], size=num_runs)
+        error_of_runs = noise_draws - problem.amounts.excess(bounds[strategy_and_epsilon_index])
+        run_errors = np.abs(error_of_runs) / problem.amounts.total
+        mean_errors[strategy_and_epsilon_index] = run_errors.mean()
+        standard_errors[strategy_and_epsilon_index] = run_errors.std(ddof=1) / np.sqrt(num_runs)
         progress((num_done + 1) / bounds.size)
     is_cancelled = bool(np.isnan(mean_errors).any())
     return StrategyPoints(e, tuple(strategies), mean_errors, standard_errors, int(num_runs), is_cancelled)
 
 
-PAPER = "Amin et al. 2019"
+PAPER_NAME = "Amin et al. 2019"
 USERS, MEDIAN_ROWS, MEAN_ROWS = 138_493, 68, 144.4
 """MovieLens 20M, as its makers describe it."""
-SPREAD = math.sqrt(2.0 * math.log(MEAN_ROWS / MEDIAN_ROWS))
+LOG_STD_OF_ROWS = math.sqrt(2.0 * math.log(MEAN_ROWS / MEDIAN_ROWS))
 """Standard deviation of the logarithm of a log-normal law with that median and mean."""
-EPSILONS = tuple(float(x) for x in np.geomspace(1e-6, 1.0, 13))
+PLOTTED_EPSILONS = tuple(float(x) for x in np.geomspace(1e-6, 1.0, 13))
 
 
 @functools.lru_cache(maxsize=8)
 def _draw_ratings(seed: int) -> Amounts:
     """Draw the numbers of ratings of simulated users, log-normal with the median and mean of MovieLens 20M."""
-    return Amounts.from_histogram(LogNormalSizes(math.log(MEDIAN_ROWS), SPREAD, USERS, seed).histogram())
+    return Amounts.from_histogram(
+        LogNormalSizes(math.log(MEDIAN_ROWS), LOG_STD_OF_ROWS, USERS, seed).histogram()
+    )
 
 
 def compute_relative_errors(amounts: Amounts, epsilon: float) -> dict[str, float]:
@@ -205,7 +207,9 @@ def compute_relative_errors(amounts: Amounts, epsilon: float) -> dict[str, float
         strategy.key: float(error)
         for strategy, error in zip(PAPER_STRATEGIES, strategy_curves.relative_errors[:, 0], strict=True)
     }
-    rule_curves = compute_strategy_curves(replace(problem, measure=Measure.BOUND), [epsilon], (BEST,))
+    rule_curves = compute_strategy_curves(
+        replace(problem, measure=Measure.BOUND), [epsilon], (BEST_STRATEGY,)
+    )
     return error_by_key | {"rule": float(rule_curves.relative_errors.item())}
 
 
@@ -213,16 +217,16 @@ LINE_NAMES = "Exact optimum", "Median", "95 % quantile"
 FIGURES = (
     PaperFigure(
         "amin-figure-1",
-        PAPER,
+        PAPER_NAME,
         "Figure 1",
         "error of a count by three ways to bound it",
         "Neighbours add or remove one user; Laplace noise; expected errors. MovieLens 20M may not be shared; these are "
         f"5 draws of {USERS:,} users, log-normal with its median ({MEDIAN_ROWS}) and mean ({MEAN_ROWS:g}).",
         "Sum and count",
         "Four ways to choose a bound",
-        Axis("privacy budget ε", "", (EPSILONS[0], EPSILONS[-1])),
+        Axis("privacy budget ε", "", (PLOTTED_EPSILONS[0], PLOTTED_EPSILONS[-1])),
         Axis("relative error of the count"),
-        EPSILONS,
+        PLOTTED_EPSILONS,
         (
             *(
                 Line(strategy.key, name, strategy.style, strategy.symbol)

@@ -93,12 +93,12 @@ def list_doubled_cells(max_size: int, includes_output_perturbation: bool) -> tup
     """
     num_powers = math.ceil(math.log2(max(max_size, 1)))
     doubled_bounds = [*(2.0**exponent for exponent in range(num_powers)), float(max_size)]
-    row_fractions = (0.25, 0.5)
+    clips_below_one_row = (0.25, 0.5)
     cells = [Cell(Method.FOLLOWED)]
     for method in (Method.SMOOTH, Method.CAP):
-        cells += [Cell(method, 1.0, clip) for clip in row_fractions]
+        cells += [Cell(method, 1.0, clip) for clip in clips_below_one_row]
         cells += [Cell(method, bound) for bound in doubled_bounds]
-    cells += [Cell(Method.CLIPPED_SUM, bound) for bound in (0.125, *row_fractions, *doubled_bounds)]
+    cells += [Cell(Method.CLIPPED_SUM, bound) for bound in (0.125, *clips_below_one_row, *doubled_bounds)]
     if includes_output_perturbation:
         cells += [Cell(Method.OUTPUT, bound) for bound in doubled_bounds]
     return tuple(cells)
@@ -125,11 +125,11 @@ def draw_ranks(rows: ClassifierRows, seed: int, run_numbers: Sequence[int]) -> I
     distribution, a user's order does not depend on other users' presence. So a cap drawn here is as private as one
     drawn in advance.
     """
-    ranks = np.empty((rows.num_rows, len(run_numbers)), dtype=np.int64)
+    ranks_by_run = np.empty((rows.num_rows, len(run_numbers)), dtype=np.int64)
     for run_index, run_number in enumerate(run_numbers):
         random_keys = np.random.default_rng([seed, 1, run_number]).random(rows.num_rows)
-        ranks[:, run_index] = rank_within_users(rows.user_codes, random_keys)
-    return ranks
+        ranks_by_run[:, run_index] = rank_within_users(rows.user_codes, random_keys)
+    return ranks_by_run
 
 
 def get_gradient_sensitivity(neighbours: Neighbours) -> float:
@@ -148,7 +148,7 @@ def compute_weight_sensitivity(neighbours: Neighbours, bound: float) -> float:
     return max(bound - 1.0, 0.0) if neighbours is Neighbours.REPLACE_USER else 0.0
 
 
-WEIGHT_SHARE = 0.05
+WEIGHT_SUM_BUDGET_SHARE = 0.05
 """Share of the budget, in (Δ/σ)², for a private sum of weights; chosen on no data."""
 
 
@@ -184,15 +184,15 @@ def plan_noise(mechanism: Mechanism, bound: float) -> NoisePlan:
     unit_noise = GaussianNoise.for_release(1.0, mechanism.epsilon, mechanism.delta).scale
     gradient_sensitivity = get_gradient_sensitivity(mechanism.neighbours) * bound * mechanism.clip
     weight_sensitivity = compute_weight_sensitivity(mechanism.neighbours, bound)
-    weight_sum_budget_share = WEIGHT_SHARE if weight_sensitivity else 0.0
+    weight_sum_budget_share = WEIGHT_SUM_BUDGET_SHARE if weight_sensitivity else 0.0
     # The whole (Δ/σ)² is 1 / std_for_sensitivity_1²: the steps take 1 - share of it, and the sum of weights the rest.
-    multiplier = unit_noise * math.sqrt(mechanism.steps / (1.0 - weight_sum_budget_share))
+    step_noise_multiplier = unit_noise * math.sqrt(mechanism.steps / (1.0 - weight_sum_budget_share))
     if mechanism.sampled < 1.0:
         weight_multiplier = unit_noise / math.sqrt(weight_sum_budget_share) if weight_sensitivity else 0.0
-        multiplier = _find_sampled_multiplier(mechanism, weight_multiplier, multiplier)
+        step_noise_multiplier = _find_sampled_multiplier(mechanism, weight_multiplier, step_noise_multiplier)
     # With a share of the users, the same share of the noise makes a mean gradient as noisy as with all of them.
     return NoisePlan(
-        gradient_noise_std=mechanism.user_share * (multiplier * gradient_sensitivity),
+        gradient_noise_std=mechanism.user_share * (step_noise_multiplier * gradient_sensitivity),
         weight_noise_std=mechanism.user_share
         * (unit_noise * weight_sensitivity / math.sqrt(weight_sum_budget_share))
         if weight_sensitivity
@@ -201,11 +201,13 @@ def plan_noise(mechanism: Mechanism, bound: float) -> NoisePlan:
 
 
 @functools.lru_cache(maxsize=256)
-def _find_sampled_multiplier(mechanism: Mechanism, weight_multiplier: float, full_multiplier: float) -> float:
+def _find_sampled_multiplier(
+    mechanism: Mechanism, weight_multiplier: float, multiplier_without_sampling: float
+) -> float:
     """Find the least noise multiplier at which steps on random users stay within ε; rounded up by at most 0.1 %.
 
-    Each user takes part in a step with the same probability. ``full_multiplier``, the multiplier if all users take
-    part in every step, is the most that it can be.
+    Each user takes part in a step with the same probability. ``multiplier_without_sampling``, the multiplier if all
+    users take part in every step, is the most that it can be.
     """
     # A grid of a thousandth of a small ε would take minutes; the rounding is upwards, so it only costs noise.
     grid_distance = min(1e-3, max(mechanism.epsilon / 1000.0, 1e-4))
@@ -217,16 +219,19 @@ def _find_sampled_multiplier(mechanism: Mechanism, weight_multiplier: float, ful
         )
 
     # By the grid's rounding, if nearly everybody is sampled, or if ε is tiny.
-    if compute_epsilon(full_multiplier) > mechanism.epsilon:
-        return full_multiplier
+    if compute_epsilon(multiplier_without_sampling) > mechanism.epsilon:
+        return multiplier_without_sampling
     # Many steps that each sample a share spend about as much as steps whose sensitivity is that share.
-    first_multiplier = max(mechanism.sampled, 0.05) * full_multiplier
-    return min(find_least_noise(compute_epsilon, mechanism.epsilon, first_multiplier, 1e-3), full_multiplier)
+    first_multiplier = max(mechanism.sampled, 0.05) * multiplier_without_sampling
+    return min(
+        find_least_noise(compute_epsilon, mechanism.epsilon, first_multiplier, 1e-3),
+        multiplier_without_sampling,
+    )
 
 
-NUM_USERS_SHARE = 0.03
+NUM_USERS_BUDGET_SHARE = 0.03
 """Share of the budget for a private number of users, in a descent by the rule."""
-COUNT_SHARE = 0.03
+COUNTS_BUDGET_SHARE = 0.03
 """Share of the budget for counting the users within the bound in every step."""
 
 
@@ -260,8 +265,8 @@ def split_budget(neighbours: Neighbours, bound_follows: bool) -> tuple[float, fl
 
     The second is 0 if the bound is fixed, the third if the number of users is public.
     """
-    num_users_share = NUM_USERS_SHARE if neighbours is Neighbours.ADD_OR_REMOVE_USER else 0.0
-    count_share = COUNT_SHARE if bound_follows else 0.0
+    num_users_share = NUM_USERS_BUDGET_SHARE if neighbours is Neighbours.ADD_OR_REMOVE_USER else 0.0
+    count_share = COUNTS_BUDGET_SHARE if bound_follows else 0.0
     return 1.0 - count_share - num_users_share, count_share, num_users_share
 
 

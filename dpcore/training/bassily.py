@@ -33,9 +33,9 @@ from dpcore.training.account import Cell, Method, compute_smooth_weights, draw_r
 from dpcore.training.mechanism import LossKind
 from dpcore.training.rows import ClassifierRows, score_models
 
-DELTA = 0.1
+PAPER_DELTA = 0.1
 """The paper's δ."""
-BOX = 10.0
+HALF_BOX_WIDTH = 10.0
 """C is [-10, 10]^d in the paper's appendix E.2."""
 
 
@@ -57,7 +57,7 @@ def compute_noise_scale(num_users: int, lipschitz: float, epsilon: float) -> flo
 
     Source: Bassily, Smith, Thakurta 2014, algorithm 1, line 1.
     """
-    log_factor = math.log(num_users / DELTA) * math.log(1.0 / DELTA)
+    log_factor = math.log(num_users / PAPER_DELTA) * math.log(1.0 / PAPER_DELTA)
     return math.sqrt(32.0 * log_factor) * lipschitz * num_users / epsilon
 
 
@@ -91,7 +91,7 @@ def train_bassily(
     # No user has more rows than the largest: a bound above that changes nothing.
     lipschitz = min(cell.bound, float(rows.sizes.max())) / weight_sum
     sigma = compute_noise_scale(num_users, lipschitz, epsilon)
-    ball_radius = BOX * math.sqrt(num_features)
+    ball_radius = HALF_BOX_WIDTH * math.sqrt(num_features)
     if step_size_formula is StepSizeFormula.PRINTED:
         first_rate = ball_radius / math.sqrt(num_users * num_users * lipschitz**2 + num_features * sigma**2)
     else:
@@ -116,19 +116,23 @@ def train_bassily(
         row_offsets = all_row_offsets[: int(drawn_sizes.max())]
         row_indices = rows.starts[drawn_users][:, None] + np.minimum(row_offsets, drawn_sizes[:, None] - 1)
         drawn_signed_features = rows.signed_features[row_indices]
-        slopes = LossKind.LOGISTIC.differentiate(np.einsum("rwd,rd->rw", drawn_signed_features, theta))
+        loss_slopes = LossKind.LOGISTIC.differentiate(np.einsum("rwd,rd->rw", drawn_signed_features, theta))
         # Slopes of the logistic loss are below 0: clipping has one side.
-        slopes = np.maximum(slopes, -max_slopes[row_indices]) * row_weights[row_indices, weight_columns]
-        slopes[row_offsets >= drawn_sizes[:, None]] = 0.0
-        gradient = np.einsum("rw,rwd->rd", slopes, drawn_signed_features)
-        noisy_gradient = num_users * gradient + sigma * rng.standard_normal((num_runs, num_features))
-        theta = np.clip(theta - first_rate / math.sqrt(step_number) * noisy_gradient, -BOX, BOX)
+        loss_slopes = (
+            np.maximum(loss_slopes, -max_slopes[row_indices]) * row_weights[row_indices, weight_columns]
+        )
+        loss_slopes[row_offsets >= drawn_sizes[:, None]] = 0.0
+        user_gradients = np.einsum("rw,rwd->rd", loss_slopes, drawn_signed_features)
+        noisy_gradient = num_users * user_gradients + sigma * rng.standard_normal((num_runs, num_features))
+        theta = np.clip(
+            theta - first_rate / math.sqrt(step_number) * noisy_gradient, -HALF_BOX_WIDTH, HALF_BOX_WIDTH
+        )
     return np.asarray(theta.T)
 
 
-PAPER = "Epasto et al. 2020"
-BOUNDS = (1.0, 2.0, 3.0, 4.0, 5.0)
-NO_BOUND = BOUNDS[-1]
+PAPER_NAME = "Epasto et al. 2020"
+PLOTTED_BOUNDS = (1.0, 2.0, 3.0, 4.0, 5.0)
+BOUND_PLOTTED_AS_NONE = PLOTTED_BOUNDS[-1]
 """Stands for no bound."""
 WEIGHT_LOSSES_BY_EPSILON: dict[int, tuple[float | None, ...]] = {
     30: (0.514, 0.557, 0.628, 0.700, 2.846),
@@ -151,12 +155,12 @@ def compute_losses(
 ) -> dict[str, float]:
     """Compute the mean logistic loss over runs for each method and ε, by key as ``weights_30`` or ``cap_30``.
 
-    At `NO_BOUND` there are only smooth weights, of a bound that bounds nobody.
+    At `BOUND_PLOTTED_AS_NONE` there are only smooth weights, of a bound that bounds nobody.
 
     Source: Epasto et al. 2020, appendix E.2.
     """
     cells_by_name = {"weights": Cell(Method.SMOOTH, int(rows.sizes.max()))}
-    if bound != NO_BOUND:
+    if bound != BOUND_PLOTTED_AS_NONE:
         cells_by_name = {"weights": Cell(Method.SMOOTH, bound), "cap": Cell(Method.CAP, bound)}
     loss_by_line_key: dict[str, float] = {}
     for epsilon, (method_name, cell) in itertools.product(WEIGHT_LOSSES_BY_EPSILON, cells_by_name.items()):
@@ -170,14 +174,14 @@ def compute_losses(
 def _draw_reviews(seed: int) -> ClassifierRows:
     """Draw 240 invented reviews of 40 drugs; a label is 1 if the rating is above the median, else -1."""
     regression_rows = simulate_drugs(seed, num_users=40, num_rows=240, max_size=30)
-    signs = np.where(regression_rows.labels > np.median(regression_rows.labels), 1.0, -1.0)
-    return ClassifierRows(regression_rows.features, signs, regression_rows.users)
+    label_signs = np.where(regression_rows.labels > np.median(regression_rows.labels), 1.0, -1.0)
+    return ClassifierRows(regression_rows.features, label_signs, regression_rows.users)
 
 
 FIGURES = (
     PaperFigure(
         "epasto-table-2",
-        PAPER,
+        PAPER_NAME,
         "Table 2",
         "loss of a classifier over the bound on a user's rows",
         "ε = 30, 40 and 50 with δ = 0.1, which protects nobody. The paper takes the 3,107 reviews of 502 drugs "
@@ -188,10 +192,10 @@ FIGURES = (
         linear_axis(
             "bound on rows per user, h",
             (0.8, 5.2),
-            named_ticks=((1.0, "1"), (2.0, "2"), (3.0, "3"), (4.0, "4"), (NO_BOUND, "none")),
+            named_ticks=((1.0, "1"), (2.0, "2"), (3.0, "3"), (4.0, "4"), (BOUND_PLOTTED_AS_NONE, "none")),
         ),
         Axis("mean logistic loss on all rows", number_format=".3g"),
-        BOUNDS,
+        PLOTTED_BOUNDS,
         tuple(
             Line(f"{key}_{epsilon}", f"{name}, ε = {epsilon}", style, symbol, dash, printed_losses[epsilon])
             for epsilon, dash in DASH_BY_EPSILON.items()

@@ -66,13 +66,17 @@ def find_best(table: Table, method: Method, cell_index: int | None = None) -> Be
         return None
     if cell_index is None:
         cell_index = int(cell_indices[np.nanargmin(mean_losses)])
-    best_position = cell_indices.tolist().index(cell_index)
+    position_of_best = cell_indices.tolist().index(cell_index)
     # A NaN is not near-optimal, either.
-    far_positions = np.flatnonzero(~(mean_losses <= 1.05 * mean_losses[best_position]))
-    lowest_position = max(far_positions[far_positions < best_position], default=-1) + 1
-    highest_position = min(far_positions[far_positions > best_position], default=mean_losses.size) - 1
-    end_reaches = [table.experiment.cells[i].reach for i in cell_indices[[lowest_position, highest_position]]]
-    return BestCell(cell_index, *end_reaches)
+    positions_not_near = np.flatnonzero(~(mean_losses <= 1.05 * mean_losses[position_of_best]))
+    lowest_position = max(positions_not_near[positions_not_near < position_of_best], default=-1) + 1
+    highest_position = (
+        min(positions_not_near[positions_not_near > position_of_best], default=mean_losses.size) - 1
+    )
+    reaches_of_ends = [
+        table.experiment.cells[i].reach for i in cell_indices[[lowest_position, highest_position]]
+    ]
+    return BestCell(cell_index, *reaches_of_ends)
 
 
 def plan_close_call(table: Table) -> Experiment | None:
@@ -90,8 +94,8 @@ def plan_close_call(table: Table) -> Experiment | None:
     indices_by_loss = np.argsort(mean_losses).tolist()
     undecided_indices = []
     for cell_index in indices_by_loss:
-        loss_difference, standard_error = compare_losses(table, cell_index, indices_by_loss[0])
-        if loss_difference <= 2.0 * standard_error:
+        mean_loss_difference, standard_error = compare_losses(table, cell_index, indices_by_loss[0])
+        if mean_loss_difference <= 2.0 * standard_error:
             undecided_indices.append(cell_index)
     required_indices = {adaptive_best_cell.cell_index, indices_by_loss[0]}
     compared_indices = sorted(required_indices | {*undecided_indices[:CLOSE_CELLS]})
@@ -106,7 +110,7 @@ def plan_close_call(table: Table) -> Experiment | None:
     return Experiment(splits, previous_experiment.mechanism, cells, num_runs, new_seed)
 
 
-def _draw_more_splits(previous: Experiment, seed: int, max_splits: int) -> list[Split]:
+def _draw_more_splits(previous_experiment: Experiment, new_seed: int, max_splits: int) -> list[Split]:
     """Draw new splits with as many users held out, up to ``max_splits``.
 
     The old splits are returned if there is only one, or if their rows are many.
@@ -114,14 +118,18 @@ def _draw_more_splits(previous: Experiment, seed: int, max_splits: int) -> list[
     A permutation of the users is cut into parts, each held out in one split. At a large ε the users who are held out
     move a difference more than noise does, of few rows above all.
     """
-    if previous.train.num_rows > 2 * experiment.FIRST_LOOK_ROWS or len(previous.splits) < 2:
-        return list(previous.splits)
-    all_rows, num_test = concatenate_rows(previous.train, previous.test), previous.test.num_users
+    if (
+        previous_experiment.train.num_rows > 2 * experiment.FIRST_LOOK_ROWS
+        or len(previous_experiment.splits) < 2
+    ):
+        return list(previous_experiment.splits)
+    all_rows = concatenate_rows(previous_experiment.train, previous_experiment.test)
+    num_test = previous_experiment.test.num_users
     splits_per_permutation = max(all_rows.num_users // num_test, 1)
     splits: list[Split] = []
-    for split_index in range(min(CLOSE_SPLITS * len(previous.splits), max_splits)):
+    for split_index in range(min(CLOSE_SPLITS * len(previous_experiment.splits), max_splits)):
         permutation_index, part_index = divmod(split_index, splits_per_permutation)
-        user_order = np.random.default_rng([seed, 7, permutation_index]).permutation(all_rows.num_users)
+        user_order = np.random.default_rng([new_seed, 7, permutation_index]).permutation(all_rows.num_users)
         test_positions = np.arange(part_index * num_test, (part_index + 1) * num_test)
         training_rows = all_rows.select_users(np.sort(np.delete(user_order, test_positions)))
         splits.append((training_rows, all_rows.select_users(np.sort(user_order[test_positions]))))
@@ -145,10 +153,10 @@ def choose_answer(table: Table, close_table: Table | None = None, is_public: boo
         close_cell_index = int(np.argmin(close_table.summarise().means))
         if not is_public:
             close_cell_index = _choose_least_loss(close_table, range(len(close_cells)))
-        cell = close_cells[close_cell_index]
-        return find_best(table, cell.method, table.experiment.cells.index(cell))
+        close_cell = close_cells[close_cell_index]
+        return find_best(table, close_cell.method, table.experiment.cells.index(close_cell))
     best_cells = [find_best(table, method) for method in Method]
-    best_by_index = {cell.cell_index: cell for cell in best_cells if cell is not None}
+    best_by_index = {best_cell.cell_index: best_cell for best_cell in best_cells if best_cell is not None}
     return best_by_index[_choose_least_loss(table, list(best_by_index))] if best_by_index else None
 
 
@@ -211,8 +219,8 @@ def solve_linear_descent(
     # Noise of step s is in iterate t >= s with η (1 - η λ)^(t - s): sums over t = max(s, first) .. T.
     running_sums = np.pad(np.cumsum(factor_powers, axis=1), ((0, 0), (1, 0)))
     s = np.arange(1, num_steps + 1)
-    later_sums = running_sums[:, num_steps - s + 1] - running_sums[:, np.maximum(first_averaged - s, 0)]
-    noise_weights = rate / num_averaged * later_sums
+    later_power_sums = running_sums[:, num_steps - s + 1] - running_sums[:, np.maximum(first_averaged - s, 0)]
+    noise_weights = rate / num_averaged * later_power_sums
     return start_share, np.asarray((noise_weights * noise_weights).sum(axis=1))
 
 
@@ -283,5 +291,5 @@ def compute_theorem_trade_off(
 
     Source: Epasto et al. 2020, theorem 4 and "Tradeoff weights".
     """
-    numerator = math.log(num_features) * math.log(histogram.num_rows)
-    return numerator * mechanism.epsilon**2 / math.log(histogram.num_users / mechanism.delta) ** 4
+    log_rows_and_features = math.log(num_features) * math.log(histogram.num_rows)
+    return log_rows_and_features * mechanism.epsilon**2 / math.log(histogram.num_users / mechanism.delta) ** 4

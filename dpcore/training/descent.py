@@ -6,9 +6,9 @@ fixed, or follows a private quantile of users' norms.
 
 Clipping the users' summed gradients at h costs noise of κ √d bounds, and a bias of at most one bound for each clipped
 user, if all pull one way. The two balance where about κ √d users are clipped, whatever the data: so the bound goes to
-the quantile that leaves `CLIPPED_USERS` times as many above it. In every step the users within the bound are counted,
-with noise of their own, and the bound moves by the ratio of the target and the count. It starts near where the best
-fixed bounds were, which grow with the root of users over noise.
+the quantile that leaves `CLIPPED_USERS_FACTOR` times as many above it. In every step the users within the bound are
+counted, with noise of their own, and the bound moves by the ratio of the target and the count. It starts near where
+the best fixed bounds were, which grow with the root of users over noise.
 
 Everything about a step by the rule is divided by its bound, which may therefore depend on all that was released before
 (`account`). A bound below one row shortens single rows, too. The model then minimises a loss that is linear far out,
@@ -35,7 +35,7 @@ from dpcore.training.account import Cell, Method, RulePlan, compute_smooth_weigh
 from dpcore.training.mechanism import Mechanism, Pace, apply_rule, average_iterate
 from dpcore.training.rows import ClassifierRows
 
-BLOCK = 200_000
+BLOCK_CELLS = 200_000
 """Entries of a rows × runs matrix in one block: 1.6 MB, about a core's own cache."""
 
 
@@ -50,37 +50,37 @@ class _UserBlock:
 
 
 def _cut_into_blocks(rows: ClassifierRows, num_runs: int) -> list[_UserBlock]:
-    """Cut users into blocks of about `BLOCK` entries of a rows × runs matrix, each of whole users.
+    """Cut users into blocks of about `BLOCK_CELLS` entries of a rows × runs matrix, each of whole users.
 
     One sparse matrix takes the slopes of a block's rows to the sums of its users, with no array of rows × features ×
     num_runs. This is ten times as fast as adding up feature by feature at 7 features and 50 runs.
     """
     from scipy.sparse import coo_array
 
-    first_users = np.searchsorted(rows.starts, np.arange(0, rows.num_rows, max(BLOCK // num_runs, 1)))
-    user_cuts = np.unique(np.append(first_users, rows.num_users)).tolist()
-    row_cuts = np.append(rows.starts, rows.num_rows)
+    first_users = np.searchsorted(rows.starts, np.arange(0, rows.num_rows, max(BLOCK_CELLS // num_runs, 1)))
+    block_first_users = np.unique(np.append(first_users, rows.num_users)).tolist()
+    first_row_of_users = np.append(rows.starts, rows.num_rows)
     user_blocks = []
-    for first_user, last_user in itertools.pairwise(user_cuts):
-        row_slice = slice(int(row_cuts[first_user]), int(row_cuts[last_user]))
+    for first_user, last_user in itertools.pairwise(block_first_users):
+        row_slice = slice(int(first_row_of_users[first_user]), int(first_row_of_users[last_user]))
         user_of_rows = rows.user_codes[row_slice] - first_user
         # One line per user and feature, with the signed feature of each of the user's rows.
         matrix_rows = (user_of_rows[:, None] * rows.num_features + np.arange(rows.num_features)).ravel()
         matrix_columns = np.repeat(np.arange(user_of_rows.size), rows.num_features)
         matrix_shape = ((last_user - first_user) * rows.num_features, user_of_rows.size)
-        values_and_positions = (rows.signed_features[row_slice].ravel(), (matrix_rows, matrix_columns))
-        summing_matrix = coo_array(values_and_positions, shape=matrix_shape).tocsr()
+        coo_entries = (rows.signed_features[row_slice].ravel(), (matrix_rows, matrix_columns))
+        summing_matrix = coo_array(coo_entries, shape=matrix_shape).tocsr()
         user_blocks.append(_UserBlock(slice(first_user, last_user), row_slice, user_of_rows, summing_matrix))
     return user_blocks
 
 
-CLIPPED_USERS = 12.0
+CLIPPED_USERS_FACTOR = 12.0
 """Target of the users who are clipped, in κ √d; never more than half of all."""
 START_DIVISOR = 12.0
 """The first bound is the root of (number of users / κ √d), divided by this; at least `FIRST_BOUND`."""
-BOUND_RATE = 5.0
+BOUND_ADAPTATION_RATE = 5.0
 """The logarithm of the bound falls by this in T steps if nobody is clipped."""
-MAX_LOG_CHANGE = 0.3
+MAX_LOG_BOUND_CHANGE = 0.3
 BOUND_RANGE = (1e-3, 100.0)
 
 Gradient = Callable[[FloatArray, FloatArray, FloatArray | None], tuple[FloatArray, FloatArray | None]]
@@ -103,11 +103,11 @@ def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, num_runs: 
             user_sums = (block.summing_matrix @ row_slopes).reshape(-1, *theta.shape)
             user_norms = np.sqrt(np.einsum("ukr,ukr->ur", user_sums, user_sums))
             clip_factors = bounds / np.maximum(user_norms, bounds)
-            within_mask = user_norms <= bounds
+            is_within_bound = user_norms <= bounds
             if participation is not None:
                 clip_factors *= participation[block.user_slice]
-                within_mask &= participation[block.user_slice] > 0.0
-            num_within += within_mask.sum(axis=0)
+                is_within_bound &= participation[block.user_slice] > 0.0
+            num_within += is_within_bound.sum(axis=0)
             gradient_sum += signed_rows[block.row_slice].T @ (row_slopes * clip_factors[block.user_of_rows])
         return gradient_sum, num_within
 
@@ -116,7 +116,7 @@ def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, num_runs: 
 
 def choose_quantile(unit_noise: float, num_features: int, num_users_by_run: FloatArray) -> FloatArray:
     """Compute the share of users that the adaptive bound aims to leave unclipped, at least ½, for each run."""
-    clipped_shares = CLIPPED_USERS * unit_noise * np.sqrt(num_features) / num_users_by_run
+    clipped_shares = CLIPPED_USERS_FACTOR * unit_noise * np.sqrt(num_features) / num_users_by_run
     return np.asarray(1.0 - np.minimum(0.5, clipped_shares))
 
 
@@ -159,34 +159,40 @@ def descend_by_rule(
     unit_noise = rule_plan.unit_noise
     target_quantiles = choose_quantile(unit_noise, num_features, num_users_by_run)
     stable_step_share = 1.0 if rule_plan.bound_follows else np.minimum(first_bounds * mechanism.clip, 1.0)
-    bounds = next_bounds = first_bounds
+    current_bounds = next_bounds = first_bounds
     if rule_plan.bound_follows:  # The first bound reads only the released number of users.
         users_over_noise = num_users_by_run / (unit_noise * np.sqrt(num_features))
-        next_bounds = np.clip(np.maximum(np.sqrt(users_over_noise) / START_DIVISOR, bounds), *BOUND_RANGE)
-    step_factors, total_weights = np.ones(bounds.size), np.zeros(bounds.size)
-    theta = previous_theta = mean_theta = fading_mean = np.zeros((num_features, bounds.size))
-    for step in range(1, mechanism.steps + 1):
+        next_bounds = np.clip(
+            np.maximum(np.sqrt(users_over_noise) / START_DIVISOR, current_bounds), *BOUND_RANGE
+        )
+    step_factors, averaging_weight_sums = np.ones(current_bounds.size), np.zeros(current_bounds.size)
+    theta = previous_theta = mean_theta = fading_mean = np.zeros((num_features, current_bounds.size))
+    for step_number in range(1, mechanism.steps + 1):
         if should_stop():
             return None
-        bounds = next_bounds
+        current_bounds = next_bounds
         extrapolated_theta = theta + descent_rule.MOMENTUM * (theta - previous_theta)
-        direction, shares_within_bound = take_direction(extrapolated_theta, bounds, step)
+        direction, shares_within_bound = take_direction(extrapolated_theta, current_bounds, step_number)
         fading_mean = descent_rule.fade_mean(fading_mean, direction)
-        agreements = descent_rule.measure_agreement(fading_mean, rule_plan.direction_noise_std, step)
-        step_factors = descent_rule.grow_steps(step_factors, agreements, step, mechanism.steps)
+        agreements = descent_rule.measure_agreement(fading_mean, rule_plan.direction_noise_std, step_number)
+        step_factors = descent_rule.grow_steps(step_factors, agreements, step_number, mechanism.steps)
         step_lengths = descent_rule.choose_step_length(
             unit_noise, num_features, num_users_by_run, mechanism, stable_step_share, step_factors
         )
         previous_theta, theta = theta, mechanism.project(extrapolated_theta - step_lengths * direction)
-        mean_theta, total_weights = average_iterate(mean_theta, total_weights, theta, agreements, step)
+        mean_theta, averaging_weight_sums = average_iterate(
+            mean_theta, averaging_weight_sums, theta, agreements, step_number
+        )
         if shares_within_bound is not None:
             # Without the division by 1 - γ it would be slow where few users are to be clipped: there the share within
             # can be off by 1 - γ at most, however far the bound is from its target.
-            log_bound_changes = BOUND_RATE / mechanism.steps * (target_quantiles - shares_within_bound)
+            log_bound_changes = (
+                BOUND_ADAPTATION_RATE / mechanism.steps * (target_quantiles - shares_within_bound)
+            )
             log_bound_changes /= 1.0 - target_quantiles
-            bound_factors = np.exp(np.clip(log_bound_changes, -MAX_LOG_CHANGE, MAX_LOG_CHANGE))
-            next_bounds = np.clip(bounds * bound_factors, *BOUND_RANGE)
-    return mean_theta, bounds
+            bound_factors = np.exp(np.clip(log_bound_changes, -MAX_LOG_BOUND_CHANGE, MAX_LOG_BOUND_CHANGE))
+            next_bounds = np.clip(current_bounds * bound_factors, *BOUND_RANGE)
+    return mean_theta, current_bounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,15 +241,17 @@ def simulate_descents(
         num_users_errors = rule_plan.num_users_noise_std * tile_for_bounds(rule_noise.num_users_draws)
         num_users_by_run = np.maximum(num_users + num_users_errors, rule_plan.unit_noise)
 
-    def take_direction(theta: FloatArray, bounds: FloatArray, step: int) -> DirectionAndShare:
+    def take_direction(theta: FloatArray, bounds: FloatArray, step_number: int) -> DirectionAndShare:
         """Return the noisy sum of gradients over the bound, and the noisy share of users within it, as `Direction`."""
         gradient_sum, num_within = sum_gradients(theta, bounds * mechanism.clip, None)
-        gradient_errors = rule_plan.direction_noise_std * tile_for_bounds(rule_noise.gradient_draws[step - 1])
+        gradient_errors = rule_plan.direction_noise_std * tile_for_bounds(
+            rule_noise.gradient_draws[step_number - 1]
+        )
         direction = gradient_sum / (bounds * mechanism.clip) + gradient_errors
         if not rule_plan.bound_follows or num_within is None:
             return direction, None
         # The count is taken from half of all, so that a user moves it by half of one.
-        count_errors = rule_plan.count_noise_std * tile_for_bounds(rule_noise.count_draws[step - 1])
+        count_errors = rule_plan.count_noise_std * tile_for_bounds(rule_noise.count_draws[step_number - 1])
         return direction, (num_within - num_users / 2.0 + count_errors) / num_users_by_run + 0.5
 
     bounds_by_run = np.repeat(first_bounds, runs_per_bound)
@@ -261,29 +269,31 @@ def draw_noise(
     the run alone, so that bounds are compared on the same noise.
     """
     gradient_draws = np.empty((mechanism.steps, num_features, len(run_numbers)))
-    weight_draws = np.empty(len(run_numbers))
+    weight_sum_draws = np.empty(len(run_numbers))
     for run_index, run_number in enumerate(run_numbers):
         # Second numbers keep the streams of a seed apart: 0 noise, 1 rows under a cap, 2 users held out, 3 the paper's
         # learner, 4 users of a step, 5 counts, 6 a first look, 7 further splits.
         rng = np.random.default_rng([seed, 0, run_number])
-        weight_draws[run_index] = rng.standard_normal()
+        weight_sum_draws[run_index] = rng.standard_normal()
         gradient_draws[:, :, run_index] = rng.standard_normal((mechanism.steps, num_features))
-    return gradient_draws, weight_draws
+    return gradient_draws, weight_sum_draws
 
 
-def clip_slopes(rows: ClassifierRows, mechanism: Mechanism, margins: FloatArray, span: slice) -> FloatArray:
+def clip_slopes(
+    rows: ClassifierRows, mechanism: Mechanism, margins: FloatArray, row_slice: slice
+) -> FloatArray:
     """Compute the slope of each loss in a block of rows, clipped so that a row's gradient has norm at most the clip."""
-    slopes = mechanism.loss.differentiate(margins)
+    loss_slopes = mechanism.loss.differentiate(margins)
     # Rows have norm 1 at most, and such slopes are at most 1: the clip would change nothing.
     if mechanism.loss.has_bounded_slope and mechanism.clip >= 1.0:
-        return slopes
+        return loss_slopes
     with np.errstate(divide="ignore"):
         # A row of zeros has no gradient, whatever its slope.
-        max_slopes = mechanism.clip / rows.norms[span, None]
-    return np.clip(slopes, -max_slopes, max_slopes)
+        max_slopes = mechanism.clip / rows.norms[row_slice, None]
+    return np.clip(loss_slopes, -max_slopes, max_slopes)
 
 
-def make_weighted_gradient(rows: ClassifierRows, mechanism: Mechanism, weights: FloatArray) -> Gradient:
+def make_weighted_gradient(rows: ClassifierRows, mechanism: Mechanism, row_weights: FloatArray) -> Gradient:
     """Return a `Gradient` function that sums weight times clipped gradient over the rows of the users who take part.
 
     In place of a number of users, it returns None.
@@ -291,7 +301,7 @@ def make_weighted_gradient(rows: ClassifierRows, mechanism: Mechanism, weights: 
     Args:
         rows: The data.
         mechanism: The loss and the clip.
-        weights: The weight of each row, shape (num_rows, 1), or (num_rows, runs) where runs differ.
+        row_weights: The weight of each row, shape (num_rows, 1), or (num_rows, runs) where runs differ.
     """
 
     def sum_weighted_gradients(
@@ -299,14 +309,14 @@ def make_weighted_gradient(rows: ClassifierRows, mechanism: Mechanism, weights: 
     ) -> tuple[FloatArray, None]:
         """Return the weighted sum and None: the bounds are not read, and nobody is counted."""
         gradient_sum = np.zeros_like(theta)
-        block_size = max(BLOCK // theta.shape[1], 1)
-        for start in range(0, rows.num_rows, block_size):
-            row_slice = slice(start, start + block_size)
-            slopes = clip_slopes(rows, mechanism, rows.signed_features[row_slice] @ theta, row_slice)
-            slopes = slopes * weights[row_slice]
+        block_size = max(BLOCK_CELLS // theta.shape[1], 1)
+        for first_row in range(0, rows.num_rows, block_size):
+            row_slice = slice(first_row, first_row + block_size)
+            loss_slopes = clip_slopes(rows, mechanism, rows.signed_features[row_slice] @ theta, row_slice)
+            loss_slopes = loss_slopes * row_weights[row_slice]
             if participation is not None:
-                slopes *= participation[rows.user_codes[row_slice]]
-            gradient_sum += rows.signed_features[row_slice].T @ slopes
+                loss_slopes *= participation[rows.user_codes[row_slice]]
+            gradient_sum += rows.signed_features[row_slice].T @ loss_slopes
         return gradient_sum, None
 
     return sum_weighted_gradients
@@ -318,7 +328,7 @@ def make_bounded_gradient(
     cells: Sequence[Cell],
     seed: int,
     run_numbers: Sequence[int],
-    ranks: IntArray | None = None,
+    known_ranks: IntArray | None = None,
 ) -> Gradient:
     """Return the `Gradient` function of cells that differ only in their bound; ``mechanism`` includes their clip.
 
@@ -328,7 +338,7 @@ def make_bounded_gradient(
     if method in (Method.FOLLOWED, Method.CLIPPED_SUM):
         return make_clipped_gradient(rows, mechanism, len(cells) * len(run_numbers))
     if method is Method.CAP:
-        row_ranks = draw_ranks(rows, seed, run_numbers) if ranks is None else ranks
+        row_ranks = draw_ranks(rows, seed, run_numbers) if known_ranks is None else known_ranks
         row_weights = np.concatenate([row_ranks < cell.bound for cell in cells], axis=1).astype(np.float64)
     else:
         weights_by_cell = [compute_smooth_weights(rows.sizes, cell.bound)[rows.user_codes] for cell in cells]
@@ -395,11 +405,13 @@ def descend_as_entered(
     """
     theta = np.zeros((num_features, weight_sums.size))
     iterate_sum, first_averaged = np.zeros_like(theta), mechanism.average.find_first_step(mechanism.steps)
-    for step in range(1, mechanism.steps + 1):
+    for step_number in range(1, mechanism.steps + 1):
         if should_stop():
             return None
-        theta = mechanism.project(theta - mechanism.learning_rate / weight_sums * take_gradient(theta, step))
-        if step >= first_averaged:
+        theta = mechanism.project(
+            theta - mechanism.learning_rate / weight_sums * take_gradient(theta, step_number)
+        )
+        if step_number >= first_averaged:
             iterate_sum += theta
     return np.asarray(iterate_sum / (mechanism.steps - first_averaged + 1))
 
@@ -410,7 +422,7 @@ def train_cells(
     cells: Sequence[Cell],
     seed: int,
     run_numbers: Sequence[int],
-    ranks: IntArray | None = None,
+    known_ranks: IntArray | None = None,
     should_stop: ShouldStop = never,
 ) -> FloatArray | None:
     """Train a method several times at one bound, or by the rule at several bounds at once.
@@ -425,7 +437,7 @@ def train_cells(
             several that differ only in their bound.
         seed: Of all runs.
         run_numbers: The numbers of the runs; a run has the same noise at every bound.
-        ranks: As `draw_ranks` gives them for these runs, for a cap; made here where they are not given.
+        known_ranks: As `draw_ranks` gives them for these runs, for a cap; made here where they are not given.
         should_stop: Asked between steps.
 
     Returns:
@@ -436,8 +448,8 @@ def train_cells(
     bound_follows = first_cell.method is Method.FOLLOWED
     if bound_follows:
         mechanism = apply_rule(mechanism)
-    sum_gradients = make_bounded_gradient(rows, mechanism, cells, seed, run_numbers, ranks)
-    gradient_draws, weight_draws = draw_noise(mechanism, rows.num_features, seed, run_numbers)
+    sum_gradients = make_bounded_gradient(rows, mechanism, cells, seed, run_numbers, known_ranks)
+    gradient_draws, weight_sum_draws = draw_noise(mechanism, rows.num_features, seed, run_numbers)
     if mechanism.pace is Pace.RULE:
         count_rngs = [np.random.default_rng([seed, 5, run_number]) for run_number in run_numbers]
         count_draws = np.stack([rng.standard_normal(mechanism.steps) for rng in count_rngs], axis=1)
@@ -446,7 +458,7 @@ def train_cells(
             mechanism,
             rows.num_users,
             np.array([cell.bound for cell in cells]),
-            RuleNoise(gradient_draws, count_draws, weight_draws),
+            RuleNoise(gradient_draws, count_draws, weight_sum_draws),
             account.plan_rule_noise(mechanism, bound_follows),
             should_stop,
         )
@@ -454,17 +466,19 @@ def train_cells(
     bound, noise_plan = first_cell.bound, account.plan_noise(mechanism, first_cell.bound)
     gradient_bounds = np.full(len(run_numbers), bound * mechanism.clip)
     # At least one user's weight: a sum that noise made 0 or negative would reverse the steps.
-    noisy_weight_sums = float(rows.histogram.kept_rows(bound)) + noise_plan.weight_noise_std * weight_draws
+    noisy_weight_sums = (
+        float(rows.histogram.kept_rows(bound)) + noise_plan.weight_noise_std * weight_sum_draws
+    )
     weight_sums = np.maximum(noisy_weight_sums, bound)
     weight_sums *= mechanism.sampled  # What takes part in a step is that share of all, in expectation.
     is_sampled = mechanism.sampled < 1.0
     sampling_rngs = [np.random.default_rng([seed, 4, run_number]) for run_number in run_numbers if is_sampled]
 
-    def take_gradient(theta: FloatArray, step: int) -> FloatArray:
+    def take_gradient(theta: FloatArray, step_number: int) -> FloatArray:
         """Return the noisy sum of the bounded gradients of the users who take part in the step, shape of θ."""
         participant_masks = [rng.random(rows.num_users) < mechanism.sampled for rng in sampling_rngs]
         participation = np.stack(participant_masks, axis=1).astype(np.float64) if is_sampled else None
         gradient_sum, _ = sum_gradients(theta, gradient_bounds, participation)
-        return np.asarray(gradient_sum + noise_plan.gradient_noise_std * gradient_draws[step - 1])
+        return np.asarray(gradient_sum + noise_plan.gradient_noise_std * gradient_draws[step_number - 1])
 
     return descend_as_entered(take_gradient, mechanism, rows.num_features, weight_sums, should_stop)

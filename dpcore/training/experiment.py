@@ -27,7 +27,7 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import descent, optimum
 from dpcore.training.account import Cell, Method, draw_ranks
-from dpcore.training.descent import BLOCK
+from dpcore.training.descent import BLOCK_CELLS
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.rows import SCORE_SHAPE, ClassifierRows, Measure, ScoreUnit, score_guess, score_models
 
@@ -209,8 +209,8 @@ def _compute_student_quantile(degrees_of_freedom: IntArray) -> FloatArray:
     """Return Student's quantile of a 95 % interval, in the shape of the degrees of freedom; NaN at 0 of them."""
     from scipy.special import stdtrit
 
-    quantiles = stdtrit(np.maximum(degrees_of_freedom, 1), 0.5 + CONFIDENCE / 2.0)
-    return np.asarray(np.where(degrees_of_freedom > 0, quantiles, np.nan))
+    student_quantiles = stdtrit(np.maximum(degrees_of_freedom, 1), 0.5 + CONFIDENCE / 2.0)
+    return np.asarray(np.where(degrees_of_freedom > 0, student_quantiles, np.nan))
 
 
 def summarise_splits(run_values: FloatArray, experiment: Experiment) -> SplitSummary:
@@ -222,22 +222,22 @@ def summarise_splits(run_values: FloatArray, experiment: Experiment) -> SplitSum
     Source: Nadeau and Bengio 2003, Inference for the generalization error, equation 7, for the correction.
     """
     num_splits = len(experiment.splits)
-    done_mask = np.isfinite(run_values)
-    num_finished_runs = done_mask.sum(axis=-1)
+    is_done = np.isfinite(run_values)
+    num_finished_runs = is_done.sum(axis=-1)
     # The mean of the runs on each split; NaN where there is none.
     values_by_split = [run_values[..., i::num_splits] for i in range(num_splits)]
     split_means = np.stack([summarise_runs(x, axis=-1).means for x in values_by_split], axis=-1)
     # Step 1: the noise is what runs deviate from the mean of their own split. Invariant: no residual depends on how
     # splits differ, which is the uncertainty about users; a run that is not done has the residual 0.
     split_indices = np.arange(run_values.shape[-1]) % num_splits
-    residuals = np.where(done_mask, run_values - split_means[..., split_indices], 0.0)
+    residuals = np.where(is_done, run_values - split_means[..., split_indices], 0.0)
     num_finished_splits = np.isfinite(split_means).sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         # Each mean of a split takes one degree of freedom.
         degrees_of_freedom = np.maximum(num_finished_runs - num_finished_splits, 0)
         residual_variances = (residuals * residuals).sum(axis=-1) / degrees_of_freedom
-        noise_spreads = np.sqrt(np.where(degrees_of_freedom > 0, residual_variances, np.nan))
-        means = np.where(done_mask, run_values, 0.0).sum(axis=-1) / num_finished_runs
+        noise_stds = np.sqrt(np.where(degrees_of_freedom > 0, residual_variances, np.nan))
+        mean_values = np.where(is_done, run_values, 0.0).sum(axis=-1) / num_finished_runs
         # Step 2: other users, from the means of the splits. Invariant: the width uses nothing but these means and the
         # ratio of users, so that more runs on the same splits make it no smaller than the users allow.
         split_mean_summary = summarise_runs(split_means, axis=-1)
@@ -249,10 +249,10 @@ def summarise_splits(run_values: FloatArray, experiment: Experiment) -> SplitSum
         )
         users_half_widths = np.where(num_finished_splits >= MIN_SPLITS, users_half_widths, np.nan)
         return SplitSummary(
-            means,
-            noise_spreads / np.sqrt(num_finished_runs),
+            mean_values,
+            noise_stds / np.sqrt(num_finished_runs),
             num_finished_runs,
-            noise_spreads,
+            noise_stds,
             degrees_of_freedom,
             users_half_widths,
             split_mean_summary.standard_errors,
@@ -325,15 +325,15 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
             for has_clipping in (True, False)
             if split_has_descent
         ]
-        if should_stop() or any(theta is None for theta in thetas):
+        if should_stop() or any(model_theta is None for model_theta in thetas):
             return None
         # Step 2: score the models on both sides of the split. Invariant: every array has shape (2, 2, 2), the side
         # first.
         rows_of_both_sides = (training_rows, test_rows)
         scores_without_privacy, *scores_without_noise = (
-            np.stack([score_models(rows, loss, theta)[0] for rows in rows_of_both_sides])
-            for theta in thetas
-            if theta is not None
+            np.stack([score_models(rows, loss, model_theta)[0] for rows in rows_of_both_sides])
+            for model_theta in thetas
+            if model_theta is not None
         )
         if not split_has_descent:  # Its losses over the model without privacy are those on the first split.
             baseline_scores, _, *first_scores = scores_by_split[0]
@@ -384,12 +384,12 @@ def fill_table(
         progress(1.0 - num_missing / (len(experiment.cells) * experiment.num_runs))
         # Step 3: pass on a copy when all bounds of a method have as many runs. Invariant: its curve has no steps that
         # come from more runs at one bound than at another.
-        completes_method = (
+        is_last_of_method = (
             next_batch is None
             or experiment.cells[next_batch[0][0]].method is not experiment.cells[cell_indices[0]].method
             or next_batch[1][0] > run_numbers[0]
         )
-        if on_update is not None and completes_method:
+        if on_update is not None and is_last_of_method:
             on_update(Table(experiment, scores.copy()))
     return Table(experiment, scores)
 
@@ -416,11 +416,11 @@ def _order_missing_runs(experiment: Experiment, scores: FloatArray, first_batch_
     # Step 2: list what each interval lacks, method by method, output perturbation last. A cell joins the batch before
     # it if both lack the same runs and are trained in one descent. Invariant: the runs of a batch are of one interval.
     batches: list[Batch] = []
-    for start, stop in itertools.pairwise(run_interval_ends):
+    for first_run, stop_run in itertools.pairwise(run_interval_ends):
         for method in Method:
             for cell_index, cell in enumerate(experiment.cells):
-                missing_mask = np.isnan(scores[cell_index, start:stop, 0, 0, 0])
-                missing_runs = tuple((np.flatnonzero(missing_mask) + start).tolist())
+                is_missing = np.isnan(scores[cell_index, first_run:stop_run, 0, 0, 0])
+                missing_runs = tuple((np.flatnonzero(is_missing) + first_run).tolist())
                 if cell.method is not method or not missing_runs:
                     continue
                 if batches and _can_join(experiment, batches[-1], cell_index, missing_runs):
@@ -437,13 +437,13 @@ def _can_join(experiment: Experiment, batch: Batch, cell_index: int, missing_run
     calls of some thirty functions, which take as long for one bound as for all.
     """
     cell_indices, run_numbers = batch
-    first_cell, cell = experiment.cells[cell_indices[0]], experiment.cells[cell_index]
+    first_cell, joining_cell = experiment.cells[cell_indices[0]], experiment.cells[cell_index]
     num_models = (len(cell_indices) + 1) * -(-len(run_numbers) // len(experiment.splits))
     return (
         run_numbers == missing_runs
-        and num_models * experiment.train.num_rows <= BLOCK
-        and (first_cell.method, first_cell.clip) == (cell.method, cell.clip)
-        and cell.method is not Method.OUTPUT
+        and num_models * experiment.train.num_rows <= BLOCK_CELLS
+        and (first_cell.method, first_cell.clip) == (joining_cell.method, joining_cell.clip)
+        and joining_cell.method is not Method.OUTPUT
         and experiment.mechanism.pace is Pace.RULE
     )
 

@@ -82,12 +82,12 @@ def account_exactly(squared_sensitivity: int, num_ints: int, epsilon: float, del
     usable_share = 1.0 - _RESERVED_SHARE
     unit_noise = GaussianNoise.for_release(1.0, usable_share * epsilon, usable_share * delta).scale
     # A little more, so that the rounding of root and product leaves no less noise than is accounted for.
-    sigma = unit_noise * math.sqrt(squared_sensitivity) * (1.0 + 1e-15)
+    noise_std = unit_noise * math.sqrt(squared_sensitivity) * (1.0 + 1e-15)
     usable_epsilon, usable_delta = usable_share * epsilon, usable_share * delta
-    added_epsilon, added_delta = bound_difference(sigma, num_ints, usable_epsilon, usable_delta)
+    added_epsilon, added_delta = bound_difference(noise_std, num_ints, usable_epsilon, usable_delta)
     if usable_epsilon + added_epsilon <= epsilon and usable_delta + added_delta <= delta:
         # The rest of a millionth is not worth a number of its own: the requested ε and δ are returned.
-        return GaussianSteps(epsilon, delta, sigma, squared_sensitivity)
+        return GaussianSteps(epsilon, delta, noise_std, squared_sensitivity)
     return start_gaussian_steps(squared_sensitivity, epsilon, delta)
 
 
@@ -105,11 +105,11 @@ for _power in range(1, 15):
     _TAYLOR.append(_TAYLOR[-1] / _power)
 
 
-def exponentiate_exactly(values: FloatArray) -> FloatArray:
+def exponentiate_exactly(exponents: FloatArray) -> FloatArray:
     """Compute e^x to about 2 units in the last place, each entry by the same operations; |x| <= 700."""
-    binary_exponents = np.rint(values * _LOG2_E)
+    binary_exponents = np.rint(exponents * _LOG2_E)
     # At most 0.35: the series ends below 1e-18.
-    remainders = (values - binary_exponents * _LN2_HIGH) - binary_exponents * _LN2_LOW
+    remainders = (exponents - binary_exponents * _LN2_HIGH) - binary_exponents * _LN2_LOW
     exponentials = np.full_like(remainders, _TAYLOR[-1])
     for taylor_coefficient in reversed(_TAYLOR[:-1]):
         exponentials = exponentials * remainders + taylor_coefficient
@@ -121,8 +121,8 @@ def compute_slopes_exactly(loss: LossKind, margins: FloatArray) -> FloatArray:
     if loss is not LossKind.LOGISTIC:
         return loss.differentiate(margins)
     # -1 / (1 + e^m); beyond 700 the exponential would overflow, and the slope is 0 to 300 digits.
-    slopes = -1.0 / (1.0 + exponentiate_exactly(np.clip(margins, -700.0, 700.0)))
-    return np.where(margins < 700.0, slopes, 0.0)
+    logistic_slopes = -1.0 / (1.0 + exponentiate_exactly(np.clip(margins, -700.0, 700.0)))
+    return np.where(margins < 700.0, logistic_slopes, 0.0)
 
 
 def _clip_slopes(rows: ClassifierRows, mechanism: Mechanism, theta: FloatArray) -> FloatArray:
@@ -144,8 +144,10 @@ def round_gradients(rows: ClassifierRows, mechanism: Mechanism, bound: float, th
     """
     # s rows of weight min(h, s) / s, none with a gradient beyond the clip: together at most h times the clip, which is
     # `GRID_STEPS` steps. Rounding toward 0 makes no entry larger.
-    weights = compute_smooth_weights(rows.sizes, bound)[rows.user_codes]
-    slopes_in_steps = weights * _clip_slopes(rows, mechanism, theta) * (GRID_STEPS / (bound * mechanism.clip))
+    row_weights = compute_smooth_weights(rows.sizes, bound)[rows.user_codes]
+    slopes_in_steps = (
+        row_weights * _clip_slopes(rows, mechanism, theta) * (GRID_STEPS / (bound * mechanism.clip))
+    )
     return np.trunc(rows.signed_features * slopes_in_steps[:, None]).astype(np.int64)
 
 
@@ -167,7 +169,7 @@ def round_user_sums(
     squared_norms = np.zeros(rows.num_users)
     for column_values in user_sums.T:
         squared_norms += column_values * column_values
-    norms = np.sqrt(squared_norms)
-    clip_factors = GRID_STEPS / np.maximum(norms, GRID_STEPS)
+    user_norms = np.sqrt(squared_norms)
+    clip_factors = GRID_STEPS / np.maximum(user_norms, GRID_STEPS)
     rounded_sums = np.trunc(user_sums * clip_factors[:, None]).astype(np.int64)
-    return rounded_sums, (norms <= GRID_STEPS).astype(np.int64)
+    return rounded_sums, (user_norms <= GRID_STEPS).astype(np.int64)

@@ -4,9 +4,9 @@ The rule for steps and step size looks at no private data but the number of user
 together are one Gaussian (`account`), so that their number costs nothing: noise of a step is √T times that of one
 release. The distance that the descent travels is what costs. With every step divided by the bound h, the noise of one
 step has standard deviation κ √T on each coordinate. Momentum m carries it on by 1 / (1 - m) steps. Where the loss is
-flat, T steps of length η leave noise of norm η κ √d T / (1 - m) on θ. The rule travels until this norm is `NOISE_NORM`,
-and no faster than is stable on the sum of all users' losses. Many users are so given all the way to the minimum, few
-are stopped early.
+flat, T steps of length η leave noise of norm η κ √d T / (1 - m) on θ. The rule travels until this norm is
+`MAX_NOISE_NORM`, and no faster than is stable on the sum of all users' losses. Many users are so given all the way to
+the minimum, few are stopped early.
 
 That length is right where the minimum is near. Where it is far, noisy gradients still point one way after a third of
 all steps. Their fading mean is then longer than under noise alone, and steps grow, up to `MAX_GROWTH` times, while this
@@ -85,9 +85,9 @@ class LossKind(Option):
     def differentiate_twice(self, margins: FloatArray) -> FloatArray:
         """Compute the second derivative by the margin; at the smoothed hinge's kinks, that from inside."""
         if self is LossKind.LOGISTIC:
-            slopes = self.differentiate(margins)
+            first_derivatives = self.differentiate(margins)
             # The slope is -p, p = 1 / (1 + e^m), and the curvature p (1 - p).
-            return np.asarray(-slopes * (1.0 + slopes))
+            return np.asarray(-first_derivatives * (1.0 + first_derivatives))
         if self is LossKind.SQUARED:
             return np.ones_like(margins)
         return np.where((margins > 1.0 - HINGE_WIDTH) & (margins < 1.0), 1.0 / HINGE_WIDTH, 0.0)
@@ -185,13 +185,13 @@ class Mechanism:
         return np.asarray(theta / np.maximum(np.sqrt(np.einsum("kr,kr->r", theta, theta)) / self.radius, 1.0))
 
 
-STEPS = 200
+RULE_STEPS = 200
 MOMENTUM = 0.9
-NOISE_NORM = 5.0
+MAX_NOISE_NORM = 5.0
 """Largest norm of the noise on θ where the loss is flat; the ball has a radius of 20."""
-STABLE_SHARE = 0.75
+STABLE_STEP_SHARE = 0.75
 """Longest step, in 1 / (smoothness × number of users)."""
-FADE = 0.95
+FADING_FACTOR = 0.95
 """Weight of the previous steps in the fading mean of noisy gradients."""
 SETTLED_SHARE = 0.35
 """Share of the steps before they may grow: until then gradients point one way on all data."""
@@ -201,14 +201,14 @@ settle: with one row per user at ε = 1, the excess rose by a third."""
 GROWTH, MAX_GROWTH = 1.05, 3.0
 """Factor by which steps grow, or shrink again, at a time; and at most."""
 AGREEMENT_TO_FORGET = 2.0
-"""As `AGREEMENT_TO_GROW`, for the mean of the iterates to forget by `FADE` in a step."""
+"""As `AGREEMENT_TO_GROW`, for the mean of the iterates to forget by `FADING_FACTOR` in a step."""
 
 
 def apply_rule(mechanism: Mechanism) -> Mechanism:
-    """Return the same training with `STEPS` steps of the default size, all users in each, and the pace of the rule."""
+    """Return the training with `RULE_STEPS` steps of the default size, all users in each, and the pace of the rule."""
     return replace(
         mechanism,
-        steps=STEPS,
+        steps=RULE_STEPS,
         step_size=Mechanism.step_size,
         average=Average.LAST_HALF,
         sampled=1.0,
@@ -237,37 +237,41 @@ def choose_step_length(
         step_factors: What the travel is multiplied with, by `grow_steps`.
     """
     travel_noise_norm = unit_noise * np.sqrt(num_features) * mechanism.steps
-    noise_limited_length = (1.0 - MOMENTUM) * NOISE_NORM / travel_noise_norm
-    stable_lengths = STABLE_SHARE * stable_step_share / (mechanism.loss.smoothness * num_users_by_run)
+    noise_limited_length = (1.0 - MOMENTUM) * MAX_NOISE_NORM / travel_noise_norm
+    stable_lengths = STABLE_STEP_SHARE * stable_step_share / (mechanism.loss.smoothness * num_users_by_run)
     return np.asarray(np.minimum(step_factors * noise_limited_length, stable_lengths))
 
 
 def fade_mean(fading_mean: FloatArray, direction: FloatArray) -> FloatArray:
     """Return the fading mean of noisy gradients over the bound, with the gradient of one step more."""
-    return FADE * fading_mean + (1.0 - FADE) * direction
+    return FADING_FACTOR * fading_mean + (1.0 - FADING_FACTOR) * direction
 
 
 def compute_faded_variance(noise_std: float) -> float:
     """Return the variance of a coordinate of `fade_mean` after many steps of pure noise."""
     # (1 - f)² times the sum of f^(2k) over the steps before.
-    return noise_std**2 * (1.0 - FADE) / (1.0 + FADE)
+    return noise_std**2 * (1.0 - FADING_FACTOR) / (1.0 + FADING_FACTOR)
 
 
-def measure_agreement(fading_mean: FloatArray, noise_std: float, step: int) -> FloatArray:
+def measure_agreement(fading_mean: FloatArray, noise_std: float, step_number: int) -> FloatArray:
     """Measure how many times as long, squared, the fading mean is as under noise alone, shape (runs,).
 
     Args:
         fading_mean: `fade_mean`, with the gradient of this step in it, shape (d, runs).
         noise_std: Standard deviation of the noise on each coordinate of a gradient over the bound.
-        step: Number of this step, from 1.
+        step_number: Number of this step, from 1.
     """
     squared_norms = np.einsum("kr,kr->r", fading_mean, fading_mean)
     # The mean began at 0: after few steps it holds less noise.
-    noise_share = 1.0 - FADE ** (2 * step)
-    return np.asarray(squared_norms / (len(fading_mean) * compute_faded_variance(noise_std) * noise_share))
+    steady_noise_share = 1.0 - FADING_FACTOR ** (2 * step_number)
+    return np.asarray(
+        squared_norms / (len(fading_mean) * compute_faded_variance(noise_std) * steady_noise_share)
+    )
 
 
-def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_steps: int) -> FloatArray:
+def grow_steps(
+    step_factors: FloatArray, agreements: FloatArray, step_number: int, num_steps: int
+) -> FloatArray:
     """Return the factors by which the next steps are longer than the rule's, shape (runs,).
 
     They stay for the first `SETTLED_SHARE` of the steps; then each grows where gradients point one way, up to
@@ -276,10 +280,10 @@ def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_
     Args:
         step_factors: How many times as long they were until now.
         agreements: `measure_agreement` at this step.
-        step: Its number, from 1.
+        step_number: Its number, from 1.
         num_steps: T.
     """
-    if step <= SETTLED_SHARE * num_steps:
+    if step_number <= SETTLED_SHARE * num_steps:
         return step_factors
     return np.where(
         agreements > AGREEMENT_TO_GROW,
@@ -289,7 +293,11 @@ def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_
 
 
 def average_iterate(
-    mean_theta: FloatArray, total_weights: FloatArray, theta: FloatArray, agreements: FloatArray, step: int
+    mean_theta: FloatArray,
+    total_weights: FloatArray,
+    theta: FloatArray,
+    agreements: FloatArray,
+    step_number: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Add the iterate of one step to the weighted mean of the iterates; return the mean and the sum of weights.
 
@@ -298,7 +306,9 @@ def average_iterate(
         total_weights: Likewise, shape (runs,); 0 before the first step.
         theta: Iterate of this step, shape of ``mean_theta``.
         agreements: `measure_agreement` at this step.
-        step: Its number, from 1.
+        step_number: Its number, from 1.
     """
-    new_total_weights = total_weights * np.where(agreements > AGREEMENT_TO_FORGET, FADE, 1.0) + step
-    return mean_theta + step / new_total_weights * (theta - mean_theta), new_total_weights
+    new_total_weights = (
+        total_weights * np.where(agreements > AGREEMENT_TO_FORGET, FADING_FACTOR, 1.0) + step_number
+    )
+    return mean_theta + step_number / new_total_weights * (theta - mean_theta), new_total_weights

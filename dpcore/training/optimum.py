@@ -26,7 +26,7 @@ from dpcore.training.descent import draw_noise
 from dpcore.training.mechanism import LossKind, Mechanism
 from dpcore.training.rows import ClassifierRows
 
-_NEWTON_STEPS = 300
+_MAX_NEWTON_STEPS = 300
 _SMALLEST_DECREMENT = 1e-13
 
 
@@ -46,7 +46,7 @@ class FittedModel:
 def fit_model(
     rows: ClassifierRows,
     loss: LossKind,
-    weights: FloatArray,
+    row_weights: FloatArray,
     radius: float = math.inf,
     regularisation: float = 0.0,
     should_stop: ShouldStop = never,
@@ -59,7 +59,7 @@ def fit_model(
     Args:
         rows: The data.
         loss: Of a row.
-        weights: Of each row, at least 0 and not all 0, shape (num_rows,); they are divided by their sum.
+        row_weights: Of each row, at least 0 and not all 0, shape (num_rows,); they are divided by their sum.
         radius: Of the ball around 0.
         regularisation: Λ: Λ/2 |θ|² is added to the mean loss.
         should_stop: Asked between steps; what is found by then is returned, with a bound that holds for it.
@@ -68,7 +68,7 @@ def fit_model(
         The model. The lower bound is that of a convex function from its tangent: on the ball none goes below
         L(θ) - θ·g - radius |g|, g the gradient; with Λ > 0, none anywhere below L(θ) - |g|² / (2 Λ).
     """
-    normalised_weights = weights / math.fsum(weights)
+    normalised_weights = row_weights / math.fsum(row_weights)
 
     def minimise(multiplier: float, start_theta: FloatArray) -> FloatArray:
         """Return the minimiser of the loss with (Λ + multiplier)/2 |θ|², anywhere, from a point to start from."""
@@ -79,21 +79,23 @@ def fit_model(
     if np.linalg.norm(theta) > radius:
         # The minimiser on the ball minimises the loss plus multiplier / 2 |θ|², and its length falls as the multiplier
         # grows.
-        low_multiplier, high_multiplier = 0.0, 1.0
-        while np.linalg.norm(theta := minimise(high_multiplier, theta)) > radius:
-            low_multiplier, high_multiplier = high_multiplier, high_multiplier * 4.0
+        lower_multiplier, upper_multiplier = 0.0, 1.0
+        while np.linalg.norm(theta := minimise(upper_multiplier, theta)) > radius:
+            lower_multiplier, upper_multiplier = upper_multiplier, upper_multiplier * 4.0
             if should_stop():
                 break
         for _ in range(200):
-            if high_multiplier - low_multiplier <= 1e-15 * high_multiplier or should_stop():
+            if upper_multiplier - lower_multiplier <= 1e-15 * upper_multiplier or should_stop():
                 break
-            midpoint = (low_multiplier + high_multiplier) / 2.0
-            theta = minimise(midpoint, theta)
-            low_multiplier, high_multiplier = (
-                (midpoint, high_multiplier) if np.linalg.norm(theta) > radius else (low_multiplier, midpoint)
+            middle_multiplier = (lower_multiplier + upper_multiplier) / 2.0
+            theta = minimise(middle_multiplier, theta)
+            lower_multiplier, upper_multiplier = (
+                (middle_multiplier, upper_multiplier)
+                if np.linalg.norm(theta) > radius
+                else (lower_multiplier, middle_multiplier)
             )
         # At the upper end the minimiser lies in the ball, but for a rounding.
-        theta = minimise(high_multiplier, theta)
+        theta = minimise(upper_multiplier, theta)
         theta *= min(1.0, radius / float(np.linalg.norm(theta)))
     objective, gradient, _ = _evaluate(rows, loss, normalised_weights, regularisation, theta)
     gradient_norm = float(np.linalg.norm(gradient))
@@ -110,8 +112,8 @@ def fit_model(
 def fit_to_gradient(
     rows: ClassifierRows,
     loss: LossKind,
-    weights: FloatArray,
-    penalty: float,
+    row_weights: FloatArray,
+    penalty_factor: float,
     max_gradient_norm: float,
     should_stop: ShouldStop = never,
 ) -> FloatArray:
@@ -124,8 +126,8 @@ def fit_to_gradient(
     Args:
         rows: The data.
         loss: Of a row.
-        weights: Of each row, shape (num_rows,).
-        penalty: μ, above 0.
+        row_weights: Of each row, shape (num_rows,).
+        penalty_factor: μ, above 0.
         max_gradient_norm: Norm of the gradient at which it ends; θ is then within most / μ of the minimiser. Well
             above rounding of a sum over all rows.
         should_stop: Asked between steps; θ is then where it had come to.
@@ -135,18 +137,20 @@ def fit_to_gradient(
 
     Source: Nesterov 2004, theorem 2.2.3 and scheme 2.2.22, for the descent.
     """
-    weight_sum = math.fsum(weights)
-    theta = fit_model(rows, loss, weights, math.inf, penalty / weight_sum, should_stop=should_stop).theta
+    weight_sum = math.fsum(row_weights)
+    theta = fit_model(
+        rows, loss, row_weights, math.inf, penalty_factor / weight_sum, should_stop=should_stop
+    ).theta
 
     def compute_gradient(theta: FloatArray) -> FloatArray:
         """Return the gradient of the sum of losses with its penalty, shape (num_features,)."""
-        slopes = weights * loss.differentiate(rows.signed_features @ theta)
-        return np.asarray(rows.signed_features.T @ slopes + penalty * theta)
+        weighted_slopes = row_weights * loss.differentiate(rows.signed_features @ theta)
+        return np.asarray(rows.signed_features.T @ weighted_slopes + penalty_factor * theta)
 
-    curvature_bound = rows.features.T @ (rows.features * (weights * loss.smoothness)[:, None])
+    curvature_bound = rows.features.T @ (rows.features * (row_weights * loss.smoothness)[:, None])
     # Rounded up: the rate is proved for steps of at most 1/L.
-    largest_curvature = float(np.linalg.eigvalsh(curvature_bound)[-1]) * (1.0 + 1e-9) + penalty
-    inverse_condition_root = math.sqrt(penalty / largest_curvature)
+    largest_curvature = float(np.linalg.eigvalsh(curvature_bound)[-1]) * (1.0 + 1e-9) + penalty_factor
+    inverse_condition_root = math.sqrt(penalty_factor / largest_curvature)
     momentum = (1.0 - inverse_condition_root) / (1.0 + inverse_condition_root)
     extrapolated_theta = theta
     while float(np.linalg.norm(compute_gradient(theta))) > max_gradient_norm and not should_stop():
@@ -157,13 +161,13 @@ def fit_to_gradient(
 
 
 def _evaluate(
-    rows: ClassifierRows, loss: LossKind, weights: FloatArray, regularisation: float, theta: FloatArray
+    rows: ClassifierRows, loss: LossKind, row_weights: FloatArray, regularisation: float, theta: FloatArray
 ) -> tuple[float, FloatArray, FloatArray]:
     """Return value, gradient and Hessian of Σ c loss + Λ/2 |θ|² at θ; the weights c have the sum 1, Λ regularises."""
     margins = rows.signed_features @ theta
-    objective = float(weights @ loss.evaluate(margins)) + 0.5 * regularisation * float(theta @ theta)
-    gradient = rows.signed_features.T @ (weights * loss.differentiate(margins)) + regularisation * theta
-    curvatures = weights * loss.differentiate_twice(margins)
+    objective = float(row_weights @ loss.evaluate(margins)) + 0.5 * regularisation * float(theta @ theta)
+    gradient = rows.signed_features.T @ (row_weights * loss.differentiate(margins)) + regularisation * theta
+    curvatures = row_weights * loss.differentiate_twice(margins)
     hessian = rows.features.T @ (rows.features * curvatures[:, None])
     hessian[np.diag_indices_from(hessian)] += regularisation
     return objective, gradient, hessian
@@ -179,8 +183,8 @@ def _minimise(
 ) -> FloatArray:
     """Minimise Σ c loss + Λ/2 |θ|² from θ by Newton's method with damping; return the minimiser, shape of θ.
 
-    Where it is stopped, where |θ| is above 1e8 (without a penalty there may be no minimum), or after `_NEWTON_STEPS`,
-    the point reached is returned instead.
+    Where it is stopped, where |θ| is above 1e8 (without a penalty there may be no minimum), or after
+    `_MAX_NEWTON_STEPS`, the point reached is returned instead.
     """
     objective, gradient, hessian = _evaluate(rows, loss, normalised_weights, regularisation, theta)
     # No curvature is larger than this anywhere, so that a step by it alone always gains half of its predicted gain.
@@ -188,7 +192,7 @@ def _minimise(
     curvature_bound = rows.features.T @ (rows.features * (normalised_weights * loss.smoothness)[:, None])
     curvature_bound[np.diag_indices_from(curvature_bound)] += regularisation
     damping = 1e-12
-    for _ in range(_NEWTON_STEPS):
+    for _ in range(_MAX_NEWTON_STEPS):
         if np.linalg.norm(theta) > 1e8 or should_stop():
             break
         while True:
@@ -206,14 +210,14 @@ def _minimise(
     return theta
 
 
-def _solve_semidefinite(matrix: FloatArray, right_side: FloatArray) -> FloatArray:
+def _solve_semidefinite(matrix: FloatArray, right_hand_side: FloatArray) -> FloatArray:
     """Solve matrix x = right side for a positive semidefinite matrix, with x nearly 0 where the matrix is flat.
 
     A feature that its range has made constant is parallel to the intercept: the loss is flat in their difference.
     """
     eigenvalues, eigenvectors = np.linalg.eigh(matrix)
     eigenvalue_floor = max(1e-13 * float(eigenvalues[-1]), 1e-300)
-    rotated_solution = eigenvectors.T @ right_side / np.maximum(eigenvalues, eigenvalue_floor)
+    rotated_solution = eigenvectors.T @ right_hand_side / np.maximum(eigenvalues, eigenvalue_floor)
     return np.asarray(eigenvectors @ rotated_solution)
 
 
@@ -241,8 +245,8 @@ def find_best_constant(rows: ClassifierRows, loss: LossKind) -> float:
     return float(optimum.x)
 
 
-PENALTY = 0.8
-"""Penalty, in κ √d h: the noise on θ then has norm 1 / `PENALTY`. Chosen on generated data."""
+PENALTY_FACTOR = 0.8
+"""Penalty, in κ √d h: the noise on θ then has norm 1 / `PENALTY_FACTOR`. Chosen on generated data."""
 
 
 def choose_penalty(unit_noise: float, num_features: int, bound: float) -> float:
@@ -253,7 +257,7 @@ def choose_penalty(unit_noise: float, num_features: int, bound: float) -> float:
         num_features: d.
         bound: h, what a user weighs at most.
     """
-    return PENALTY * unit_noise * math.sqrt(num_features) * bound
+    return PENALTY_FACTOR * unit_noise * math.sqrt(num_features) * bound
 
 
 def perturb_minimiser(
@@ -276,12 +280,12 @@ def perturb_minimiser(
         raise ValueError("output perturbation needs a loss of bounded slope")
     if should_stop():
         return None
-    weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.user_codes]
+    row_weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.user_codes]
     unit_noise = account.plan_rule_noise(mechanism, False).unit_noise
-    penalty = choose_penalty(unit_noise, rows.num_features, cell.bound)
+    penalty_factor = choose_penalty(unit_noise, rows.num_features, cell.bound)
     # `fit_model` takes the mean of the losses: μ beside their sum is μ over the sum of weights beside that.
-    regularisation = penalty / float(rows.histogram.kept_rows(cell.bound))
-    theta = fit_model(rows, mechanism.loss, weights, math.inf, regularisation).theta
+    regularisation = penalty_factor / float(rows.histogram.kept_rows(cell.bound))
+    theta = fit_model(rows, mechanism.loss, row_weights, math.inf, regularisation).theta
     gradient_draws, _ = draw_noise(mechanism, rows.num_features, seed, run_numbers)
     # A user moves the minimiser by at most h / μ; κ includes the factor 2 for a user who is replaced.
-    return mechanism.project(theta[:, None] + unit_noise * cell.bound / penalty * gradient_draws[0])
+    return mechanism.project(theta[:, None] + unit_noise * cell.bound / penalty_factor * gradient_draws[0])

@@ -33,7 +33,7 @@ class DataSource(Option):
     UPLOAD = "upload", "Upload a table"
 
 
-RELATIONS = {
+LABEL_BY_RELATION = {
     Neighbours.ADD_OR_REMOVE_USER: "Add or remove a user",
     Neighbours.REPLACE_USER: "Replace a user",
     Neighbours.REPLACE_VALUES: "Change a user's values",
@@ -51,7 +51,12 @@ class TrainingParameters(Parameters):
     delta: float = public.number(1e-5, "δ", name="δ", width=110, place=LINE)
     """The probability with which ε may fail to hold. Choose it well below 1 / (number of users)."""
     neighbours: Neighbours = public.choice(
-        Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", RELATIONS, as_list=True, width=190, place=LINE
+        Neighbours.ADD_OR_REMOVE_USER,
+        "Neighbouring data",
+        LABEL_BY_RELATION,
+        as_list=True,
+        width=190,
+        place=LINE,
     )
     """The part of a user's data that privacy hides. Row counts of users are public only if neighbours change values."""
     loss: LossKind = public.choice(LossKind.LOGISTIC, "Loss", as_list=True)
@@ -148,8 +153,11 @@ class TrainingParameters(Parameters):
         if self.pace is Pace.RULE:
             return account.list_doubled_cells(max_size, self.loss.has_bounded_slope)
         fixed_methods = [method for method in self.methods if method is not Method.FOLLOWED]
-        bounds = account.list_bounds(max_size)
-        return (Cell(Method.FOLLOWED), *itertools.starmap(Cell, itertools.product(fixed_methods, bounds)))
+        whole_bounds = account.list_bounds(max_size)
+        return (
+            Cell(Method.FOLLOWED),
+            *itertools.starmap(Cell, itertools.product(fixed_methods, whole_bounds)),
+        )
 
     def make_experiment(self, rows: ClassifierRows, max_runs: int = experiment.MAX_RUNS) -> Experiment:
         """Split the users into training and test, and list the cells and runs to make; nothing is trained.

@@ -25,7 +25,7 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray, rank_within_users
 from dpcore.data.column_names import escape_formula
 from dpcore.training import account, integer_sums, optimum
-from dpcore.training.account import WEIGHT_SHARE, Cell, Method, get_gradient_sensitivity
+from dpcore.training.account import WEIGHT_SUM_BUDGET_SHARE, Cell, Method, get_gradient_sensitivity
 from dpcore.training.descent import DirectionAndShare, descend_as_entered, descend_by_rule
 from dpcore.training.integer_sums import GRID_STEPS, USER_NORM, account_exactly
 from dpcore.training.mechanism import Mechanism, Pace, apply_rule
@@ -80,7 +80,9 @@ def _choose_weight_grid(mechanism: Mechanism, bound: float, num_users: int) -> t
     if not sensitivity:
         return 0, 1.0
     squared_sensitivity = mechanism.steps * _compute_squared_sensitivity(mechanism)
-    sensitivity_in_steps = math.isqrt(round(squared_sensitivity * WEIGHT_SHARE / (1.0 - WEIGHT_SHARE)))
+    sensitivity_in_steps = math.isqrt(
+        round(squared_sensitivity * WEIGHT_SUM_BUDGET_SHARE / (1.0 - WEIGHT_SUM_BUDGET_SHARE))
+    )
     # A user's weight is rounded toward 0, so that two users' differ by one step more than their weights do; one more
     # covers float64, as long as a weight is at most 2^40 steps: with bounds near 1, where a replaced user moves next to
     # nothing, finer steps would be lost in rounding. A coarser step moves by fewer.
@@ -274,19 +276,23 @@ class _Release:
             noisy_user_units = gaussian_steps.release(np.array([user_unit * rows.num_users]), user_unit**2)
             num_users = max(float(noisy_user_units[0]) / user_unit, unit_noise)
 
-        def take_direction(theta: FloatArray, bounds: FloatArray, step: int) -> DirectionAndShare:
+        def take_direction(theta: FloatArray, bounds: FloatArray, step_number: int) -> DirectionAndShare:
             """Release the sum of gradients over the bound, and, if the bound follows, the share of users within it."""
             # Before the first step noise was drawn for the number of users only, where that is released.
-            self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or rule_grid.num_users_unit > 0)
+            self.report(
+                (step_number - 1) / mechanism.steps, was_drawn=step_number > 1 or rule_grid.num_users_unit > 0
+            )
             gradient_sum, num_within = self.sum_gradients(rows, float(bounds[0]), theta[:, 0])
             noisy_sum = gaussian_steps.release(gradient_sum, rule_grid.squared_gradient_sensitivity)
             direction = np.asarray(noisy_sum / GRID_STEPS)[:, None]
             if not bound_follows:
                 return direction, None
-            balance = np.array([rule_grid.count_unit * (2 * num_within - rows.num_users)])
-            noisy_balance = gaussian_steps.release(balance, rule_grid.squared_count_sensitivity)
+            within_minus_beyond = np.array([rule_grid.count_unit * (2 * num_within - rows.num_users)])
+            noisy_within_minus_beyond = gaussian_steps.release(
+                within_minus_beyond, rule_grid.squared_count_sensitivity
+            )
             # (2 within - n) / (2 n) + 1/2 = within / n, of released numbers.
-            return direction, noisy_balance / (2.0 * rule_grid.count_unit * num_users) + 0.5
+            return direction, noisy_within_minus_beyond / (2.0 * rule_grid.count_unit * num_users) + 0.5
 
         direction_noise_std = gaussian_steps.scale / GRID_STEPS
         rule_plan = account.plan_rule_noise(mechanism, bound_follows)
@@ -315,9 +321,12 @@ class _Release:
         grid_step = bound * mechanism.clip / GRID_STEPS
         squared_gradient_sensitivity = _compute_squared_sensitivity(mechanism)
 
-        def take_gradient(theta: FloatArray, step: int) -> FloatArray:
+        def take_gradient(theta: FloatArray, step_number: int) -> FloatArray:
             """Release the sum of bounded gradients, shape of θ; raise `StoppedError` if the work is to stop."""
-            self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or squared_weight_sensitivity > 0)
+            self.report(
+                (step_number - 1) / mechanism.steps,
+                was_drawn=step_number > 1 or squared_weight_sensitivity > 0,
+            )
             gradient_sum, _ = self.sum_gradients(rows, bound, theta[:, 0])
             noisy_sum = gaussian_steps.release(gradient_sum, squared_gradient_sensitivity)
             return np.asarray(grid_step * noisy_sum)[:, None]
@@ -335,12 +344,14 @@ class _Release:
         """
         rows, mechanism, bound = self.rows, self.mechanism, self.cell.bound
         unit_noise = account.plan_rule_noise(mechanism, False).unit_noise
-        penalty = optimum.choose_penalty(unit_noise, rows.num_features, bound)
-        weights = account.compute_smooth_weights(rows.sizes, bound)[rows.user_codes]
-        tolerance = _MINIMISER_TOLERANCE * bound
-        theta = optimum.fit_to_gradient(rows, mechanism.loss, weights, penalty, tolerance, self.should_stop)
+        penalty_factor = optimum.choose_penalty(unit_noise, rows.num_features, bound)
+        row_weights = account.compute_smooth_weights(rows.sizes, bound)[rows.user_codes]
+        gradient_tolerance = _MINIMISER_TOLERANCE * bound
+        theta = optimum.fit_to_gradient(
+            rows, mechanism.loss, row_weights, penalty_factor, gradient_tolerance, self.should_stop
+        )
         self.report(0.9, was_drawn=False)
-        grid_step = bound / penalty / _OUTPUT_GRID_STEPS
+        grid_step = bound / penalty_factor / _OUTPUT_GRID_STEPS
         theta_in_steps = np.rint(theta / grid_step).astype(np.int64)
         squared_sensitivity = _compute_output_sensitivity(mechanism, rows.num_features) ** 2
         noisy_steps = self.gaussian_steps.release(theta_in_steps, squared_sensitivity)
@@ -399,7 +410,7 @@ def write_models(records: Sequence[ReleaseRecord]) -> str:
     """
     model_frames = []
     for draw_number, record in enumerate(records, 1):
-        columns = {
+        columns_by_name = {
             "draw": draw_number,
             "feature": record.feature_names,
             "lowest": record.range_ends[0],
@@ -412,5 +423,5 @@ def write_models(records: Sequence[ReleaseRecord]) -> str:
             "last_bound": record.model.last_bound,
             "label": record.model.facts.label,
         }
-        model_frames.append(pd.DataFrame(columns))
+        model_frames.append(pd.DataFrame(columns_by_name))
     return pd.concat(model_frames).to_csv(index=False, lineterminator="\n")

@@ -43,7 +43,9 @@ class Scaling:
             for feature_number, value_range in enumerate(self.feature_ranges, 1):
                 lower, upper = value_range or (-1.0, 1.0)
                 range_text = f"the range of feature {feature_number}"
-                is_finite = all(problems.finite(**{f"an end of {range_text}": end}) for end in (lower, upper))
+                is_finite = all(
+                    problems.finite(**{f"an end of {range_text}": range_end}) for range_end in (lower, upper)
+                )
                 if is_finite and not (lower < upper and math.isfinite(upper - lower)):
                     problems.add(f"{range_text} must go from a lower to a higher number")
             problems.positive(norm=self.norm)
@@ -57,15 +59,20 @@ class Scaling:
         if len(self.feature_ranges) != features.shape[1]:
             raise refuse(f"{len(self.feature_ranges)} ranges for {features.shape[1]} features")
         # Halved before they are added up: the sum of two large ends may leave float64.
-        halved_ranges = np.array([ends or (-1.0, 1.0) for ends in self.feature_ranges]).reshape(-1, 2) / 2
-        halved_lows, halved_highs = halved_ranges.T
-        centred_features = (features - (halved_lows + halved_highs)) / (halved_highs - halved_lows)
-        mapped_features = np.clip(centred_features, -1.0, 1.0) / self.norm
+        halved_ranges = (
+            np.array([range_or_none or (-1.0, 1.0) for range_or_none in self.feature_ranges]).reshape(-1, 2)
+            / 2
+        )
+        halved_lower_ends, halved_upper_ends = halved_ranges.T
+        centred_features = (features - (halved_lower_ends + halved_upper_ends)) / (
+            halved_upper_ends - halved_lower_ends
+        )
+        scaled_features = np.clip(centred_features, -1.0, 1.0) / self.norm
         # Added up column by column: a row's result must not depend on where it stands (`release` rests on that).
-        squared_norms = np.zeros(mapped_features.shape[0])
-        for column_values in mapped_features.T:
+        squared_norms = np.zeros(scaled_features.shape[0])
+        for column_values in scaled_features.T:
             squared_norms += column_values * column_values
-        return np.asarray(mapped_features / np.maximum(np.sqrt(squared_norms), 1.0)[:, None])
+        return np.asarray(scaled_features / np.maximum(np.sqrt(squared_norms), 1.0)[:, None])
 
 
 def list_numeric_columns(design: Design) -> tuple[str, ...]:
@@ -73,7 +80,9 @@ def list_numeric_columns(design: Design) -> tuple[str, ...]:
     return tuple(feature.column for feature in design.features if feature.encoding is FeatureKind.NUMERIC)
 
 
-def make_scaling(dataset: Dataset, design: Design, ranges: Mapping[str, tuple[float, float]]) -> Scaling:
+def make_scaling(
+    dataset: Dataset, design: Design, ranges_by_column: Mapping[str, tuple[float, float]]
+) -> Scaling:
     """Build the scaling of a table from the public ranges of its columns that enter as numbers.
 
     Numbers are mapped to [-1, 1] by their ranges, indicators and the intercept stay. A row has a norm of at
@@ -83,19 +92,21 @@ def make_scaling(dataset: Dataset, design: Design, ranges: Mapping[str, tuple[fl
     Args:
         dataset: With the facet `table`.
         design: What its columns mean.
-        ranges: Public range of each column that enters as a number.
+        ranges_by_column: Public range of each column that enters as a number.
 
     Raises:
         InvalidInput: A range is missing, empty or not finite.
     """
     assert dataset.table is not None
     numeric_columns = list_numeric_columns(design)
-    missing_columns = [column for column in numeric_columns if column not in ranges]
+    missing_columns = [column for column in numeric_columns if column not in ranges_by_column]
     if missing_columns:
         raise InvalidInput([f"the range of {column} is missing" for column in missing_columns])
     # Features stand in the order of the design; a number keeps its column's name.
     feature_names = dataset.table.feature_names
-    feature_ranges = tuple(ranges[name] if name in numeric_columns else None for name in feature_names)
+    feature_ranges = tuple(
+        ranges_by_column[name] if name in numeric_columns else None for name in feature_names
+    )
     return Scaling(feature_ranges, math.sqrt(len(design.features) + design.intercept))
 
 
@@ -114,8 +125,8 @@ class ClassifierRows:
     user_codes: IntArray
 
     def __post_init__(self) -> None:
-        for array in (self.features, self.signs, self.user_codes):
-            read_only(array)
+        for field_array in (self.features, self.signs, self.user_codes):
+            read_only(field_array)
 
     @cached_property
     def sizes(self) -> IntArray:
@@ -145,10 +156,10 @@ class ClassifierRows:
     @cached_property
     def digest(self) -> str:
         """Return the SHA-256 of the content, hexadecimal: as private as the data."""
-        sha256 = hashlib.sha256()
-        for array in (self.features, self.signs, self.user_codes):
-            sha256.update(np.ascontiguousarray(array).tobytes())
-        return sha256.hexdigest()
+        content_hash = hashlib.sha256()
+        for field_array in (self.features, self.signs, self.user_codes):
+            content_hash.update(np.ascontiguousarray(field_array).tobytes())
+        return content_hash.hexdigest()
 
     @property
     def num_rows(self) -> int:
@@ -167,11 +178,13 @@ class ClassifierRows:
 
     def select_users(self, user_codes: IntArray) -> ClassifierRows:
         """Select the rows of some users, by their codes, and number these users anew from 0 in the same order."""
-        user_mask = np.zeros(self.num_users, dtype=bool)
-        user_mask[user_codes] = True
-        row_mask = user_mask[self.user_codes]
-        codes_of_kept_rows = (np.cumsum(user_mask) - 1)[self.user_codes[row_mask]].astype(np.int64)
-        return ClassifierRows(self.features[row_mask], self.signs[row_mask], codes_of_kept_rows)
+        is_selected_user = np.zeros(self.num_users, dtype=bool)
+        is_selected_user[user_codes] = True
+        is_selected_row = is_selected_user[self.user_codes]
+        codes_of_kept_rows = (np.cumsum(is_selected_user) - 1)[self.user_codes[is_selected_row]].astype(
+            np.int64
+        )
+        return ClassifierRows(self.features[is_selected_row], self.signs[is_selected_row], codes_of_kept_rows)
 
 
 def prepare_rows(labelled_rows: LabelledRows, scaling: Scaling, positive_above: float) -> ClassifierRows:
@@ -188,8 +201,8 @@ def prepare_rows(labelled_rows: LabelledRows, scaling: Scaling, positive_above: 
     require.finite(positive_above=positive_above)
     row_order = np.argsort(labelled_rows.user_codes, kind="stable")
     user_codes = np.unique(labelled_rows.user_codes[row_order], return_inverse=True)[1].astype(np.int64)
-    signs = np.where(labelled_rows.labels[row_order] > positive_above, 1.0, -1.0)
-    return ClassifierRows(scaling.apply(labelled_rows.features[row_order]), signs, user_codes)
+    label_signs = np.where(labelled_rows.labels[row_order] > positive_above, 1.0, -1.0)
+    return ClassifierRows(scaling.apply(labelled_rows.features[row_order]), label_signs, user_codes)
 
 
 def hold_out(rows: ClassifierRows, test_share: float, seed: int) -> tuple[ClassifierRows, ClassifierRows]:
@@ -208,8 +221,8 @@ def hold_out(rows: ClassifierRows, test_share: float, seed: int) -> tuple[Classi
         if rows.num_users < 2:
             problems.add("one user cannot be split into users to train on and users held out")
     num_test = min(max(round(test_share * rows.num_users), 1), rows.num_users - 1)
-    user_order = np.random.default_rng([seed, 2]).permutation(rows.num_users)
-    test_users, training_users = np.sort(user_order[:num_test]), np.sort(user_order[num_test:])
+    shuffled_users = np.random.default_rng([seed, 2]).permutation(rows.num_users)
+    test_users, training_users = np.sort(shuffled_users[:num_test]), np.sort(shuffled_users[num_test:])
     return rows.select_users(training_users), rows.select_users(test_users)
 
 
@@ -222,7 +235,7 @@ def concatenate_rows(rows: ClassifierRows, other_rows: ClassifierRows) -> Classi
     )
 
 
-_BLOCK = 400_000
+_BLOCK_CELLS = 400_000
 
 
 class Measure(enum.Enum):
@@ -257,17 +270,17 @@ def score_models(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> Flo
     model_scores = np.zeros((num_runs, *SCORE_SHAPE))
     equal_user_weights = 1.0 / rows.num_users / rows.sizes[rows.user_codes]
     row_weights_by_unit = np.stack((np.full(rows.num_rows, 1.0 / rows.num_rows), equal_user_weights))
-    block_size = max(_BLOCK // num_runs, 1)
-    for start in range(0, rows.num_rows, block_size):
-        row_slice = slice(start, start + block_size)
+    block_size = max(_BLOCK_CELLS // num_runs, 1)
+    for first_row in range(0, rows.num_rows, block_size):
+        row_slice = slice(first_row, first_row + block_size)
         margins = rows.signed_features[row_slice] @ theta
-        accuracies = 0.5 * (np.sign(margins) + 1.0)
-        for measure_index, row_scores in enumerate((loss.evaluate(margins), accuracies)):
-            model_scores[:, :, measure_index] += (row_weights_by_unit[:, row_slice] @ row_scores).T
+        is_told_right_by_row = 0.5 * (np.sign(margins) + 1.0)
+        for measure_index, scores_by_row in enumerate((loss.evaluate(margins), is_told_right_by_row)):
+            model_scores[:, :, measure_index] += (row_weights_by_unit[:, row_slice] @ scores_by_row).T
     return model_scores
 
 
-def score_guess(rows: ClassifierRows, loss: LossKind, score: float) -> FloatArray:
+def score_guess(rows: ClassifierRows, loss: LossKind, common_score: float) -> FloatArray:
     """Compute loss and accuracy of a model with one score for every row, over rows and over users, shape (2, 2)."""
     rows_of_ones = replace(rows, features=np.ones((rows.num_rows, 1)))
-    return np.asarray(score_models(rows_of_ones, loss, np.array([[score]]))[0])
+    return np.asarray(score_models(rows_of_ones, loss, np.array([[common_score]]))[0])

@@ -23,8 +23,8 @@ from dpcore.training.rows import Scaling, list_numeric_columns, make_scaling
 
 MAX_ROWS = 200_000
 """Most rows to train on: 20 runs of 36 cells take about ten minutes on one core."""
-FILE = "support_tickets.csv"
-TITLE = "Support tickets (invented)"
+SAMPLE_FILE = "support_tickets.csv"
+SAMPLE_TITLE = "Support tickets (invented)"
 DESIGN = Design(
     label="escalated",
     user="customer",
@@ -35,7 +35,7 @@ DESIGN = Design(
         Feature("channel", FeatureKind.CATEGORIES, "email"),
     ),
 )
-RANGES = {"words": (0.0, 400.0), "hours_waited": (0.0, 48.0), "years": (0.0, 10.0)}
+SAMPLE_RANGES = {"words": (0.0, 400.0), "hours_waited": (0.0, 48.0), "years": (0.0, 10.0)}
 """Limits that the help desk sets, in words, hours and years."""
 
 
@@ -166,11 +166,13 @@ def find_unnamed_class(table: Table, design: Design) -> list[InputProblem]:
     text_row_indices = np.flatnonzero(read_numbers(table, design.label).text_mask)
     if not text_row_indices.size:
         return []
-    lines_text = ", ".join(f"{table.line(int(row)):,}" for row in text_row_indices[:3])
-    lines_text += f" and {text_row_indices.size - 3:,} more" if text_row_indices.size > 3 else ""
-    line_word = wording.agreeing(text_row_indices.size, "line", "lines")
+    line_numbers_text = ", ".join(f"{table.line(int(row)):,}" for row in text_row_indices[:3])
+    line_numbers_text += f" and {text_row_indices.size - 3:,} more" if text_row_indices.size > 3 else ""
+    line_or_lines = wording.agreeing(text_row_indices.size, "line", "lines")
     label_name = shorten(design.label)
-    problem_text = f"the label {label_name} holds words ({line_word} {lines_text}): which one is 1?"
+    problem_text = (
+        f"the label {label_name} holds words ({line_or_lines} {line_numbers_text}): which one is 1?"
+    )
     remedy_text = "Name the class that counts as 1 (positive), or correct these cells"
     return [InputProblem(problem_text, remedy=remedy_text)]
 
@@ -206,13 +208,17 @@ def load_sample() -> TrainingData:
     Raises:
         InvalidInput: Its file is missing.
     """
-    sample_path = FOLDER / FILE
+    sample_path = FOLDER / SAMPLE_FILE
     if not sample_path.is_file():
-        raise refuse(f"the sample file {FILE} is missing from the folder sample_data")
-    dataset = build_dataset(read_table(sample_path.read_bytes(), FILE), DESIGN, Disclosure.PUBLIC)
-    source = "Tickets of an invented help desk: was a ticket escalated? Made by docs/make_sample_tickets.py."
-    dataset = replace(dataset, name=TITLE, source=source)
-    return TrainingData(dataset, dataset.digest, DESIGN, make_scaling(dataset, DESIGN, RANGES), RANGES)
+        raise refuse(f"the sample file {SAMPLE_FILE} is missing from the folder sample_data")
+    dataset = build_dataset(read_table(sample_path.read_bytes(), SAMPLE_FILE), DESIGN, Disclosure.PUBLIC)
+    source_sentence = (
+        "Tickets of an invented help desk: was a ticket escalated? Made by docs/make_sample_tickets.py."
+    )
+    dataset = replace(dataset, name=SAMPLE_TITLE, source=source_sentence)
+    return TrainingData(
+        dataset, dataset.digest, DESIGN, make_scaling(dataset, DESIGN, SAMPLE_RANGES), SAMPLE_RANGES
+    )
 
 
 MAX_GENERATED_ROWS = 200_000
@@ -263,8 +269,8 @@ class TrainingGenerator:
     @property
     def theta(self) -> FloatArray:
         """Return θ* of the scaled features: without user effects the population's logistic loss is least there."""
-        signs = np.where(np.arange(self.informative) % 2, -1.0, 1.0)
-        return np.asarray(self.signal * np.concatenate(([0.5], signs)))
+        alternating_signs = np.where(np.arange(self.informative) % 2, -1.0, 1.0)
+        return np.asarray(self.signal * np.concatenate(([0.5], alternating_signs)))
 
     def generate(self) -> TrainingData:
         """Generate the table, whose first feature is the intercept, and its public ranges.
@@ -274,18 +280,18 @@ class TrainingGenerator:
         """
         rng = np.random.default_rng([self.seed, 20])
         pareto_draws = np.floor(rng.random(self.num_users) ** (-1.0 / self.exponent))
-        sizes = np.minimum(np.maximum(pareto_draws, 1.0), self.max_rows).astype(np.int64)
-        num_rows = int(sizes.sum())
+        rows_of_each_user = np.minimum(np.maximum(pareto_draws, 1.0), self.max_rows).astype(np.int64)
+        num_rows = int(rows_of_each_user.sum())
         if num_rows > MAX_GENERATED_ROWS:
             raise refuse(
                 f"these users have {num_rows:,} rows; at most {MAX_GENERATED_ROWS:,} are generated",
                 remedy="Take fewer users, fewer rows of one user, or a larger exponent",
             )
-        user_codes = rng.permutation(np.repeat(np.arange(self.num_users), sizes))
+        user_codes = rng.permutation(np.repeat(np.arange(self.num_users), rows_of_each_user))
         features = np.column_stack((np.ones(num_rows), rng.uniform(-1.0, 1.0, (num_rows, self.informative))))
         scaling = Scaling((None, *((-1.0, 1.0),) * self.informative), float(np.sqrt(1 + self.informative)))
         user_effects = self.user_effect * rng.standard_normal(self.num_users)
-        user_effects *= np.sqrt(sizes / np.median(sizes))
+        user_effects *= np.sqrt(rows_of_each_user / np.median(rows_of_each_user))
         scores = scaling.apply(features) @ self.theta + user_effects[user_codes]
         labels = (rng.random(num_rows) < 1.0 / (1.0 + np.exp(-scores))).astype(np.float64)
         feature_names = ("intercept", *(f"x{feature_index + 1}" for feature_index in range(self.informative)))
@@ -299,7 +305,7 @@ class TrainingGenerator:
             name=f"Generated, {num_rows:,} rows",
             source=source_sentence,
             disclosure=Disclosure.PUBLIC,
-            histogram=ContributionHistogram.from_counts(sizes),
+            histogram=ContributionHistogram.from_counts(rows_of_each_user),
             table=LabelledRows(features, labels, user_codes, feature_names, "y"),
         )
         return TrainingData(dataset, dataset.digest, scaling=scaling)

@@ -13,7 +13,7 @@ from dpcore.common.checks import Problems
 from dpcore.dataset import Dataset
 from dpcore.mean import Target, VarianceSource
 from dpcore.plan import lines as plan_lines
-from dpcore.plan.parameters import MEAN_FIELDS, PlanParameters
+from dpcore.plan.parameters import FIELDS_OF_MEAN_LINES, PlanParameters
 from dpcore.report import settings_file
 from pages.plan.question import QUESTION, RANGE_FIELDS
 from pages.shared.data import group_list
@@ -48,7 +48,7 @@ def read_inputs(slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | N
             return not needs_range()
         if name in ("groups", "edges"):
             return not any(line.statistic.is_per_group for line in parsed_lines)
-        if name not in MEAN_FIELDS:
+        if name not in FIELDS_OF_MEAN_LINES:
             return False
         reads_values = state[make_key("variance_source")] is VarianceSource.FROM_VALUES
         reads_table = reads_values and state[make_key("target")] is Target.TABLE

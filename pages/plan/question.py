@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcore.dataset import Dataset
-from dpcore.plan.parameters import PROPOSED_MEAN_FIELDS, PlanParameters, choose_defaults
+from dpcore.plan.parameters import FIELDS_PROPOSED_FOR_MEANS, PlanParameters, choose_defaults
 from pages.shared.base.question import Facet, FieldOrigin, Question, propose_range, propose_settings
 from pages.shared.data import group_list
 
@@ -39,10 +39,10 @@ QUESTION = Question(
     answers_from=(Facet.ROWS, Facet.VALUES, Facet.GROUPS),
     parameters=PlanParameters,
     other_origins=FieldOrigin.PUBLIC.each(
-        "tabs", "proposed", *(f"{name}_proposed" for name in PROPOSED_MEAN_FIELDS)
+        "tabs", "proposed", *(f"{name}_proposed" for name in FIELDS_PROPOSED_FOR_MEANS)
     )
     | group_list.ENTRIES,
     propose_values=propose,
-    proposed_fields=("lines", *RANGE_FIELDS, *PROPOSED_MEAN_FIELDS),
+    proposed_fields=("lines", *RANGE_FIELDS, *FIELDS_PROPOSED_FOR_MEANS),
     takes_releases=True,
 )

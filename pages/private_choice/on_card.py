@@ -292,7 +292,7 @@ def _find_selection(
 def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields) -> BoundSelection | None:
     """Build the selection that names what must be entered first; None if entering something does not help."""
     is_pair = isinstance(card.parameters, PerGroupParameters)
-    if missing is selections.NO_PAIR or (card.setting is None and not is_pair):
+    if missing is selections.PAIR_NOT_POSSIBLE or (card.setting is None and not is_pair):
         return None
     if not is_pair and not {"num_groups", *public_fields[1]} & set(missing.setting_names):
         public_fields = NO_FIELDS

@@ -19,7 +19,7 @@ from dpcore.data.saved_dataset import CODEC, FACT_READERS, build_facts
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice.answer.words import Selection
-from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, Prior, PrivateChoice, SmallFirst
+from dpcore.private_choice.choice import MECHANISM_NAME, ChoiceProblem, Prior, PrivateChoice, SmallFirst
 from dpcore.private_choice.parameters import BoundPurpose, NumberKind, NumberPair, OtherBound
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from dpcore.private_choice.scores import CapMean, RankedSum, RisingPrice, SizeQuantile, SmoothMean
@@ -158,7 +158,7 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
         if len(node.problems.entries) == num_problems:
             node.refuse("this cannot be drawn for its question")
         return None
-    is_exponential_draw = facts.delta == 0.0 and facts.mechanism == MECHANISM
+    is_exponential_draw = facts.delta == 0.0 and facts.mechanism == MECHANISM_NAME
     if not (is_exponential_draw and 0.0 < facts.epsilon <= selection.problem.epsilon):
         node.refuse("this is not what drawing it guarantees")
         return None

@@ -18,7 +18,7 @@ from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.regression import draw as regression_draw
 from dpcore.regression.answer import RegressionSolution, build_answer
-from dpcore.regression.answer.answer import FIT
+from dpcore.regression.answer.answer import FIT_ASSUMPTION
 from dpcore.regression.answer.solution import PROVED_GAP, count_clipped, get_table, solve_beside_page
 from dpcore.regression.draw import Draw, draw_coefficients
 from dpcore.regression.estimate import ErrorTarget, compute_variances
@@ -170,7 +170,9 @@ class RegressionPage(Page):
             slots,
             # Empty fields of the generator are named where the data are made, and matter to no upload.
             is_hidden=GENERATOR_FIELDS.__contains__,
-            draw_more=lambda: fields.choice("Figures show the error of", TARGETS, build_key("error"), FIT),
+            draw_more=lambda: fields.choice(
+                "Figures show the error of", TARGETS, build_key("error"), FIT_ASSUMPTION
+            ),
             ask_first=lambda unused: question_page.ask_for_range(
                 dataset, {build_key("lower"): "L", build_key("upper"): "U"}, "label"
             ),

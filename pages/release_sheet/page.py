@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, write_file_name
-from dpcore.report.release_sheet import PRINTED, ReleaseSheet, build_sheet
+from dpcore.report.release_sheet import PRINTED_BY_PROGRAM, ReleaseSheet, build_sheet
 from pages.release_sheet.question import QUESTION
 from pages.shared.base import catalogue, keys
 from pages.shared.card import cards, code_panel
@@ -86,7 +86,7 @@ def _ask_for_numbers(question_name: str, sheet: ReleaseSheet) -> dict[str, str]:
     """
     texts = {}
     for statistic, noise_text, _ in sheet.statistics:
-        for label in (statistic, f"± {statistic}")[: 1 + (noise_text == PRINTED)]:
+        for label in (statistic, f"± {statistic}")[: 1 + (noise_text == PRINTED_BY_PROGRAM)]:
             field_key = f"{QUESTION.key('number_')}{question_name}_{label}"
             field_label = f"Released {label}" if label == statistic else f"{label}, as printed"
             texts[label] = st.text_input(field_label, key=field_key, max_chars=200, persist_state="session")

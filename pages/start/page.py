@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.dataset import Dataset
 from dpcore.start import parameters as start_parameters
-from dpcore.start.answer import ASSUMPTION, build_answer
+from dpcore.start.answer import NOISE_ASSUMPTION, build_answer
 from dpcore.start.parameters import StartParameters
 from pages.shared.base import keys, page_run
 from pages.shared.card import cards
@@ -41,7 +41,7 @@ def draw_body(slots: layout.PageSlots) -> None:
         show(slots, parameters, dataset)
     with slots.answer:
         contents.show_advice(session.dataset())
-    slots.bottom.caption(f"{ASSUMPTION}.")
+    slots.bottom.caption(f"{NOISE_ASSUMPTION}.")
 
 
 def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset) -> None:
@@ -50,8 +50,10 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
     public_parameters = replace(parameters, bound=None) if dataset.is_private else parameters
     st.session_state[keys.PAGE_PARAMETERS] = public_parameters
     # During the tour its question says whose rows these are, and the sentence would answer it.
-    if parameters.users in start_parameters.TEXT_BY_PRESET and session.get_tour() is None:
-        slots.notes.markdown(f"**Invented users.** {start_parameters.TEXT_BY_PRESET[parameters.users]}")
+    if parameters.users in start_parameters.DESCRIPTION_BY_PRESET and session.get_tour() is None:
+        slots.notes.markdown(
+            f"**Invented users.** {start_parameters.DESCRIPTION_BY_PRESET[parameters.users]}"
+        )
     solution = contents.solve_cached(dataset.digest, parameters.epsilon, dataset)
     answer = build_answer(dataset, parameters, solution)
     with slots.figure:

@@ -51,7 +51,7 @@ Opened = Callable[..., Page]
 VIEWPORT = {"width": 1280, "height": 900}
 
 # Playwright waits 5 seconds for what a test expects, and 30 for what it does: too little on a busy machine.
-PATIENCE = 120_000
+PATIENCE = 300_000
 # Of a page whose test failed.
 LINES_SHOWN = 150
 WHERE_TO_LOOK = "[role='dialog'], [data-testid='stPopoverBody'], [data-testid='stMain']"

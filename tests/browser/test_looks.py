@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from pages.shared.base import catalogue
@@ -31,13 +34,27 @@ def with_private_events(page: Page, app_url: str) -> None:
 RANGES = {"mean": ("lower", "upper"), "quantile": ("low", "high"), "factorisation": ("lowest", "highest")}
 
 
-def test_nothing_on_private_data_is_covered_or_cut_in_a_narrow_window(page: Page, app_url: str) -> None:
+CROWDED = ("mean", "per_group", "quantile", "plan", "your_data")
+"""Pages with the most to show in a narrow window; `make test-long` looks at all."""
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        [page for page in catalogue.PAGES if page.name in CROWDED],
+        pytest.param(catalogue.PAGES, marks=pytest.mark.long),
+    ],
+    ids=["crowded", "all"],
+)
+def test_nothing_on_private_data_is_covered_or_cut_in_a_narrow_window(
+    pages: Sequence[Any], page: Page, app_url: str
+) -> None:
     with_private_events(page, app_url)
     page.emulate_media(color_scheme="dark")
     settle(page)
     assert violations(page, "[data-testid='stSidebar']", dark=True) == []
     page.set_viewport_size(NARROW)
-    for spec in catalogue.PAGES:
+    for spec in pages:
         if spec.name == "training":  # In its own journey.
             continue
         go_to(page, spec.title, whole=False, folded=True)

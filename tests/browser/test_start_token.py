@@ -156,7 +156,7 @@ def test_the_link_opens_the_app_and_leaves_no_trace(browser: Browser, tmp_path: 
         context.close()
 
         os.killpg(process.pid, signal.SIGINT)
-        rest, _ = process.communicate(timeout=60)
+        rest, _ = process.communicate(timeout=600)
         assert rest.endswith("\nSweet Spot has stopped.\n"), rest
         assert token not in output + rest
         assert not file.parent.exists()

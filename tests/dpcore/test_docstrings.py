@@ -1,21 +1,32 @@
 """Docstrings name only attributes and arguments that exist."""
 
 import ast
+import functools
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
-TREES = {
-    path.relative_to(ROOT): ast.parse(path.read_text(encoding="utf-8"))
-    for folder in ("dpcore", "pages")
-    for path in sorted((ROOT / folder).rglob("*.py"))
-}
-CLASSES = {
-    node.name: node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
-}
+
+
+@functools.cache
+def parse_files() -> dict[Path, ast.Module]:
+    """Return the syntax of every file: not at import, as every worker imports every test."""
+    return {
+        path.relative_to(ROOT): ast.parse(path.read_text(encoding="utf-8"))
+        for folder in ("dpcore", "pages")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    }
+
+
+@functools.cache
+def find_classes() -> dict[str, ast.ClassDef]:
+    """Return all classes by name."""
+    return {
+        node.name: node
+        for tree in parse_files().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
 
 
 def list_described(node: ast.AST, heading: str) -> list[str]:
@@ -25,35 +36,54 @@ def list_described(node: ast.AST, heading: str) -> list[str]:
     return re.findall(r"^    \*{0,2}(\w+)(?: \([^)]*\))?:", section[1], re.MULTILINE) if section else []
 
 
-def list_attributes(node: ast.ClassDef) -> Iterator[str]:
+@functools.cache
+def list_attributes(node: ast.ClassDef) -> frozenset[str]:
     """Return the names that a class or its bases define."""
+    names = set()
     for item in ast.walk(node):
         if isinstance(item, ast.FunctionDef):
-            yield item.name
+            names.add(item.name)
         elif isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
-            yield item.id
+            names.add(item.id)
         elif isinstance(item, ast.Attribute) and isinstance(item.ctx, ast.Store):
-            yield item.attr
+            names.add(item.attr)
     for base in node.bases:
         name = base.value if isinstance(base, ast.Subscript) else base
-        if (parent := CLASSES.get(ast.unparse(name).rpartition(".")[2])) is not None and parent is not node:
-            yield from list_attributes(parent)
+        if (
+            parent := find_classes().get(ast.unparse(name).rpartition(".")[2])
+        ) is not None and parent is not node:
+            names |= list_attributes(parent)
+    return frozenset(names)
 
 
-@pytest.mark.parametrize("path", TREES, ids=str)
-def test_what_is_described_exists(path: Path) -> None:
-    for node in ast.walk(TREES[path]):
-        if isinstance(node, ast.ClassDef):
-            assert {*list_described(node, "Attributes")} <= {*list_attributes(node)}, node.name
-        elif isinstance(node, ast.FunctionDef):
-            arguments = node.args
-            names = [
-                *arguments.posonlyargs,
-                *arguments.args,
-                *arguments.kwonlyargs,
-                arguments.vararg,
-                arguments.kwarg,
-            ]
-            assert {*list_described(node, "Args")} <= {name.arg for name in names if name is not None}, (
-                node.name
-            )
+def list_unknown_names(node: ast.AST) -> set[str]:
+    """Return the names that a docstring describes, and that its class or function does not have."""
+    if isinstance(node, ast.ClassDef):
+        described = {*list_described(node, "Attributes")}
+        return described - list_attributes(node) if described else set()
+    if not isinstance(node, ast.FunctionDef):
+        return set()
+    arguments = node.args
+    names = [
+        *arguments.posonlyargs,
+        *arguments.args,
+        *arguments.kwonlyargs,
+        arguments.vararg,
+        arguments.kwarg,
+    ]
+    return {*list_described(node, "Args")} - {name.arg for name in names if name is not None}
+
+
+def test_what_is_described_exists() -> None:
+    problems = [
+        f"{path}: {node.name} describes {name}"  # type: ignore[attr-defined]
+        for path, tree in parse_files().items()
+        for node in ast.walk(tree)
+        for name in list_unknown_names(node)
+    ]
+    assert problems == []
+
+
+def test_a_name_that_does_not_exist_is_found() -> None:
+    text = 'def f(a):\n    """Do it.\n\n    Args:\n        a: One.\n        b: Another.\n    """'
+    assert list_unknown_names(ast.parse(text).body[0]) == {"b"}

@@ -257,7 +257,7 @@ def run_script(script, folder, as_a_person=False, names=None):
         [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F", str(file)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert checked.returncode == 0, checked.stdout
     if not as_a_person:
@@ -274,7 +274,7 @@ def run_script(script, folder, as_a_person=False, names=None):
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=300,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

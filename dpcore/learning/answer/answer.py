@@ -17,7 +17,7 @@ from dpcore.learning.answer import solution as words
 from dpcore.learning.answer.solution import (
     LearningSolution,
     find_choices_by_term,
-    list_parts,
+    list_risk_parts,
     plot_bound,
     solve,
 )
@@ -104,13 +104,15 @@ def build_answer(
             )
         },
         setting=build_setting(dataset, parameters),
-        error_parts=build_error_parts(list_parts(best_choice), wording.number),
+        error_parts=build_error_parts(list_risk_parts(best_choice), wording.number),
         relative_error=words.measure_relative_error(best_choice),
         sections=SECTIONS,
     )
-    own_risk = None
+    own_bound_risk = None
     if parameters.own_bound is not None:
-        own_risk = finite_or_none(float(final_solution.compute_error_parts_at(parameters.own_bound).total))
+        own_bound_risk = finite_or_none(
+            float(final_solution.compute_error_parts_at(parameters.own_bound).total)
+        )
     return add_choice(
         answer,
         dataset,
@@ -120,7 +122,7 @@ def build_answer(
             "kept_share": best_choice.kept_share,
             "users_capped": best_choice.users_capped,
             "caps_within_5_percent": list(final_solution.near_optimal),
-            "bound_at_own_bound": own_risk,
+            "bound_at_own_bound": own_bound_risk,
             **certificate_fields(best_choice.certificate),
         },
         number_keys=("max_contributions", "tau_0", "bound", "bias_twice", "finite_sample", "privacy_noise"),

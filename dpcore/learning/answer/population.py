@@ -32,7 +32,7 @@ FAMILY_ALPHAS = (0.25, 0.5, 1.0, 2.0, 3.0)
 """Values of alpha to compare with; the paper does not give its own."""
 FAMILY_LAWS = tuple(map(PowerLaw, FAMILY_ALPHAS))
 PAPER_EPSILON = 1.0
-NUM_POINTS = 160
+NUM_CURVE_POINTS = 160
 FRACTION_LIMITS = (1e-6, 1.0)
 """Range of tau_0 in figure 2."""
 
@@ -45,7 +45,7 @@ class PopulationSolution:
         parameters: What was entered.
         curve_columns: The curves over tau_0, ascending, in a sample of n rows and in the limit of many rows.
         best_choice: Best tau_0 in a sample of n rows.
-        expected_capped_at_best: Expected number of users capped there.
+        expected_users_capped_at_best: Expected number of users capped there.
         limit_choices_by_epsilon: For the entered epsilon and the paper's, the best tau_0 in the limit for
             every alpha of `FAMILY_ALPHAS`.
     """
@@ -53,7 +53,7 @@ class PopulationSolution:
     parameters: LearningParameters
     curve_columns: dict[str, FloatArray]
     best_choice: LearningCap
-    expected_capped_at_best: float
+    expected_users_capped_at_best: float
     limit_choices_by_epsilon: dict[float, tuple[LearningCap, ...]]
 
 
@@ -62,29 +62,29 @@ def solve(parameters: LearningParameters) -> PopulationSolution:
     n, limit_problem = parameters.population_rows, parameters.population_problem(None)
     sample_problem = parameters.population_problem(n)
     best_choice = population.find_best_fraction(sample_problem)
-    tau_0 = log_spaced(1.0 / n, 1.0, NUM_POINTS, extra_points=(best_choice.fraction,))
+    tau_0 = log_spaced(1.0 / n, 1.0, NUM_CURVE_POINTS, extra_points=(best_choice.fraction,))
     curve_columns = {"tau_0": tau_0}
     for problem, column_prefix, average_prefix in (
         (sample_problem, "", "expected_"),
         (limit_problem, "limit_", "limit_"),
     ):
-        statistics = population.compute_statistics(problem, tau_0)
+        cap_statistics = population.compute_statistics(problem, tau_0)
         error_parts = population.compute_error_parts(problem, tau_0)
         curve_columns |= {
-            f"{average_prefix}kept_share": statistics.kept_share,
+            f"{average_prefix}kept_share": cap_statistics.kept_share,
             f"{column_prefix}bias_twice": error_parts.twice_bias,
             f"{column_prefix}privacy_noise": error_parts.privacy,
-            f"{average_prefix}users_capped": statistics.users_capped,
+            f"{average_prefix}users_capped": cap_statistics.users_capped,
         }
     choices_by_epsilon = {}
     for epsilon in (parameters.epsilon, PAPER_EPSILON):
-        law_problems = [replace(limit_problem, epsilon=epsilon, participation=law) for law in FAMILY_LAWS]
-        choices_by_epsilon[epsilon] = tuple(map(population.find_best_fraction, law_problems))
+        limit_problems = [replace(limit_problem, epsilon=epsilon, participation=law) for law in FAMILY_LAWS]
+        choices_by_epsilon[epsilon] = tuple(map(population.find_best_fraction, limit_problems))
     expected_capped = float(population.compute_statistics(sample_problem, best_choice.fraction).users_capped)
     return PopulationSolution(parameters, curve_columns, best_choice, expected_capped, choices_by_epsilon)
 
 
-def list_mass_columns(alpha: float) -> dict[str, FloatArray]:
+def list_uncapped_mass_columns(alpha: float) -> dict[str, FloatArray]:
     """Compute the mass of uncapped users over tau_0, for this alpha and each of `FAMILY_ALPHAS`.
 
     The result is a dict of arrays by column name; ``tau_0`` and the share of rows kept are among them.
@@ -125,7 +125,8 @@ def has_no_best(best_choice: LearningCap, smallest_fraction: float) -> bool:
 
 def describe_best(solution: PopulationSolution) -> str:
     """Describe the smallest sum of bias and noise, with its tau_0 and proof, or that it is at one row per user."""
-    best_choice, num_capped_text = solution.best_choice, wording.number(solution.expected_capped_at_best, 2)
+    best_choice = solution.best_choice
+    num_capped_text = wording.number(solution.expected_users_capped_at_best, 2)
     if has_no_best(best_choice, 1.0 / solution.parameters.population_rows):
         return f"The smallest sum, {wording.number(best_choice.total)}, is at one row per user."
     return (
@@ -142,15 +143,17 @@ def list_family_rows(solution: PopulationSolution) -> list[dict[str, str]]:
     for i, alpha in enumerate(FAMILY_ALPHAS):
         table_row = {"α": f"{wording.entered(alpha)}"}
         for epsilon, limit_choices in solution.limit_choices_by_epsilon.items():
-            choice = limit_choices[i]
-            epsilon_text, fraction_text = f"ε = {wording.entered(epsilon)}", wording.number(choice.fraction)
-            users_text, sum_text = wording.number(choice.users_capped), wording.number(choice.total)
-            if has_no_best(choice, smallest_fraction):
-                fraction_text, users_text = "ever smaller", "–"
-                sum_text = "0" if choice.twice_bias == 0.0 else sum_text
+            limit_choice = limit_choices[i]
+            epsilon_text = f"ε = {wording.entered(epsilon)}"
+            fraction_text = wording.number(limit_choice.fraction)
+            capped_users_text = wording.number(limit_choice.users_capped)
+            sum_text = wording.number(limit_choice.total)
+            if has_no_best(limit_choice, smallest_fraction):
+                fraction_text, capped_users_text = "ever smaller", "–"
+                sum_text = "0" if limit_choice.twice_bias == 0.0 else sum_text
             table_row |= {
                 f"Best τ₀, {epsilon_text}": fraction_text,
-                f"Users who lose rows, {epsilon_text}": users_text,
+                f"Users who lose rows, {epsilon_text}": capped_users_text,
                 f"Smallest sum, {epsilon_text}": sum_text,
             }
         table_rows.append(table_row)
@@ -177,8 +180,10 @@ def list_cost_columns(
     return {
         "num_rows": row_counts,
         **{
-            name: np.array([getattr(choice, attribute) for choice in cost.best_choices], dtype=np.float64)
-            for name, attribute in attributes_by_column.items()
+            column_name: np.array(
+                [getattr(best_choice, attribute_name) for best_choice in cost.best_choices], dtype=np.float64
+            )
+            for column_name, attribute_name in attributes_by_column.items()
         },
         "floor": np.full(row_counts.shape, cost.limit_choice.total),
         "finite_sample_without_a_cap": parameters.finite_sample_constant * np.sqrt(vc_log_terms / row_counts),
@@ -218,20 +223,22 @@ ERROR_LIMITS, USER_LIMITS, COST_LIMITS = (1e-2, 1e2), (1e-1, 1e4), (1e-5, 1e2)
 """Initial ends of the axes."""
 
 
-def plot_mass(alpha: float) -> Plot:
+def plot_uncapped_mass(alpha: float) -> Plot:
     """Plot figure 2: the mass of uncapped users over tau_0, for this alpha and the others of the family."""
-    columns, alpha_name = list_mass_columns(alpha), f"α = {wording.entered(alpha)}"
-    fractions = columns["tau_0"]
+    mass_columns, alpha_name = list_uncapped_mass_columns(alpha), f"α = {wording.entered(alpha)}"
+    fractions = mass_columns["tau_0"]
     items: list[Item] = []
     for other_alpha, (style, dash) in STYLE_BY_ALPHA.items():
         if other_alpha != alpha:
-            masses = columns[f"uncapped_mass_alpha_{wording.digits(other_alpha)}"]
+            uncapped_masses = mass_columns[f"uncapped_mass_alpha_{wording.digits(other_alpha)}"]
             curve_name = f"α = {wording.entered(other_alpha)}"
-            items.append(Curve(curve_name, fractions, masses, style, dash=dash, width=1.5, line_shape="hv"))
+            items.append(
+                Curve(curve_name, fractions, uncapped_masses, style, dash=dash, width=1.5, line_shape="hv")
+            )
     uncapped_name, kept_name = f"{alpha_name}, users who lose none", f"{alpha_name}, all rows kept"
     items += [
-        Curve(uncapped_name, fractions, columns["uncapped_mass"], Style.TOTAL, line_shape="hv"),
-        Curve(kept_name, fractions, columns["kept_share_in_the_limit"], Style.TOTAL, dash="dash"),
+        Curve(uncapped_name, fractions, mass_columns["uncapped_mass"], Style.TOTAL, line_shape="hv"),
+        Curve(kept_name, fractions, mass_columns["kept_share_in_the_limit"], Style.TOTAL, dash="dash"),
     ]
     return Plot(
         "learning-figure-2",
@@ -241,7 +248,7 @@ def plot_mass(alpha: float) -> Plot:
         share_axis("share of all rows", (0.0, 1.02), number_format=".3p"),
         items,
         Disclosure.PUBLIC,
-        columns,
+        mass_columns,
         height=460,
     )
 
@@ -272,7 +279,7 @@ def plot_cost(solution: PopulationSolution, samples: Draws | None) -> Plot:
     )
 
 
-def plot_capped(solution: PopulationSolution, samples: Draws | None) -> Plot:
+def plot_users_capped(solution: PopulationSolution, samples: Draws | None) -> Plot:
     """Plot figure 3b: users capped over tau_0; if samples are given, with their points, and only these in its file."""
     columns, fractions = solution.curve_columns, solution.curve_columns["tau_0"]
     items: list[Item] = [
@@ -282,7 +289,7 @@ def plot_capped(solution: PopulationSolution, samples: Draws | None) -> Plot:
     if samples is not None:
         columns = list_simulated_columns(solution, samples)
         items.append(_build_simulated_points(columns, "users_capped"))
-    expected_capped = solution.expected_capped_at_best
+    expected_capped = solution.expected_users_capped_at_best
     if expected_capped > 0.0:
         items.append(Mark("At the smallest sum", solution.best_choice.fraction, expected_capped, Style.CAP))
     return Plot(
@@ -301,17 +308,23 @@ def plot_capped(solution: PopulationSolution, samples: Draws | None) -> Plot:
 def plot_cost_over_rows(cost: population.CostOfPrivacy, parameters: LearningParameters) -> Plot:
     """Plot the smallest bias plus privacy noise over n, its floor, and the finite-sample term, which falls to zero."""
     columns = list_cost_columns(cost, parameters)
-    x, finite_sample_terms = columns["num_rows"], columns["finite_sample_without_a_cap"]
+    num_rows_values, finite_sample_terms = columns["num_rows"], columns["finite_sample_without_a_cap"]
     curves = (
-        Curve("Smallest sum: cost of privacy", x, columns["smallest_sum"], Style.TOTAL, symbol="circle"),
-        Curve("its bias, twice", x, columns["bias_twice"], Style.BIAS),
-        Curve("its privacy noise", x, columns["privacy_noise"], Style.PRIVACY),
-        Curve("Finite-sample term, no bound", x, finite_sample_terms, Style.SAMPLING),
+        Curve(
+            "Smallest sum: cost of privacy",
+            num_rows_values,
+            columns["smallest_sum"],
+            Style.TOTAL,
+            symbol="circle",
+        ),
+        Curve("its bias, twice", num_rows_values, columns["bias_twice"], Style.BIAS),
+        Curve("its privacy noise", num_rows_values, columns["privacy_noise"], Style.PRIVACY),
+        Curve("Finite-sample term, no bound", num_rows_values, finite_sample_terms, Style.SAMPLING),
     )
     x_limits = (population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1])
     items = [curve for curve in curves if np.any(np.asarray(curve.y))]
     if not is_floor_zero(cost, parameters) and cost.limit_choice.is_complete:
-        items.append(Curve("Floor, n → ∞", x, columns["floor"], Style.ENTERED))
+        items.append(Curve("Floor, n → ∞", num_rows_values, columns["floor"], Style.ENTERED))
     return Plot(
         "learning-cost",
         "Cost of privacy",
@@ -325,17 +338,27 @@ def plot_cost_over_rows(cost: population.CostOfPrivacy, parameters: LearningPara
     )
 
 
-def _build_fraction_axis(limits: tuple[float, float]) -> Axis:
+def _build_fraction_axis(fraction_limits: tuple[float, float]) -> Axis:
     """Build the axis of tau_0 between these limits, which nothing moves."""
     axis_title = "bound as a share of all rows"
     return Axis(
-        "bound, as a share of all rows", "share of all rows", limits, title=axis_title, limits_range=limits
+        "bound, as a share of all rows",
+        "share of all rows",
+        fraction_limits,
+        title=axis_title,
+        limits_range=fraction_limits,
     )
 
 
-def _build_simulated_points(columns: Mapping[str, npt.ArrayLike], column_name: str) -> Points:
+def _build_simulated_points(simulated_columns: Mapping[str, npt.ArrayLike], column_name: str) -> Points:
     """Build the points of one column of simulated samples over tau_0."""
-    return Points("Simulated", columns["tau_0"], columns[column_name], Style.CUSTOMARY, symbol="circle-open")
+    return Points(
+        "Simulated",
+        simulated_columns["tau_0"],
+        simulated_columns[column_name],
+        Style.CUSTOMARY,
+        symbol="circle-open",
+    )
 
 
 # --- tabs ---
@@ -348,7 +371,7 @@ def show_mass(answer: Answer, dataset: Dataset) -> Parts:
         "$\\sum_j \\min(p_j, \\tau_0)$, to which $n_\\tau/n$ tends."
     )
     yield Fields(("alpha",))
-    yield Figures((plot_mass(answer.parameters.alpha),), "xy")
+    yield Figures((plot_uncapped_mass(answer.parameters.alpha),), "xy")
     yield PUBLIC_LABEL
     yield PaperFigures(FIGURES[:1])
 
@@ -384,7 +407,7 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
         yield Note(f"Stopped after {samples_text}." if samples.is_stopped else f"{samples_text}.")
         samples = samples if num_drawn else None
     solution = yield Cached(solve, (parameters.population_parameters,))
-    yield Figures((plot_cost(solution, samples), plot_capped(solution, samples)), "xy")
+    yield Figures((plot_cost(solution, samples), plot_users_capped(solution, samples)), "xy")
     yield describe_best(solution)
     yield Note(
         "The largest share is $\\tau/n_\\tau$, as in the paper; the line n → ∞ uses the heaviest user's share."

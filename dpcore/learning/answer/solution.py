@@ -24,7 +24,7 @@ from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.optimal_cap import NEIGHBOURS, BiasProblem, ErrorParts, LearningCap
 from dpcore.learning.parameters import NOT_ABOUT_DATA, CapUnit, LearningParameters
 
-CURVE_POINTS = 240
+NUM_CURVE_POINTS = 240
 LEAKS = standard.warn_of_leak("this bound was")
 
 
@@ -58,7 +58,9 @@ def solve(dataset: Dataset, parameters: LearningParameters) -> LearningSolution:
     """Find the best cap for these data, and compute the curves around it."""
     problem = parameters.problem(dataset.histogram)
     best_choice = optimal_cap.find_best_cap(problem)
-    tau_0 = np.union1d(optimal_cap.choose_fractions(problem.histogram, CURVE_POINTS), [best_choice.fraction])
+    tau_0 = np.union1d(
+        optimal_cap.choose_fractions(problem.histogram, NUM_CURVE_POINTS), [best_choice.fraction]
+    )
     near_optimal = optimal_cap.find_caps_within(problem, best_choice)
     return LearningSolution(problem, best_choice, near_optimal, compute_curves(problem, tau_0))
 
@@ -75,14 +77,14 @@ def compute_curves(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[str, 
         fractions: tau_0 in (0, 1], shape (q,).
     """
     tau_0 = np.asarray(fractions, dtype=np.float64)
-    statistics = optimal_cap.compute_statistics(problem.histogram, tau_0)
+    cap_statistics = optimal_cap.compute_statistics(problem.histogram, tau_0)
     error_parts = optimal_cap.compute_error_parts(problem, tau_0)
     return {
         "cap_rows": tau_0 * problem.histogram.num_rows,
         "tau_0": tau_0,
-        "kept_share": statistics.kept_share,
-        "largest_share": statistics.max_share,
-        "users_capped": statistics.users_capped,
+        "kept_share": cap_statistics.kept_share,
+        "largest_share": cap_statistics.max_share,
+        "users_capped": cap_statistics.users_capped,
         "bias_twice": error_parts.twice_bias,
         "finite_sample": error_parts.finite_sample,
         "privacy_noise": error_parts.privacy,
@@ -111,8 +113,8 @@ def against_epsilon(dataset: Dataset, parameters: LearningParameters) -> BoundCo
         fractions = np.minimum(caps / float(histogram.num_rows), 1.0)
         return optimal_cap.compute_error_parts(replace(problem, epsilon=epsilon), fractions).total
 
-    titles = "Best bound (rows per user)", "Bound on the excess risk"
-    return BoundComparison(*titles, find_best_bound, compute_errors, histogram.sizes, histogram.users)
+    panel_titles = "Best bound (rows per user)", "Bound on the excess risk"
+    return BoundComparison(*panel_titles, find_best_bound, compute_errors, histogram.sizes, histogram.users)
 
 
 def find_choices_by_term(problem: BiasProblem) -> dict[BiasTerm, LearningCap]:
@@ -120,9 +122,9 @@ def find_choices_by_term(problem: BiasProblem) -> dict[BiasTerm, LearningCap]:
     return {term: optimal_cap.find_best_cap(replace(problem, bias=term)) for term in BiasTerm}
 
 
-NAME_BY_FIELD = {"twice_bias": BIAS, "finite_sample": SAMPLING, "privacy": NOISE}
+PART_NAME_BY_FIELD = {"twice_bias": BIAS, "finite_sample": SAMPLING, "privacy": NOISE}
 """The names of the parts of the excess risk, as fields of `LearningCap` and `ErrorParts`."""
-HELP_BY_KEY = {
+HELP_BY_NUMBER_KEY = {
     "max_contributions": "Upper bound on contributions per user.",
     "bound": "By how much the model's risk exceeds that of the best model, with probability 1 − δ (theorem 1).",
     "bias_twice": "A bound changes the mix of users that a model is judged on. Theorem 1 counts this bias twice.",
@@ -131,15 +133,15 @@ HELP_BY_KEY = {
 }
 
 
-def list_parts(cap_or_parts: LearningCap | ErrorParts) -> dict[str, float]:
+def list_risk_parts(cap_or_parts: LearningCap | ErrorParts) -> dict[str, float]:
     """Return the three parts of the excess risk as numbers by name; the bias is counted twice."""
-    return {name: float(getattr(cap_or_parts, field_name)) for field_name, name in NAME_BY_FIELD.items()}
+    return {name: float(getattr(cap_or_parts, field_name)) for field_name, name in PART_NAME_BY_FIELD.items()}
 
 
 TRIVIAL_BOUND = Level("Above 1 it promises nothing", 1.0, label="No guarantee above 1")
 """Above it a bound on losses in [0, 1] says nothing."""
-KEY_BY_PART = {BIAS: "bias_twice", SAMPLING: "finite_sample", NOISE: "privacy_noise"}
-CURVE_BY_TERM = {
+COLUMN_BY_PART_NAME = {BIAS: "bias_twice", SAMPLING: "finite_sample", NOISE: "privacy_noise"}
+CURVE_NAME_AND_DASH_BY_TERM = {
     BiasTerm.LOG_KEPT: ("Prop. 1: share kept", "solid"),
     BiasTerm.VARIANCE_KEPT: ("Prop. 1: Var(H), share kept", "dash"),
     BiasTerm.LOG_FRACTION: ("Prop. 1: τ₀", "dot"),
@@ -152,39 +154,41 @@ MARKED_CAPS = (("Best bound", Style.CAP, "diamond"), ("Your own bound", Style.EN
 
 def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: LearningParameters) -> Plot:
     """Plot the excess risk, its parts and twice the paper's bounds on the bias over the cap, and mark the best cap."""
-    best_choice, columns, histogram = solution.best_choice, solution.curve_columns, solution.problem.histogram
+    best_choice, curve_columns = solution.best_choice, solution.curve_columns
+    histogram = solution.problem.histogram
     cap, own_bound = best_choice.max_contributions, parameters.own_bound
-    caps, part_columns = columns["cap_rows"], {name: columns[column] for name, column in KEY_BY_PART.items()}
+    caps = curve_columns["cap_rows"]
+    part_columns = {name: curve_columns[column] for name, column in COLUMN_BY_PART_NAME.items()}
     items: list[Item] = [
-        Curve("Excess risk", caps, columns["bound"], Style.TOTAL),
+        Curve("Excess risk", caps, curve_columns["bound"], Style.TOTAL),
         *(Curve(name, caps, part_column, STYLE_BY_PART[name]) for name, part_column in part_columns.items()),
         *(
             Curve(
                 name,
                 caps,
-                columns[f"twice_{term.value}"],
+                curve_columns[f"twice_{term.value}"],
                 Style.BIAS,
                 dash=dash,
                 width=1.5,
                 label=f"Bias ({name[:1].lower()}{name[1:]})",
             )
-            for term, (name, dash) in CURVE_BY_TERM.items()
+            for term, (name, dash) in CURVE_NAME_AND_DASH_BY_TERM.items()
         ),
         TRIVIAL_BOUND,
     ]
     if solution.near_optimal[0] < solution.near_optimal[1]:
         items.append(Band(f"Within 5{wording.PERCENT} of the best", *solution.near_optimal))
-    for (name, style, symbol), marked_cap in zip(MARKED_CAPS, (cap, own_bound), strict=True):
+    for (name, mark_style, mark_symbol), marked_cap in zip(MARKED_CAPS, (cap, own_bound), strict=True):
         # Under Corollary 1 a low cap has no bound; on a log axis 0 has no place.
         marked_risk = (
             math.inf if marked_cap is None else float(solution.compute_error_parts_at(marked_cap).total)
         )
         if marked_cap is not None and 0.0 < marked_risk < math.inf:
-            items.append(Mark(name, marked_cap, marked_risk, style, symbol))
-    handle = Handle(  # Nothing is released, so there are no dots.
+            items.append(Mark(name, marked_cap, marked_risk, mark_style, mark_symbol))
+    cap_handle = Handle(  # Nothing is released, so there are no dots.
         "Bound",
         caps,
-        columns["bound"],
+        curve_columns["bound"],
         own_bound or cap,
         "own_bound",
         is_integer=True,
@@ -200,9 +204,9 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
         *_build_axes(solution, parameters.cap_unit),
         items,
         dataset.provenance,
-        columns,
+        curve_columns,
         is_main=True,
-        handle=handle,
+        handle=cap_handle,
         toggles=(
             Toggle("Parts", tuple(part_columns)),
             Toggle("Other bounds", _list_hidden_bounds(solution, parameters.bias)),
@@ -216,8 +220,12 @@ def _list_hidden_bounds(solution: LearningSolution, used_term: BiasTerm) -> tupl
     These are all but the bound in use and the one that is smallest at the best cap.
     """
     biases_by_term = optimal_cap.compute_bias_terms(solution.problem, solution.best_choice.fraction)
-    least_term = min(CURVE_BY_TERM, key=lambda term: float(biases_by_term[term]))
-    return tuple(name for term, (name, _) in CURVE_BY_TERM.items() if term not in (least_term, used_term))
+    least_bias_term = min(CURVE_NAME_AND_DASH_BY_TERM, key=lambda term: float(biases_by_term[term]))
+    return tuple(
+        name
+        for term, (name, _) in CURVE_NAME_AND_DASH_BY_TERM.items()
+        if term not in (least_bias_term, used_term)
+    )
 
 
 def _build_axes(solution: LearningSolution, cap_unit: CapUnit) -> tuple[Axis, Axis]:
@@ -252,74 +260,95 @@ def _build_axes(solution: LearningSolution, cap_unit: CapUnit) -> tuple[Axis, Ax
 def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     """Build the numbers of the answer: best cap, excess risk there, tau_0, and the three parts of that risk."""
     best_choice, total = solution.best_choice, solution.best_choice.total
-    values_by_part = list_parts(best_choice)
+    values_by_part = list_risk_parts(best_choice)
     share_text_by_part = {
         name: wording.percent(part_value / total) if total > 0.0 else ""
         for name, part_value in values_by_part.items()
     }
-    share_note = f"({measure_relative_error(best_choice).text})"
+    relative_error_note = f"({measure_relative_error(best_choice).text})"
     cap, key = best_choice.max_contributions, "max_contributions"
     part_numbers = [
         Number(
             part_name,
             wording.number(part_value),
             share_text_by_part[part_name] and f"{share_text_by_part[part_name]} of it",
-            HELP_BY_KEY[key],
+            HELP_BY_NUMBER_KEY[key],
             part_value,
             key=key,
         )
-        for (part_name, part_value), key in zip(values_by_part.items(), KEY_BY_PART.values(), strict=True)
+        for (part_name, part_value), key in zip(
+            values_by_part.items(), COLUMN_BY_PART_NAME.values(), strict=True
+        )
     ]
-    fraction, bound_help = best_choice.fraction, HELP_BY_KEY["bound"]
+    fraction, bound_help = best_choice.fraction, HELP_BY_NUMBER_KEY["bound"]
     return (
-        Number("Best bound", wording.counted(cap, "row"), "per user", HELP_BY_KEY[key], cap, ROWS_UNIT, key),
-        Number("Excess risk, at most", wording.number(total), share_note, bound_help, total, key="bound"),
+        Number(
+            "Best bound",
+            wording.counted(cap, "row"),
+            "per user",
+            HELP_BY_NUMBER_KEY[key],
+            cap,
+            ROWS_UNIT,
+            key,
+        ),
+        Number(
+            "Excess risk, at most", wording.number(total), relative_error_note, bound_help, total, key="bound"
+        ),
         Number("τ₀", wording.number(fraction), "of all rows", value=fraction, key="tau_0"),
         *part_numbers,
     )
 
 
-def measure_relative_error(choice: LearningCap) -> RelativeError:
+def measure_relative_error(cap_choice: LearningCap) -> RelativeError:
     """Return the bound on the excess risk over the largest loss, 1."""
-    return RelativeError(choice.total, "the largest loss, 1")
+    return RelativeError(cap_choice.total, "the largest loss, 1")
 
 
 def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, str]:
     """Explain the best cap in sentences, each under its heading, and compare the user's own bound if there is one."""
     histogram, best_choice = solution.problem.histogram, solution.best_choice
     cap, total = best_choice.max_contributions, best_choice.total
-    statistics = optimal_cap.compute_statistics(histogram, best_choice.fraction)
-    cut_share = float(statistics.cut_share)
-    affected_text = standard.describe_affected(best_choice.users_capped, histogram.num_users, cut_share)
-    share_before_text = wording.percent(histogram.max_size / histogram.num_rows)
-    share_after_text = wording.percent(float(statistics.max_share))
+    best_cap_statistics = optimal_cap.compute_statistics(histogram, best_choice.fraction)
+    cut_share = float(best_cap_statistics.cut_share)
+    affected_users_text = standard.describe_affected(best_choice.users_capped, histogram.num_users, cut_share)
+    max_share_before_text = wording.percent(histogram.max_size / histogram.num_rows)
+    max_share_after_text = wording.percent(float(best_cap_statistics.max_share))
     kept_sizes = np.minimum(histogram.sizes, max(best_choice.cap, 1.0))
-    factor_text = wording.number(math.sqrt(noise_error.design_effect(kept_sizes, histogram.users)))
-    facts = {}
+    noise_factor_text = wording.number(math.sqrt(noise_error.design_effect(kept_sizes, histogram.users)))
+    texts_by_heading = {}
     # Corollary 1 does not apply to low caps.
     if math.isfinite(solution.compute_error_parts_at(max(cap // 2, 1)).total):
-        facts["Half or double"] = standard.compare_half_and_double(
+        texts_by_heading["Half or double"] = standard.compare_half_and_double(
             cap,
             lambda caps: [float(solution.compute_error_parts_at(other_cap).total) for other_cap in caps],
             wording.number,
             "excess risk",
         )
-    facts |= {
-        "Who is affected": f"{affected_text} Share of the heaviest user: {share_before_text}, then {share_after_text}.",
+    texts_by_heading |= {
+        "Who is affected": f"{affected_users_text} Share of the heaviest user: {max_share_before_text}, then "
+        f"{max_share_after_text}.",
         noise_error.ASSUMPTION_LABEL: "the limit takes the rows of one user as independent draws; at ρ = "
-        f"{noise_error.ASSUMED_SHARE} the finite-sample part is about {factor_text} times as large.",
+        f"{noise_error.ASSUMED_SHARE} the finite-sample part is about {noise_factor_text} times as large.",
     }
     if own_bound is not None:
-        own_parts = solution.compute_error_parts_at(own_bound)
-        part_texts = (f"{name.lower()} {wording.number(x)}" for name, x in list_parts(own_parts).items())
+        own_bound_parts = solution.compute_error_parts_at(own_bound)
+        part_texts = (
+            f"{name.lower()} {wording.number(x)}" for name, x in list_risk_parts(own_bound_parts).items()
+        )
         parts_text = ", ".join(part_texts)
-        own_risk, title = float(own_parts.total), f"Your own bound, {wording.counted(own_bound, 'row')}"
-        facts[title] = "this limit on the bias does not apply there: less than a quarter of the rows is kept."
-        if math.isfinite(own_risk):
-            facts[title] = standard.compare_own_bound(
-                "excess risk", own_risk, total, lambda risk: f"at most {wording.number(risk)} ({parts_text})"
+        own_bound_risk = float(own_bound_parts.total)
+        own_bound_heading = f"Your own bound, {wording.counted(own_bound, 'row')}"
+        texts_by_heading[own_bound_heading] = (
+            "this limit on the bias does not apply there: less than a quarter of the rows is kept."
+        )
+        if math.isfinite(own_bound_risk):
+            texts_by_heading[own_bound_heading] = standard.compare_own_bound(
+                "excess risk",
+                own_bound_risk,
+                total,
+                lambda risk: f"at most {wording.number(risk)} ({parts_text})",
             )
-    return facts
+    return texts_by_heading
 
 
 def write_detail(solution: LearningSolution, dataset: Dataset) -> str:
@@ -330,11 +359,11 @@ def write_detail(solution: LearningSolution, dataset: Dataset) -> str:
     """
     best_choice, problem = solution.best_choice, solution.problem
     least_epsilon = find_least_epsilon(solution)
-    remedy = (
+    remedy_sentence = (
         f" From ε = {wording.number(least_epsilon)} on it is below 1." if math.isfinite(least_epsilon) else ""
     )
     conditions_by_sentence = {
-        f"**An excess risk above 1 promises nothing**: it only compares bounds.{remedy}": best_choice.total
+        f"**An excess risk above 1 promises nothing**: it only compares bounds.{remedy_sentence}": best_choice.total
         >= 1.0,
         "Users are taken to be alike (Var(H) = 0), so a bound biases nothing.": (
             problem.loss_variance == 0.0 and problem.bias.needs_variance
@@ -346,13 +375,13 @@ def write_detail(solution: LearningSolution, dataset: Dataset) -> str:
 
 def find_least_epsilon(solution: LearningSolution) -> float:
     """Find the ε from which on some plotted cap has an excess risk below 1, rounded up; infinite if there is none."""
-    problem, columns = solution.problem, solution.curve_columns
-    allowed_noise = 1.0 - columns["bias_twice"] - columns["finite_sample"]
+    problem, curve_columns = solution.problem, solution.curve_columns
+    allowed_noise = 1.0 - curve_columns["bias_twice"] - curve_columns["finite_sample"]
     # The noise falls as ε to the power of F.
-    epsilons = problem.epsilon * (columns["privacy_noise"] / allowed_noise)[allowed_noise > 0.0] ** (
-        1.0 / problem.privacy.power
-    )
-    least_epsilon = float(epsilons.min(initial=math.inf))
+    least_epsilon_by_cap = problem.epsilon * (curve_columns["privacy_noise"] / allowed_noise)[
+        allowed_noise > 0.0
+    ] ** (1.0 / problem.privacy.power)
+    least_epsilon = float(least_epsilon_by_cap.min(initial=math.inf))
     if not 0.0 < least_epsilon < EPSILON_RANGE[1]:
         return math.inf
     rounding_unit = 10.0 ** (math.floor(math.log10(least_epsilon)) - 1)
@@ -361,9 +390,11 @@ def find_least_epsilon(solution: LearningSolution) -> float:
 
 def describe_near_optimal(solution: LearningSolution) -> str:
     """Write the range of caps whose excess risk stays near the least."""
-    others_text = "the next bounds" if solution.near_optimal[1] < solution.problem.histogram.max_size else ""
+    other_caps_text = (
+        "the next bounds" if solution.near_optimal[1] < solution.problem.histogram.max_size else ""
+    )
     return standard.write_range(
-        *solution.near_optimal, "row", objective="the best", worse_choices_phrase=others_text
+        *solution.near_optimal, "row", objective="the best", worse_choices_phrase=other_caps_text
     )
 
 
@@ -371,17 +402,17 @@ def describe_formulae(parameters: LearningParameters) -> str:
     """Write how the bias and the privacy noise are bounded, with the formulae."""
     bias_term, privacy_term = parameters.bias, parameters.privacy
     noise_factor = float(privacy_term.compute_error(1.0, 1.0, parameters.failure_probability))
-    exponent_text = "" if privacy_term.power == 1.0 else f"^{{{wording.digits(privacy_term.power)}}}"
-    power_text = rf"$(\text{{share}}/\varepsilon){exponent_text}$"
+    latex_exponent = "" if privacy_term.power == 1.0 else f"^{{{wording.digits(privacy_term.power)}}}"
+    latex_power = rf"$(\text{{share}}/\varepsilon){latex_exponent}$"
     sentences = [
         f"Bias at most ${bias_term.formula}$. It needs: {bias_term.needs_text[:1].lower()}{bias_term.needs_text[1:]}."
     ]
     if not bias_term.needs_variance:
         sentences.append("Var(H) is not used.")
-    formula_text = f"F = {wording.number(noise_factor)} {power_text}"
+    formula_text = f"F = {wording.number(noise_factor)} {latex_power}"
     if privacy_term.log_power:
         formula_text += (
-            f", that is $C \\ln^2(3/\\delta)$ {power_text} with C = {wording.number(privacy_term.constant)}"
+            f", that is $C \\ln^2(3/\\delta)$ {latex_power} with C = {wording.number(privacy_term.constant)}"
         )
     return f"{' '.join(sentences)} {formula_text}; share is the largest of one user in what is kept."
 
@@ -421,9 +452,9 @@ def write_methods(solution: LearningSolution, dataset: Dataset, parameters: Lear
     cap_text = wording.counted(solution.best_choice.max_contributions, "row")
     finite_sample_text = wording.entered(parameters.finite_sample_constant)
     failure_text = wording.entered(parameters.failure_probability)
-    statement_text = "A model was trained by a private learner, and released,"
+    statement_start = "A model was trained by a private learner, and released,"
     return Methods(
-        guarantee_text=write_guarantee(statement_text, parameters.epsilon, NEIGHBOURS),
+        guarantee_text=write_guarantee(statement_start, parameters.epsilon, NEIGHBOURS),
         procedure=f"The learner saw at most {cap_text} per user.",
         public_procedure="The learner saw at most a fixed number of rows per user.",
         disclosure=dataset.provenance,

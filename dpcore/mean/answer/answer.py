@@ -35,15 +35,15 @@ from dpcore.data import binned_values
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.mean.answer import plots, users, words
-from dpcore.mean.answer.ranges import NO_VALUES, show_ranges
+from dpcore.mean.answer.ranges import MISSING_VALUES, show_ranges
 from dpcore.mean.answer.solution import MeanSolution, solve
-from dpcore.mean.parameters import Clamp, MeanParameters, VarianceSource, assumptions
+from dpcore.mean.parameters import Clamp, MeanParameters, VarianceSource, list_assumptions
 from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
 from dpcore.mean.table_values import ValueSummary
-from dpcore.mean.user_model import MODEL_ASSUMED
+from dpcore.mean.user_model import MODEL_ASSUMPTION
 from dpcore.report.content import write_columns
 
-PLAIN = mean.Growth()
+PLAIN_GROWTH = mean.Growth()
 """The weight of a user grows with the number of their rows."""
 
 
@@ -51,8 +51,8 @@ def solve_beside_page(dataset: Dataset, parameters: MeanParameters) -> section.S
     """Find the `MeanSolution`, without an own bound, in cached steps; values are summarised once for all epsilon."""
     value_summary = None
     if dataset.values is not None:
-        summary_arguments = dataset, parameters.lower, parameters.upper
-        value_summary = yield section.Cached(ValueSummary.from_dataset, summary_arguments, num_kept=8)
+        dataset_and_range = dataset, parameters.lower, parameters.upper
+        value_summary = yield section.Cached(ValueSummary.from_dataset, dataset_and_range, num_kept=8)
     solution = yield section.Cached(solve, (dataset, parameters.without("own_bound"), value_summary))
     return section.SearchResult(solution)
 
@@ -66,15 +66,15 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
     if problem.value_variance <= parameters.largest_variance:
         variance_text += f" (at most {wording.number(parameters.largest_variance)})"
     rho_text = f"ρ = {wording.number(problem.user_share, 2)}"
-    users_text = rho_text if problem.table_values is None else "the values themselves"
+    user_model_text = rho_text if problem.table_values is None else "the values themselves"
     values_sentences = "There are no values to read."
     if clamped_values is not None:
-        below_and_above = clamped_values.num_below, clamped_values.num_above
-        outside_counts = OutsideCounts(*below_and_above, problem.histogram.num_rows)
+        num_below_and_above = clamped_values.num_below, clamped_values.num_above
+        outside_counts = OutsideCounts(*num_below_and_above, problem.histogram.num_rows)
         values_sentences = outside_counts.write_sentence("[L, U]", " and is clamped", " and are clamped")
     elif parameters.variance_source is VarianceSource.FROM_VALUES:
         values_sentences += " The worst case stands in for σ²."
-    yield section.Note(f"B = {value_bound_text}, σ² = {variance_text}, {users_text}. {values_sentences}")
+    yield section.Note(f"B = {value_bound_text}, σ² = {variance_text}, {user_model_text}. {values_sentences}")
 
 
 def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -82,11 +82,11 @@ def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Figures((answer.plots["mean-weights"](),), controlled_axes="y", axes_with_main_limits="x")
 
 
-def show_hidden(answer: Answer, dataset: Dataset) -> section.Parts:
+def show_shift_of_mean(answer: Answer, dataset: Dataset) -> section.Parts:
     """Yield how bounding shifts the mean of the values, in sentences and a plot; without values, what is missing."""
     value_summary = answer.solution.value_summary
     if value_summary is None:
-        yield NO_VALUES
+        yield MISSING_VALUES
         return
     yield "\n".join(f"- {sentence}" for sentence in words.describe_shifts(answer.solution, value_summary))
     yield section.Figures((answer.plots["mean-shift"](),), controlled_axes="y", axes_with_main_limits="x")
@@ -95,7 +95,7 @@ def show_hidden(answer: Answer, dataset: Dataset) -> section.Parts:
 
 SECTIONS: section.Sections = {
     section.BEHIND: describe_inputs,
-    "Rows and users": {"Weight of a row": show_weights, "When users differ": show_hidden},
+    "Rows and users": {"Weight of a row": show_weights, "When users differ": show_shift_of_mean},
     "Range": show_ranges,
 }
 
@@ -145,21 +145,23 @@ def build_answer(
     def describe_errors() -> dict[str, object]:
         """Return the entries of the choice file on the errors: of clamped users, or of the cap and smooth weights."""
         if users_solution is not None:
-            part_names = "variance", "privacy_variance", "shift"
-            part_entries = {name: float(getattr(users_solution.mean_error, name)) for name in part_names}
-            return {"standard_error": users_solution.standard_error, **part_entries}
-        cap_entries, smooth_entries = (
-            private_counts.list_choice_entries(choice, mean_solution.problem.noise.kind)
-            for choice in (cap_choice, smooth_choice)
+            error_part_names = "variance", "privacy_variance", "shift"
+            error_part_entries = {
+                name: float(getattr(users_solution.mean_error, name)) for name in error_part_names
+            }
+            return {"standard_error": users_solution.standard_error, **error_part_entries}
+        cap_json_entries, smooth_json_entries = (
+            private_counts.list_choice_entries(best_choice, mean_solution.problem.noise.kind)
+            for best_choice in (cap_choice, smooth_choice)
         )
         num_kept_rows = float(dataset.histogram.kept_rows(cap))
-        return {"rows_kept_at_cap": num_kept_rows, "cap": cap_entries, "smooth": smooth_entries}
+        return {"rows_kept_at_cap": num_kept_rows, "cap": cap_json_entries, "smooth": smooth_json_entries}
 
     answer = Answer(
         headline=standard.instruct_to_cap(wording.counted(cap, "row")),
         detail=words.write_detail(mean_solution, dataset, parameters),
         numbers=words.build_numbers(mean_solution),
-        assumptions=assumptions(mean_solution.problem),
+        assumptions=list_assumptions(mean_solution.problem),
         disclosure=dataset.provenance,
         facts=words.build_facts(mean_solution, dataset, parameters),
         proofs=(
@@ -186,7 +188,7 @@ def build_answer(
         sections=SECTIONS,
     )
     if users_solution is not None:
-        answer = _clamp_users(answer, mean_solution, users_solution, dataset)
+        answer = _replace_by_clamped_users(answer, mean_solution, users_solution, dataset)
     answer = replace(answer, assumptions=(*answer.assumptions, *binned_values.list_assumptions(dataset)))
     numbers = list(answer.numbers)
     relative_error = words.measure_relative_error(dataset, mean_solution, numbers[1].value or 0.0, parameters)
@@ -203,14 +205,14 @@ def build_answer(
     )
 
 
-def _clamp_users(
+def _replace_by_clamped_users(
     answer: Answer, solution: MeanSolution, users_solution: users.UsersSolution, dataset: Dataset
 ) -> Answer:
     """Return the answer for clamped rows with headline, numbers, facts and plots of clamped users instead."""
     parameters, problem, smooth_choice = answer.parameters, solution.problem, solution.smooth_choice
-    own_bound, error_key = parameters.own_bound, solution.error_name.replace(" ", "_")
+    own_bound, error_number_key = parameters.own_bound, solution.error_name.replace(" ", "_")
     leak_sentences = words.warn_of_leaks(solution, dataset, parameters)
-    model_assumptions = () if users_solution.user_model is None else (MODEL_ASSUMED,)
+    model_assumptions = () if users_solution.user_model is None else (MODEL_ASSUMPTION,)
 
     def plot_errors() -> Plot:
         """Plot the error over the bound, of clamped users and of clamped rows."""
@@ -225,8 +227,8 @@ def _clamp_users(
         answer,
         headline=users.write_headline(users_solution),
         detail=users.write_user_detail(users_solution, smooth_choice, problem, leak_sentences),
-        numbers=users.build_user_numbers(users_solution, error_key, dataset.histogram.num_users),
-        assumptions=(*assumptions(problem, Clamp.USERS), *model_assumptions),
+        numbers=users.build_user_numbers(users_solution, error_number_key, dataset.histogram.num_users),
+        assumptions=(*list_assumptions(problem, Clamp.USERS), *model_assumptions),
         facts=users.build_user_facts(users_solution, problem, answer.facts, own_bound),
         proofs=(),
         near_optimal="",
@@ -248,34 +250,36 @@ def _write_user_forms(
     solution: MeanSolution, users_solution: users.UsersSolution, dataset: Dataset, parameters: MeanParameters
 ) -> Forms:
     """Write the programs that clamp users' deviations, with smooth weights; there is none for a cap."""
-    threshold, growth = users_solution.threshold, PLAIN
+    threshold, weight_growth = users_solution.threshold, PLAIN_GROWTH
     if users_solution.user_deviations is None:
-        growth = mean.growth(solution.problem, threshold)
+        weight_growth = mean.growth(solution.problem, threshold)
     code_choice = write_bound_forms(
-        0, threshold, solution.neighbours, dataset, parameters, growth, clamps_users=True
+        0, threshold, solution.neighbours, dataset, parameters, weight_growth, clamps_users=True
     )
     assert code_choice is not None  # The range is not empty, and the bound is above 0.
     return code_choice.forms
 
 
-def _describe_release(solution: MeanSolution, clamp: Clamp) -> dict[str, str]:
+def _describe_release(solution: MeanSolution, clamp_kind: Clamp) -> dict[str, str]:
     """Return the JSON entries on the release and its errors: neighbours, mechanism, kind of error, source."""
     problem = solution.problem
-    entries = {"neighbours": solution.neighbours.value, "mechanism": problem.noise.kind.value}
-    entries["errors_are"] = "exact before a mean outside the range is moved into it, an upper bound after"
-    entries["source"] = "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3"
+    release_entries = {"neighbours": solution.neighbours.value, "mechanism": problem.noise.kind.value}
+    release_entries["errors_are"] = (
+        "exact before a mean outside the range is moved into it, an upper bound after"
+    )
+    release_entries["source"] = "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3"
     if isinstance(problem, PrivateCountsProblem):
-        sums_text = "sums of w (y - (L + U) / 2) and w"
-        if clamp is Clamp.USERS:
-            sums_text = "pair of sums of B u / 2 + z and B u / 2 - z"
+        released_sums_text = "sums of w (y - (L + U) / 2) and w"
+        if clamp_kind is Clamp.USERS:
+            released_sums_text = "pair of sums of B u / 2 + z and B u / 2 - z"
         elif problem.released_sums is ReleasedSums.PAIR:
-            sums_text = "pair of sums of w (y - L) and w (U - y)"
-        entries["mechanism"] += f", on the {sums_text}"
-        entries["errors_are"] = private_counts.ERROR_IS
-        entries["source"] = "Sweet Spot; Epasto et al. 2020 has public counts only"
-    if clamp is Clamp.USERS:
-        entries["source"] = "Sweet Spot, docs/mean.md"
-    return entries
+            released_sums_text = "pair of sums of w (y - L) and w (U - y)"
+        release_entries["mechanism"] += f", on the {released_sums_text}"
+        release_entries["errors_are"] = private_counts.ERROR_APPROXIMATION_NAME
+        release_entries["source"] = "Sweet Spot; Epasto et al. 2020 has public counts only"
+    if clamp_kind is Clamp.USERS:
+        release_entries["source"] = "Sweet Spot, docs/mean.md"
+    return release_entries
 
 
 def _describe_values(
@@ -287,19 +291,19 @@ def _describe_values(
     if not has_values and variance_source is VarianceSource.FROM_VALUES:
         variance_source = VarianceSource.WORST_CASE  # A public figure, which stands in for them.
 
-    def label(reads_values: bool) -> str:
+    def choose_label(reads_values: bool) -> str:
         """Return the label of the data for a number that is read off the values, else that of a public input."""
         return dataset.provenance.label if reads_values and has_values else "public input"
 
-    entries = {
+    value_entries = {
         "value_variance": problem.value_variance,
         "value_variance_from": variance_source.value,
-        "value_variance_label": label(variance_source is VarianceSource.FROM_VALUES),
+        "value_variance_label": choose_label(variance_source is VarianceSource.FROM_VALUES),
     }
     if problem.table_values is None:
-        user_share_label = label(parameters.likeness is mean.Likeness.FROM_VALUES)
-        entries |= {"user_share": problem.user_share, "user_share_label": user_share_label}
-    return entries
+        user_share_label = choose_label(parameters.likeness is mean.Likeness.FROM_VALUES)
+        value_entries |= {"user_share": problem.user_share, "user_share_label": user_share_label}
+    return value_entries
 
 
 def build_setting(
@@ -353,17 +357,17 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, pro
     Source: Epasto et al. 2020, lemma 3 and claim 2.
     """
     sizes, histogram = problem.histogram.sizes, problem.histogram
-    columns: dict[str, npt.ArrayLike] = {"size": sizes, "users": histogram.users}
+    columns_by_name: dict[str, npt.ArrayLike] = {"size": sizes, "users": histogram.users}
     if isinstance(problem, PrivateCountsProblem):
         user_weights = mean.growth(problem, threshold).scaled_weights(threshold, sizes.astype(np.float64))
-        columns |= {"row_weight": user_weights / sizes, "user_weight": user_weights}
+        columns_by_name |= {"row_weight": user_weights / sizes, "user_weight": user_weights}
     else:
         row_weights = mean.user_weight(problem, threshold, sizes)
-        columns |= {"row_weight": row_weights, "user_weight": row_weights * sizes}
-    columns["rows_kept_at_cap"] = np.minimum(sizes, cap)
+        columns_by_name |= {"row_weight": row_weights, "user_weight": row_weights * sizes}
+    columns_by_name["rows_kept_at_cap"] = np.minimum(sizes, cap)
     if not isinstance(problem, PrivateCountsProblem):
-        columns["capped_row_weight"] = np.full(sizes.shape, 1.0 / float(histogram.kept_rows(cap)))
-    return write_columns(columns, provenance)
+        columns_by_name["capped_row_weight"] = np.full(sizes.shape, 1.0 / float(histogram.kept_rows(cap)))
+    return write_columns(columns_by_name, provenance)
 
 
 def write_user_weights_csv(
@@ -383,9 +387,9 @@ def write_user_weights_csv(
     sizes, threshold = problem.histogram.sizes, users_solution.threshold
     deviation_limits = np.full(sizes.shape, users_solution.deviation_limit)
     user_weights = mean.growth(problem, threshold).scaled_weights(threshold, sizes.astype(np.float64))
-    columns = {"size": sizes, "users": problem.histogram.users, "user_weight": user_weights}
-    columns |= {"row_weight": user_weights / sizes, "largest_deviation": deviation_limits}
-    return write_columns({**columns, "largest_distance": deviation_limits / user_weights}, provenance)
+    columns_by_name = {"size": sizes, "users": problem.histogram.users, "user_weight": user_weights}
+    columns_by_name |= {"row_weight": user_weights / sizes, "largest_deviation": deviation_limits}
+    return write_columns({**columns_by_name, "largest_distance": deviation_limits / user_weights}, provenance)
 
 
 # --- What a person takes away -----------------------------------------------------------------------------------------
@@ -414,8 +418,8 @@ def write_bound_forms(
     neighbours: Neighbours,
     dataset: Dataset,
     parameters: MeanParameters,
-    growth: mean.Growth = PLAIN,
-    further_forms: Sequence[Form] = (),
+    weight_growth: mean.Growth = PLAIN_GROWTH,
+    forms_to_append: Sequence[Form] = (),
     *,
     clamps_users: bool = False,
 ) -> CodeChoice | None:
@@ -427,16 +431,27 @@ def write_bound_forms(
         neighbours: The neighbouring relation of the release.
         dataset: The data.
         parameters: The range, the budget and the noise.
-        growth: How a user's smooth weight grows with their rows.
-        further_forms: Programs that follow.
+        weight_growth: How a user's smooth weight grows with their rows.
+        forms_to_append: Programs that follow.
         clamps_users: True if users are clamped in place of rows; there is no program for the cap then.
     """
-    row_factor, effective_factor = growth.coefficients(threshold)
-    weight_fields = {"threshold": threshold, "clamps_users": clamps_users, "user_share": growth.user_share}
+    row_factor, effective_factor = weight_growth.coefficients(threshold)
+    weight_fields = {
+        "threshold": threshold,
+        "clamps_users": clamps_users,
+        "user_share": weight_growth.user_share,
+    }
     weight_fields |= {"weight_of_rows": row_factor, "weight_of_users": effective_factor}
-    program_forms: list[Form] = [(name_smooth_form(threshold), Quantity.MEAN, weight_fields), *further_forms]
+    program_forms: list[Form] = [
+        (name_smooth_form(threshold), Quantity.MEAN, weight_fields),
+        *forms_to_append,
+    ]
     if not clamps_users:
         program_forms.insert(0, (name_cap_form(cap), Quantity.MEAN, {"max_rows": cap}))
-    common_fields = list_data_fields(dataset) | {"lower": parameters.lower, "upper": parameters.upper}
-    common_fields |= {"neighbours": neighbours, "noise": parameters.mechanism, "delta": parameters.delta}
-    return build_forms(parameters.epsilon, common_fields, program_forms)
+    settings_of_all_forms = list_data_fields(dataset) | {"lower": parameters.lower, "upper": parameters.upper}
+    settings_of_all_forms |= {
+        "neighbours": neighbours,
+        "noise": parameters.mechanism,
+        "delta": parameters.delta,
+    }
+    return build_forms(parameters.epsilon, settings_of_all_forms, program_forms)

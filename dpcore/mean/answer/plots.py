@@ -31,7 +31,7 @@ from dpcore.mean.parameters import MeanParameters
 from dpcore.mean.table_values import ClampedValues, bounded_mean
 from dpcore.mean.value_range import RangeChoice, ValueRangeProblem, WeightedRows
 
-WEIGHTS_GAIN = 0.02
+MIN_GAIN_TO_SHOW_WEIGHTS = 0.02
 """Share of the error that smooth weights have to save for their curve to be shown at first."""
 
 
@@ -47,12 +47,12 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
         curve_name = "Total, bounded rows, usual split of ε"
         split_curves = [Curve(curve_name, bounds, usual_split_errors, Style.CUSTOMARY)]
     columns["bound"] = bounds
-    for key, mean_error in (("cap", solution.capped_errors), ("smooth", solution.smooth_errors)):
-        columns[f"{key}_standard_error"] = np.sqrt(mean_error.variance)
-        columns[f"{key}_sampling_error"] = np.sqrt(mean_error.sampling_variance)
-        columns[f"{key}_privacy_noise"] = np.sqrt(mean_error.privacy_variance)
+    for column_prefix, mean_error in (("cap", solution.capped_errors), ("smooth", solution.smooth_errors)):
+        columns[f"{column_prefix}_standard_error"] = np.sqrt(mean_error.variance)
+        columns[f"{column_prefix}_sampling_error"] = np.sqrt(mean_error.sampling_variance)
+        columns[f"{column_prefix}_privacy_noise"] = np.sqrt(mean_error.privacy_variance)
         if has_table_values:
-            columns[f"{key}_shift"] = np.broadcast_to(np.abs(mean_error.shift), bounds.shape)
+            columns[f"{column_prefix}_shift"] = np.broadcast_to(np.abs(mean_error.shift), bounds.shape)
     # The parts are those of the bound, as on the card: of both ways there would be eight curves.
     errors_by_part = {SAMPLING: columns["cap_sampling_error"], NOISE: columns["cap_privacy_noise"]}
     if has_table_values:
@@ -73,7 +73,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     ]
     cap, cap_error = cap_choice.max_contributions, cap_choice.standard_error
     threshold, smooth_error = smooth_choice.threshold, smooth_choice.standard_error
-    shows_weights = smooth_error <= (1.0 - WEIGHTS_GAIN) * cap_error
+    shows_weights = smooth_error <= (1.0 - MIN_GAIN_TO_SHOW_WEIGHTS) * cap_error
     smooth_mark = Mark("Best smooth weights", threshold, smooth_error, Style.ENTERED, "circle")
     marks = [Mark("Best bound", cap, cap_error, Style.CAP), smooth_mark]
     if own_bound is not None:
@@ -111,8 +111,8 @@ def plot_weights(solution: MeanSolution, dataset: Dataset) -> Plot:
     sizes, equal_weight = choose_curve_bounds(histogram), 1.0 / histogram.num_rows
     row_weights = mean.user_weight(solution.problem, solution.smooth_choice.threshold, sizes) / equal_weight
     capped_row_weights = np.minimum(sizes, cap) / sizes / float(histogram.kept_rows(cap)) / equal_weight
-    columns = {"size": sizes, "smooth_row_weight": row_weights}
-    columns["capped_row_weight_on_average"] = capped_row_weights
+    plotted_columns = {"size": sizes, "smooth_row_weight": row_weights}
+    plotted_columns["capped_row_weight_on_average"] = capped_row_weights
     # No bound leads beyond these limits.
     mean_size = histogram.num_rows / histogram.num_users
     weight_limits = mean_size / histogram.max_size / 1.5, 1.5 * mean_size / histogram.min_size
@@ -128,7 +128,7 @@ def plot_weights(solution: MeanSolution, dataset: Dataset) -> Plot:
             Curve(capped_name, sizes, capped_row_weights, Style.CAP, dash="dot"),
         ),
         dataset.provenance,
-        add_counts_column(columns, solution.has_private_counts),
+        add_counts_column(plotted_columns, solution.has_private_counts),
     )
 
 
@@ -144,10 +144,12 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped_values: Clamped
     # error of the best cap at epsilon = 1 fits into it.
     axis_problem = mean.MeanProblem(problem.histogram, 1.0, problem.value_bound, clamped_values.variance)
     half_height = 1.3 * max(float(np.abs(shifts).max()), mean.best_cap(axis_problem).standard_error)
-    errors = np.sqrt(smooth_errors.privacy_variance if has_table_values else smooth_errors.variance)
-    error_name = f"± {'the noise' if has_table_values else f'one {solution.error_name}'}"
-    error_column = "smooth_privacy_noise" if has_table_values else "smooth_standard_error"
-    columns = {"bound": bounds, "shift_of_the_mean": shifts, error_column: errors}
+    smooth_half_widths = np.sqrt(
+        smooth_errors.privacy_variance if has_table_values else smooth_errors.variance
+    )
+    band_name = f"± {'the noise' if has_table_values else f'one {solution.error_name}'}"
+    band_column = "smooth_privacy_noise" if has_table_values else "smooth_standard_error"
+    plotted_columns = {"bound": bounds, "shift_of_the_mean": shifts, band_column: smooth_half_widths}
     return Plot(
         "mean-shift",
         "When users differ",
@@ -156,27 +158,30 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped_values: Clamped
         linear_axis("shift of the mean", (-half_height, half_height), UNIT),
         (
             Curve("Bounded mean minus plain mean", bounds, shifts, Style.TOTAL),
-            Curve(error_name, bounds, errors, Style.ENTERED),
-            Curve(error_name, bounds, -errors, Style.ENTERED, is_unnamed=True),
+            Curve(band_name, bounds, smooth_half_widths, Style.ENTERED),
+            Curve(band_name, bounds, -smooth_half_widths, Style.ENTERED, is_unnamed=True),
         ),
         dataset.provenance,
-        add_counts_column(columns, solution.has_private_counts),
+        add_counts_column(plotted_columns, solution.has_private_counts),
     )
 
 
 def add_counts_column(columns: Mapping[str, npt.ArrayLike], is_private: bool) -> dict[str, npt.ArrayLike]:
     """Return a file's columns by name and one more, ``contribution_counts``: "private too" or "public" in every row."""
-    counts_text = "private too" if is_private else "public"
-    return {**columns, "contribution_counts": np.full(np.size(next(iter(columns.values()))), counts_text)}
+    counts_protection_text = "private too" if is_private else "public"
+    return {
+        **columns,
+        "contribution_counts": np.full(np.size(next(iter(columns.values()))), counts_protection_text),
+    }
 
 
-POINTS = 120
+NUM_PLOTTED_ENDS = 120
 """Ends of a curve."""
-MAX_VALUE = 1e100
+MAX_ABS_VALUE = 1e100
 """Size of values up to which a range is looked for."""
-_SPAN = 1e-4
+_MIN_DISTANCE_RATIO = 1e-4
 """Narrowest range that is drawn, over the widest."""
-SEPARATE = "Clamping and bounding are counted without cancelling."
+SEPARATE_BIASES_SENTENCE = "Clamping and bounding are counted without cancelling."
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +224,7 @@ def has_range_choice(dataset: Dataset) -> bool:
     if dataset.values is None:
         return False
     min_value, max_value = float(dataset.values.values.min()), float(dataset.values.values.max())
-    return min_value < max_value and max(-min_value, max_value) <= MAX_VALUE
+    return min_value < max_value and max(-min_value, max_value) <= MAX_ABS_VALUE
 
 
 def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanParameters) -> Ranges:
@@ -272,47 +277,55 @@ def is_usable(problem: ValueRangeProblem, range_choice: RangeChoice) -> bool:
 
 def round_outward(range_choice: RangeChoice) -> tuple[float, float]:
     """Return L and U of the range, rounded outward by at most a hundredth of its width."""
-    step = 10.0 ** math.floor(math.log10(range_choice.upper - range_choice.lower) - 2.0)
-    lower, upper = math.floor(range_choice.lower / step) * step, math.ceil(range_choice.upper / step) * step
+    rounding_step = 10.0 ** math.floor(math.log10(range_choice.upper - range_choice.lower) - 2.0)
+    lower = math.floor(range_choice.lower / rounding_step) * rounding_step
+    upper = math.ceil(range_choice.upper / rounding_step) * rounding_step
     # A multiple of 0.01 has digits behind the second only by rounding.
-    num_digits = max(-math.floor(math.log10(step)), 0)
+    num_digits = max(-math.floor(math.log10(rounding_step)), 0)
     return round(lower, num_digits), round(upper, num_digits)
 
 
 def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
     """Plot the error over U at the entered L, with a mark at the best U if a release can use that range."""
     problem, best_range = ranges.weighted_rows.problem, ranges.best_range_at_lower
-    lower, upper, row_values = ranges.current_range.lower, ranges.current_range.upper, problem.values.values
-    max_end = max(float(row_values.max()), upper, lower + 1e-9 * max(abs(lower), 1.0))
-    min_end = min(max(lower, float(np.median(row_values))), max_end)
-    ends = _choose_ends(lower, min_end, max_end, upper, *([] if best_range is None else [best_range.upper]))
+    lower, upper = ranges.current_range.lower, ranges.current_range.upper
+    all_row_values = problem.values.values
+    largest_upper = max(float(all_row_values.max()), upper, lower + 1e-9 * max(abs(lower), 1.0))
+    smallest_upper = min(max(lower, float(np.median(all_row_values))), largest_upper)
+    plotted_uppers = _choose_ends(
+        lower, smallest_upper, largest_upper, upper, *([] if best_range is None else [best_range.upper])
+    )
     if best_range is not None and not is_usable(problem, best_range):
         best_range = None
-    return _plot_range_end("upper", ends, (lower, ends), ranges, dataset, best_range)
+    return _plot_range_end("upper", plotted_uppers, (lower, plotted_uppers), ranges, dataset, best_range)
 
 
 def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
     """Plot the error over L at the entered U, without a mark at the best L."""
-    row_values = ranges.weighted_rows.problem.values.values
+    all_row_values = ranges.weighted_rows.problem.values.values
     lower, upper = ranges.current_range.lower, ranges.current_range.upper
     # The same seen from above: distances from U.
-    max_distance = max(upper - min(float(row_values.min()), lower), 1e-9 * max(abs(upper), 1.0))
-    min_distance = min(max(upper - float(np.median(row_values)), _SPAN * max_distance), max_distance)
+    max_distance = max(upper - min(float(all_row_values.min()), lower), 1e-9 * max(abs(upper), 1.0))
+    min_distance = min(
+        max(upper - float(np.median(all_row_values)), _MIN_DISTANCE_RATIO * max_distance), max_distance
+    )
     # Subtracted from 0, so that no end is −0.
     plotted_lowers = 0.0 - _choose_ends(-upper, -upper + min_distance, -upper + max_distance, -lower)[::-1]
     return _plot_range_end("lower", plotted_lowers, (plotted_lowers, upper), ranges, dataset, None)
 
 
-def _choose_ends(fixed_end: float, min_end: float, max_end: float, *more_ends: float) -> FloatArray:
-    """Choose ends to plot, ascending: log-spaced distances from ``fixed_end``, and ``more_ends`` that lie above it."""
+def _choose_ends(fixed_end: float, min_end: float, max_end: float, *ends_to_add: float) -> FloatArray:
+    """Choose ends to plot, ascending: log-spaced distances from ``fixed_end``, and ``ends_to_add`` above it."""
     largest_distance = max_end - fixed_end
-    smallest_distance = max(min_end - fixed_end, _SPAN * largest_distance)
-    plotted_ends = np.append(fixed_end + np.geomspace(smallest_distance, largest_distance, POINTS), more_ends)
+    smallest_distance = max(min_end - fixed_end, _MIN_DISTANCE_RATIO * largest_distance)
+    plotted_ends = np.append(
+        fixed_end + np.geomspace(smallest_distance, largest_distance, NUM_PLOTTED_ENDS), ends_to_add
+    )
     return np.unique(plotted_ends[plotted_ends > fixed_end])
 
 
 def _plot_range_end(
-    side: str,
+    field_of_end: str,
     plotted_ends: FloatArray,
     plotted_ranges: tuple[npt.ArrayLike, npt.ArrayLike],
     ranges: Ranges,
@@ -322,47 +335,51 @@ def _plot_range_end(
     """Plot the error over one end of the range, of clamped rows with its parts, and that of clamped users if known.
 
     Args:
-        side: The end that varies: upper or lower.
+        field_of_end: The end that varies: upper or lower.
         plotted_ends: Its values, ascending, shape (points,).
         plotted_ranges: L and U; one of them is ``plotted_ends``, the other is a number.
         ranges: The best ranges and the range in use.
         dataset: The data.
         marked_range: The best range with the other end, which gets a mark; None for no mark.
     """
-    end_name, other_end_name = ("U", "L") if side == "upper" else ("L", "U")
-    range_parts = ranges.weighted_rows.error_parts(*plotted_ranges)
-    columns, current_error = {"error": range_parts.error, **vars(range_parts)}, ranges.current_range.error
-    current_end = getattr(ranges.current_range, side)
-    styles = {"clamping": Style.BIAS, "bounding": Style.SAMPLING, "noise": Style.PRIVACY}
+    end_name, other_end_name = ("U", "L") if field_of_end == "upper" else ("L", "U")
+    error_parts_over_end = ranges.weighted_rows.error_parts(*plotted_ranges)
+    columns = {"error": error_parts_over_end.error, **vars(error_parts_over_end)}
+    current_error = ranges.current_range.error
+    current_end = getattr(ranges.current_range, field_of_end)
+    style_by_part_name = {"clamping": Style.BIAS, "bounding": Style.SAMPLING, "noise": Style.PRIVACY}
     items: list[Item] = [
-        Curve("Together", plotted_ends, range_parts.error, Style.TOTAL),
-        *(Curve(wording.capital(name), plotted_ends, columns[name], style) for name, style in styles.items()),
+        Curve("Together", plotted_ends, error_parts_over_end.error, Style.TOTAL),
+        *(
+            Curve(wording.capital(name), plotted_ends, columns[name], style)
+            for name, style in style_by_part_name.items()
+        ),
         Mark(f"{end_name} in use", current_end, current_error, Style.ENTERED, "square"),
     ]
-    alt = f"The error over {end_name}, with {other_end_name} as entered."
+    alt_text = f"The error over {end_name}, with {other_end_name} as entered."
     if marked_range is not None:
         items.append(Mark("Best U", marked_range.upper, marked_range.error, Style.TOTAL))
-        alt = (
+        alt_text = (
             f"With L as entered the error is least at U = {wording.number(marked_range.upper)}, "
             f"{wording.number(marked_range.error)}. {marked_range.certificate.sentence}"
         )
-    max_error = 1.5 * max(float(range_parts.error.max()), current_error)
+    max_error = 1.5 * max(float(error_parts_over_end.error.max()), current_error)
     if ranges.users_problem is not None and ranges.current_users_range is not None:
-        threshold = ranges.current_users_range.threshold
-        columns["users_error"] = users.compute_errors(ranges.users_problem, threshold, *plotted_ranges)
+        users_threshold = ranges.current_users_range.threshold
+        columns["users_error"] = users.compute_errors(ranges.users_problem, users_threshold, *plotted_ranges)
         items.append(Curve("Together, users clamped", plotted_ends, columns["users_error"], Style.SMOOTH))
     first_end, last_end = float(plotted_ends[0]), float(plotted_ends[-1])
     axis_limits = first_end, last_end if last_end > first_end else first_end + max(abs(first_end), 1.0)
     axis_scale = Scale.LOG if first_end > 0.0 and last_end > 20.0 * first_end else Scale.LINEAR
     return Plot(
-        f"mean-range-{side}",
+        f"mean-range-{field_of_end}",
         f"Error over {end_name}",
-        f"{alt} {SEPARATE}",
+        f"{alt_text} {SEPARATE_BIASES_SENTENCE}",
         Axis(end_name, UNIT, axis_limits, axis_scale, number_format=",.3~g"),
         Axis("error without cancelling", UNIT, (max_error / 1e4, max_error)),
         items,
         dataset.provenance,
-        add_counts_column({side: plotted_ends, **columns}, ranges.has_private_counts),
+        add_counts_column({field_of_end: plotted_ends, **columns}, ranges.has_private_counts),
     )
 
 
@@ -373,7 +390,7 @@ def build_table(
 
     Ranges that are None have no row, nor have best ranges for rows that no release can use.
     """
-    choices_by_name = {
+    choices_by_row_title = {
         "In use": ranges.current_range,
         "Best U for this L": ranges.best_range_at_lower,
         "Best range at this bound": ranges.best_range,
@@ -382,7 +399,7 @@ def build_table(
     problem = ranges.weighted_rows.problem
     shown_choices = {
         row_title: range_choice
-        for row_title, range_choice in choices_by_name.items()
+        for row_title, range_choice in choices_by_row_title.items()
         if range_choice is ranges.current_range or (range_choice and is_usable(problem, range_choice))
     }
     users_choices = {"Users clamped, in use": ranges.current_users_range, BEST_FOR_USERS: joint_users_choice}
@@ -406,17 +423,21 @@ def describe_ranges(
     If no release can use the best range for rows, a warning stands in place of its proof.
     """
     format_number, problem = wording.number, ranges.weighted_rows.problem
-    low_text, high_text = map(format_number, ranges.equal_tails_range)
-    private_note = " Noise is for a mean at L or U, where it is largest." if ranges.has_private_counts else ""
+    equal_tails_lower_text, equal_tails_upper_text = map(format_number, ranges.equal_tails_range)
+    private_counts_sentence = (
+        " Noise is for a mean at L or U, where it is largest." if ranges.has_private_counts else ""
+    )
     users_sentences = []
     if joint_users_choice is not None:
         users_sentences.append(f"**{BEST_FOR_USERS}:** {joint_users_choice.certificate.sentence}")
-        if private_note:
+        if private_counts_sentence:
             users_sentences.append("If users are clamped, the noise is for the mean of this table.")
     sentences = [
-        f"All is at the bound of the best smooth weights, {format_number(ranges.weighted_rows.threshold)}. {SEPARATE}"
-        f"{private_note}",
-        f"**Equal tails**, a simple rule: L = {low_text}, U = {high_text} cut off the weight of "
+        f"All is at the bound of the best smooth weights, {format_number(ranges.weighted_rows.threshold)}. "
+        f"{SEPARATE_BIASES_SENTENCE}"
+        f"{private_counts_sentence}",
+        f"**Equal tails**, a simple rule: L = {equal_tails_lower_text}, U = {equal_tails_upper_text} cut off the "
+        "weight of "
         f"{wording.counted(ranges.users_cut_per_tail, 'user')} at the bound at either end; the best range cuts off "
         f"{format_number(ranges.users_beyond)} users.",
     ]

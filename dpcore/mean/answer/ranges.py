@@ -14,13 +14,13 @@ from dpcore.mean import threshold_search, value_range
 from dpcore.mean.answer import plots, users
 from dpcore.mean.parameters import Clamp
 
-NO_VALUES = section.Missing("values, one per row", "Bring data with values")
+MISSING_VALUES = section.Missing("values, one per row", "Bring data with values")
 
 
 def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
     """Yield the ranges that the values ask for: a search over ranges and bounds, a table, proposals and plots."""
     if not plots.has_range_choice(dataset):
-        yield NO_VALUES if dataset.values is None else "All values are the same, or too large to square."
+        yield MISSING_VALUES if dataset.values is None else "All values are the same, or too large to square."
         return
     leak_phrase = ", **a private look** that no ε covers." if dataset.is_private else "."
     yield f"**A range that you know is the first choice.** The ranges below are computed from the values{leak_phrase}"
@@ -54,14 +54,20 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
         )
         yield section.PrivateRange()
     elif joint_choice is not None and plots.is_usable(problem, joint_choice):
-        low, high = plots.round_outward(joint_choice)
-        if (low, high) != (ranges.current_range.lower, ranges.current_range.upper):
-            button_text = f"Use L = {wording.entered(low)}, U = {wording.entered(high)}"
-            yield section.Proposal(button_text, "straighten", {"lower": low, "upper": high})
-    if not dataset.is_private and users_choice is not None and users_choice.error < _get_smooth_error(answer):
-        low, high = plots.round_outward(users_choice)
-        button_text = f"Clamp users, L = {wording.entered(low)}, U = {wording.entered(high)}"
-        yield section.Proposal(button_text, "straighten", {"clamp": Clamp.USERS, "lower": low, "upper": high})
+        lower, upper = plots.round_outward(joint_choice)
+        if (lower, upper) != (ranges.current_range.lower, ranges.current_range.upper):
+            button_text = f"Use L = {wording.entered(lower)}, U = {wording.entered(upper)}"
+            yield section.Proposal(button_text, "straighten", {"lower": lower, "upper": upper})
+    if (
+        not dataset.is_private
+        and users_choice is not None
+        and users_choice.error < _get_smooth_weights_error(answer)
+    ):
+        lower, upper = plots.round_outward(users_choice)
+        button_text = f"Clamp users, L = {wording.entered(lower)}, U = {wording.entered(upper)}"
+        yield section.Proposal(
+            button_text, "straighten", {"clamp": Clamp.USERS, "lower": lower, "upper": upper}
+        )
     sentences = plots.describe_ranges(ranges, joint_choice, users_choice)
     yield section.Label(preceding_text="\n".join(f"- {sentence}" for sentence in sentences))
     yield section.Figures(
@@ -72,7 +78,7 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
 def _search_joint(
     result_key: str,
     search_inputs: Hashable,
-    find_best: Callable[..., value_range.RangeChoice],
+    find_best_range: Callable[..., value_range.RangeChoice],
     progress_text: str,
 ) -> section.Search:
     """Build the search for the best range and bound together, of clamped rows or of clamped users.
@@ -80,15 +86,15 @@ def _search_joint(
     Args:
         result_key: Key of its result.
         search_inputs: What the result depends on beside the data.
-        find_best: Finds it, with the keywords ``progress`` and ``should_stop``.
+        find_best_range: Finds it, with the keywords ``progress`` and ``should_stop``.
         progress_text: What is said beside the progress.
     """
     return section.Search(
         result_key,
         search_inputs,
-        lambda progress, should_stop: find_best(progress=progress, should_stop=should_stop),
+        lambda progress, should_stop: find_best_range(progress=progress, should_stop=should_stop),
         progress_text,
-        is_complete=lambda choice: choice.certificate.proves(threshold_search.TOLERANCE * 1.05),
+        is_complete=lambda choice: choice.certificate.proves(threshold_search.SEARCH_TOLERANCE * 1.05),
         num_kept=32,
         first_wait_seconds=0.3,
         later_wait_seconds=0.3,
@@ -96,7 +102,7 @@ def _search_joint(
     )
 
 
-def _get_smooth_error(answer: Answer) -> float:
+def _get_smooth_weights_error(answer: Answer) -> float:
     """Return the error of the best smooth weights, of clamped users if these are chosen, else of clamped rows."""
     solution = answer.solution
     is_of_users = answer.parameters.clamp is Clamp.USERS and solution.users_solution is not None

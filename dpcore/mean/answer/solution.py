@@ -204,26 +204,28 @@ def against_epsilon(dataset: Dataset, parameters: MeanParameters) -> BoundCompar
     )
 
 
-LARGEST_CONVERSION = 1.6
+LARGEST_STD_RATIO_OF_NOISES = 1.6
 """Noise by way of zero-concentrated DP over that of the exact mechanism, at most, for delta up to 1/2."""
 
 
 def choose_error_limits(problem: mean.MeanProblem) -> tuple[float, float]:
     """Choose (lowest, highest) error of the axis, between which the best error lies at any epsilon and sigma^2."""
-    histogram, program, noise_factor = problem.histogram, problem.program, 1.0
+    histogram, library_program, std_factor = problem.histogram, problem.program, 1.0
     if problem.noise.kind is NoiseKind.GAUSSIAN:
         # A conversion takes a second at the ends of the range.
-        program, noise_factor = Program.PYTHON, LARGEST_CONVERSION
-    variance_factor = problem.relative_noise / float(problem.noise.variance(1.0))
+        library_program, std_factor = Program.PYTHON, LARGEST_STD_RATIO_OF_NOISES
+    noise_variance_factor = problem.relative_noise / float(problem.noise.variance(1.0))
 
     def noise_deviation(epsilon: float) -> float:
         """Return the standard deviation of the noise at one epsilon if one user holds all the weight."""
         num_aggregates = problem.num_aggregates
-        noise = find_noise(program, problem.mechanism, epsilon, problem.delta, num_aggregates=num_aggregates)
-        return problem.value_bound * math.sqrt(variance_factor * float(noise.variance(1.0)))
+        noise = find_noise(
+            library_program, problem.mechanism, epsilon, problem.delta, num_aggregates=num_aggregates
+        )
+        return problem.value_bound * math.sqrt(noise_variance_factor * float(noise.variance(1.0)))
 
     # Lowest without sampling error: every user weighs the same, and noise is the whole error. Highest if all rows are
     # kept and values have the largest variance, B^2 / 4: claim 2.
-    largest_noise = noise_deviation(EPSILON_RANGE[0]) * noise_factor * histogram.max_size / histogram.num_rows
+    largest_noise = noise_deviation(EPSILON_RANGE[0]) * std_factor * histogram.max_size / histogram.num_rows
     least_error = noise_deviation(EPSILON_RANGE[1]) / histogram.num_users
     return least_error, math.hypot(problem.value_bound / 2.0 / math.sqrt(histogram.num_rows), largest_noise)

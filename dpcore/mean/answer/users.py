@@ -30,7 +30,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean.clamped_users import ClampedUsersProblem, best_joint
 from dpcore.mean.parameters import Clamp, MeanParameters
-from dpcore.mean.private_counts import ROUGH_NOISE, PrivateCountsProblem
+from dpcore.mean.private_counts import MAX_NOISE_SHARE_FOR_DELTA_METHOD, PrivateCountsProblem
 from dpcore.mean.table_values import UserDeviations, ValueSummary
 from dpcore.mean.user_model import UserModel
 from dpcore.mean.value_range import RangeChoice
@@ -38,7 +38,7 @@ from dpcore.mean.value_range import RangeChoice
 ErrorFunction = Callable[[npt.ArrayLike], mean.MeanError]
 UNIT = "unit of the values"
 ROWS_FIELD, USERS_FIELD = "*Rows*", "*Users' deviations*"
-SAME_WITHOUT_VALUES = (
+SAME_ERROR_SENTENCE = (
     "The error is the same as for clamped rows: this σ² is of values in [L, U], which no clamp cuts. "
     "Enter the σ² of the unclamped values for a model of what is cut."
 )
@@ -143,35 +143,35 @@ def propose_clamp(solution: UsersSolution, rows_choice: mean.SmoothChoice, clamp
     """
     user_deviations = solution.user_deviations
     if user_deviations is None and solution.user_model is None:
-        return SAME_WITHOUT_VALUES
+        return SAME_ERROR_SENTENCE
     errors_by_clamp = {Clamp.ROWS: solution.rows_error, Clamp.USERS: solution.standard_error}
     added_errors_by_clamp = errors_by_clamp
     if user_deviations is not None:
-        rows_bias = user_deviations.sum_biases(rows_choice.threshold, clamps_users=False)
-        users_bias = user_deviations.sum_biases(solution.threshold, clamps_users=True)
+        rows_clamped_bias = user_deviations.sum_biases(rows_choice.threshold, clamps_users=False)
+        users_clamped_bias = user_deviations.sum_biases(solution.threshold, clamps_users=True)
         added_errors_by_clamp = {
-            Clamp.ROWS: math.hypot(rows_bias, math.sqrt(rows_choice.privacy_variance)),
-            Clamp.USERS: math.hypot(users_bias, math.sqrt(solution.mean_error.privacy_variance)),
+            Clamp.ROWS: math.hypot(rows_clamped_bias, math.sqrt(rows_choice.privacy_variance)),
+            Clamp.USERS: math.hypot(users_clamped_bias, math.sqrt(solution.mean_error.privacy_variance)),
         }
     other_clamp = Clamp.USERS if clamp is Clamp.ROWS else Clamp.ROWS
-    other_error, error = errors_by_clamp[other_clamp], errors_by_clamp[clamp]
+    other_error, current_error = errors_by_clamp[other_clamp], errors_by_clamp[clamp]
     other_name = USERS_FIELD if other_clamp is Clamp.USERS else ROWS_FIELD
     is_better = added_errors_by_clamp[other_clamp] < added_errors_by_clamp[clamp] * (1.0 - 1e-9)
     advice_sentence = f" Choose {other_name} under *Clamp*." if is_better else ""
     cancelling_sentence = ""
-    if (other_error < error * (1.0 - 1e-9)) != is_better:
-        rows_text, users_text = map(wording.number, added_errors_by_clamp.values())
-        added_phrase = f"added up, the errors are {rows_text} (rows), {users_text} (users)."
+    if (other_error < current_error * (1.0 - 1e-9)) != is_better:
+        rows_error_text, users_error_text = map(wording.number, added_errors_by_clamp.values())
+        added_phrase = f"added up, the errors are {rows_error_text} (rows), {users_error_text} (users)."
         cancelling_sentence = f" Biases cancel on this table: {added_phrase}"
-    comparison_phrase = f"error {wording.number(other_error)}, {wording.change(other_error, error)}"
+    comparison_phrase = f"error {wording.number(other_error)}, {wording.change(other_error, current_error)}"
     return f"{other_name} clamped: {comparison_phrase}.{cancelling_sentence}{advice_sentence}"
 
 
 def write_headline(solution: UsersSolution) -> str:
     """Write the instruction to weigh users by the bound and to limit their deviation."""
-    rows_text = wording.counted(solution.threshold, "row")
+    threshold_text = wording.counted(solution.threshold, "row")
     limit_text = wording.number(solution.deviation_limit)
-    return f"Weigh a user as at most {rows_text}, and limit their total deviation to ± {limit_text}."
+    return f"Weigh a user as at most {threshold_text}, and limit their total deviation to ± {limit_text}."
 
 
 def write_user_detail(
@@ -198,7 +198,7 @@ def write_user_detail(
     if isinstance(problem, PrivateCountsProblem):
         sentences.append("Counts are **private too**.")
         noise_share = problem.noise_share(solution.threshold, is_smooth=True)
-        if noise_share > ROUGH_NOISE:
+        if noise_share > MAX_NOISE_SHARE_FOR_DELTA_METHOD:
             sentences.append(
                 f"**The noise is {wording.percent(noise_share)} of the sum of weights**: this error is rough."
             )
@@ -276,8 +276,8 @@ def build_user_facts(
     fact_texts = {"Half or double": half_and_double_text}
     if own_bound is not None:
         own_and_best_errors = float(compute_errors([float(own_bound)])[0]), solution.standard_error
-        own_text = standard.compare_own_bound("error", *own_and_best_errors, format_number)
-        fact_texts[f"Your own bound, {wording.counted(own_bound, 'row')}"] = own_text
+        own_bound_sentence = standard.compare_own_bound("error", *own_and_best_errors, format_number)
+        fact_texts[f"Your own bound, {wording.counted(own_bound, 'row')}"] = own_bound_sentence
     if user_deviations is not None:
         num_clamped = user_deviations.count_cut(threshold)
         fact_texts["Who is affected"] = (
@@ -285,8 +285,8 @@ def build_user_facts(
             f"{wording.agreeing(num_clamped, 'deviates', 'deviate')} by more than the limit. Users with fewer rows "
             "than the bound may lie farther from the middle."
         )
-    kept_fact_names = ("How users differ", "Noise", "Where counts are private", "At which mean")
-    return fact_texts | {name: fact_text for name, fact_text in rows_facts.items() if name in kept_fact_names}
+    kept_headings = ("How users differ", "Noise", "Where counts are private", "At which mean")
+    return fact_texts | {name: fact_text for name, fact_text in rows_facts.items() if name in kept_headings}
 
 
 def plot_user_errors(
@@ -303,7 +303,7 @@ def plot_user_errors(
     axis_limits = fit_limits(np.append(users_errors, rows_errors), np.concatenate([*errors_by_part.values()]))
     columns = {"bound": bounds, "users_error": users_errors, "rows_error": rows_errors}
     columns |= {f"users_{part.lower()}": part_errors for part, part_errors in errors_by_part.items()}
-    counts_texts = np.full(bounds.size, "private too" if problem.num_aggregates == 2 else "public")
+    counts_protection_texts = np.full(bounds.size, "private too" if problem.num_aggregates == 2 else "public")
     marks = [Mark("Best bound", solution.threshold, best_error, Style.TOTAL)]
     if own_bound is not None:
         own_error = math.sqrt(solution.compute_error(float(own_bound)).variance)
@@ -326,14 +326,14 @@ def plot_user_errors(
             *marks,
         ),
         dataset.provenance,
-        {**columns, "contribution_counts": counts_texts},
+        {**columns, "contribution_counts": counts_protection_texts},
         is_main=True,
         handle=build_handle(problem, bounds, mean_errors, errors_by_part, start_bound, best_error),
         toggles=(Toggle("Parts of the error", tuple(errors_by_part)),),
     )
 
 
-MAX_ERRORS = 5.0
+MAX_DOTS_IN_ERRORS = 5.0
 """Ends of the axis of simulated releases, in best errors: at the best bound hardly one of them lies beyond."""
 
 
@@ -342,7 +342,7 @@ def build_handle(
     bounds: FloatArray,
     mean_errors: mean.MeanError,
     errors_by_part: Mapping[str, FloatArray],
-    start_bound: float,
+    initial_bound: float,
     best_error: float,
 ) -> Handle:
     """Build the handle: whose rows the bound cuts, and what releases it gives, by the model of the error alone.
@@ -352,7 +352,7 @@ def build_handle(
         bounds: The bounds at which the handle may stand, shape (points,).
         mean_errors: The error at these bounds, an array for each part.
         errors_by_part: Root mean square errors at these bounds, by the name of the part in the figure.
-        start_bound: The bound at which the handle stands at first.
+        initial_bound: The bound at which the handle stands at first.
         best_error: Root mean square error of the best bound.
     """
     histogram, noise_kind = problem.histogram, problem.noise.kind
@@ -362,7 +362,7 @@ def build_handle(
         errors_by_part[NOISE] * (noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)),
         draw_unit_noise(noise_kind),
         Spread.ROOT_MEAN_SQUARE,
-        MAX_ERRORS * best_error,
+        MAX_DOTS_IN_ERRORS * best_error,
         sampling_deviations=np.sqrt(mean_errors.sampling_variance),
         unit_sampling_draws=draw_normal(noise_kind),
     )
@@ -370,7 +370,7 @@ def build_handle(
         "Bound",
         bounds,
         np.sqrt(mean_errors.variance),
-        start_bound,
+        initial_bound,
         "own_bound",
         is_integer=True,
         error_parts=errors_by_part,
@@ -383,10 +383,10 @@ def write_user_methods(
     methods: Methods, solution: UsersSolution, problem: mean.MeanProblem, parameters: MeanParameters
 ) -> Methods:
     """Write the methods text of clamped users; guarantee and rule are taken from that of clamped rows."""
-    middle_text = wording.entered((parameters.lower + parameters.upper) / 2.0)
-    released_text = "the sum of these deviations"
+    range_middle_text = wording.entered((parameters.lower + parameters.upper) / 2.0)
+    released_sum_text = "the sum of these deviations"
     if problem.num_aggregates == 2:
-        released_text = (
+        released_sum_text = (
             "the two sums of users' weights times half of the width of the range, plus "
             "and minus their deviations"
         )
@@ -395,9 +395,9 @@ def write_user_methods(
         """Write what was clamped and released, with the weight and the limit in the given words."""
         return (
             f"All rows of a user together weighed at most as much as {weight_text}. The deviation of each user's mean "
-            f"from {middle_text}, times that weight, was clamped to {limit_text}, and "
+            f"from {range_middle_text}, times that weight, was clamped to {limit_text}, and "
             f"{cite_noise(problem.noise.kind.value, problem.program)} for a sensitivity of twice this limit was added "
-            f"to {released_text}. A mean that no users can have was moved to the nearest that they can."
+            f"to {released_sum_text}. A mean that no users can have was moved to the nearest that they can."
         )
 
     error_text = wording.number(solution.standard_error)
@@ -427,8 +427,8 @@ def build_problem(dataset: Dataset, problem: mean.MeanProblem) -> ClampedUsersPr
         return None
     unit_noise_variance = float(problem.noise.variance(1.0))
     users_problem = ClampedUsersProblem(dataset.values, unit_noise_variance, problem.num_aggregates == 2)
-    means = users_problem.users.means
-    return users_problem if means.min() < means.max() else None
+    centred_user_means = users_problem.users.means
+    return users_problem if centred_user_means.min() < centred_user_means.max() else None
 
 
 def build_choice(
@@ -444,8 +444,8 @@ def build_choice(
     """
     error_parts = problem.measure_parts(threshold, (lower + upper) / 2.0, threshold * (upper - lower) / 2.0)
     certificate = certificate or Certificate(error_parts.error, 0.0, "it is not claimed to be the best")
-    error_fields = error_parts.clamping, error_parts.bounding, error_parts.noise, error_parts.error
-    return RangeChoice(lower, upper, threshold, *error_fields, certificate)
+    error_field_values = error_parts.clamping, error_parts.bounding, error_parts.noise, error_parts.error
+    return RangeChoice(lower, upper, threshold, *error_field_values, certificate)
 
 
 def find_best_choice(
@@ -453,9 +453,9 @@ def find_best_choice(
 ) -> RangeChoice:
     """Find the best range and bound for users together, by `dpcore.mean.clamped_users.best_joint`."""
     limit_choice = best_joint(problem, progress=progress, should_stop=should_stop)
-    half_width = limit_choice.width / 2.0
-    range_ends = limit_choice.centre - half_width, limit_choice.centre + half_width
-    return build_choice(problem, limit_choice.threshold, *range_ends, limit_choice.certificate)
+    half_range_width = limit_choice.width / 2.0
+    lower_and_upper = limit_choice.centre - half_range_width, limit_choice.centre + half_range_width
+    return build_choice(problem, limit_choice.threshold, *lower_and_upper, limit_choice.certificate)
 
 
 def is_usable(problem: ClampedUsersProblem, range_choice: RangeChoice) -> bool:
@@ -485,11 +485,11 @@ def compute_errors(
     weights = np.minimum(threshold, user_points.sizes)
     lowers, uppers = np.broadcast_arrays(np.asarray(lowers, float), np.asarray(uppers, float))
     offsets, deviation_limits = (lowers + uppers) / 2.0 - problem.mean, threshold * (uppers - lowers) / 2.0
-    biases = [
+    clamping_bias_sums = [
         np.maximum(np.abs(weights * (user_points.means - offset)) - limit, 0.0) @ user_points.num_users
         for offset, limit in zip(offsets.tolist(), deviation_limits.tolist(), strict=True)
     ]
-    total_biases = np.array(biases) / sum_weights + abs(problem.compute_shift(threshold))
+    total_biases = np.array(clamping_bias_sums) / sum_weights + abs(problem.compute_shift(threshold))
     squared_sensitivities = 4.0 * deviation_limits**2
     if problem.has_private_counts:
         squared_sensitivities = 2.0 * (deviation_limits**2 + (threshold * offsets) ** 2)

@@ -26,20 +26,25 @@ from dpcore.dataset import Dataset
 from dpcore.mean.answer.solution import MAX_LISTED_INTERVALS, MeanSolution
 from dpcore.mean.answer.users import UNIT, propose_clamp
 from dpcore.mean.parameters import Clamp, MeanParameters
-from dpcore.mean.private_counts import NEAR_END, ROUGH_NOISE, PrivateCountsProblem, ReleasedSums
+from dpcore.mean.private_counts import (
+    MAX_NOISE_SHARE_FOR_DELTA_METHOD,
+    NEAR_END_IN_DEVIATIONS,
+    PrivateCountsProblem,
+    ReleasedSums,
+)
 from dpcore.mean.table_values import ValueSummary
 
 MEAN_OVER_USERS = "Mean over users"
-CLEAR_SLOPE = 3.0
+MIN_CLEAR_SLOPE = 3.0
 """Smallest slope, in standard errors, that is reported as a difference of users with more rows."""
-MIN_GAIN = 0.02
+MIN_GAIN_OF_ALTERNATIVE = 0.02
 """Least share of the cap's error that smooth weights must save to stand on the card."""
-VALUES_LEAK = standard.warn_of_leak(
+VALUES_LEAK_SENTENCE = standard.warn_of_leak(
     "this bound was",
     "their values and row counts",
     "Take σ² and ρ from elsewhere, and choose the bound with DP, or without these data.",
 )
-COUNTS_PUBLIC = "**How many rows each user has is assumed to be public**."
+COUNTS_PUBLIC_SENTENCE = "**How many rows each user has is assumed to be public**."
 
 
 def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
@@ -48,36 +53,47 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     The worst-case error comes last if it is known.
     """
     cap, threshold = solution.cap_choice.max_contributions, solution.smooth_choice.threshold
-    target_phrase = "of the rows in this table" if solution.is_about_table else "of the population"
-    error_help = f"Root mean square distance of a release from the mean {target_phrase}."
+    which_mean_phrase = "of the rows in this table" if solution.is_about_table else "of the population"
+    error_help = f"Root mean square distance of a release from the mean {which_mean_phrase}."
     if not solution.has_private_counts:
         error_help += " It is an upper bound, as a release outside [L, U] is moved to its nearer end."
-    label, error_key = wording.capital(solution.error_name), solution.error_name.replace(" ", "_")
+    error_label, error_key = wording.capital(solution.error_name), solution.error_name.replace(" ", "_")
 
-    def error_number(choice: mean.CapChoice | mean.SmoothChoice, label: str, key: str) -> Number:
+    def build_error_number(
+        best_choice: mean.CapChoice | mean.SmoothChoice, error_label: str, number_key: str
+    ) -> Number:
         """Build the number of a choice's error, with the share of noise in its square."""
-        error = choice.standard_error
-        noise_note = f"({wording.percent(choice.privacy_variance / choice.variance)} noise)"
-        return Number(label, wording.number(error), noise_note, error_help, error, UNIT, key)
+        error = best_choice.standard_error
+        noise_note = f"({wording.percent(best_choice.privacy_variance / best_choice.variance)} noise)"
+        return Number(error_label, wording.number(error), noise_note, error_help, error, UNIT, number_key)
 
-    rows_text, threshold_text = wording.counted(cap, "row"), wording.number(threshold)
+    cap_text, threshold_text = wording.counted(cap, "row"), wording.number(threshold)
     threshold_unit = wording.agreeing(threshold, "row per user", "rows per user")
     cap_help = "Upper bound on contributions per user."
     threshold_help = "The rows of a heavier user together weigh as much as this many."
-    threshold_args = threshold_text, threshold_unit, threshold_help, threshold, ROWS_UNIT, "threshold"
+    threshold_number_arguments = (
+        threshold_text,
+        threshold_unit,
+        threshold_help,
+        threshold,
+        ROWS_UNIT,
+        "threshold",
+    )
     numbers = (
-        Number("Best bound", rows_text, "per user", cap_help, cap, ROWS_UNIT, "max_contributions"),
-        error_number(solution.cap_choice, label, error_key),
-        Number("Bound of the smooth weights", *threshold_args),
-        error_number(solution.smooth_choice, f"{label}, smooth weights", f"smooth_{error_key}"),
+        Number("Best bound", cap_text, "per user", cap_help, cap, ROWS_UNIT, "max_contributions"),
+        build_error_number(solution.cap_choice, error_label, error_key),
+        Number("Bound of the smooth weights", *threshold_number_arguments),
+        build_error_number(solution.smooth_choice, f"{error_label}, smooth weights", f"smooth_{error_key}"),
     )
     if solution.worst_case is None:
         return numbers
     error = solution.worst_case.cap_error_bound
     worst_case_help = "The worst case of the best bound over all values in [L, U], not a forecast."
-    bound_note = "at most, linearised" if solution.has_private_counts else "at most"
-    error_text = wording.number(error)
-    return *numbers, Number("Error whatever the values", error_text, bound_note, worst_case_help, error, UNIT)
+    upper_bound_note = "at most, linearised" if solution.has_private_counts else "at most"
+    worst_case_error_text = wording.number(error)
+    return *numbers, Number(
+        "Error whatever the values", worst_case_error_text, upper_bound_note, worst_case_help, error, UNIT
+    )
 
 
 def list_error_parts(solution: MeanSolution) -> tuple[ErrorPart, ...]:
@@ -85,10 +101,12 @@ def list_error_parts(solution: MeanSolution) -> tuple[ErrorPart, ...]:
 
     Their squares add up to its square.
     """
-    choice = solution.cap_choice
-    errors_by_part = {BIAS: abs(choice.shift)} if solution.problem.table_values is not None else {}
-    errors_by_part[SAMPLING] = math.sqrt(choice.sampling_variance)
-    return build_error_parts({**errors_by_part, NOISE: math.sqrt(choice.privacy_variance)}, wording.number)
+    cap_choice = solution.cap_choice
+    errors_by_part = {BIAS: abs(cap_choice.shift)} if solution.problem.table_values is not None else {}
+    errors_by_part[SAMPLING] = math.sqrt(cap_choice.sampling_variance)
+    return build_error_parts(
+        {**errors_by_part, NOISE: math.sqrt(cap_choice.privacy_variance)}, wording.number
+    )
 
 
 def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> str:
@@ -96,21 +114,27 @@ def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParam
     sentences, problem, clamped_values = [], solution.problem, solution.clamped_values
     cap_choice, smooth_choice = solution.cap_choice, solution.smooth_choice
     if clamped_values is not None:
-        below_and_above = clamped_values.num_below, clamped_values.num_above
-        outside_counts = OutsideCounts(*below_and_above, problem.histogram.num_rows)
+        num_below_and_above = clamped_values.num_below, clamped_values.num_above
+        outside_counts = OutsideCounts(*num_below_and_above, problem.histogram.num_rows)
         if outside_counts.exceeds_warning:
-            caveat = ", and no number here counts that error" if problem.table_values is None else ""
+            uncounted_clamping_phrase = (
+                ", and no number here counts that error" if problem.table_values is None else ""
+            )
             sentences.append(
-                f"**{outside_counts.percent_text} of the values are clamped**{caveat}: set L and U {RANGE_SOURCE}"
+                f"**{outside_counts.percent_text} of the values are clamped**{uncounted_clamping_phrase}: set L and "
+                f"U {RANGE_SOURCE}"
             )
     sentences += _describe_target(solution, parameters)
     if isinstance(problem, PrivateCountsProblem):
         sentences.append("Counts are **private too**.")
         cap_noise_share = problem.noise_share(cap_choice.max_contributions)
-        noise_share = max(cap_noise_share, problem.noise_share(smooth_choice.threshold, is_smooth=True))
-        if noise_share > ROUGH_NOISE:
+        largest_noise_share = max(
+            cap_noise_share, problem.noise_share(smooth_choice.threshold, is_smooth=True)
+        )
+        if largest_noise_share > MAX_NOISE_SHARE_FOR_DELTA_METHOD:
             sentences.append(
-                f"**The noise is {wording.percent(noise_share)} of the sum of weights**: this error is rough. Take a "
+                f"**The noise is {wording.percent(largest_noise_share)} of the sum of weights**: this error is "
+                "rough. Take a "
                 "larger ε."
             )
         elif problem.is_near_end(max(cap_choice.privacy_variance, smooth_choice.privacy_variance)):
@@ -130,14 +154,14 @@ def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParam
 
 
 def _may_leave_range(solution: MeanSolution, parameters: MeanParameters) -> bool:
-    """Return True if noise may push the mean out of [L, U]: it is near an end, as in `NEAR_END`.
+    """Return True if noise may push the mean out of [L, U]: it is near an end, as in `NEAR_END_IN_DEVIATIONS`.
 
     The mean is that of the values, or the middle of the range if none are read.
     """
     problem, mean_above_lower = solution.problem, solution.problem.value_bound / 2.0
     if problem.table_values is not None and solution.clamped_values is not None:
         mean_above_lower = solution.clamped_values.mean - parameters.lower
-    return min(mean_above_lower, problem.value_bound - mean_above_lower) < NEAR_END * math.sqrt(
+    return min(mean_above_lower, problem.value_bound - mean_above_lower) < NEAR_END_IN_DEVIATIONS * math.sqrt(
         max(solution.cap_choice.privacy_variance, solution.smooth_choice.privacy_variance)
     )
 
@@ -152,24 +176,24 @@ def warn_of_leaks(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     reads_values = solution.clamped_values is not None and parameters.reads_values
     if not reads_values and solution.has_private_counts:
         return [standard.warn_of_leak("this bound was")]
-    rows_text = wording.counted(_find_safer_cap(solution, parameters), "row")
+    safer_cap_text = wording.counted(_find_safer_cap(solution, parameters), "row")
     if not reads_values:
         sentences, worst_case_phrase = [standard.ASSUMES_PUBLIC_COUNTS], ""
     else:
-        sentences, worst_case_phrase = [VALUES_LEAK], "σ² of the worst case and "
+        sentences, worst_case_phrase = [VALUES_LEAK_SENTENCE], "σ² of the worst case and "
         if not solution.has_private_counts:
-            sentences.append(COUNTS_PUBLIC)
-    return [*sentences, f"With {worst_case_phrase}private counts the best bound is **{rows_text}**."]
+            sentences.append(COUNTS_PUBLIC_SENTENCE)
+    return [*sentences, f"With {worst_case_phrase}private counts the best bound is **{safer_cap_text}**."]
 
 
 def _find_safer_cap(solution: MeanSolution, parameters: MeanParameters) -> int:
     """Find the best cap with private counts, worst-case variance and assumed user share: no values are read."""
-    changes: dict[str, object] = {"counts": mean.Counts.PRIVATE}
+    changed_fields: dict[str, object] = {"counts": mean.Counts.PRIVATE}
     if parameters.variance_source is mean.VarianceSource.FROM_VALUES:
-        changes["variance_source"] = mean.VarianceSource.WORST_CASE
+        changed_fields["variance_source"] = mean.VarianceSource.WORST_CASE
     if parameters.likeness is mean.Likeness.FROM_VALUES:
-        changes["likeness"] = mean.Likeness.ENTERED
-    problem = replace(parameters, **changes).problem(solution.problem.histogram)  # type: ignore[arg-type]
+        changed_fields["likeness"] = mean.Likeness.ENTERED
+    problem = replace(parameters, **changed_fields).problem(solution.problem.histogram)  # type: ignore[arg-type]
     return mean.best_cap(problem).max_contributions
 
 
@@ -190,16 +214,20 @@ def _describe_target(solution: MeanSolution, parameters: MeanParameters) -> list
         assumption_phrase = "rows are independent"
         if problem.user_share:
             assumption_phrase = f"{wording.percent(problem.user_share, 2)} of the variance lies between users"
-        target_phrase = (
+        which_mean_phrase = (
             "about **this table's mean**" if solution.is_about_table else "**for people like these**"
         )
-        sentences.append(f"Error {target_phrase}. Assumed: {assumption_phrase}.")
-    if value_summary is not None and parameters.reads_values and abs(value_summary.size_slope) > CLEAR_SLOPE:
+        sentences.append(f"Error {which_mean_phrase}. Assumed: {assumption_phrase}.")
+    if (
+        value_summary is not None
+        and parameters.reads_values
+        and abs(value_summary.size_slope) > MIN_CLEAR_SLOPE
+    ):
         clamped_values = value_summary.clamped_values
         mean_over_users = float(clamped_values.user_means.mean())
-        higher_or_lower = "higher" if value_summary.size_slope > 0.0 else "lower"
+        heavier_users_comparative = "higher" if value_summary.size_slope > 0.0 else "lower"
         sentences.append(
-            f"**Users with more rows have {higher_or_lower} values**: the mean over rows is "
+            f"**Users with more rows have {heavier_users_comparative} values**: the mean over rows is "
             f"{wording.number(clamped_values.mean)}, over users {wording.number(mean_over_users)}. This bound is for "
             "the first."
         )
@@ -222,10 +250,12 @@ def describe_near_optimal(solution: MeanSolution) -> str:
         ]
         intervals_text = f"{', '.join(interval_texts)} rows"
     else:
-        smaller_phrase = "smaller bounds" if min_cap > 1 else ""
-        worse_phrase = "all other bounds" if max_cap < solution.problem.histogram.max_size else smaller_phrase
+        smaller_caps_phrase = "smaller bounds" if min_cap > 1 else ""
+        worse_caps_phrase = (
+            "all other bounds" if max_cap < solution.problem.histogram.max_size else smaller_caps_phrase
+        )
         return standard.write_range(
-            min_cap, max_cap, "row", objective=objective_text, worse_choices_phrase=worse_phrase
+            min_cap, max_cap, "row", objective=objective_text, worse_choices_phrase=worse_caps_phrase
         )
     return f"bounds of {intervals_text} are within 5{wording.PERCENT} of {objective_text}."
 
@@ -234,56 +264,60 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     """Build the facts behind the answer: texts by heading."""
     histogram, error_name, format_number = solution.problem.histogram, solution.error_name, wording.number
     cap, best_error = solution.cap_choice.max_contributions, solution.cap_choice.standard_error
-    lost_share = 1.0 - float(histogram.kept_rows(cap)) / histogram.num_rows
-    held_share = 1.0 - float(histogram.pieces(cap).rows_at_or_below) / histogram.num_rows
+    lost_share_of_rows = 1.0 - float(histogram.kept_rows(cap)) / histogram.num_rows
+    share_of_rows_of_affected = 1.0 - float(histogram.pieces(cap).rows_at_or_below) / histogram.num_rows
     num_affected = histogram.users_above(cap)
-    affected_text = standard.describe_affected(num_affected, histogram.num_users, lost_share)
-    holds_text = wording.agreeing(num_affected, "This user holds", "These users hold")
+    affected_users_text = standard.describe_affected(num_affected, histogram.num_users, lost_share_of_rows)
+    holds_phrase = wording.agreeing(num_affected, "This user holds", "These users hold")
     compute_errors = solution.standard_errors
-    fact_texts = {
+    texts_by_heading = {
         "Half or double": standard.compare_half_and_double(cap, compute_errors, format_number, error_name),
-        "Who is affected by the bound": f"{affected_text} {holds_text} {wording.percent(held_share)} of all rows.",
+        "Who is affected by the bound": f"{affected_users_text} {holds_phrase} "
+        f"{wording.percent(share_of_rows_of_affected)} of all rows.",
     }
     if solution.value_summary is not None and parameters.reads_values:
-        fact_texts["How users differ"] = describe_user_share(solution.value_summary)
+        texts_by_heading["How users differ"] = describe_user_share(solution.value_summary)
     users_solution = solution.users_solution
     if users_solution is not None and users_solution.user_deviations is not None:
-        proposal_text = propose_clamp(users_solution, solution.smooth_choice, Clamp.ROWS)
-        fact_texts["Against clamped users"] = proposal_text
-    fact_texts["Noise"] = describe_noise(solution.problem)
+        clamp_proposal = propose_clamp(users_solution, solution.smooth_choice, Clamp.ROWS)
+        texts_by_heading["Against clamped users"] = clamp_proposal
+    texts_by_heading["Noise"] = describe_noise(solution.problem)
     if (split_release := solution.split_release) is not None:
         split_error = split_release.cap_choice.standard_error
-        rows_text = wording.counted(split_release.cap_choice.max_contributions, "row")
-        share_text = "a third of ε" if solution.problem.program is Program.BIGQUERY else "ε/2"
+        split_cap_text = wording.counted(split_release.cap_choice.max_contributions, "row")
+        count_budget_text = "a third of ε" if solution.problem.program is Program.BIGQUERY else "ε/2"
         if solution.problem.noise.kind is NoiseKind.GAUSSIAN:
-            share_text = "half of the budget"
-        fact_texts["Against the usual split"] = (
-            f"numerator and denominator with {share_text} each: error {format_number(split_error)} at their best bound "
-            f"of {rows_text}, {wording.change(split_error, best_error)}."
+            count_budget_text = "half of the budget"
+        texts_by_heading["Against the usual split"] = (
+            f"numerator and denominator with {count_budget_text} each: error {format_number(split_error)} at their "
+            "best bound "
+            f"of {split_cap_text}, {wording.change(split_error, best_error)}."
         )
     if dataset.is_private and not solution.has_private_counts:
-        fact_texts["Where counts are private"] = "choose *Private too* under *Contribution counts are*."
+        texts_by_heading["Where counts are private"] = "choose *Private too* under *Contribution counts are*."
     if parameters.own_bound is not None:
         own_and_best_errors = float(compute_errors(parameters.own_bound)), best_error
-        own_text = standard.compare_own_bound(error_name, *own_and_best_errors, format_number)
-        fact_texts[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = own_text
-    linearised_text = ", linearised" if solution.has_private_counts else ""
+        own_bound_sentence = standard.compare_own_bound(error_name, *own_and_best_errors, format_number)
+        texts_by_heading[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = (
+            own_bound_sentence
+        )
+    linearised_note = ", linearised" if solution.has_private_counts else ""
     if (worst_case := solution.worst_case) is not None:
-        fact_texts["Whatever the values"] = (
+        texts_by_heading["Whatever the values"] = (
             f"for values in [L, U] the error is at most {format_number(worst_case.cap_error_bound)} with the best "
             f"bound, {format_number(worst_case.smooth_error)} with its smooth weights, "
-            f"{format_number(worst_case.best_weights_error)} with the best weights for that{linearised_text}. Reached "
+            f"{format_number(worst_case.best_weights_error)} with the best weights for that{linearised_note}. Reached "
             "if heavy users have all values at one end."
         )
     if isinstance(solution.problem, PrivateCountsProblem):
         is_unknown = solution.problem.mean_above_lower is None
-        mean_phrase = "at which it is largest, L or U" if is_unknown else "of all rows, for every bound"
-        fact_texts["At which mean"] = f"the noise is computed for the mean {mean_phrase}."
-    fact_texts[MEAN_OVER_USERS] = (
-        f"error {format_number(solution.error_over_users)}, all of it noise{linearised_text}; clamping comes on top. "
+        worst_mean_phrase = "at which it is largest, L or U" if is_unknown else "of all rows, for every bound"
+        texts_by_heading["At which mean"] = f"the noise is computed for the mean {worst_mean_phrase}."
+    texts_by_heading[MEAN_OVER_USERS] = (
+        f"error {format_number(solution.error_over_users)}, all of it noise{linearised_note}; clamping comes on top. "
         "*Get code* has it."
     )
-    return fact_texts
+    return texts_by_heading
 
 
 def describe_noise(problem: mean.MeanProblem) -> str:
@@ -316,46 +350,57 @@ def describe_shifts(solution: MeanSolution, value_summary: ValueSummary) -> tupl
     clamped_values, sentences = value_summary.clamped_values, []
     cap_choice, smooth_choice = solution.cap_choice, solution.smooth_choice
     smooth_growth = mean.growth(solution.problem, smooth_choice.threshold)
-    for bounding_words, bound, weight_growth, choice in (
+    for bounding_adjective, bound, weight_growth, best_choice in (
         ("bounded", float(cap_choice.max_contributions), mean.Growth(), cap_choice),
         ("smoothly weighted", smooth_choice.threshold, smooth_growth, smooth_choice),
     ):
-        user_weights = weight_growth.scaled_weights(bound, clamped_values.sizes)
-        shift = float(user_weights @ clamped_values.user_means / user_weights.sum()) - clamped_values.mean
-        sentence = f"The {bounding_words} mean differs from the plain mean by {wording.number(shift)}"
+        weights_of_users = weight_growth.scaled_weights(bound, clamped_values.sizes)
+        shift_of_mean = (
+            float(weights_of_users @ clamped_values.user_means / weights_of_users.sum()) - clamped_values.mean
+        )
+        sentence = (
+            f"The {bounding_adjective} mean differs from the plain mean by {wording.number(shift_of_mean)}"
+        )
         if solution.problem.table_values is None:
-            ratio_text = wording.number(abs(shift) / choice.standard_error, 2)
-            sentence += f", {ratio_text} times the {solution.error_name}, which does not contain it"
+            shift_in_errors_text = wording.number(abs(shift_of_mean) / best_choice.standard_error, 2)
+            sentence += f", {shift_in_errors_text} times the {solution.error_name}, which does not contain it"
         sentences.append(f"{sentence}.")
     return (*sentences, f"How users differ: {describe_user_share(value_summary)}")
 
 
 def find_alternative(solution: MeanSolution) -> Alternative | None:
     """Return smooth weights as an `Alternative` if they save at least 2 % of the cap's error; else None."""
-    error, cap_error = solution.smooth_choice.standard_error, solution.cap_choice.standard_error
-    if error > (1.0 - MIN_GAIN) * cap_error:
+    smooth_error, cap_error = solution.smooth_choice.standard_error, solution.cap_choice.standard_error
+    if smooth_error > (1.0 - MIN_GAIN_OF_ALTERNATIVE) * cap_error:
         return None
-    bound_text = wording.number(solution.smooth_choice.threshold)
-    sentence = f"Smooth weights, bound {bound_text}: error {wording.number(error)}, {wording.change(error, cap_error)}."
-    return Alternative(sentence, "Smooth weights")
+    threshold_text = wording.number(solution.smooth_choice.threshold)
+    comparison_sentence = (
+        f"Smooth weights, bound {threshold_text}: error {wording.number(smooth_error)}, "
+        f"{wording.change(smooth_error, cap_error)}."
+    )
+    return Alternative(comparison_sentence, "Smooth weights")
 
 
 def measure_relative_error(
-    dataset: Dataset, solution: MeanSolution, error: float, parameters: MeanParameters
+    dataset: Dataset, solution: MeanSolution, standard_error: float, parameters: MeanParameters
 ) -> RelativeError:
     """Return the error over the size of the mean, or over half the range.
 
     Half the range stands in if the mean is 0 or unknown, or if it must not be read.
     """
-    may_read = dataset.values is not None and (parameters.reads_values or not dataset.is_private)
-    if may_read and solution.clamped_values is not None and (abs_mean := abs(solution.clamped_values.mean)):
-        return RelativeError(error / abs_mean, "the share" if dataset.has_shares else "the mean")
-    return RelativeError(error / (solution.problem.value_bound / 2.0), "half the range")
+    may_read_values = dataset.values is not None and (parameters.reads_values or not dataset.is_private)
+    if (
+        may_read_values
+        and solution.clamped_values is not None
+        and (abs_mean := abs(solution.clamped_values.mean))
+    ):
+        return RelativeError(standard_error / abs_mean, "the share" if dataset.has_shares else "the mean")
+    return RelativeError(standard_error / (solution.problem.value_bound / 2.0), "half the range")
 
 
 def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Methods:
     """Write the methods text: guarantee, best cap, released sums and expected error."""
-    range_text = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
+    value_range_text = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
     problem = solution.problem
     sum_phrase, approximation_phrase = "the mean of the kept values [@epasto2020, section 3].", ""
     if isinstance(problem, PrivateCountsProblem):
@@ -365,21 +410,21 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
             sum_phrase = "the sum of the kept values around the middle of that interval, and to their number."
     noise_phrase = cite_noise(problem.noise.kind.value, problem.program)
     release_sentence = (
-        f"Values were clamped to {range_text}, which is treated as public, and {noise_phrase} was added"
+        f"Values were clamped to {value_range_text}, which is treated as public, and {noise_phrase} was added"
     )
     release_sentence += f" to {sum_phrase} A mean outside that interval was moved to its nearer end."
     cap_choice = solution.cap_choice
-    at_most_text = "" if solution.has_private_counts else "at most "
+    at_most_phrase = "" if solution.has_private_counts else "at most "
     cap, error_text = cap_choice.max_contributions, wording.number(cap_choice.standard_error)
-    rows_text, was_or_were = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
+    cap_text, was_or_were = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
     error_name = "error, as root mean square," if solution.is_about_table else "standard error"
     budget_arguments = parameters.epsilon, solution.neighbours, parameters.delta or 0.0
     return Methods(
         guarantee_text=write_guarantee(
             f"The {dataset.share_phrase or 'mean'} was released", *budget_arguments
         ),
-        procedure=f"At most {rows_text} per user, drawn at random, {was_or_were} kept. {release_sentence} The "
-        f"expected {error_name} of the released mean is {at_most_text}{error_text} in the unit of the values, noise "
+        procedure=f"At most {cap_text} per user, drawn at random, {was_or_were} kept. {release_sentence} The "
+        f"expected {error_name} of the released mean is {at_most_phrase}{error_text} in the unit of the values, noise "
         f"included{approximation_phrase}.",
         public_procedure=f"At most a fixed number of rows per user, drawn at random, were kept. {release_sentence}",
         disclosure=dataset.provenance,
@@ -390,11 +435,13 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
 
 def _describe_rule(solution: MeanSolution) -> str:
     """Write the end of a sentence on the mean that the error is about, and on what is assumed of users."""
-    problem, table_phrase = solution.problem, " about the mean of the rows at hand"
+    problem, which_mean_phrase = solution.problem, " about the mean of the rows at hand"
     if problem.table_values is not None:
-        return f"{table_phrase} before clamping, computed from the values"
-    rho_phrase = f" if a share of {wording.number(problem.user_share, 2)} of the variance lies between users"
+        return f"{which_mean_phrase} before clamping, computed from the values"
+    user_share_phrase = (
+        f" if a share of {wording.number(problem.user_share, 2)} of the variance lies between users"
+    )
     if not solution.is_about_table:
-        return rho_phrase if problem.user_share else " for rows that are independent draws"
+        return user_share_phrase if problem.user_share else " for rows that are independent draws"
     condition_phrase = " if numbers of rows say nothing about the values"
-    return f"{table_phrase}{condition_phrase}{f' and{rho_phrase}' if problem.user_share else ''}"
+    return f"{which_mean_phrase}{condition_phrase}{f' and{user_share_phrase}' if problem.user_share else ''}"

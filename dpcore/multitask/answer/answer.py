@@ -28,25 +28,32 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Cod
         solution: The solution.
         dataset: The data; None if tasks are generated.
     """
-    comparison, parameters, rule = solution.comparison, solution.parameters, solution.comparison.rule
-    common_fields: dict[str, Any] = {"group_column": "task"}
+    comparison, parameters, weight_rule = solution.comparison, solution.parameters, solution.comparison.rule
+    settings_of_all_forms: dict[str, Any] = {"group_column": "task"}
     if dataset is not None and parameters.generator is None:
-        common_fields = list_data_fields(dataset) | forms.mark_combined_groups(dataset)
-    common_fields |= {"disclosure": solution.tasks.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
-    task_weight_fields: dict[str, Any] = {
-        "exponent": rule.exponent,
+        settings_of_all_forms = list_data_fields(dataset) | forms.mark_combined_groups(dataset)
+    settings_of_all_forms |= {
+        "disclosure": solution.tasks.disclosure,
+        "delta": parameters.delta,
+    } | ROWS_OF_THE_FILE
+    task_weight_settings: dict[str, Any] = {
+        "exponent": weight_rule.exponent,
         # A user moves these sums by the root of the budget. The sums of algorithms 1 and 2 move by sqrt(2 beta), and
         # beta is calibrated for them: here it may be twice as large.
         "budget": 2.0 * solution.budgets.exact_budget,
         "inflation": _find_public_inflation(solution),
-        "fills_every_budget": rule.fit is BudgetFit.FULL,
+        "fills_every_budget": weight_rule.fit is BudgetFit.FULL,
     }
     max_tasks = count_tasks_per_user(comparison.entered_sampling or comparison.best_sampling)
-    sampling_fields: dict[str, Any] = {"max_groups": max_tasks, "noise": NoiseKind.GAUSSIAN}
-    weights_name = f"Task weights, μ = {wording.entered(rule.exponent)}"
-    task_weight_form = (weights_name, Quantity.TASK_WEIGHTS, task_weight_fields)
-    sampling_form = (f"At most {wording.counted(max_tasks, 'task')}", Quantity.GROUP_COUNTS, sampling_fields)
-    return build_forms(parameters.epsilon, common_fields, [task_weight_form, sampling_form])
+    sampling_settings: dict[str, Any] = {"max_groups": max_tasks, "noise": NoiseKind.GAUSSIAN}
+    weights_name = f"Task weights, μ = {wording.entered(weight_rule.exponent)}"
+    task_weight_form = (weights_name, Quantity.TASK_WEIGHTS, task_weight_settings)
+    sampling_form = (
+        f"At most {wording.counted(max_tasks, 'task')}",
+        Quantity.GROUP_COUNTS,
+        sampling_settings,
+    )
+    return build_forms(parameters.epsilon, settings_of_all_forms, [task_weight_form, sampling_form])
 
 
 def _find_public_inflation(solution: MultitaskSolution) -> float | None:
@@ -86,7 +93,8 @@ def build_answer(
     Source: Krichene et al. 2023, section 4.
     """
     solution = solve(dataset, parameters) if solution is None else solution
-    allocation, near_optimal = solution.comparison.allocation, solution.comparison.exponent_curve.near_optimal
+    allocation = solution.comparison.allocation
+    near_optimal_exponents = solution.comparison.exponent_curve.near_optimal
     return Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution),
@@ -97,7 +105,7 @@ def build_answer(
         proofs=words.list_proofs(solution),
         code=choose_programs(solution, dataset),
         near_optimal=standard.write_range(
-            *near_optimal, symbol="μ", objective="the least total bound", choices_noun="exponents"
+            *near_optimal_exponents, symbol="μ", objective="the least total bound", choices_noun="exponents"
         ),
         parameters=parameters,
         solution=solution,

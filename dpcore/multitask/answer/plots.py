@@ -23,12 +23,12 @@ from dpcore.multitask.weights import Bucket, slice_by_size
 
 WEIGHTS_STYLE, UNIFORM_STYLE, SAMPLING_STYLE = Style.CAP, Style.ENTERED, Style.PRIVACY
 TASK_OPTIMUM_STYLE, USER_OPTIMUM_STYLE = Style.SAMPLING, Style.SMOOTH
-MAX_POINTS = 300
-MAX_TASKS = 3000
+MAX_PLOTTED_SIZES = 300
+MAX_PLOTTED_TASKS = 3000
 """Most tasks in a plot; if there are more, it shows those at log-spaced ranks."""
-USE_BINS = 20
-BUCKET_NAMES = ("Tail", "2nd fifth", "Middle", "4th fifth", "Head")
-UNIFORM_WEIGHTS = "Uniform weights"
+NUM_BUDGET_USE_BINS = 20
+FIFTH_NAMES = ("Tail", "2nd fifth", "Middle", "4th fifth", "Head")
+UNIFORM_WEIGHTS_NAME = "Uniform weights"
 SIZE_AXIS = Axis("users of the task", number_format=",")
 EXPONENT_TICKS = ((0.0, "0"), (0.25, "1/4"), (0.5, "1/2"), (0.75, "3/4"), (1.0, "1"))
 
@@ -50,7 +50,7 @@ def plot_buckets(solution: MultitaskSolution) -> Plot:
         f"{describe_tail_and_head(comparison)}, beside uniform weights.",
         comparison,
         [(name_sampling(comparison.best_sampling), comparison.sampling_buckets, SAMPLING_STYLE, "cross")],
-        f"{UNIFORM_WEIGHTS}, all with β = {wording.number(solution.budgets.exact_budget)}",
+        f"{UNIFORM_WEIGHTS_NAME}, all with β = {wording.number(solution.budgets.exact_budget)}",
     )
 
 
@@ -58,43 +58,52 @@ def plot_optimum(comparison: WeightComparison, optima: Optima) -> Plot:
     """Plot the weights' error bound from tail to head over that of uniform ones, beside both exact optima."""
     styles_and_symbols = ((TASK_OPTIMUM_STYLE, "square"), (USER_OPTIMUM_STYLE, "triangle-up"))
     compared_series = [
-        (wording.capital(name), slice_by_size(optimum, comparison.uniform_allocation), *style_and_symbol)
-        for (name, optimum), style_and_symbol in zip(optima.by_name.items(), styles_and_symbols, strict=True)
+        (
+            wording.capital(optimum_name),
+            slice_by_size(optimum, comparison.uniform_allocation),
+            *curve_style_and_symbol,
+        )
+        for (optimum_name, optimum), curve_style_and_symbol in zip(
+            optima.by_name.items(), styles_and_symbols, strict=True
+        )
     ]
-    title = "Error from tail to head, with the optima"
-    return _plot_buckets("many-tasks-optimum", title, f"{title}.", comparison, compared_series)
+    plot_title = "Error from tail to head, with the optima"
+    return _plot_buckets("many-tasks-optimum", plot_title, f"{plot_title}.", comparison, compared_series)
 
 
 def _plot_buckets(
-    key: str,
-    title: str,
-    alt: str,
+    plot_key: str,
+    plot_title: str,
+    alt_text: str,
     comparison: WeightComparison,
     compared_series: Sequence[tuple[str, Sequence[Bucket], Style, str]],
-    uniform_name: str = UNIFORM_WEIGHTS,
+    uniform_name: str = UNIFORM_WEIGHTS_NAME,
 ) -> Plot:
     """Plot the error bound from tail to head relative to uniform weights; whiskers reach over a bucket's tasks.
 
     Args:
-        key: Of the plot.
-        title: Of the plot.
-        alt: Of the plot.
+        plot_key: Of the plot.
+        plot_title: Of the plot.
+        alt_text: Of the plot.
         comparison: The weights that the bars show.
         compared_series: Of further allocations: name, buckets against uniform weights, style and symbol.
         uniform_name: Name of the level of uniform weights.
     """
     buckets = comparison.buckets
-    has_fifths = len(buckets) == len(BUCKET_NAMES)
-    bucket_names = BUCKET_NAMES if has_fifths else [f"Task {i + 1}" for i in range(len(buckets))]
+    has_fifths = len(buckets) == len(FIFTH_NAMES)
+    bucket_names = FIFTH_NAMES if has_fifths else [f"Task {i + 1}" for i in range(len(buckets))]
     size_range_texts = [format_sizes(bucket).replace(" to ", "–") for bucket in buckets]
-    labels = [f"{name}<br>{text}" for name, text in zip(bucket_names, size_range_texts, strict=True)]
+    bucket_labels = [
+        f"{bucket_name}<br>{size_range_text}"
+        for bucket_name, size_range_text in zip(bucket_names, size_range_texts, strict=True)
+    ]
     least_ratio_column = Column("least_ratio_of_a_task", [b.least_task_ratio for b in buckets])
     largest_ratio_column = Column("largest_ratio_of_a_task", [b.largest_task_ratio for b in buckets])
     total_share_column = Column("share_of_total", [bucket.total_share for bucket in buckets])
     items: list[Item] = [
         Bars(
             f"{name_weights(comparison)} (whiskers: best to worst task)",
-            labels,
+            bucket_labels,
             Column("error_ratio", [bucket.ratio for bucket in buckets]),
             WEIGHTS_STYLE,
             least_ratio_column,
@@ -110,15 +119,19 @@ def _plot_buckets(
         )
     ]
     shown_ratios = [0.8, 1.25]
-    for allocation_name, compared_buckets, style, symbol in compared_series:
-        ratios = [bucket.ratio for bucket in compared_buckets]
-        ratio_column = Column(f"{allocation_name}: error_ratio", ratios)
-        items.append(Points(allocation_name, labels, ratio_column, style, symbol=symbol, size=11))
-        shown_ratios += ratios
+    for allocation_name, compared_buckets, bucket_style, mark_symbol in compared_series:
+        error_ratios = [bucket.ratio for bucket in compared_buckets]
+        error_ratio_column = Column(f"{allocation_name}: error_ratio", error_ratios)
+        items.append(
+            Points(
+                allocation_name, bucket_labels, error_ratio_column, bucket_style, symbol=mark_symbol, size=11
+            )
+        )
+        shown_ratios += error_ratios
     return Plot(
-        key,
-        title,
-        alt,
+        plot_key,
+        plot_title,
+        alt_text,
         names_axis("tasks", f"{'Fifths of the tasks' if has_fifths else 'Tasks'} by size (users)"),
         _build_ratio_axis(comparison, shown_ratios),
         (*items, Level(uniform_name, 1.0, dash="dash")),
@@ -141,17 +154,19 @@ def _build_ratio_axis(comparison: WeightComparison, shown_ratios: Sequence[float
 # --- weight against size ------------------------------------------------------------------------------------
 
 
-def average_by_size(task_sizes: IntArray, task_values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return distinct task sizes, ascending and at most `MAX_POINTS` of them, and the mean value of their tasks."""
+def average_by_size(task_sizes: IntArray, value_by_task: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return distinct task sizes, ascending at most `MAX_PLOTTED_SIZES`, and the mean value of their tasks."""
     distinct_sizes, size_indices = np.unique(task_sizes, return_inverse=True)
-    mean_values = np.bincount(size_indices, task_values) / np.bincount(size_indices)
-    indices = choose_indices(distinct_sizes.size)
-    return distinct_sizes[indices].astype(np.float64), mean_values[indices]
+    mean_value_by_size = np.bincount(size_indices, value_by_task) / np.bincount(size_indices)
+    kept_size_indices = choose_indices(distinct_sizes.size)
+    return distinct_sizes[kept_size_indices].astype(np.float64), mean_value_by_size[kept_size_indices]
 
 
 def choose_indices(num_values: int) -> IntArray:
-    """Choose at most `MAX_POINTS` of the indices 0 to num_values − 1, evenly spaced, with both ends."""
-    return np.unique(np.round(np.linspace(0, num_values - 1, min(num_values, MAX_POINTS))).astype(np.int64))
+    """Choose at most `MAX_PLOTTED_SIZES` of the indices 0 to num_values − 1, evenly spaced, with both ends."""
+    return np.unique(
+        np.round(np.linspace(0, num_values - 1, min(num_values, MAX_PLOTTED_SIZES))).astype(np.int64)
+    )
 
 
 def plot_weights(solution: MultitaskSolution) -> Plot:
@@ -160,16 +175,21 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
     No axis moves with mu.
     """
     comparison, task_sizes = solution.comparison, solution.comparison.problem.graph.task_sizes
-    sizes, weights = average_by_size(task_sizes, comparison.allocation.mean_weights)
+    distinct_sizes, mean_weight_by_size = average_by_size(task_sizes, comparison.allocation.mean_weights)
     _, uniform_weights = average_by_size(task_sizes, comparison.uniform_allocation.mean_weights)
     is_advised = comparison.rule.exponent == comparison.recommendation[0]
     weights_name = f"{name_weights(comparison)}{' (recommended)' if is_advised else ''}"
     # A line from the smallest to the largest task of each fifth, with a gap after it.
-    fifth_sizes = [size for b in comparison.buckets for size in (b.smallest_size, *[b.largest_size] * 2)]
-    fifth_ratios = [ratio for b in comparison.buckets for ratio in (b.ratio, b.ratio, math.nan)]
+    fifth_sizes = [
+        fifth_size for b in comparison.buckets for fifth_size in (b.smallest_size, *[b.largest_size] * 2)
+    ]
+    fifth_ratios = [fifth_ratio for b in comparison.buckets for fifth_ratio in (b.ratio, b.ratio, math.nan)]
     fifths_curve = Curve("Fifths of the tasks", fifth_sizes, fifth_ratios, WEIGHTS_STYLE, symbol="circle")
     ratio_axis = replace(_build_ratio_axis(comparison), title="Error (1 = uniform)")
-    error_items = (fifths_curve, Curve("Uniform", sizes[[0, -1]], [1.0, 1.0], UNIFORM_STYLE, is_unnamed=True))
+    error_items = (
+        fifths_curve,
+        Curve("Uniform", distinct_sizes[[0, -1]], [1.0, 1.0], UNIFORM_STYLE, is_unnamed=True),
+    )
     weight_limits = fit_limits(np.array(comparison.exponent_curve.weight_limits))
     error_plot = Plot(
         "many-tasks-fifths", "", "", SIZE_AXIS, ratio_axis, error_items, comparison.tasks.disclosure
@@ -181,11 +201,15 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
         SIZE_AXIS,
         Axis("weight ω", "1 = √β", weight_limits, title="Weight ω (1 = whole budget)"),
         (
-            Curve(UNIFORM_WEIGHTS, sizes, uniform_weights, UNIFORM_STYLE),
-            Points(weights_name, sizes, weights, WEIGHTS_STYLE, opacity=0.8, size=6),
+            Curve(UNIFORM_WEIGHTS_NAME, distinct_sizes, uniform_weights, UNIFORM_STYLE),
+            Points(weights_name, distinct_sizes, mean_weight_by_size, WEIGHTS_STYLE, opacity=0.8, size=6),
         ),
         comparison.tasks.disclosure,
-        {"users_of_task": sizes, "weight_over_root_beta": weights, "uniform_over_root_beta": uniform_weights},
+        {
+            "users_of_task": distinct_sizes,
+            "weight_over_root_beta": mean_weight_by_size,
+            "uniform_over_root_beta": uniform_weights,
+        },
         is_main=True,
         lower_plot=error_plot,
         lower_height_share=0.35,
@@ -195,13 +219,13 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
 def plot_skew(comparison: WeightComparison, optimum_skews: FloatArray) -> Plot:
     """Plot over task size the share of a task's weight that moves to other users: chosen weights and free optimum."""
     items: list[Item] = []
-    for curve_name, task_skews, style, symbol in (
+    for curve_name, task_skews, curve_style, mark_symbol in (
         (name_weights(comparison), comparison.task_skews, WEIGHTS_STYLE, "circle"),
         ("Free weights", optimum_skews, USER_OPTIMUM_STYLE, "triangle-up"),
     ):
         sizes, mean_skews = average_by_size(comparison.tasks.graph.task_sizes, task_skews)
         x, y = Column("users_of_task", sizes), Column(curve_name, mean_skews)
-        items.append(Points(curve_name, x, y, style, opacity=0.8, symbol=symbol, size=6))
+        items.append(Points(curve_name, x, y, curve_style, opacity=0.8, symbol=mark_symbol, size=6))
     return Plot(
         "many-tasks-weight-skew",
         "Weight skew: whose loss a task learns",
@@ -217,27 +241,29 @@ def plot_skew(comparison: WeightComparison, optimum_skews: FloatArray) -> Plot:
 
 
 def plot_sizes(tasks: Tasks, file_has_all_tasks: bool = False) -> Plot:
-    """Plot the users of every task, largest first, log-log; at log-spaced ranks if there are more than `MAX_TASKS`.
+    """Plot the users of every task, largest first, log-log; at log-spaced ranks if more than `MAX_PLOTTED_TASKS`.
 
     Args:
         tasks: Users and tasks.
         file_has_all_tasks: True if its file holds all tasks, False if those that are plotted.
     """
-    sizes = np.sort(tasks.graph.task_sizes)[::-1].astype(np.float64)
-    ranks = np.arange(1.0, sizes.size + 1.0)
-    columns = {"rank": ranks, "users": sizes}
-    if sizes.size > MAX_TASKS:
-        indices = np.unique(np.round(np.geomspace(1, sizes.size, MAX_TASKS)).astype(np.int64)) - 1
-        ranks, sizes = ranks[indices], sizes[indices]
+    sizes_by_rank = np.sort(tasks.graph.task_sizes)[::-1].astype(np.float64)
+    size_ranks = np.arange(1.0, sizes_by_rank.size + 1.0)
+    columns_by_name = {"rank": size_ranks, "users": sizes_by_rank}
+    if sizes_by_rank.size > MAX_PLOTTED_TASKS:
+        kept_rank_indices = (
+            np.unique(np.round(np.geomspace(1, sizes_by_rank.size, MAX_PLOTTED_TASKS)).astype(np.int64)) - 1
+        )
+        size_ranks, sizes_by_rank = size_ranks[kept_rank_indices], sizes_by_rank[kept_rank_indices]
     return Plot(
         "many-tasks-sizes",
         "How large the tasks are",
         "Users per task, largest first.",
         Axis("rank of the task, largest first", number_format=","),
         SIZE_AXIS,
-        (Curve("Users per task", ranks, sizes, Style.TOTAL, is_unnamed=True, symbol="circle"),),
+        (Curve("Users per task", size_ranks, sizes_by_rank, Style.TOTAL, is_unnamed=True, symbol="circle"),),
         tasks.disclosure,
-        columns if file_has_all_tasks else {"rank": ranks, "users": sizes},
+        columns_by_name if file_has_all_tasks else {"rank": size_ranks, "users": sizes_by_rank},
     )
 
 
@@ -273,17 +299,17 @@ def plot_exponents(solution: MultitaskSolution) -> Plot:
 
 def plot_budget_use(comparison: WeightComparison) -> Plot:
     """Plot the share of users, among those with a task, by the share of their budget that is used."""
-    bin_edges = np.linspace(0.0, 1.0, USE_BINS + 1)
+    bin_edges = np.linspace(0.0, 1.0, NUM_BUDGET_USE_BINS + 1)
     bars, has_task = [], comparison.tasks.graph.tasks_per_user > 0
-    for curve_name, column_prefix, allocation, style in (
+    for curve_name, column_prefix, allocation, bar_style in (
         (name_weights(comparison), "chosen", comparison.allocation, WEIGHTS_STYLE),
-        (UNIFORM_WEIGHTS, "uniform", comparison.uniform_allocation, UNIFORM_STYLE),
+        (UNIFORM_WEIGHTS_NAME, "uniform", comparison.uniform_allocation, UNIFORM_STYLE),
     ):
         used_shares = allocation.budget_uses[has_task] / comparison.problem.budget
         # The margin for rounding keeps a full budget just below 1: it belongs to the last bin.
         user_shares_by_bin = np.histogram(np.clip(used_shares, 0.0, 1.0), bin_edges)[0] / used_shares.size
         share_column = Column(f"{column_prefix}_share_of_users", user_shares_by_bin)
-        bars.append(Bars(curve_name, (bin_edges[:-1] + bin_edges[1:]) / 2.0, share_column, style))
+        bars.append(Bars(curve_name, (bin_edges[:-1] + bin_edges[1:]) / 2.0, share_column, bar_style))
     return Plot(
         "many-tasks-use",
         "How much of their budget users use",
@@ -308,9 +334,9 @@ def build_budget_columns(delta: float) -> dict[str, FloatArray]:
     return {"epsilon": epsilons, "exact_beta": exact_budgets, "paper_beta": sufficient_budgets}
 
 
-def plot_budget(columns: Mapping[str, FloatArray], epsilon: float, beta: float) -> Plot:
-    """Plot beta over epsilon; ``columns`` are those of `build_budget_columns`."""
-    epsilons, exact_budgets, paper_budgets = columns.values()
+def plot_budget(budget_columns: Mapping[str, FloatArray], epsilon: float, beta: float) -> Plot:
+    """Plot beta over epsilon; ``budget_columns`` are those of `build_budget_columns`."""
+    epsilons, exact_budgets, paper_budgets = budget_columns.values()
     return Plot(
         "many-tasks-budget",
         "User budget against the privacy budget",
@@ -323,7 +349,7 @@ def plot_budget(columns: Mapping[str, FloatArray], epsilon: float, beta: float) 
             Mark("Now", epsilon, beta, WEIGHTS_STYLE),
         ),
         Disclosure.PUBLIC,
-        columns,
+        budget_columns,
     )
 
 
@@ -333,13 +359,14 @@ def plot_budget(columns: Mapping[str, FloatArray], epsilon: float, beta: float) 
 def plot_counts(tasks: Tasks, private_counts: PrivateCounts) -> Plot:
     """Plot noisy counts of users per task, with and without slack, over true sizes, for some of the tasks.
 
-    These are at most `MAX_POINTS`, evenly spaced by rank of size.
+    These are at most `MAX_PLOTTED_SIZES`, evenly spaced by rank of size.
     """
     task_order = np.argsort(tasks.graph.task_sizes, kind="stable")
-    indices = task_order[choose_indices(task_order.size)]
-    sizes = tasks.graph.task_sizes[indices].astype(np.float64)
-    estimates, usable_counts = private_counts.estimates[indices], private_counts.usable_counts[indices]
-    floored_estimates = np.maximum(estimates, 1.0)
+    plotted_task_codes = task_order[choose_indices(task_order.size)]
+    true_sizes = tasks.graph.task_sizes[plotted_task_codes].astype(np.float64)
+    noisy_counts = private_counts.estimates[plotted_task_codes]
+    usable_counts = private_counts.usable_counts[plotted_task_codes]
+    floored_estimates = np.maximum(noisy_counts, 1.0)
     return Plot(
         "many-tasks-counts",
         "Estimated against true sizes",
@@ -347,14 +374,19 @@ def plot_counts(tasks: Tasks, private_counts: PrivateCounts) -> Plot:
         SIZE_AXIS,
         Axis("users, as estimated", number_format=",.0f"),
         (
-            Curve("The truth", sizes, sizes, UNIFORM_STYLE),
+            Curve("The truth", true_sizes, true_sizes, UNIFORM_STYLE),
             Points(
-                "Estimate, at least 1", sizes, floored_estimates, SAMPLING_STYLE, symbol="x-thin-open", size=6
+                "Estimate, at least 1",
+                true_sizes,
+                floored_estimates,
+                SAMPLING_STYLE,
+                symbol="x-thin-open",
+                size=6,
             ),
-            Points("Estimate + s, used", sizes, usable_counts, WEIGHTS_STYLE, symbol="circle", size=6),
+            Points("Estimate + s, used", true_sizes, usable_counts, WEIGHTS_STYLE, symbol="circle", size=6),
         ),
         tasks.disclosure,
-        {"users_of_task": sizes, "estimate": estimates, "estimate_and_slack": usable_counts},
+        {"users_of_task": true_sizes, "estimate": noisy_counts, "estimate_and_slack": usable_counts},
     )
 
 
@@ -364,16 +396,16 @@ def tabulate_tasks(solution: MultitaskSolution, max_rows: int) -> tuple[dict[str
     If there are more than ``max_rows``, those in the middle are left out.
     """
     allocation, uniform_allocation = solution.comparison.allocation, solution.comparison.uniform_allocation
-    sizes, bounds = allocation.problem.graph.task_sizes, allocation.task_bounds
-    task_order = np.argsort(sizes, kind="stable")
+    size_by_task, error_bound_by_task = allocation.problem.graph.task_sizes, allocation.task_bounds
+    task_order = np.argsort(size_by_task, kind="stable")
     num_left_out = max(task_order.size - max_rows, 0)
     if num_left_out:
         task_order = np.concatenate((task_order[: max_rows // 2], task_order[-(max_rows - max_rows // 2) :]))
     return {
         "Task": task_order,
-        "Users": sizes[task_order],
+        "Users": size_by_task[task_order],
         "Weight, mean": np.sqrt(solution.budgets.exact_budget) * allocation.mean_weights[task_order],
         "Weight against uniform": (allocation.mean_weights / uniform_allocation.mean_weights)[task_order],
-        "Error bound against uniform": (bounds / uniform_allocation.task_bounds)[task_order],
-        "Share of the total error": (bounds / bounds.sum())[task_order],
+        "Error bound against uniform": (error_bound_by_task / uniform_allocation.task_bounds)[task_order],
+        "Share of the total error": (error_bound_by_task / error_bound_by_task.sum())[task_order],
     }, num_left_out

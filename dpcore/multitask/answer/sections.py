@@ -28,14 +28,14 @@ from dpcore.multitask.problem import Allocation, Loss, TaskProblem, compare_budg
 from dpcore.multitask.sampling import PrivateCounts, compute_cost_factor, count_tasks_per_user, release_counts
 from dpcore.multitask.weights import BudgetFit, WeightRule, compute_skew
 
-TABLE_ROWS = 2_000
-LARGE_FILE = 1_000_000
+MAX_TABLE_ROWS = 2_000
+LARGE_FILE_PAIRS = 1_000_000
 """Pairs above which its size is told."""
-ROWS_PER_PIECE = 100_000
+PAIRS_PER_CSV_PIECE = 100_000
 """Pairs whose weights are in memory at a time."""
-COVERED_SHARE = 0.1
+TRUNCATION_SHARE_OF_BUDGET = 0.1
 """Share of the counts' budget for the slack of uncounted tasks."""
-EPSILON_STYLES = (
+STYLE_DASH_SYMBOL_OF_EPSILONS = (
     (Style.CAP, "solid", "circle"),
     (Style.SMOOTH, "dash", "triangle-up"),
     (Style.SAMPLING, "dot", "square"),
@@ -69,14 +69,16 @@ def show_users_and_tasks(answer: Answer, dataset: Dataset) -> section.Parts:
     if num_idle_users := int((solution.tasks.graph.tasks_per_user == 0).sum()):
         yield section.Note(f"Without {wording.counted(num_idle_users, 'user')} who contribute to no task.")
     uses_data = answer.parameters.generator is None
-    columns, num_left_out = plots.tabulate_tasks(solution, TABLE_ROWS)
+    table_columns, num_left_out = plots.tabulate_tasks(solution, MAX_TABLE_ROWS)
     task_names = (yield section.ItemNames("task")) if uses_data else None
     # Tasks without users are left out of the graph, and would shift the others' numbers.
     if task_names and dataset.pairs is not None and solution.tasks.graph.num_tasks == dataset.pairs.num_tasks:
-        shown_names = [escape_formula(task_names[task_code]) for task_code in np.asarray(columns["Task"])]
-        columns = {"Name": shown_names, **columns}
+        shown_task_names = [
+            escape_formula(task_names[task_code]) for task_code in np.asarray(table_columns["Task"])
+        ]
+        table_columns = {"Name": shown_task_names, **table_columns}
     yield section.Table(
-        columns,
+        table_columns,
         "Tasks with size, weight and error bound, smallest first",
         {
             "Task": "%d",
@@ -87,8 +89,10 @@ def show_users_and_tasks(answer: Answer, dataset: Dataset) -> section.Parts:
             "Share of the total error": "percent",
         },
     )
-    gap_sentence = f" Without {wording.counted(num_left_out, 'task')} in the middle." if num_left_out else ""
-    yield section.Note(f"Numbered from 0 as tasks first appear.{gap_sentence}")
+    left_out_sentence = (
+        f" Without {wording.counted(num_left_out, 'task')} in the middle." if num_left_out else ""
+    )
+    yield section.Note(f"Numbered from 0 as tasks first appear.{left_out_sentence}")
     yield section.Label()
 
 
@@ -102,11 +106,11 @@ def compare_with_optima(comparison: WeightComparison, optima: Optima) -> list[di
         optimum, allocation_by_name = optima.by_name[optimum_name], dict[str, Allocation]()
         if BudgetFit.CLIPPED in phrase_by_fit:
             allocation_by_name[words.name_sampling(comparison.best_sampling)] = comparison.best_sampling
-        for fit, fit_phrase in phrase_by_fit.items():
+        for budget_fit, fit_phrase in phrase_by_fit.items():
             for exponent in sorted({0.0, comparison.rule.exponent}):
                 weights_name = f"μ = {wording.entered(exponent)}" if exponent else "Uniform"
-                rule = WeightRule(exponent, fit)
-                allocation_by_name[f"{weights_name}, {fit_phrase}"] = rule.allocate(comparison.problem)
+                weight_rule = WeightRule(exponent, budget_fit)
+                allocation_by_name[f"{weights_name}, {fit_phrase}"] = weight_rule.allocate(comparison.problem)
         allocation_by_name[f"Exact optimum, {optimum_name}"] = optimum
         for weights_name, allocation in allocation_by_name.items():
             table_rows.append(
@@ -172,13 +176,13 @@ def simulate_counts(
         at least 1.
     """
     count_share, max_tasks = parameters.count_share, parameters.count_max_tasks
-    truncation_share = COVERED_SHARE if parameters.count_covers else 0.0
+    truncation_share = TRUNCATION_SHARE_OF_BUDGET if parameters.count_covers else 0.0
     rng = np.random.default_rng(parameters.count_seed)
     private_counts = release_counts(tasks.graph, budget * count_share, max_tasks, rng, truncation_share)
     problem = TaskProblem(tasks.graph, budget * (1.0 - count_share), parameters.loss)
-    allocate = functools.partial(parameters.rule.allocate, problem)
+    allocate_by_rule = functools.partial(parameters.rule.allocate, problem)
     floored_estimates = np.maximum(private_counts.estimates, 1.0)
-    return private_counts, allocate(private_counts.usable_counts), allocate(floored_estimates)
+    return private_counts, allocate_by_rule(private_counts.usable_counts), allocate_by_rule(floored_estimates)
 
 
 def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -186,8 +190,8 @@ def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
     comparison, tasks, parameters = answer.solution.comparison, answer.solution.tasks, answer.parameters
     yield "**What does it cost** to release task sizes first, for a part of β?"
     yield section.Fields(("count_share", "count_max_tasks", "count_covers", "count_seed"), (3, 3, 4, 2))
-    arguments = (tasks, answer.solution.budgets.exact_budget, parameters)
-    private_counts, *allocations = yield section.Cached(simulate_counts, arguments, num_kept=4)
+    simulation_arguments = (tasks, answer.solution.budgets.exact_budget, parameters)
+    private_counts, *allocations = yield section.Cached(simulate_counts, simulation_arguments, num_kept=4)
     # The bound is proportional to 1/beta, for convex losses to its root.
     count_cost = (1.0 - parameters.count_share) ** -(0.5 if parameters.loss is Loss.CONVEX else 1.0)
     ratio_with_slack, ratio_without_slack = (
@@ -197,8 +201,8 @@ def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
     numbers = words.build_count_numbers(private_counts, ratio_with_slack, ratio_without_slack, cost_factor)
     is_slack_cheap = ratio_with_slack <= 1.05 * ratio_without_slack
     counts_sentences = words.describe_counts(comparison, private_counts, is_slack_cheap)
-    plot = plots.plot_counts(tasks, private_counts)
-    yield section.Columns(((section.Numbers(numbers), counts_sentences), (plot,)))
+    counts_plot = plots.plot_counts(tasks, private_counts)
+    yield section.Columns(((section.Numbers(numbers), counts_sentences), (counts_plot,)))
     yield section.Label(preceding_text=":violet-badge[:material/casino: simulation: not a release]")
 
 
@@ -206,9 +210,9 @@ def show_budget(answer: Answer, dataset: Dataset) -> section.Parts:
     """Yield beta, exact and by the paper's sufficient condition, in a table and over epsilon."""
     parameters = answer.parameters
     budget_comparison = compare_budgets(parameters.target)
-    columns = yield section.Cached(plots.build_budget_columns, (parameters.delta,), num_kept=8)
-    plot = plots.plot_budget(columns, parameters.epsilon, budget_comparison.exact_budget)
-    yield section.Columns(((words.describe_budgets(budget_comparison),), (plot,)))
+    budget_columns = yield section.Cached(plots.build_budget_columns, (parameters.delta,), num_kept=8)
+    budget_plot = plots.plot_budget(budget_columns, parameters.epsilon, budget_comparison.exact_budget)
+    yield section.Columns(((words.describe_budgets(budget_comparison),), (budget_plot,)))
 
 
 # --- the experiment on generated tasks ------------------------------------------------------------------------
@@ -239,27 +243,32 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
     def plot_panel(algorithm_number: int, algorithm: Algorithm, power: float) -> Plot:
         """Plot the mean test error of one algorithm at one skew over mu, a curve per epsilon."""
         exponents, curves = np.array(experiment.exponents), []
-        columns: dict[str, npt.ArrayLike] = {"mu": exponents}
+        columns_by_name: dict[str, npt.ArrayLike] = {"mu": exponents}
         # Fewer epsilons than styles.
-        for epsilon, (style, dash, symbol) in zip(experiment.epsilons, EPSILON_STYLES, strict=False):
+        for epsilon, (style, dash, symbol) in zip(
+            experiment.epsilons, STYLE_DASH_SYMBOL_OF_EPSILONS, strict=False
+        ):
             summary = summaries_by_panel[algorithm, power, epsilon]
             epsilon_key = f"epsilon_{wording.digits(epsilon)}"
-            columns[f"{'relative_rmse' if is_relative else 'rmse'}_{epsilon_key}"] = summary.means
-            columns[f"standard_error_{epsilon_key}"] = summary.standard_errors
-            whisker_lengths, y = np.nan_to_num(2.0 * summary.standard_errors), summary.means
-            whisker_ends, name = (y - whisker_lengths, y + whisker_lengths), f"ε = {wording.entered(epsilon)}"
-            curve = Curve(name, exponents, y, style, *whisker_ends, dash=dash, width=2.0, symbol=symbol)
+            columns_by_name[f"{'relative_rmse' if is_relative else 'rmse'}_{epsilon_key}"] = summary.means
+            columns_by_name[f"standard_error_{epsilon_key}"] = summary.standard_errors
+            whisker_lengths, mean_errors = np.nan_to_num(2.0 * summary.standard_errors), summary.means
+            whisker_ends = (mean_errors - whisker_lengths, mean_errors + whisker_lengths)
+            curve_name = f"ε = {wording.entered(epsilon)}"
+            curve = Curve(
+                curve_name, exponents, mean_errors, style, *whisker_ends, dash=dash, width=2.0, symbol=symbol
+            )
             curves.append(curve)
-        title = f"{NAME_BY_ALGORITHM[algorithm]}, a = {wording.entered(power)}"
+        panel_title = f"{NAME_BY_ALGORITHM[algorithm]}, a = {wording.entered(power)}"
         return Plot(
             f"many-tasks-experiment-{algorithm_number}-{wording.digits(power)}",
-            title,
-            f"Test error against the exponent for {title}.",
+            panel_title,
+            f"Test error against the exponent for {panel_title}.",
             linear_axis("exponent μ", (-0.04, 1.04), named_ticks=plots.EXPONENT_TICKS),
             error_axis,
             curves,
             Disclosure.PUBLIC,
-            columns,
+            columns_by_name,
             height=300,
         )
 
@@ -272,8 +281,8 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
 def tabulate_errors(result: ExperimentResult) -> list[dict[str, object]]:
     """List table rows, one per panel that has runs: best exponent, its error, and the gain of 1/2 over 0 and 1."""
     table_rows: list[dict[str, object]] = []
-    for panel, panel_errors in result.errors_by_panel.items():
-        if not np.isfinite(panel_errors).any():
+    for panel, errors_of_panel in result.errors_by_panel.items():
+        if not np.isfinite(errors_of_panel).any():
             continue
         mean_errors = result.summarise(panel).means
         best_index = int(np.nanargmin(mean_errors))
@@ -340,38 +349,38 @@ def tabulate_weights(allocation: Allocation) -> pd.DataFrame:
     Columns: ``users`` (n_i), ``factor`` (of w_ij = factor x user factor), ``mean_weight`` (W_i / n_i),
     ``bound`` (error bound up to a common constant), ``share_of_bound``.
     """
-    bounds = allocation.task_bounds
-    columns = {
+    error_bounds = allocation.task_bounds
+    columns_by_name = {
         "users": allocation.problem.graph.task_sizes,
         "factor": allocation.task_weights,
         "mean_weight": allocation.mean_weights,
-        "bound": bounds,
-        "share_of_bound": bounds / bounds.sum(),
+        "bound": error_bounds,
+        "share_of_bound": error_bounds / error_bounds.sum(),
     }
-    return pd.DataFrame(columns, index=pd.RangeIndex(bounds.size, name="task"))
+    return pd.DataFrame(columns_by_name, index=pd.RangeIndex(error_bounds.size, name="task"))
 
 
-def write_task_weights(allocation: Allocation, label: str) -> str:
+def write_task_weights(allocation: Allocation, disclosure_label: str) -> str:
     """Write the table of `tabulate_weights` as CSV.
 
     Args:
         allocation: The weights.
-        label: What the numbers are (`dpcore.common.privacy.Disclosure.label`), written as a comment on top.
+        disclosure_label: What the numbers are (`dpcore.common.privacy.Disclosure.label`), written as a comment on top.
     """
-    return f"# {label}\n" + tabulate_weights(allocation).to_csv(lineterminator="\n")
+    return f"# {disclosure_label}\n" + tabulate_weights(allocation).to_csv(lineterminator="\n")
 
 
-def write_pair_weights(allocation: Allocation, label: str) -> str:
+def write_pair_weights(allocation: Allocation, disclosure_label: str) -> str:
     """Write the lines user,task,weight of every pair, by code, in the graph's order.
 
     Args:
         allocation: The weights, on a graph.
-        label: As in `write_task_weights`.
+        disclosure_label: As in `write_task_weights`.
     """
     graph, user_scales = allocation.problem.graph, allocation.user_scales
-    csv_pieces = [f"# {label}\nuser,task,weight\n"]
-    for first_pair in range(0, graph.num_pairs, ROWS_PER_PIECE):
-        pair_slice = slice(first_pair, first_pair + ROWS_PER_PIECE)
+    csv_pieces = [f"# {disclosure_label}\nuser,task,weight\n"]
+    for first_pair in range(0, graph.num_pairs, PAIRS_PER_CSV_PIECE):
+        pair_slice = slice(first_pair, first_pair + PAIRS_PER_CSV_PIECE)
         user_codes, task_codes = graph.user_codes[pair_slice], graph.task_codes[pair_slice]
         pair_weights = allocation.task_weights[task_codes] * user_scales[user_codes]
         weight_table = pd.DataFrame({"user": user_codes, "task": task_codes, "weight": pair_weights})
@@ -403,14 +412,14 @@ def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
         "download", "Which weights", {name: name for name in allocation_by_name}
     )
     allocation = allocation_by_name[allocation_name].with_budget(solution.budgets.exact_budget)
-    label = answer.disclosure.label
+    disclosure_label = answer.disclosure.label
     if allocation.reads_graph:
         yield section.Note(
             ":material/warning: They depend on who contributes to what, so they are not private."
         )
     numpy_code = write_numpy_code(allocation, f"{write_file_name('task_weights', answer.disclosure)}.csv")
-    write_task_csv = functools.partial(write_task_weights, allocation, label)
-    write_pair_csv = functools.partial(write_pair_weights, allocation, label)
+    write_task_csv = functools.partial(write_task_weights, allocation, disclosure_label)
+    write_pair_csv = functools.partial(write_pair_weights, allocation, disclosure_label)
     yield section.Row(
         (
             section.File("Task weights (CSV)", "task_weights.csv", write_task_csv),
@@ -419,9 +428,10 @@ def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
         )
     )
     num_pairs = solution.tasks.graph.num_pairs
-    size_phrase = f" (about {num_pairs * 32 / 1e6:,.0f} MB)" if num_pairs > LARGE_FILE else ""
+    file_size_phrase = f" (about {num_pairs * 32 / 1e6:,.0f} MB)" if num_pairs > LARGE_FILE_PAIRS else ""
     yield section.Note(
-        f"Label in both tables: *{label}*. {wording.counted(num_pairs, 'line')} of user-task weights{size_phrase}, "
+        f"Label in both tables: *{disclosure_label}*. {wording.counted(num_pairs, 'line')} of user-task "
+        f"weights{file_size_phrase}, "
         "numbered from 0 as users and tasks first appear."
     )
     yield f"```python\n{numpy_code}\n```"

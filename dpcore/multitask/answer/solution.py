@@ -35,9 +35,9 @@ FINE_STEPS, COARSE_STEPS = 40, 8
 """Steps of mu from 0 to 1; few if the graph is large."""
 NEAR_OPTIMAL_SHARE = 0.05
 """Relative excess of a near-optimal total bound."""
-LARGE_GRAPH = 1_000_000
+LARGE_GRAPH_PAIRS = 1_000_000
 """Pairs: each step takes about 30 ns a pair."""
-TOLERANCE = 1e-4
+OPTIMA_TOLERANCE = 1e-4
 """Relative gap of the exact optima."""
 
 
@@ -64,15 +64,17 @@ def load_tasks(generator: SkewedTasks | HeavyTailed | None, seed: int, dataset: 
     """
     if generator is not None:
         pairs, num_users = generator.draw(np.random.default_rng(seed)), generator.num_users
-        digest: str = repr((generator, seed))
+        tasks_digest: str = repr((generator, seed))
         disclosure: Provenance = Disclosure.PUBLIC
     elif dataset is None or dataset.pairs is None:
         raise refuse("this needs a group or task in each row, and these data have none")
     else:
-        pairs, digest, disclosure = dataset.pairs, dataset.digest, dataset.provenance
+        pairs, tasks_digest, disclosure = dataset.pairs, dataset.digest, dataset.provenance
         # Users whose rows name no task count in n.
         num_users = max(dataset.histogram.num_users, int(pairs.user_codes[-1]) + 1)
-    return Tasks(TaskGraph.from_pairs(task_problem.drop_empty_tasks(pairs), num_users), digest, disclosure)
+    return Tasks(
+        TaskGraph.from_pairs(task_problem.drop_empty_tasks(pairs), num_users), tasks_digest, disclosure
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,41 +107,47 @@ class ExponentCurve:
         best_index = int(np.argmin(self.relative_totals))
         totals = self.relative_totals
         excluded_indices = np.flatnonzero(totals > (1.0 + NEAR_OPTIMAL_SHARE) * totals[best_index])
-        low_index = int(excluded_indices[excluded_indices < best_index].max(initial=-1)) + 1
-        high_index = int(excluded_indices[excluded_indices > best_index].min(initial=totals.size)) - 1
-        return float(self.exponents[low_index]), float(self.exponents[high_index])
+        last_excluded_below = int(excluded_indices[excluded_indices < best_index].max(initial=-1)) + 1
+        first_excluded_above = (
+            int(excluded_indices[excluded_indices > best_index].min(initial=totals.size)) - 1
+        )
+        return float(self.exponents[last_excluded_below]), float(self.exponents[first_excluded_above])
 
 
 def compute_curve(tasks: Tasks, loss: Loss, rule: WeightRule) -> ExponentCurve:
     """Compute the error bounds over all mu with the fit of this rule; the exponent of the rule is ignored."""
     problem = TaskProblem(tasks.graph, 1.0, loss)
     uniform_allocation = rule.with_exponent(0.0).allocate(problem)
-    num_steps = FINE_STEPS if tasks.graph.num_pairs <= LARGE_GRAPH else COARSE_STEPS
+    num_steps = FINE_STEPS if tasks.graph.num_pairs <= LARGE_GRAPH_PAIRS else COARSE_STEPS
     exponents = np.linspace(0.0, 1.0, num_steps + 1)
-    relative_totals, extreme_ratios, extreme_weights = [], [], []
+    relative_totals, extreme_error_ratios, extreme_mean_weights = [], [], []
     for exponent in exponents:
         allocation = rule.with_exponent(float(exponent)).allocate(problem)
         relative_totals.append(compare_totals(allocation, uniform_allocation))
-        task_ratios = allocation.task_bounds / uniform_allocation.task_bounds
-        extreme_ratios += [float(task_ratios.min()), float(task_ratios.max())]
-        extreme_weights += [float(allocation.mean_weights.min()), float(allocation.mean_weights.max())]
+        error_ratio_by_task = allocation.task_bounds / uniform_allocation.task_bounds
+        extreme_error_ratios += [float(error_ratio_by_task.min()), float(error_ratio_by_task.max())]
+        extreme_mean_weights += [float(allocation.mean_weights.min()), float(allocation.mean_weights.max())]
     return ExponentCurve(
         exponents,
         np.array(relative_totals),
-        (min(extreme_ratios), max(extreme_ratios)),
-        (min(extreme_weights), max(extreme_weights)),
+        (min(extreme_error_ratios), max(extreme_error_ratios)),
+        (min(extreme_mean_weights), max(extreme_mean_weights)),
         uniform_allocation,
     )
 
 
-def compare_totals(allocation: Allocation, reference: Allocation) -> float:
+def compare_totals(allocation: Allocation, reference_allocation: Allocation) -> float:
     """Return the error bound of all tasks together over that of a reference, as if both had the same budget.
 
     For convex losses it is the root of the ratio of total bounds (equation 7).
     """
-    problem, reference_problem = allocation.problem, reference.problem
-    ratio = allocation.total_bound * problem.budget / (reference.total_bound * reference_problem.budget)
-    return math.sqrt(ratio) if problem.loss is Loss.CONVEX else ratio
+    problem, reference_problem = allocation.problem, reference_allocation.problem
+    error_bound_ratio = (
+        allocation.total_bound
+        * problem.budget
+        / (reference_allocation.total_bound * reference_problem.budget)
+    )
+    return math.sqrt(error_bound_ratio) if problem.loss is Loss.CONVEX else error_bound_ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,13 +212,17 @@ class WeightComparison:
 
 
 def compare_weights(
-    tasks: Tasks, rule: WeightRule, max_tasks: int | None, curve: ExponentCurve, best_sampling: Allocation
+    tasks: Tasks,
+    weight_rule: WeightRule,
+    max_tasks: int | None,
+    exponent_curve: ExponentCurve,
+    best_sampling: Allocation,
 ) -> WeightComparison:
     """Build the comparison of the rule's weights; curve and best sampling must be of these tasks, loss and fit."""
-    problem = curve.uniform_allocation.problem
+    problem = exponent_curve.uniform_allocation.problem
     entered_sampling = None if max_tasks is None else allocate_uniform_sampling(problem, max_tasks)
-    allocation = rule.allocate(problem)
-    return WeightComparison(tasks, rule, allocation, best_sampling, entered_sampling, curve)
+    allocation = weight_rule.allocate(problem)
+    return WeightComparison(tasks, weight_rule, allocation, best_sampling, entered_sampling, exponent_curve)
 
 
 def find_best_sampling(tasks: Tasks, loss: Loss) -> Allocation:
@@ -247,8 +259,10 @@ def search_optima(tasks: Tasks, loss: Loss) -> Search:
         """Find both optima for a budget of 1, the one per task first."""
         problem = TaskProblem(tasks.graph, 1.0, loss)
         return Optima(
-            find_best_task_weights(problem, TOLERANCE, lambda x: progress(0.7 * x), should_stop),
-            find_best_user_task_weights(problem, TOLERANCE, lambda x: progress(0.7 + 0.3 * x), should_stop),
+            find_best_task_weights(problem, OPTIMA_TOLERANCE, lambda x: progress(0.7 * x), should_stop),
+            find_best_user_task_weights(
+                problem, OPTIMA_TOLERANCE, lambda x: progress(0.7 + 0.3 * x), should_stop
+            ),
         )
 
     return Search(
@@ -292,9 +306,9 @@ def solve(dataset: Dataset | None, parameters: MultitaskParameters) -> Multitask
         InvalidInput: The data have no tasks, the generator drew nothing, or c = C log n with a single user.
     """
     tasks = load_tasks(parameters.generator, parameters.graph_seed, dataset)
-    loss, rule = parameters.loss, parameters.rule
-    exponent_curve, best_sampling = compute_curve(tasks, loss, rule), find_best_sampling(tasks, loss)
-    comparison = compare_weights(tasks, rule, parameters.max_tasks, exponent_curve, best_sampling)
+    loss, weight_rule = parameters.loss, parameters.rule
+    exponent_curve, best_sampling = compute_curve(tasks, loss, weight_rule), find_best_sampling(tasks, loss)
+    comparison = compare_weights(tasks, weight_rule, parameters.max_tasks, exponent_curve, best_sampling)
     return MultitaskSolution(parameters, comparison, task_problem.compare_budgets(parameters.target))
 
 
@@ -303,13 +317,13 @@ def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solv
 
     The dataset is read only if the parameters choose no generator.
     """
-    task_generator, loss, rule = parameters.generator, parameters.loss, parameters.rule
+    task_generator, loss, weight_rule = parameters.generator, parameters.loss, parameters.rule
     graph_arguments = (task_generator, parameters.graph_seed, None if task_generator else dataset)
     tasks = yield Cached(load_tasks, graph_arguments, num_kept=2)
-    exponent_curve = yield Cached(compute_curve, (tasks, loss, rule.with_exponent(0.0)), num_kept=8)
+    exponent_curve = yield Cached(compute_curve, (tasks, loss, weight_rule.with_exponent(0.0)), num_kept=8)
     best_sampling = yield Cached(find_best_sampling, (tasks, loss), num_kept=4)
     comparison = yield Cached(
-        compare_weights, (tasks, rule, parameters.max_tasks, exponent_curve, best_sampling), num_kept=4
+        compare_weights, (tasks, weight_rule, parameters.max_tasks, exponent_curve, best_sampling), num_kept=4
     )
     budget_comparison = yield Cached(task_problem.compare_budgets, (parameters.target,), num_kept=32)
     optima_result: SearchResult = yield search_optima(tasks, loss)
@@ -333,10 +347,12 @@ def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Method
         InvalidInput: The data have no tasks, the generator drew nothing, or c = C log n with a single user.
     """
     tasks = load_tasks(parameters.generator, parameters.graph_seed, dataset)
-    loss, rule = parameters.loss, parameters.rule
-    exponent_curve = compute_curve(tasks, loss, rule)
+    loss, weight_rule = parameters.loss, parameters.rule
+    exponent_curve = compute_curve(tasks, loss, weight_rule)
     best_exponent = exponent_curve.optimum[0]
-    best_weights = rule.with_exponent(best_exponent).allocate(exponent_curve.uniform_allocation.problem)
+    best_weights = weight_rule.with_exponent(best_exponent).allocate(
+        exponent_curve.uniform_allocation.problem
+    )
     allocation_by_name = {
         "Uniform weights": exponent_curve.uniform_allocation,
         f"Best exponent, μ = {wording.number(best_exponent)}": best_weights,

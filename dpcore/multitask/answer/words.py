@@ -16,12 +16,12 @@ from dpcore.multitask.sampling import PrivateCounts, count_tasks_per_user
 from dpcore.multitask.weights import Bucket, BudgetFit, certify_on_average, compute_gain
 from dpcore.report.content import Line, summarise_dataset
 
-UNCHANGED = 0.005
+MAX_UNCHANGED_SHARE = 0.005
 """Smaller changes are not mentioned."""
-_SCALED_DOWN = "those of users above it were scaled down"
-TEXT_BY_FIT = {
-    BudgetFit.CLIPPED: _SCALED_DOWN,
-    BudgetFit.LOGARITHMIC: _SCALED_DOWN,
+_SCALED_DOWN_PHRASE = "those of users above it were scaled down"
+PHRASE_BY_FIT = {
+    BudgetFit.CLIPPED: _SCALED_DOWN_PHRASE,
+    BudgetFit.LOGARITHMIC: _SCALED_DOWN_PHRASE,
     BudgetFit.NOBODY_CLIPPED: "all weights are so small that no user exceeds it",
     BudgetFit.FULL: "those of every user were scaled to it",
 }
@@ -56,24 +56,28 @@ def describe_tail_and_head(comparison: WeightComparison) -> str:
 
 def _describe_gain(bucket: Bucket) -> str:
     """Describe a bucket's gain: ``gains 3.1×``, ``loses 1.2×``, ``stays as it is``."""
-    ratio = bucket.ratio
-    if abs(1.0 / ratio - 1.0) < UNCHANGED:
+    error_ratio = bucket.ratio
+    if abs(1.0 / error_ratio - 1.0) < MAX_UNCHANGED_SHARE:
         return "stays as it is"
-    return f"gains {format_factor(1.0 / ratio)}" if ratio < 1.0 else f"loses {format_factor(ratio)}"
+    return (
+        f"gains {format_factor(1.0 / error_ratio)}"
+        if error_ratio < 1.0
+        else f"loses {format_factor(error_ratio)}"
+    )
 
 
-def format_factor(ratio: float) -> str:
+def format_factor(error_ratio: float) -> str:
     """Format a factor with two digits, three below 1.1: ``3.1×``."""
-    return f"{wording.number(ratio, 3 if ratio < 1.1 else 2)}×"
+    return f"{wording.number(error_ratio, 3 if error_ratio < 1.1 else 2)}×"
 
 
-def format_change(ratio: float) -> str:
+def format_change(error_ratio: float) -> str:
     """Format a ratio as a change: ``−44 %``, ``3×``, ``the same``."""
-    if abs(ratio - 1.0) < UNCHANGED / 10.0:
+    if abs(error_ratio - 1.0) < MAX_UNCHANGED_SHARE / 10.0:
         return "the same"
-    if ratio > 2.0:
-        return format_factor(ratio)
-    return f"{'−' if ratio < 1.0 else '+'}{wording.percent(abs(1.0 - ratio))}"
+    if error_ratio > 2.0:
+        return format_factor(error_ratio)
+    return f"{'−' if error_ratio < 1.0 else '+'}{wording.percent(abs(1.0 - error_ratio))}"
 
 
 def format_exponent(value: float) -> str:
@@ -89,19 +93,19 @@ def name_sampling(sampling: Allocation) -> str:
 def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
     """Build the numbers of the answer: recommended mu, its total bound over uniform weights', use and size of beta."""
     allocation, budgets = solution.comparison.allocation, solution.budgets
-    advised_exponent, ratio = solution.comparison.recommendation
+    advised_exponent, advised_error_ratio = solution.comparison.recommendation
     used_shares = allocation.budget_uses[solution.tasks.graph.tasks_per_user > 0] / allocation.problem.budget
     mean_use, clipped_share = float(used_shares.mean()), allocation.clipped_user_share
     clipped_text = wording.percent(clipped_share) if clipped_share else "none"
-    weight_gain, exact_budget = budgets.weight_gain, budgets.exact_budget
+    weight_gain_over_paper, exact_budget = budgets.weight_gain, budgets.exact_budget
     return (
         Number(
             "Total error bound",
-            format_change(ratio),
+            format_change(advised_error_ratio),
             "against uniform weights",
-            value=ratio,
+            value=advised_error_ratio,
             unit="of uniform weights'",
-            clipboard_text=format_change(ratio),
+            clipboard_text=format_change(advised_error_ratio),
         ),
         Number(
             "Weight exponent μ",
@@ -115,7 +119,9 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
         Number(
             "User budget β",
             wording.number(exact_budget),
-            "exact" if weight_gain is None else f"weights {format_factor(weight_gain)} the paper's",
+            "exact"
+            if weight_gain_over_paper is None
+            else f"weights {format_factor(weight_gain_over_paper)} the paper's",
             "The most that a user's squared weights may sum to.",
             exact_budget,
             key="user_budget",
@@ -141,19 +147,25 @@ def write_headline(solution: MultitaskSolution) -> str:
 def write_detail(solution: MultitaskSolution) -> str:
     """Write the sentences that qualify the headline, most important first."""
     comparison, exponent, sentences = solution.comparison, solution.comparison.rule.exponent, []
-    advised_exponent, ratio = comparison.recommendation
+    advised_exponent, advised_error_ratio = comparison.recommendation
     if advised_exponent != exponent:
-        factor_text = format_factor(comparison.compute_relative_total(comparison.allocation) / ratio)
+        error_factor_text = format_factor(
+            comparison.compute_relative_total(comparison.allocation) / advised_error_ratio
+        )
         sentences.append(
-            f"Figure and code are for your μ = {format_exponent(exponent)}: {factor_text} the total bound."
+            f"Figure and code are for your μ = {format_exponent(exponent)}: {error_factor_text} the total bound."
         )
     if exponent and comparison.problem.graph.num_tasks > 1:
         sentences.append(f"{describe_tail_and_head(comparison)}.")
     if solution.optima is not None:
         optimal_allocation = solution.optima.choose(comparison.rule.fit)
-        saving = max(1.0 - compare_totals(optimal_allocation, comparison.allocation), 0.0)
-        gain_phrase = f"a further {wording.percent(saving)}" if saving >= UNCHANGED / 10.0 else "nothing more"
-        sentences.append(f"The exact optimum would gain {gain_phrase}.")
+        saved_share_at_optimum = max(1.0 - compare_totals(optimal_allocation, comparison.allocation), 0.0)
+        further_gain_phrase = (
+            f"a further {wording.percent(saved_share_at_optimum)}"
+            if saved_share_at_optimum >= MAX_UNCHANGED_SHARE / 10.0
+            else "nothing more"
+        )
+        sentences.append(f"The exact optimum would gain {further_gain_phrase}.")
     if comparison.rule.fit.clips_nobody:
         constant_text = f"c = {wording.number(compute_inflation(comparison))}"
         sentences.append(
@@ -162,8 +174,8 @@ def write_detail(solution: MultitaskSolution) -> str:
     if comparison.problem.loss is Loss.CONVEX:
         sentences.append("For convex losses only the total is a bound.")
     if solution.tasks.disclosure is Disclosure.PRIVATE:
-        remedy = "Unless these are public, release them first (*Private counts*)."
-        sentences.append(standard.warn_of_leak("these weights were", "the task sizes", remedy))
+        remedy_sentence = "Unless these are public, release them first (*Private counts*)."
+        sentences.append(standard.warn_of_leak("these weights were", "the task sizes", remedy_sentence))
     return " ".join(sentences)
 
 
@@ -175,16 +187,17 @@ def compute_inflation(comparison: WeightComparison) -> float:
 
 def build_facts(solution: MultitaskSolution) -> dict[str, str]:
     """Build the facts behind the answer: sentences by heading."""
-    comparison, facts = solution.comparison, dict[str, str]()
+    comparison, texts_by_heading = solution.comparison, dict[str, str]()
     if comparison.entered_sampling is not None:
-        facts["Your sampling"] = _describe_sampling(comparison, comparison.entered_sampling)
+        texts_by_heading["Your sampling"] = _describe_sampling(comparison, comparison.entered_sampling)
     (best_exponent, best_total), problem = comparison.exponent_curve.optimum, comparison.problem
-    task_skews, sizes = comparison.task_skews, problem.graph.task_sizes
-    mean_skew = float(sizes @ task_skews / sizes.sum())
-    return facts | {
+    task_skews, size_by_task = comparison.task_skews, problem.graph.task_sizes
+    mean_skew = float(size_by_task @ task_skews / size_by_task.sum())
+    return texts_by_heading | {
         "Best uniform sampling": _describe_sampling(comparison, comparison.best_sampling),
         "Best μ here": f"{wording.entered(best_exponent)}, total bound {format_change(best_total)}. The paper's "
-        f"{format_exponent(problem.loss.best_exponent)} would gain {format_factor(compute_gain(sizes, problem.loss))} "
+        f"{format_exponent(problem.loss.best_exponent)} would gain "
+        f"{format_factor(compute_gain(size_by_task, problem.loss))} "
         "if users were alike and nobody were clipped.",
         "Weight skew": f"of a task's weight, {wording.percent(mean_skew)} moves to users with few tasks, "
         f"{wording.percent(float(task_skews.max()))} at worst."
@@ -242,20 +255,25 @@ def summarise_tasks(solution: MultitaskSolution, dataset: Dataset | None) -> tup
     }
     generated_lines = (Line("Data", "generated users and tasks", disclosure),)
     data_lines = generated_lines if dataset is None else summarise_dataset(dataset)
-    count_lines = (Line(n, wording.number(c), disclosure, number=c) for n, c in counts_by_name.items())
+    count_lines = (
+        Line(count_name, wording.number(c), disclosure, number=c) for count_name, c in counts_by_name.items()
+    )
     return (*data_lines, *count_lines)
 
 
 def write_methods(solution: MultitaskSolution) -> Methods:
     """Write the methods text: guarantee, recommended exponent, and the total error bound over that of equal weights."""
-    parameters, (advised_exponent, ratio) = solution.parameters, solution.comparison.recommendation
+    parameters, (advised_exponent, advised_error_ratio) = (
+        solution.parameters,
+        solution.comparison.recommendation,
+    )
     constant_phrase = ""
     if parameters.fit is BudgetFit.LOGARITHMIC:
         constant_phrase = (
             f"; an average user spends 1/c of it, with c = {wording.entered(parameters.log_constant)} log n"
         )
     fit_text = (
-        f"within a budget: {TEXT_BY_FIT[parameters.fit]}{constant_phrase}. All releases are one Gaussian mechanism "
+        f"within a budget: {PHRASE_BY_FIT[parameters.fit]}{constant_phrase}. All releases are one Gaussian mechanism "
         "[@dong2022], calibrated exactly [@balle2018]."
     )
     rule_phrase = "Tasks of n users had weights proportional to n to the power"
@@ -267,7 +285,7 @@ def write_methods(solution: MultitaskSolution) -> Methods:
             parameters.delta,
         ),
         procedure=f"{rule_phrase} {wording.entered(-advised_exponent)} [@krichene2023], {fit_text} The upper bound "
-        f"on the excess error is {wording.number(ratio, 3)} times that of equal weights.",
+        f"on the excess error is {wording.number(advised_error_ratio, 3)} times that of equal weights.",
         public_procedure=f"{rule_phrase} −μ [@krichene2023], {fit_text}",
         disclosure=solution.tasks.disclosure,
         rule_sentence="It brings that bound to within 5 % of its least; task sizes are treated as public.",
@@ -294,13 +312,13 @@ def build_count_numbers(
 def describe_counts(comparison: WeightComparison, private_counts: PrivateCounts, is_slack_cheap: bool) -> str:
     """Describe the noise of private counts, the tasks that they miss, and whether the slack costs too much."""
     num_heavy_users = int((comparison.tasks.graph.tasks_per_user > private_counts.max_tasks).sum())
-    noise_text = wording.number(private_counts.count_noise_std)
-    sentences = [f"The noise on every count has a standard deviation of {noise_text}."]
+    count_noise_std_text = wording.number(private_counts.count_noise_std)
+    sentences = [f"The noise on every count has a standard deviation of {count_noise_std_text}."]
     if num_heavy_users:
-        uncovered_phrase = "" if private_counts.covers_truncation else ", which s does not cover"
+        uncovered_truncation_phrase = "" if private_counts.covers_truncation else ", which s does not cover"
         sentences.append(
             f"Counts miss tasks of {wording.counted(num_heavy_users, 'user')} with more than "
-            f"{wording.counted(private_counts.max_tasks, 'task')}{uncovered_phrase}."
+            f"{wording.counted(private_counts.max_tasks, 'task')}{uncovered_truncation_phrase}."
         )
     if not is_slack_cheap:
         sentences.append("**The slack costs more than it saves here.**")
@@ -311,8 +329,8 @@ def describe_budgets(budgets: BudgetComparison) -> str:
     """Write a Markdown table of the exact and the paper's beta, and a sentence on the noise."""
     weight_gain, paper_cells_text = budgets.weight_gain, "does not apply: ε > log(1/δ) | |"
     if budgets.sufficient_budget is not None and weight_gain is not None:
-        budget_text = wording.number(budgets.sufficient_budget, 4)
-        paper_cells_text = f"{budget_text} | {1.0 / weight_gain:.3f} | {weight_gain**2:.3f}×"
+        sufficient_budget_text = wording.number(budgets.sufficient_budget, 4)
+        paper_cells_text = f"{sufficient_budget_text} | {1.0 / weight_gain:.3f} | {weight_gain**2:.3f}×"
     return (
         "| | β | weights | error bounds |\n|---|---|---|---|\n"
         f"| exact | {wording.number(budgets.exact_budget, 4)} | 1 | 1 |\n| paper | {paper_cells_text} |\n\n"

@@ -37,7 +37,7 @@ from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair
 from dpcore.per_group.selection import SelectedVector
 from dpcore.per_group.selection_rules import SelectionRule
-from dpcore.per_group.summary import APPROXIMATE
+from dpcore.per_group.summary import APPROXIMATION_TEXT
 from dpcore.per_group.whole_vector import VectorRule
 from dpcore.report.script import CodeBuilder, Source
 
@@ -56,17 +56,17 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.CodeChoic
     The better of cap and radial clip comes first of the two.
     """
     parameters = solution.parameters
-    pair, all_forms = solution.pair, []
-    if pair is not None:
-        all_forms.append(_build_pair_form(parameters, pair.max_groups, pair.max_amount))
+    best_pair, all_forms = solution.pair, []
+    if best_pair is not None:
+        all_forms.append(_build_pair_form(parameters, best_pair.max_groups, best_pair.max_amount))
     for vector_choice in sorted(solution.vector_choices, key=lambda vector_choice: vector_choice.error):
-        is_scaled, max_norm = vector_choice.vector_rule is VectorRule.RADIAL, round_up(vector_choice.max_norm)
-        form_name = f"{words.SCALING_FORM if is_scaled else words.CAP_FORM}, bound {wording.number(max_norm)}"
-        bound_options = {"max_norm": max_norm, "is_scaled": is_scaled}
+        is_radial, max_norm = vector_choice.vector_rule is VectorRule.RADIAL, round_up(vector_choice.max_norm)
+        form_name = f"{words.SCALING_FORM if is_radial else words.CAP_FORM}, bound {wording.number(max_norm)}"
+        bound_options = {"max_norm": max_norm, "is_scaled": is_radial}
         all_forms.append((form_name, QUANTITY_BY_STATISTIC[parameters.statistic], bound_options))
     base_options = _build_options(parameters, dataset, solution.value_column)
-    library = choose_library(parameters.program, parameters.mechanism)
-    return forms.build_forms(parameters.amount_epsilon, base_options, all_forms, library)
+    noise_library = choose_library(parameters.program, parameters.mechanism)
+    return forms.build_forms(parameters.amount_epsilon, base_options, all_forms, noise_library)
 
 
 def write_private_forms(
@@ -83,8 +83,8 @@ def write_private_forms(
     pair_form = _build_pair_form(parameters, private_pair.max_groups, private_pair.max_amount)
     base_options |= {"disclosure": private_pair.facts}
     release_epsilon = parameters.epsilon if epsilon is None else epsilon
-    library = choose_library(parameters.program, parameters.mechanism)
-    return forms.build_forms(release_epsilon, base_options, [pair_form], library)
+    noise_library = choose_library(parameters.program, parameters.mechanism)
+    return forms.build_forms(release_epsilon, base_options, [pair_form], noise_library)
 
 
 def _build_options(parameters: PerGroupParameters, dataset: Dataset, value_column: str) -> dict[str, Any]:
@@ -142,14 +142,14 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     error_name = NAME_BY_OBJECTIVE[p.objective]
     if isinstance(solution, DistributionSolution):
         bounding_sentences = "" if solution.pair is None else _describe_pair(p, solution.pair, "about ")
-        rule_sentence = (
+        objective_sentence = (
             f"The bounds have the least {error_name} found from the distribution of pairs of user and group, as if it "
             "were the same in every group."
         )
     else:
         bounding_sentences = _describe_bound(solution)
-        objective_phrase = f"the {error_name}, averaged over the noise and the choice of groups"
-        rule_sentence = f"The bound minimises {objective_phrase}."
+        error_basis_phrase = f"the {error_name}, averaged over the noise and the choice of groups"
+        objective_sentence = f"The bound minimises {error_basis_phrase}."
     doubt_phrase = "" if pair_choice.is_settled and pair_choice.certificate is not None else " was found that"
     no_release_sentence = (
         f"At ε = {wording.entered(p.epsilon)} no bound{doubt_phrase} has a smaller {error_name} than releasing "
@@ -180,7 +180,7 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
         "was added in every group.",
         disclosure=dataset.provenance,
         no_release_sentence="" if bounding_sentences else no_release_sentence,
-        rule_sentence=rule_sentence,
+        rule_sentence=objective_sentence,
     )
 
 
@@ -209,14 +209,14 @@ def _describe_noise(p: PerGroupParameters, error_text: str) -> str:
 def _describe_pair(p: PerGroupParameters, pair: Pair, error_prefix: str = "") -> str:
     """Describe a pair of bounds, its noise and its error, whose text begins with the prefix."""
     groups_text = wording.counted(pair.max_groups, "group")
-    sentence = f"Each user contributed to at most {groups_text}, drawn at random"
+    pair_sentence = f"Each user contributed to at most {groups_text}, drawn at random"
     if p.statistic is not Statistic.USERS:
-        unit_text = " rows" if p.statistic in (Statistic.ROWS, Statistic.MEAN) else ""
-        unit_text = unit_text.rstrip("s") if pair.max_amount == 1 else unit_text
-        sentence += f", and at most {wording.number(pair.max_amount, 6)}{unit_text} to each"
+        amount_unit_text = " rows" if p.statistic in (Statistic.ROWS, Statistic.MEAN) else ""
+        amount_unit_text = amount_unit_text.rstrip("s") if pair.max_amount == 1 else amount_unit_text
+        pair_sentence += f", and at most {wording.number(pair.max_amount, 6)}{amount_unit_text} to each"
     if p.statistic is Statistic.SIGNED_SUM:
-        sentence += ", in absolute value"
-    return f"{sentence}{_describe_noise(p, error_prefix + format_error(p, pair.error))}"
+        pair_sentence += ", in absolute value"
+    return f"{pair_sentence}{_describe_noise(p, error_prefix + format_error(p, pair.error))}"
 
 
 def build_answer(
@@ -250,7 +250,7 @@ def build_answer(
     if solution is None:
         solution = solve_dataset(dataset, parameters)
     provenance, parameters = dataset.provenance, solution.parameters
-    data_entries: dict[str, object] = {
+    data_json_entries: dict[str, object] = {
         "column": solution.facet.label,
         "num_pairs": solution.num_pairs,
         "num_groups": solution.num_groups,
@@ -272,11 +272,11 @@ def build_answer(
     )
     if isinstance(solution, DistributionSolution):
         if group_pairs.fits_in_file(solution.problem.pair_sizes):
-            file_writers = {"pair_distribution.json": lambda: group_pairs.write_distribution(dataset)}
-            answer = replace(answer, files=file_writers)
+            writers_by_file_name = {"pair_distribution.json": lambda: group_pairs.write_distribution(dataset)}
+            answer = replace(answer, files=writers_by_file_name)
     else:
-        data_entries["value_column"] = solution.facet.value_column
-        data_entries["num_users"] = int(solution.problem.pairs.groups_per_user.size)
+        data_json_entries["value_column"] = solution.facet.value_column
+        data_json_entries["num_users"] = int(solution.problem.pairs.groups_per_user.size)
         answer = replace(
             answer,
             proofs=words.list_proofs(solution),
@@ -286,36 +286,36 @@ def build_answer(
             relative_error=words.measure_relative_error(solution),
             alternative=words.find_alternative(solution),
             sections=build_sections(solution),
-            plots={**answer.plots, **_list_plots(solution, provenance)},
+            plots={**answer.plots, **_list_plotters(solution, provenance)},
         )
     return add_choice(
         answer,
         dataset,
         f"{parameters.statistic.value} per group",
-        lambda: _list_details(solution),
-        data_entries=data_entries,
+        lambda: _list_choice_entries(solution),
+        data_entries=data_json_entries,
         omitted_parameter_names=NOT_COMPARED,
     )
 
 
-def _list_plots(solution: PerGroupSolution, provenance: Provenance) -> dict[str, Callable[[], Plot]]:
+def _list_plotters(solution: PerGroupSolution, provenance: Provenance) -> dict[str, Callable[[], Plot]]:
     """List functions that make the plots besides the main figure, by key of the plot."""
     selection_solution = solution.selection_solution
-    plotters_by_name = dict[str, Callable[[], Plot]]()
-    plotters_by_name["per-group-sizes"] = lambda: plots.plot_groups(solution, provenance)
+    plotters_by_key = dict[str, Callable[[], Plot]]()
+    plotters_by_key["per-group-sizes"] = lambda: plots.plot_groups(solution, provenance)
     if solution.vector_choices:
-        plotters_by_name["per-group-norm"] = lambda: plots.plot_norm_errors(solution, provenance)
+        plotters_by_key["per-group-norm"] = lambda: plots.plot_norm_errors(solution, provenance)
     if selection_solution is not None and (solution.pair or selection_solution.selected_vector):
-        plotters_by_name["per-group-survival"] = lambda: plots.plot_survival(solution, provenance)
-    if selection_solution is not None and selection_solution.curves_by_bounds:
-        plotters_by_name |= {
+        plotters_by_key["per-group-survival"] = lambda: plots.plot_survival(solution, provenance)
+    if selection_solution is not None and selection_solution.curves_by_bounds_name:
+        plotters_by_key |= {
             "per-group-kept-over-epsilon": lambda: plots.plot_over_epsilon(solution, provenance)[0],
             "per-group-error-over-epsilon": lambda: plots.plot_over_epsilon(solution, provenance)[1],
         }
-    return plotters_by_name
+    return plotters_by_key
 
 
-def _list_details(solution: AnySolution) -> dict[str, object]:
+def _list_choice_entries(solution: AnySolution) -> dict[str, object]:
     """List the JSON entries on the choice by key; which there are depends on what was solved for."""
     pair_choice, pair = solution.pair_choice, solution.pair
     is_integer = solution.parameters.statistic.is_integer
@@ -328,15 +328,19 @@ def _list_details(solution: AnySolution) -> dict[str, object]:
         **certificate_fields(pair_choice.certificate),
     }
     if isinstance(solution, DistributionSolution):
-        low, high = solution.error_limits or (None, None)
-        details |= {"error_about": pair_choice.error, "error_at_least": low, "error_at_most": high}
-        return details | certificate_entries | {"approximate": APPROXIMATE}
+        lowest_error, highest_error = solution.error_limits or (None, None)
+        details |= {
+            "error_about": pair_choice.error,
+            "error_at_least": lowest_error,
+            "error_at_most": highest_error,
+        }
+        return details | certificate_entries | {"approximate": APPROXIMATION_TEXT}
     details |= {"error": pair_choice.error, **certificate_entries}
     if pair is not None and not is_integer:
         details |= {"max_amount_per_group_rounded": pair.max_amount, "error_rounded": pair.error}
     norm_name = name_norm(solution.parameters)
-    for details_key, vector_choice in zip(("cap", "scaling"), solution.vector_choices, strict=False):
-        details[details_key] = {
+    for vector_key, vector_choice in zip(("cap", "scaling"), solution.vector_choices, strict=False):
+        details[vector_key] = {
             "norm": norm_name,
             "max_norm": vector_choice.max_norm,
             "error": vector_choice.error,
@@ -344,7 +348,7 @@ def _list_details(solution: AnySolution) -> dict[str, object]:
             **certificate_fields(vector_choice.certificate),
         }
     if (selection_solution := solution.selection_solution) is not None:
-        groups_by_bounds = selection_solution.groups_by_bounds
+        groups_by_bounds = selection_solution.groups_by_bounds_name
         num_expected = groups_by_bounds["pair"].num_expected_groups if "pair" in groups_by_bounds else 0.0
         details["groups_released_on_average"] = num_expected
         if (selected_vector := selection_solution.selected_vector) is not None:
@@ -440,11 +444,11 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
 def show_scaling(answer: Answer, dataset: Dataset) -> Parts:
     """Yield the plot of the error over the bound on a user's whole vector, or a note why there is no such bound."""
     if "per-group-norm" not in answer.plots:
-        reason_text = "It exists for rows, users and sums of amounts of at least 0."
+        where_it_exists_sentence = "It exists for rows, users and sums of amounts of at least 0."
         if not answer.parameters.has_vectors:
             program_name = answer.parameters.program.value
-            reason_text = f"{program_name} has no such bound. OpenDP and plain Python have it."
-        yield Note(reason_text, "info")
+            where_it_exists_sentence = f"{program_name} has no such bound. OpenDP and plain Python have it."
+        yield Note(where_it_exists_sentence, "info")
         return
     yield (
         "Instead of dropping groups at random, cut all groups of a user at *one level*, or *scale* them alike. For "
@@ -474,8 +478,8 @@ def show_groups(answer: Answer, dataset: Dataset) -> Parts:
 
 def _describe_sample(answer: Answer, basis_noun: str) -> Parts:
     """Yield a note if a plot shows only some of the groups; ``basis_noun`` names what the groups are spread over."""
-    if answer.solution.problem.pairs.num_entries > plots.MOST_POINTS:
-        yield Note(f"{plots.MOST_POINTS:,} groups are shown, evenly spread over their {basis_noun}.")
+    if answer.solution.problem.pairs.num_entries > plots.MAX_PLOTTED_GROUPS:
+        yield Note(f"{plots.MAX_PLOTTED_GROUPS:,} groups are shown, evenly spread over their {basis_noun}.")
 
 
 def build_sections(solution: PerGroupSolution) -> Sections:

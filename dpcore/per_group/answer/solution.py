@@ -17,7 +17,7 @@ from dpcore.data.task_facets import Pairs, PairSizes
 from dpcore.dataset import Dataset
 from dpcore.per_group import whole_vector
 from dpcore.per_group.answer import error_map
-from dpcore.per_group.answer.error_map import LARGE, ErrorMap, Pair
+from dpcore.per_group.answer.error_map import NUM_PAIRS_OF_LARGE_DATA, ErrorMap, Pair
 from dpcore.per_group.listed_pairs import build_pairs
 from dpcore.per_group.means import best_mean_pair, compute_mean_error, compute_mean_squares, find_useful_size
 from dpcore.per_group.moments import ErrorParts, compute_error_parts, compute_moments, compute_pair_error
@@ -99,18 +99,23 @@ class PairSolution:
             pair_sizes = self.problem.pair_sizes
             # A user of k groups has k pairs.
             groups_per_user, pair_counts = pair_sizes.groups, pair_sizes.pairs.astype(np.float64)
-            user_counts = pair_counts / groups_per_user
+            num_users_by_groups = pair_counts / groups_per_user
         else:
             groups_per_user = self.problem.pairs.groups_per_user
-            user_counts, pair_counts = np.ones(groups_per_user.size), np.ones(self.problem.pairs.num_pairs)
-        groups_and_users = _count_distinct(groups_per_user, user_counts)
+            num_users_by_groups = np.ones(groups_per_user.size)
+            pair_counts = np.ones(self.problem.pairs.num_pairs)
+        groups_and_users = _count_distinct(groups_per_user, num_users_by_groups)
         return *groups_and_users, *_count_distinct(np.abs(self.problem.amounts), pair_counts)
 
 
-def _count_distinct(values: npt.ArrayLike, value_counts: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+def _count_distinct(
+    repeated_values: npt.ArrayLike, count_of_each: npt.ArrayLike
+) -> tuple[FloatArray, FloatArray]:
     """Return the distinct values, ascending, and the sum of the counts of each, rounded to whole numbers."""
-    distinct_values, value_indices = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
-    return distinct_values, np.rint(np.bincount(value_indices, value_counts))
+    distinct_values, value_indices = np.unique(
+        np.asarray(repeated_values, dtype=np.float64), return_inverse=True
+    )
+    return distinct_values, np.rint(np.bincount(value_indices, count_of_each))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -173,14 +178,14 @@ class PerGroupSolution(PairSolution):
     @cached_property
     def group_errors(self) -> FloatArray:
         """Return the root mean squared error of every group at ``pair``, or of publishing nothing without a pair."""
-        problem, pair = self.problem, self.pair
-        if pair is None:
+        problem, best_pair = self.problem, self.pair
+        if best_pair is None:
             return np.abs(problem.centred_means if self.is_mean else problem.totals)
         if self.selection_solution is not None:
-            return np.sqrt(self.selection_solution.groups_by_bounds["pair"].mean_squares)
+            return np.sqrt(self.selection_solution.groups_by_bounds_name["pair"].mean_squares)
         if self.is_mean:
-            return np.sqrt(compute_mean_squares(problem, pair.max_groups, int(pair.max_amount)))
-        return np.sqrt(compute_moments(problem, pair.max_groups, pair.max_amount).mean_squares)
+            return np.sqrt(compute_mean_squares(problem, best_pair.max_groups, int(best_pair.max_amount)))
+        return np.sqrt(compute_moments(problem, best_pair.max_groups, best_pair.max_amount).mean_squares)
 
     @cached_property
     def vector_group_errors(self) -> FloatArray | None:
@@ -188,7 +193,7 @@ class PerGroupSolution(PairSolution):
         if (best_vector := self.best_vector) is None:
             return None
         if self.selection_solution is not None:
-            return np.sqrt(self.selection_solution.groups_by_bounds["scaled"].mean_squares)
+            return np.sqrt(self.selection_solution.groups_by_bounds_name["scaled"].mean_squares)
         return np.sqrt(
             whole_vector.compute_mean_squares(self.problem, best_vector.vector_rule, best_vector.max_norm)
         )
@@ -199,14 +204,14 @@ class PerGroupSolution(PairSolution):
         sizes, multiplicities = np.abs(self.problem.totals), self.problem.pairs.multiplicities
         ratios = np.divide(self.group_errors, sizes, out=np.full(sizes.shape, np.inf), where=sizes > 0.0)
         order = np.argsort(ratios)
-        half_count = multiplicities.sum() / 2.0
-        return float(ratios[order[np.searchsorted(np.cumsum(multiplicities[order]), half_count)]])
+        half_num_groups = multiplicities.sum() / 2.0
+        return float(ratios[order[np.searchsorted(np.cumsum(multiplicities[order]), half_num_groups)]])
 
-    def compute_standard_error_ratios(self, correlation: float) -> FloatArray:
+    def compute_standard_error_ratios(self, user_share: float) -> FloatArray:
         """Compute the standard error of each group's mean over that of as many independent rows.
 
         Args:
-            correlation: Of the values of two rows of one user.
+            user_share: Of the values of two rows of one user.
 
         Returns:
             One ratio per group with rows; groups without rows have none.
@@ -217,8 +222,8 @@ class PerGroupSolution(PairSolution):
             self.problem.sum_by_group(pair_rows**2),
         )
         occupied_mask = group_rows > 0.0
-        excess_effects = row_squares[occupied_mask] / group_rows[occupied_mask] - 1.0
-        return np.sqrt(1.0 + correlation * excess_effects)
+        excess_design_effects = row_squares[occupied_mask] / group_rows[occupied_mask] - 1.0
+        return np.sqrt(1.0 + user_share * excess_design_effects)
 
     @cached_property
     def useful_mean_size(self) -> float | None:
@@ -239,14 +244,14 @@ class PerGroupSolution(PairSolution):
         best_norms = [choice.max_norm for choice in self.vector_choices if choice.max_norm > 0.0]
         first_user_norm = float(np.linalg.norm(problem.amounts[: problem.pairs.groups_per_user[0]]))
         grid_centres = best_norms or [first_user_norm or 1.0]
-        num_points = CURVE_POINTS // 3 if problem.pairs.num_pairs > LARGE else CURVE_POINTS
+        num_points = CURVE_POINTS // 3 if problem.pairs.num_pairs > NUM_PAIRS_OF_LARGE_DATA else CURVE_POINTS
         grid_norms = np.geomspace(min(grid_centres) / 30.0, max(grid_centres) * 30.0, num_points)
-        norms = np.unique(np.r_[grid_norms, best_norms])
+        curve_norms = np.unique(np.r_[grid_norms, best_norms])
         cap_errors, radial_errors = (
-            np.array([whole_vector.compute_vector_error(problem, vector_rule, float(t)) for t in norms])
+            np.array([whole_vector.compute_vector_error(problem, vector_rule, float(t)) for t in curve_norms])
             for vector_rule in (whole_vector.VectorRule.CAP, whole_vector.VectorRule.RADIAL)
         )
-        return norms, cap_errors, radial_errors
+        return curve_norms, cap_errors, radial_errors
 
     @property
     def saved_share(self) -> float:
@@ -255,17 +260,17 @@ class PerGroupSolution(PairSolution):
             return 0.0
         return max(0.0, 1.0 - self.best_vector.error / self.pair_error)
 
-    def find_useful_size(self, errors: FloatArray) -> float | None:
+    def find_useful_size(self, error_by_group: FloatArray) -> float | None:
         """Return the smallest size from which on every group's error is below 10 % of its size, or None."""
         sizes = np.abs(self.problem.totals)
-        useless_sizes = sizes[~(errors < USEFUL_ERROR * sizes)]
+        useless_sizes = sizes[~(error_by_group < USEFUL_ERROR * sizes)]
         # A group of the same size with a larger error also ends the range.
         useful_sizes = sizes[sizes > useless_sizes.max(initial=0.0)]
         return float(useful_sizes.min()) if useful_sizes.size else None
 
-    def count_useless(self, errors: FloatArray) -> int:
+    def count_useless(self, error_by_group: FloatArray) -> int:
         """Return the number of groups whose error is at least their size, so that publishing 0 would be as good."""
-        return int(self.problem.pairs.multiplicities[errors >= np.abs(self.problem.totals)].sum())
+        return int(self.problem.pairs.multiplicities[error_by_group >= np.abs(self.problem.totals)].sum())
 
 
 NOT_COMPARED = ("own_groups", "own_amount")
@@ -325,11 +330,11 @@ def solve(
     problem = PerGroupProblem(build_pairs(dataset, parameters), parameters)
     num_pairs, statistic = problem.pairs.num_pairs, parameters.statistic
     is_mean = statistic is Statistic.MEAN
-    selection, sorted_pairs, map_size = None, None, MAP_SIZE
-    compute_error: Callable[[int, float], float]
+    selection, sorted_pairs, map_grid_size = None, None, MAP_SIZE
+    compute_pair_error_of: Callable[[int, float], float]
     if parameters.selection.is_private:
-        selection, map_size = Selection(problem), SELECTED_MAP_SIZE
-        compute_error = selection.compute_error
+        selection, map_grid_size = Selection(problem), SELECTED_MAP_SIZE
+        compute_pair_error_of = selection.compute_error
         pair_choice = best_selected_pair(
             selection,
             max_evaluations=int(min(max(MAX_VISITED_PAIRS // num_pairs, 60), 1_500)),
@@ -337,16 +342,17 @@ def solve(
             should_stop=should_stop,
         )
     elif is_mean:
-        compute_error, map_size = partial(compute_mean_error, problem), MEAN_MAP_SIZE
+        compute_pair_error_of, map_grid_size = partial(compute_mean_error, problem), MEAN_MAP_SIZE
         pair_choice = best_mean_pair(problem, should_stop=should_stop)
     else:
-        compute_error, sorted_pairs = partial(compute_pair_error, problem), SortedPairs.from_problem(problem)
+        compute_pair_error_of = partial(compute_pair_error, problem)
+        sorted_pairs = SortedPairs.from_problem(problem)
         progress(0.1)
         pair_choice = best_pair(problem, sorted_pairs, should_stop=should_stop)
 
     def evaluate_pair(max_groups: int, amount: float) -> Pair:
         """Return the pair of bounds with its error."""
-        return Pair(max_groups, amount, compute_error(max_groups, amount))
+        return Pair(max_groups, amount, compute_pair_error_of(max_groups, amount))
 
     pair = tuner_pair = own_pair = near_optimal_groups = selection_solution = None
     vector_choices: tuple[whole_vector.VectorChoice, ...] = ()
@@ -355,8 +361,8 @@ def solve(
         pair = evaluate_pair(pair_choice.max_groups, rounded_amount)
     progress(0.7)
     if selection is None and statistic.is_non_negative and parameters.has_vectors:
-        tolerance = 1e-2 if num_pairs > LARGE else 1e-3
-        cap_choice = whole_vector.best_cap(problem, tolerance=tolerance, should_stop=should_stop)
+        search_tolerance = 1e-2 if num_pairs > NUM_PAIRS_OF_LARGE_DATA else 1e-3
+        cap_choice = whole_vector.best_cap(problem, tolerance=search_tolerance, should_stop=should_stop)
         vector_choices = cap_choice, whole_vector.best_radial(problem)
     if statistic.is_non_negative and num_pairs <= MAX_PAIRS and not should_stop():
         compute_probabilities = None if selection is None else selection.compute_keep_probabilities
@@ -370,7 +376,7 @@ def solve(
             selection, pair, selected_vector, tuner_pair, should_stop
         )
     map_pair = None if is_mean else pair
-    group_bounds, amount_bounds = error_map.choose_axes(problem, map_pair, *map_size)
+    group_bounds, amount_bounds = error_map.choose_axes(problem, map_pair, *map_grid_size)
     # One point only, as each costs as much as a step of the search.
     if selection is not None and should_stop():
         group_bounds = group_bounds[:1] if pair is None else np.array([float(pair.max_groups)])
@@ -383,7 +389,7 @@ def solve(
         if sorted_pairs is not None:
             errors_and_parts = compute_parts_by_max_groups(problem, amount, sorted_pairs)
             return errors_and_parts[:, group_bounds.astype(np.int64) - 1]
-        return np.array([[compute_error(int(l0), amount) for l0 in group_bounds]])
+        return np.array([[compute_pair_error_of(int(l0), amount) for l0 in group_bounds]])
 
     if sorted_pairs is not None and pair is not None:
         near_optimal_groups = _find_near_optimal(problem, pair, sorted_pairs)
@@ -401,13 +407,15 @@ def solve(
     )
 
 
-def _find_near_optimal(problem: PerGroupProblem, pair: Pair, sorted_pairs: SortedPairs) -> tuple[int, int]:
+def _find_near_optimal(
+    problem: PerGroupProblem, best_pair: Pair, sorted_pairs: SortedPairs
+) -> tuple[int, int]:
     """Return the interval of near-optimal L0 around the pair, without other near-optimal intervals."""
-    errors = compute_parts_by_max_groups(problem, pair.max_amount, sorted_pairs)[0]
-    worse_l0s = 1 + np.flatnonzero(errors > NEAR_OPTIMAL * pair.error)
-    num_worse_below = np.searchsorted(worse_l0s, pair.max_groups)
-    edges = np.r_[0, worse_l0s, errors.size + 1]
-    return int(edges[num_worse_below]) + 1, int(edges[num_worse_below + 1]) - 1
+    error_by_l0 = compute_parts_by_max_groups(problem, best_pair.max_amount, sorted_pairs)[0]
+    worse_l0s = 1 + np.flatnonzero(error_by_l0 > NEAR_OPTIMAL * best_pair.error)
+    num_worse_below = np.searchsorted(worse_l0s, best_pair.max_groups)
+    worse_l0s_and_ends = np.r_[0, worse_l0s, error_by_l0.size + 1]
+    return int(worse_l0s_and_ends[num_worse_below]) + 1, int(worse_l0s_and_ends[num_worse_below + 1]) - 1
 
 
 def solve_by_distribution(dataset: Dataset, parameters: PerGroupParameters) -> DistributionSolution:
@@ -419,17 +427,17 @@ def solve_by_distribution(dataset: Dataset, parameters: PerGroupParameters) -> D
     assert dataset.pair_sizes is not None
     problem = SummaryProblem(dataset.pair_sizes, parameters)
     pair_choice = best_summary_pair(problem)
-    pair = own_pair = None
+    best_pair = own_pair = None
     error_limits: tuple[float, float] | None = (pair_choice.error, pair_choice.error)
     if not pair_choice.releases_nothing:
-        pair = Pair(pair_choice.max_groups, pair_choice.max_amount, pair_choice.error)
-        error_limits = problem.compute_limits(pair.max_groups, pair.max_amount)
+        best_pair = Pair(pair_choice.max_groups, pair_choice.max_amount, pair_choice.error)
+        error_limits = problem.compute_limits(best_pair.max_groups, best_pair.max_amount)
     if parameters.own_groups is not None and parameters.own_amount is not None:
-        l0, linf = int(parameters.own_groups), float(parameters.own_amount)
-        own_pair = Pair(l0, linf, problem.compute_error(l0, linf))
+        l0, own_linf = int(parameters.own_groups), float(parameters.own_amount)
+        own_pair = Pair(l0, own_linf, problem.compute_error(l0, own_linf))
     group_bounds, amount_bounds = (
-        np.unique(np.r_[space_evenly(int(largest_bound), max_count), best_bound or 1]).astype(np.float64)
-        for largest_bound, max_count, best_bound in (
+        np.unique(np.r_[space_evenly(int(largest_value), max_num_bounds), best_bound or 1]).astype(np.float64)
+        for largest_value, max_num_bounds, best_bound in (
             (dataset.pair_sizes.groups.max(), SUMMARY_MAP_SIZE[0], pair_choice.max_groups),
             (problem.amounts.max(), SUMMARY_MAP_SIZE[1], pair_choice.max_amount),
         )
@@ -441,7 +449,7 @@ def solve_by_distribution(dataset: Dataset, parameters: PerGroupParameters) -> D
         problem=problem,
         facet=dataset.pair_sizes,
         pair_choice=pair_choice,
-        pair=pair,
+        pair=best_pair,
         own_pair=own_pair,
         error_map=ErrorMap(group_bounds, amount_bounds, *np.moveaxis(map_values, -1, 0)),
         error_limits=error_limits,

@@ -29,11 +29,11 @@ from dpcore.common.programs import Program, describe_program
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer.error_map import SelectionSolution, split_error
 from dpcore.per_group.answer.solution import MIN_SAVING, USEFUL_ERROR, DistributionSolution, PerGroupSolution
-from dpcore.per_group.means import APPROXIMATE as APPROXIMATE_MEANS
+from dpcore.per_group.means import APPROXIMATION_TEXT as APPROXIMATE_MEANS
 from dpcore.per_group.pair_of_bounds import PairChoice, round_up
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.selection import SelectedVector
-from dpcore.per_group.summary import APPROXIMATE
+from dpcore.per_group.summary import APPROXIMATION_TEXT
 from dpcore.per_group.whole_vector import VectorChoice, VectorRule
 
 SCALING_FORM, CAP_FORM = "Scaling", "One level"
@@ -63,12 +63,12 @@ def format_pair(parameters: PerGroupParameters, max_groups: int, max_amount: flo
     return f"{groups_text} × {format_amount(parameters, max_amount)}"
 
 
-def format_error(parameters: PerGroupParameters, error: float) -> str:
+def format_error(parameters: PerGroupParameters, shown_error: float) -> str:
     """Format an error with its unit: per cent, rows, users, or a number without a unit."""
     if parameters.objective.is_relative:
-        return wording.percent(error)
+        return wording.percent(shown_error)
     noun = {Statistic.ROWS: "row", Statistic.USERS: "user"}.get(parameters.statistic)
-    return wording.number(error) if noun is None else wording.counted(float(f"{error:.3g}"), noun)
+    return wording.number(shown_error) if noun is None else wording.counted(float(f"{shown_error:.3g}"), noun)
 
 
 def name_norm(parameters: PerGroupParameters) -> str:
@@ -132,8 +132,8 @@ def instruct_to_bound(solution: AnySolution) -> str:
 def write_headline(solution: AnySolution) -> str:
     """Return the recommendation in a sentence: the best pair; without one the bound on whole vectors, or no release."""
     if solution.pair is not None:
-        suffix_phrase = ", or about as many" if isinstance(solution, DistributionSolution) else ""
-        return f"{instruct_to_bound(solution)}{suffix_phrase}."
+        approximate_phrase = ", or about as many" if isinstance(solution, DistributionSolution) else ""
+        return f"{instruct_to_bound(solution)}{approximate_phrase}."
     if isinstance(solution, PerGroupSolution) and solution.saved_share >= MIN_SAVING:
         return f"Keep every row, and scale the user: {wording.percent(solution.saved_share)} less error than nothing."
     epsilon_text = wording.entered(solution.parameters.epsilon)
@@ -145,20 +145,21 @@ def write_headline(solution: AnySolution) -> str:
 
 def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
     """Return the numbers: pair and error, then, where there are any, released private groups and bound on vectors."""
-    parameters, pair = solution.parameters, solution.pair
+    parameters, best_pair = solution.parameters, solution.pair
     pair_error, objective_help = solution.pair_error, f"The {NAME_BY_OBJECTIVE[parameters.objective]}."
     error_text = format_error(parameters, pair_error)
     pair_text = "none" if solution.pair_choice.is_settled else "none found"
     pair_label, clipboard_text = "Best pair", ""
     error_label, error_key, error_help = "Error of publishing nothing", "", objective_help
-    if pair is not None:
-        pair_text = format_pair(parameters, pair.max_groups, pair.max_amount)
-        pair_label, clipboard_text = "Best pair of bounds", f"{pair.max_groups}, {pair.max_amount:.12g}"
+    if best_pair is not None:
+        pair_text = format_pair(parameters, best_pair.max_groups, best_pair.max_amount)
+        pair_label = "Best pair of bounds"
+        clipboard_text = f"{best_pair.max_groups}, {best_pair.max_amount:.12g}"
         if parameters.statistic is Statistic.USERS:
-            pair_label, clipboard_text = "Best bound", f"{pair.max_groups}"
+            pair_label, clipboard_text = "Best bound", f"{best_pair.max_groups}"
         error_label, error_key = "Error per group", "error_of_the_pair"
-        saving_text = wording.change(pair.error, solution.problem.error_of_nothing)
-        error_help += f" It is {saving_text} than without a release."
+        change_from_nothing_text = wording.change(best_pair.error, solution.problem.error_of_nothing)
+        error_help += f" It is {change_from_nothing_text} than without a release."
     if isinstance(solution, DistributionSolution):
         return (
             Number("Best pair found", pair_text, clipboard_text=clipboard_text),
@@ -168,20 +169,20 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
         Number(pair_label, pair_text, clipboard_text=clipboard_text),
         Number(error_label, error_text, "", error_help, pair_error, "", error_key, error_text),
     ]
-    if solution.selection_solution is not None and pair is not None:
-        selected_groups = solution.selection_solution.groups_by_bounds["pair"]
+    if solution.selection_solution is not None and best_pair is not None:
+        selected_groups = solution.selection_solution.groups_by_bounds_name["pair"]
         num_released_text = wording.number(selected_groups.num_expected_groups)
-        share_note = f"of {solution.num_groups:,}, on average"
-        numbers.append(Number("Groups released", num_released_text, share_note))
+        expected_groups_note = f"of {solution.num_groups:,}, on average"
+        numbers.append(Number("Groups released", num_released_text, expected_groups_note))
     if (best_vector := solution.best_vector) is not None:
-        rule_name = "one level" if best_vector.vector_rule is VectorRule.CAP else "the scaling"
-        comparison_note = f"{wording.change(best_vector.error, pair_error)} than the pair"
+        vector_rule_name = "one level" if best_vector.vector_rule is VectorRule.CAP else "the scaling"
+        change_from_pair_note = f"{wording.change(best_vector.error, pair_error)} than the pair"
         norm_help = "The largest L1 (Laplace) or L2 norm (Gaussian) of what a user adds to all groups."
         norm_text = wording.number(round_up(best_vector.max_norm))
         vector_error_text = format_error(parameters, best_vector.error)
         numbers += [
-            Number(f"Bound of {rule_name}", norm_text, "norm of a user's vector", norm_help),
-            Number("Error of scaling", vector_error_text, comparison_note, objective_help),
+            Number(f"Bound of {vector_rule_name}", norm_text, "norm of a user's vector", norm_help),
+            Number("Error of scaling", vector_error_text, change_from_pair_note, objective_help),
         ]
     return tuple(numbers)
 
@@ -191,9 +192,9 @@ def list_error_parts(solution: PerGroupSolution) -> tuple[ErrorPart, ...]:
     if (error_parts := solution.error_parts) is None:
         return ()
     bias_part = error_parts.clipping_part + error_parts.omission_part
-    parts = bias_part, error_parts.sampling_part, error_parts.noise_part
-    roots = (math.sqrt(error_parts.total * max(part, 0.0)) for part in parts)
-    return build_error_parts(dict(zip((BIAS, SAMPLING, NOISE), roots, strict=True)), wording.number)
+    mean_square_shares = bias_part, error_parts.sampling_part, error_parts.noise_part
+    rooted_parts = (math.sqrt(error_parts.total * max(part, 0.0)) for part in mean_square_shares)
+    return build_error_parts(dict(zip((BIAS, SAMPLING, NOISE), rooted_parts, strict=True)), wording.number)
 
 
 def write_detail(solution: AnySolution, dataset: Dataset) -> str:
@@ -202,8 +203,8 @@ def write_detail(solution: AnySolution, dataset: Dataset) -> str:
     if isinstance(solution, DistributionSolution):
         sentences.append("**Which pairs lie in which group is not known.**")
         if solution.pair is not None and solution.error_limits is not None:
-            low_text, high_text = (format_error(solution.parameters, x) for x in solution.error_limits)
-            sentences.append(f"The error is between {low_text} and {high_text}.")
+            limit_texts = [format_error(solution.parameters, error) for error in solution.error_limits]
+            sentences.append(f"The error is between {limit_texts[0]} and {limit_texts[1]}.")
     else:
         outside_counts = _count_outside(solution, dataset)
         if outside_counts is not None and outside_counts.exceeds_warning:
@@ -212,8 +213,8 @@ def write_detail(solution: AnySolution, dataset: Dataset) -> str:
                 f"and U {RANGE_SOURCE}"
             )
         if solution.is_mean and solution.pair is not None:
-            warning_phrase = "" if solution.useful_mean_size else "**Of little use:** "
-            sentences.append(f"{warning_phrase}{_compare_means(solution)}")
+            little_use_phrase = "" if solution.useful_mean_size else "**Of little use:** "
+            sentences.append(f"{little_use_phrase}{_compare_means(solution)}")
     if dataset.is_private:
         sentences.append(_warn_of_leak(solution.parameters))
     return " ".join(sentences)
@@ -228,8 +229,8 @@ def find_alternative(solution: PerGroupSolution) -> Alternative | None:
     action_phrase = f"{'Cutting users at one level' if is_cap else 'Scaling users'} instead"
     if isinstance(best_vector, SelectedVector):
         action_phrase += f", of at most {wording.counted(best_vector.max_groups, 'group')}"
-    sentence = f"{action_phrase}: {wording.percent(solution.saved_share)} less error."
-    return Alternative(sentence, CAP_FORM if is_cap else SCALING_FORM)
+    alternative_sentence = f"{action_phrase}: {wording.percent(solution.saved_share)} less error."
+    return Alternative(alternative_sentence, CAP_FORM if is_cap else SCALING_FORM)
 
 
 def measure_relative_error(solution: PerGroupSolution) -> RelativeError:
@@ -242,23 +243,24 @@ def measure_relative_error(solution: PerGroupSolution) -> RelativeError:
         return RelativeError(
             error / baseline_error if baseline_error else math.inf, "that of one mean for all groups"
         )
-    median_share, num_useless = solution.median_relative_error, solution.count_useless(solution.group_errors)
+    median_relative_error = solution.median_relative_error
+    num_useless = solution.count_useless(solution.group_errors)
     num_groups = int(solution.problem.pairs.multiplicities.sum())
     groups_text = f"{num_useless:,} of {wording.counted(num_groups, 'group')}"
-    remark = (
+    useless_groups_remark = (
         f"{groups_text} {wording.agreeing(num_useless, 'is', 'are')} off by 100{wording.PERCENT} or more."
     )
-    if not median_share <= NOT_USEFUL_ABOVE:
-        remark += " Use fewer groups or a larger ε."
-    return RelativeError(median_share, "the median group's size", remark)
+    if not median_relative_error <= NOT_USEFUL_ABOVE:
+        useless_groups_remark += " Use fewer groups or a larger ε."
+    return RelativeError(median_relative_error, "the median group's size", useless_groups_remark)
 
 
 def _compare_means(solution: PerGroupSolution) -> str:
     """Say from which size on groups' own means err less than one mean for all groups, or that they never do."""
     if solution.useful_mean_size is None:
         return "One mean for all groups has a smaller error than their own means."
-    size_text = wording.counted(solution.useful_mean_size, "row")
-    return f"One mean for all has a larger error over the groups of at least {size_text}."
+    useful_size_text = wording.counted(solution.useful_mean_size, "row")
+    return f"One mean for all has a larger error over the groups of at least {useful_size_text}."
 
 
 def _warn_of_leak(parameters: PerGroupParameters) -> str:
@@ -295,52 +297,54 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
     if isinstance(solution, DistributionSolution):
         return {
             "Noise": _describe_noise(solution.parameters),
-            "What is approximate": APPROXIMATE,
+            "What is approximate": APPROXIMATION_TEXT,
             "How it was found": f"{solution.pair_choice.stop_reason.partition('. ')[0]}.",
         }
-    parameters, pair, selection_solution = solution.parameters, solution.pair, solution.selection_solution
-    facts_by_name = {"Noise": _describe_noise(parameters)}
+    parameters, best_pair = solution.parameters, solution.pair
+    selection_solution = solution.selection_solution
+    texts_by_heading = {"Noise": _describe_noise(parameters)}
     if selection_solution is not None:
-        facts_by_name |= _list_selection_facts(solution, selection_solution)
+        texts_by_heading |= _list_selection_facts(solution, selection_solution)
     if (error_parts := solution.error_parts) is not None:
         part_names = "amounts above their bound", "groups beyond theirs", "random choice of groups", "noise"
         part_texts = (
-            f"{part_name} {wording.percent(part / error_parts.total)}"
-            for part_name, part in zip(part_names, astuple(error_parts), strict=True)
+            f"{part_name} {wording.percent(part_of_error / error_parts.total)}"
+            for part_name, part_of_error in zip(part_names, astuple(error_parts), strict=True)
         )
-        facts_by_name["Error components"] = f"{', '.join(part_texts)}."
-    if pair is not None:
-        above_groups_mask = solution.problem.pairs.groups_per_user > pair.max_groups
-        above_amount_mask = np.abs(solution.problem.amounts) > pair.max_amount
-        facts_by_name["Who is affected"] = (
+        texts_by_heading["Error components"] = f"{', '.join(part_texts)}."
+    if best_pair is not None:
+        above_groups_mask = solution.problem.pairs.groups_per_user > best_pair.max_groups
+        above_amount_mask = np.abs(solution.problem.amounts) > best_pair.max_amount
+        texts_by_heading["Who is affected"] = (
             f"above the bound on groups: {_write_share(above_groups_mask, 'user')}; above the bound in each: "
             f"{_write_share(above_amount_mask, 'pair')} of user and group."
         )
     if solution.vector_choices:
         cap_text, radial_text = (format_error(parameters, choice.error) for choice in solution.vector_choices)
-        facts_by_name["Without sampling"] = f"error {cap_text} with one level, {radial_text} with scaling."
+        texts_by_heading["Without sampling"] = f"error {cap_text} with one level, {radial_text} with scaling."
     if (outside_counts := _count_outside(solution, dataset)) is not None:
-        facts_by_name["Values outside the range"] = outside_counts.write_sentence(
+        texts_by_heading["Values outside the range"] = outside_counts.write_sentence(
             "the range from L to U",
             " and is clamped, which no error counts",
             " and are clamped, which no error counts",
         )
     if solution.is_mean:
-        facts_by_name[noise_error.ASSUMPTION_LABEL] = _compare_standard_errors(solution)
+        texts_by_heading[noise_error.ASSUMPTION_LABEL] = _compare_standard_errors(solution)
     pairs_by_label = {"PipelineDP's rule": solution.tuner_pair, "Your own pair": solution.own_pair}
     for pair_label, compared_pair in pairs_by_label.items():
         if compared_pair is not None:
             l0_text, linf_text = map(wording.number, (compared_pair.max_groups, compared_pair.max_amount))
-            errors, format_one = (compared_pair.error, solution.pair_error), partial(format_error, parameters)
-            fact_sentence = standard.compare_own_bound("error", *errors, format_one, "the pair")
-            facts_by_name[f"{pair_label}, {l0_text} × {linf_text}"] = fact_sentence
-    offer_sentence = "no pair: only for amounts of at least 0, on a public list of groups."
+            compared_errors = (compared_pair.error, solution.pair_error)
+            format_one = partial(format_error, parameters)
+            fact_sentence = standard.compare_own_bound("error", *compared_errors, format_one, "the pair")
+            texts_by_heading[f"{pair_label}, {l0_text} × {linf_text}"] = fact_sentence
+    no_pair_sentence = "no pair: only for amounts of at least 0, on a public list of groups."
     if parameters.statistic.is_non_negative and selection_solution is None:
-        offer_sentence = (
+        no_pair_sentence = (
             "the pair with the least sum of mean absolute errors; its root mean square can be up to "
             f"50{wording.PERCENT} higher."
         )
-    return facts_by_name | {"Choosing with DP offers": offer_sentence}
+    return texts_by_heading | {"Choosing with DP offers": no_pair_sentence}
 
 
 def _describe_noise(parameters: PerGroupParameters) -> str:
@@ -385,43 +389,45 @@ def _list_selection_facts(
     noise_budget_text = f"ε = {wording.entered(parameters.amount_epsilon)}"
     if parameters.delta is not None:
         noise_budget_text += f" and δ = {wording.entered(parameters.delta)}"
-    facts_by_name = {
+    texts_by_heading = {
         "Budget": f"ε = {wording.entered(parameters.selection_epsilon)} and "
         f"δ = {wording.entered(parameters.selection_delta)} to select groups ({parameters.selection.value}), "
         f"{noise_budget_text} for the noise."
     }
-    if selected_groups := selection_solution.groups_by_bounds.get("pair"):
+    if selected_groups := selection_solution.groups_by_bounds_name.get("pair"):
         two_parts = split_error(solution.problem, selected_groups)
         released_text, lost_text = (wording.percent(part / sum(two_parts)) for part in two_parts)
         parts_sentence = f"released groups {released_text}, groups that are not released {lost_text}."
-        facts_by_name["Error components"] = parts_sentence
+        texts_by_heading["Error components"] = parts_sentence
     if (selected_vector := selection_solution.selected_vector) is not None:
-        rule_text = "one level" if selected_vector.vector_rule is VectorRule.CAP else "scaling"
-        facts_by_name["Without sampling amounts"] = (
-            f"error {format_error(parameters, selected_vector.error)} with {rule_text}; only the selection keeps "
+        vector_rule_text = "one level" if selected_vector.vector_rule is VectorRule.CAP else "scaling"
+        texts_by_heading["Without sampling amounts"] = (
+            f"error {format_error(parameters, selected_vector.error)} with {vector_rule_text}; only the selection "
+            "keeps "
             f"{wording.counted(selected_vector.max_groups, 'group')} per user. "
             f"Best of {wording.number(selected_vector.num_evaluations)} settings, without a proof."
         )
     program_sentences = _SELECTION_BY_PROGRAM.get(parameters.program, "")
-    return facts_by_name | ({"Programs": program_sentences} if program_sentences else {})
+    return texts_by_heading | ({"Programs": program_sentences} if program_sentences else {})
 
 
 def list_proofs(solution: PerGroupSolution) -> tuple[Proof, ...]:
     """Return name, certificate and stop reason of pair, cap and radial clip, without those that have no certificate."""
-    choices: tuple[PairChoice | VectorChoice, ...] = (solution.pair_choice, *solution.vector_choices)
+    choices_to_prove: tuple[PairChoice | VectorChoice, ...] = (solution.pair_choice, *solution.vector_choices)
     return tuple(
-        (choice_name, choice.certificate, choice.stop_reason)
-        for choice_name, choice in zip(("Pair", "One level", "Scaling"), choices, strict=False)
+        (proof_name, choice.certificate, choice.stop_reason)
+        for proof_name, choice in zip(("Pair", "One level", "Scaling"), choices_to_prove, strict=False)
         if choice.certificate is not None
     )
 
 
 def describe_data(solution: AnySolution, dataset: Dataset) -> str:
     """Describe the pairs, the groups, and the rows left out; of a mean also how the search ended."""
-    place_phrase = "in the data" if solution.parameters.selection.is_private else "released"
+    where_groups_phrase = "in the data" if solution.parameters.selection.is_private else "released"
     sentences = [
         f"{wording.counted(solution.num_pairs, 'pair')} of a user and a group; "
-        f"{wording.counted(solution.num_groups, 'group')} of {wording.plain(solution.facet.label)} {place_phrase}."
+        f"{wording.counted(solution.num_groups, 'group')} of {wording.plain(solution.facet.label)} "
+        f"{where_groups_phrase}."
     ]
     if listed_groups := solution.parameters.listed_groups[0]:
         groups_noun = "bins by public edges" if solution.parameters.edges else "groups of the public list"
@@ -443,7 +449,7 @@ def describe_survival(solution: PerGroupSolution) -> list[str]:
     selection_solution, sentences = solution.selection_solution, []
     labels_by_bounds = {"pair": "the best pair", "scaled": "users scaled", "tuner": "PipelineDP's pair"}
     for bounds_name, bounds_label in labels_by_bounds.items():
-        if (selected_groups := selection_solution.groups_by_bounds.get(bounds_name)) is None:
+        if (selected_groups := selection_solution.groups_by_bounds_name.get(bounds_name)) is None:
             continue
         likely_users = selection_solution.users_per_group[selected_groups.keep_probabilities >= 0.5]
         likely_phrase = "none is likely"
@@ -463,18 +469,19 @@ def describe_groups(solution: PerGroupSolution) -> list[str]:
     """Describe from which size on groups have useful numbers: a sentence per choice of bounds, of means just one."""
     if solution.is_mean:
         return [_compare_means(solution)]
-    sentences, limit_text = [], wording.percent(USEFUL_ERROR)
-    for bounds_label, errors in (
+    sentences, useful_error_text = [], wording.percent(USEFUL_ERROR)
+    for bounds_label, error_by_group in (
         ("With the best pair" if solution.pair is not None else "Publishing 0", solution.group_errors),
         ("With users scaled", solution.vector_group_errors),
     ):
-        if errors is None:
+        if error_by_group is None:
             continue
-        num_useless, useful_size = solution.count_useless(errors), solution.find_useful_size(errors)
-        useful_phrase = f"the largest group's error is above {limit_text}"
+        num_useless = solution.count_useless(error_by_group)
+        useful_size = solution.find_useful_size(error_by_group)
+        useful_phrase = f"the largest group's error is above {useful_error_text}"
         if useful_size is not None:
-            size_text = wording.number(useful_size)
-            useful_phrase = f"every error is below {limit_text} from a size of {size_text} on"
+            useful_size_text = wording.number(useful_size)
+            useful_phrase = f"every error is below {useful_error_text} from a size of {useful_size_text} on"
         sentences.append(
             f"**{bounds_label}:** {useful_phrase}; publishing 0 is as good for {wording.number(num_useless)} of "
             f"{wording.counted(solution.num_groups, 'group')}."

@@ -32,17 +32,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-LINE_STYLES = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.PRIVACY, Style.CUSTOMARY)
+STYLES_OF_LINES = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.PRIVACY, Style.CUSTOMARY)
 """Styles of the lines with the largest shares."""
-EPSILONS = (0.02, 50.0)
+EPSILON_AXIS_RANGE = (0.02, 50.0)
 """The least that the axis of epsilon covers."""
 
 
-def _sample_epsilons(solution: PlanSolution, limits: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
+def _sample_epsilons(
+    solution: PlanSolution, epsilon_limits: tuple[float, float]
+) -> tuple[FloatArray, FloatArray]:
     """Return epsilons of the plan for the axis, and for each the v of a line that takes all of the budget."""
     budget = solution.budget
     if budget.mechanism is NoiseKind.LAPLACE:
-        epsilons = np.geomspace(*limits, 61)
+        epsilons = np.geomspace(*epsilon_limits, 61)
         return epsilons, budget.full_v * (budget.epsilon / epsilons) ** 2
     # From amount to epsilon, one call of OpenDP each (2 ms), and not back, which is a search. mu^2 = 20 is about
     # epsilon = 30.
@@ -55,29 +57,34 @@ def _sample_epsilons(solution: PlanSolution, limits: tuple[float, float]) -> tup
 def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
     """Plot error over target error of the lines with the largest shares over the epsilon of the whole plan."""
     plan_epsilon, lines = solution.budget.epsilon, solution.lines
-    limits = (min(EPSILONS[0], plan_epsilon / 2.0), max(EPSILONS[1], plan_epsilon * 2.0))
-    epsilons, v = _sample_epsilons(solution, limits)
+    epsilon_limits = (
+        min(EPSILON_AXIS_RANGE[0], plan_epsilon / 2.0),
+        max(EPSILON_AXIS_RANGE[1], plan_epsilon * 2.0),
+    )
+    epsilons, full_budget_v = _sample_epsilons(solution, epsilon_limits)
     plan_ratio_arrays, equal_ratio_arrays = (
-        [solution.compute_error_ratios(line, v) for line in allocated_lines]
+        [solution.compute_error_ratios(line, full_budget_v) for line in allocated_lines]
         for allocated_lines in (lines, solution.equal_split_lines)
     )
-    columns: dict[str, FloatArray] = {"epsilon": epsilons}
+    columns_by_name: dict[str, FloatArray] = {"epsilon": epsilons}
     for line, plan_ratios, equal_ratios in zip(lines, plan_ratio_arrays, equal_ratio_arrays, strict=True):
-        columns[f"{line.label}: error over wanted"] = plan_ratios
-        columns[f"{line.label}: at an equal share"] = equal_ratios
+        columns_by_name[f"{line.label}: error over wanted"] = plan_ratios
+        columns_by_name[f"{line.label}: at an equal share"] = equal_ratios
     lines_with_ratios = list(zip(lines, plan_ratio_arrays, equal_ratio_arrays, strict=True))
     lines_with_ratios.sort(key=lambda line_with_ratios: -line_with_ratios[0].num_parts)
-    styled_lines = list(zip(LINE_STYLES, lines_with_ratios, strict=False))
-    dotted_options: dict[str, Any] = {"dash": "dot", "opacity": 0.7, "is_unnamed": True}
+    styled_lines = list(zip(STYLES_OF_LINES, lines_with_ratios, strict=False))
+    equal_share_options: dict[str, Any] = {"dash": "dot", "opacity": 0.7, "is_unnamed": True}
     items: list[Item] = [
-        Curve(f"{line.label}, equal share", epsilons, equal_ratios, style, width=1.5, **dotted_options)
-        for style, (line, _, equal_ratios) in styled_lines
+        Curve(
+            f"{line.label}, equal share", epsilons, equal_ratios, line_style, width=1.5, **equal_share_options
+        )
+        for line_style, (line, _, equal_ratios) in styled_lines
         if len(lines) > 1
     ]
-    for style, (line, plan_ratios, _) in styled_lines:
+    for line_style, (line, plan_ratios, _) in styled_lines:
         items += [
-            Curve(line.label, epsilons, plan_ratios, style, dash="solid", width=2.5),
-            Mark(f"{line.label}, this plan", plan_epsilon, line.error_ratio, style, is_unnamed=True),
+            Curve(line.label, epsilons, plan_ratios, line_style, dash="solid", width=2.5),
+            Mark(f"{line.label}, this plan", plan_epsilon, line.error_ratio, line_style, is_unnamed=True),
         ]
     equal_names = tuple(item.name for item in items if isinstance(item, Curve) and item.is_unnamed)
     items += [
@@ -92,11 +99,11 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
         "plan-errors",
         "Error of each number over ε",
         f"At ε = {wording.number(plan_epsilon)}, {solution.num_reached} of {len(lines)} meet their targets.",
-        Axis("ε of the whole plan", "", limits),
+        Axis("ε of the whole plan", "", epsilon_limits),
         Axis("error", "target error = 1", (low_ratio, high_ratio), number_format=".3~g"),
         items,
         dataset.provenance,
-        columns,
+        columns_by_name,
         is_main=True,
         toggles=(Toggle("Equal shares", equal_names),) if equal_names else (),
     )
@@ -104,25 +111,26 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
 
 def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
     """Plot the share of each line in the plan, in an equal split, and in what all targets need if that is possible."""
-    labels = [line.label for line in solution.lines]
-    shares = np.array([line.share for line in solution.lines])
-    equal_shares = np.array([line.share for line in solution.equal_split_lines])
+    line_labels = [allocated_line.label for allocated_line in solution.lines]
+    plan_shares = np.array([allocated_line.share for allocated_line in solution.lines])
+    equal_shares = np.array([allocated_line.share for allocated_line in solution.equal_split_lines])
     bars = [
-        Bars("This plan", labels, Column("share", shares), Style.CAP),
-        Bars("Equal split", labels, Column("equal_share", equal_shares), Style.CUSTOMARY),
+        Bars("This plan", line_labels, Column("share", plan_shares), Style.CAP),
+        Bars("Equal split", line_labels, Column("equal_share", equal_shares), Style.CUSTOMARY),
     ]
     total_amount = float(solution.needed_amounts.sum())
     if 0.0 < total_amount < np.inf:  # Else one of them is never reached, or all are without any budget.
         needed_column = Column("needed_share", solution.needed_amounts / total_amount)
-        bars.append(Bars("What all target errors need", labels, needed_column, Style.SMOOTH))
-    largest_share_index, largest_share_text = int(np.argmax(shares)), wording.percent(float(shares.max()))
-    limits = (0.0, min(1.0, 1.1 * max(float(np.max(bar.y)) for bar in bars)))
+        bars.append(Bars("What all target errors need", line_labels, needed_column, Style.SMOOTH))
+    largest_share_index = int(np.argmax(plan_shares))
+    largest_share_text = wording.percent(float(plan_shares.max()))
+    share_limits = (0.0, min(1.0, 1.1 * max(float(np.max(bar.y)) for bar in bars)))
     return Plot(
         "plan-shares",
         "Shares of the budget",
-        f"{wording.capital(labels[largest_share_index])} gets {largest_share_text} of the budget.",
+        f"{wording.capital(line_labels[largest_share_index])} gets {largest_share_text} of the budget.",
         names_axis("number", " "),
-        share_axis("share of the budget", limits, number_format=".1%"),
+        share_axis("share of the budget", share_limits, number_format=".1%"),
         bars,
         dataset.provenance,
         height=360,
@@ -218,12 +226,12 @@ def build_answer(
         answer,
         dataset,
         "several numbers",
-        lambda: _list_details(solution, certificate),
+        lambda: _list_plan_entries(solution, certificate),
         epsilon=solution.budget.epsilon,
     )
 
 
-def _list_details(solution: PlanSolution, certificate: Certificate | None) -> dict[str, object]:
+def _list_plan_entries(solution: PlanSolution, certificate: Certificate | None) -> dict[str, object]:
     """Return the JSON entries of the plan and its lines; ``certificate`` is that of the weighted sum of squares."""
     return {
         "epsilon": solution.budget.epsilon,
@@ -243,12 +251,12 @@ def _list_details(solution: PlanSolution, certificate: Certificate | None) -> di
             }
             for line, needed_amount in zip(solution.lines, solution.needed_amounts.tolist(), strict=True)
         ],
-        **({} if (line := solution.count_line) is None else {"shared_count": _list_count(line)}),
+        **({} if (line := solution.count_line) is None else {"shared_count": _list_count_entries(line)}),
         **certificate_fields(certificate),
     }
 
 
-def _list_count(line: AllocatedLine) -> dict[str, object]:
+def _list_count_entries(line: AllocatedLine) -> dict[str, object]:
     """Return the JSON entries of a count of rows that only means need."""
     return {"release": SHARED_COUNT, "parts_of_2_20": line.num_parts, "bound": line.bound}
 
@@ -256,10 +264,10 @@ def _list_count(line: AllocatedLine) -> dict[str, object]:
 def _write_programs(solution: PlanSolution, dataset: Dataset) -> CodeChoice | None:
     """Build the programs of the plan; None if all lines are dropped, or if no program can apply a bound."""
     with contextlib.suppress(InvalidInput):  # A bound that no program could apply.
-        arguments = dataset, solution.parameters, solution.lines, solution.budget, solution.count_line
-        if several_releases := make_program(*arguments):
-            library = choose_library(solution.parameters.program, solution.parameters.mechanism)
-            return CodeChoice((("Plan", several_releases),), library)
+        program_arguments = dataset, solution.parameters, solution.lines, solution.budget, solution.count_line
+        if several_releases := make_program(*program_arguments):
+            noise_library = choose_library(solution.parameters.program, solution.parameters.mechanism)
+            return CodeChoice((("Plan", several_releases),), noise_library)
     return None
 
 
@@ -267,20 +275,20 @@ def _tabulate(solution: PlanSolution) -> pd.DataFrame:
     """Build a table with a row per line, indexed by its label: share, budget, bounds, error, unit and target."""
     import pandas as pd
 
-    field_names = ("share", "spent_budget", "bound", "second_bound", "error")
+    line_fields = ("share", "spent_budget", "bound", "second_bound", "error")
     # The count that means share needs no target.
     count_lines = list(filter(None, [solution.count_line]))
     allocated_lines = [*solution.lines, *count_lines]
-    columns = {name: [getattr(line, name) for line in allocated_lines] for name in field_names}
+    columns_by_name = {name: [getattr(line, name) for line in allocated_lines] for name in line_fields}
     planned_lines = [line.planned_line for line in allocated_lines]
     target_errors = [line.target_error for line in planned_lines[: len(solution.lines)]]
-    no_targets = [math.nan] * len(count_lines)
+    missing_targets = [math.nan] * len(count_lines)
     return pd.DataFrame(
         {
-            **columns,
+            **columns_by_name,
             "unit": [line.unit for line in planned_lines],
-            "wanted": [*target_errors, *no_targets],
-            "reached_at": [*solution.reaching_epsilons, *no_targets],
+            "wanted": [*target_errors, *missing_targets],
+            "reached_at": [*solution.reaching_epsilons, *missing_targets],
         },
         index=pd.Index(solution.labels, name="release"),
     ).rename(columns={"spent_budget": "budget"})

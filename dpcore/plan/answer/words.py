@@ -22,13 +22,13 @@ from dpcore.plan.parameters import Objective
 from dpcore.plan.solution import AllocatedLine, PlanSolution, sum_weighted_squares
 from dpcore.plan.table import NEIGHBOURS, PlannedLine
 
-LEAKS = standard.warn_of_leak(
+LEAK_SENTENCE = standard.warn_of_leak(
     "shares, bounds and relative errors were",
     remedy_text="Plan on public or older data, or on a DP histogram (*Data*).",
 )
 MAX_LINES_IN_TEXT = 3
-TINY_SHARE = 1e-4
-USELESS_SHARE = 0.5
+MAX_TINY_SHARE = 1e-4
+MIN_USELESS_ERROR_RATIO = 0.5
 """Error of a variance or standard deviation over its value beyond which the answer warns."""
 
 
@@ -37,13 +37,16 @@ def write_headline(solution: PlanSolution) -> str:
     num_lines, num_reached = len(solution.lines), solution.num_reached
     epsilon_text = format_rounded_up(solution.budget.epsilon, 4)
     if num_lines == 1:
-        verb = "is enough" if num_reached else "is not enough"
-        line = solution.lines[0]
-        return f"All of ε = {epsilon_text} goes to {line.label} ({_describe_bound(line)}), and it {verb}."
-    count_text = f"{num_reached or 'none'} of {num_lines} numbers"
+        is_enough_phrase = "is enough" if num_reached else "is not enough"
+        only_line = solution.lines[0]
+        return (
+            f"All of ε = {epsilon_text} goes to {only_line.label} ({_describe_bound(only_line)}), and it "
+            f"{is_enough_phrase}."
+        )
+    num_reached_text = f"{num_reached or 'none'} of {num_lines} numbers"
     if num_reached == num_lines:
-        count_text = "both numbers" if num_lines == 2 else f"all {num_lines} numbers"
-    return f"ε = {epsilon_text} is enough for {count_text}."
+        num_reached_text = "both numbers" if num_lines == 2 else f"all {num_lines} numbers"
+    return f"ε = {epsilon_text} is enough for {num_reached_text}."
 
 
 def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
@@ -53,16 +56,17 @@ def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
     if not sentences and len(solution.lines) > 1:
         sentences.append(_describe_most_expensive(solution))
     sentences += [
-        f"**The {line.label} is of little use here**: its error is {wording.percent(ratio)} of its value. It takes "
+        f"**The {line.label} is of little use here**: its error is {wording.percent(relative_error)} of its value. "
+        "It takes "
         "more users, a narrower range or a larger ε."
         for line in solution.lines
         if line.statistic.is_spread
-        and (ratio := line.error / line.planned_line.reference_value) > USELESS_SHARE
+        and (relative_error := line.error / line.planned_line.reference_value) > MIN_USELESS_ERROR_RATIO
     ]
     if dropped_labels := [line.label for line in solution.lines if line.is_dropped]:
         sentences.append(f"**Dropped:** {' and '.join(dropped_labels)}. 0 is published instead.")
     if dataset.is_private:
-        sentences.append(LEAKS)
+        sentences.append(LEAK_SENTENCE)
     return " ".join(sentences)
 
 
@@ -77,39 +81,44 @@ def describe_all_missed(solution: PlanSolution) -> str:
 
 def _list_missed(solution: PlanSolution) -> list[tuple[AllocatedLine, float]]:
     """List the lines that miss their targets with the plan's epsilon that would do; the most expensive first."""
-    needs_and_lines = sorted(
+    amounts_lines_epsilons = sorted(
         zip(solution.needed_amounts.tolist(), solution.lines, solution.reaching_epsilons, strict=True),
         key=lambda need_and_line: -need_and_line[0],
     )
-    return [(line, epsilon) for _, line, epsilon in needs_and_lines if not line.is_reached]
+    return [(line, epsilon) for _, line, epsilon in amounts_lines_epsilons if not line.is_reached]
 
 
 def _describe_missed(line: AllocatedLine, epsilon: float) -> str:
     """Write what would do for a line that misses its target: a larger target error, or another epsilon."""
-    reached_text = format_accuracy(line, line.error)
-    target_text = format_accuracy(line, line.planned_line.target_error)
-    or_text = ", or" if epsilon <= EPSILON_RANGE[1] else ";"
-    remedy_text = f"{reached_text} instead of {target_text}{or_text} {_write_remedy(line, epsilon)}"
+    reached_error_text = format_accuracy(line, line.error)
+    target_error_text = format_accuracy(line, line.planned_line.target_error)
+    connecting_text = ", or" if epsilon <= EPSILON_RANGE[1] else ";"
+    remedy_text = (
+        f"{reached_error_text} instead of {target_error_text}{connecting_text} {_write_remedy(line, epsilon)}"
+    )
     return f"**{wording.capital(line.label)}:** {remedy_text}."
 
 
 def _describe_most_expensive(solution: PlanSolution) -> str:
     """Write a sentence on the line that needs most of the budget, or that no line needs any."""
-    label, needed_amount = solution.lines[solution.most_expensive_index].label, solution.needed_amounts.max()
+    line_label = solution.lines[solution.most_expensive_index].label
+    needed_amount = solution.needed_amounts.max()
     if needed_amount == 0.0:
         return "Publishing 0 meets every target."
-    share_text = wording.percent(float(needed_amount / solution.needed_amounts.sum()))
-    return f"**Most expensive:** {label}, {share_text} of what all targets need."
+    needed_share_text = wording.percent(float(needed_amount / solution.needed_amounts.sum()))
+    return f"**Most expensive:** {line_label}, {needed_share_text} of what all targets need."
 
 
 def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
     """Build the numbers: least epsilon for all targets, size of the errors, and the error of each line."""
     sufficient_epsilon, is_reachable = solution.sufficient_epsilon, math.isfinite(solution.sufficient_epsilon)
-    error, equal_split_error = map(solution.summarise_errors, (solution.lines, solution.equal_split_lines))
-    error_label, help_text = "Largest error", "The largest error over target error."
+    plan_error, equal_split_error = map(
+        solution.summarise_errors, (solution.lines, solution.equal_split_lines)
+    )
+    error_label, error_help = "Largest error", "The largest error over target error."
     if solution.parameters.objective is Objective.SUM:
-        error_label, help_text = "Errors", "Root of the weighted mean square of error over target error."
-    size_note = f"times the target (equal split {wording.number(equal_split_error)})"
+        error_label, error_help = "Errors", "Root of the weighted mean square of error over target error."
+    equal_split_note = f"times the target (equal split {wording.number(equal_split_error)})"
     return (
         Number(
             "ε for all targets",
@@ -119,7 +128,15 @@ def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
             unit="ε",
             key="enough",
         ),
-        Number(error_label, wording.number(error), size_note, help_text, error, "target errors", "size"),
+        Number(
+            error_label,
+            wording.number(plan_error),
+            equal_split_note,
+            error_help,
+            plan_error,
+            "target errors",
+            "size",
+        ),
         *(
             Number(
                 wording.capital(line.label),
@@ -137,8 +154,8 @@ def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
 
 def _format_share(line: AllocatedLine) -> str:
     """Format the share of the budget: ``< 0.01 %`` for a tiny one, as of a quantile that errs least with hardly any."""
-    if 0.0 < line.share < TINY_SHARE:
-        return f"< {wording.percent(TINY_SHARE, 1)}"
+    if 0.0 < line.share < MAX_TINY_SHARE:
+        return f"< {wording.percent(MAX_TINY_SHARE, 1)}"
     return wording.percent(line.share)
 
 
@@ -167,8 +184,11 @@ def _describe_bound(line: AllocatedLine) -> str:
         case LineStatistic.GROUP_SUMS:
             return f"{groups_text}, up to {wording.number(line.second_bound, 4)} in each"
         case LineStatistic.MEAN if line.planned_line.half_width is not None:
-            limit_text = wording.number(line.bound * line.planned_line.half_width, 4)
-            return f"weight of at most {wording.counted(line.bound, 'row')}, total deviation up to ± {limit_text}"
+            deviation_limit_text = wording.number(line.bound * line.planned_line.half_width, 4)
+            return (
+                f"weight of at most {wording.counted(line.bound, 'row')}, total deviation up to ± "
+                f"{deviation_limit_text}"
+            )
         case _:
             return f"{wording.number(line.bound, 4)} {wording.agreeing(line.bound, 'row', 'rows')} per user"
 
@@ -185,10 +205,15 @@ def measure_relative_error(solution: PlanSolution) -> RelativeError:
     """Return the largest relative error of a line: over its value, or of a quantile over half of all rows."""
     relative_errors = []
     for line in solution.lines:
-        value, value_phrase = abs(line.planned_line.reference_value), f"the value, for {line.label}"
+        reference_value = abs(line.planned_line.reference_value)
+        what_value_phrase = f"the value, for {line.label}"
         if line.statistic is LineStatistic.QUANTILE:
-            value, value_phrase = 0.5, f"half of all rows, for {line.label}"
-        relative_errors.append(RelativeError(line.error / value if value > 0.0 else math.inf, value_phrase))
+            reference_value, what_value_phrase = 0.5, f"half of all rows, for {line.label}"
+        relative_errors.append(
+            RelativeError(
+                line.error / reference_value if reference_value > 0.0 else math.inf, what_value_phrase
+            )
+        )
     return replace(max(relative_errors, key=lambda r: r.share), error_phrase="the largest error is")
 
 
@@ -214,30 +239,30 @@ def _write_remedy(line: AllocatedLine, epsilon: float) -> str:
 
 def build_facts(solution: PlanSolution) -> dict[str, str]:
     """Build the facts behind the plan: sentences by heading."""
-    facts: dict[str, str] = {}
+    texts_by_heading: dict[str, str] = {}
     if solution.parameters.objective is Objective.SUM and not list_proofs(solution):
-        facts["How sure"] = (
+        texts_by_heading["How sure"] = (
             "The best plan found, not proved: the error of a quantile need not fall with its budget."
         )
     if len(solution.lines) > 1:
         extra_error_share = max(solution.equal_split_factor - 1.0, 0.0)
-        facts["Equal split"] = (
+        texts_by_heading["Equal split"] = (
             f"its errors are {wording.percent(extra_error_share)} larger; "
             f"{sum(line.is_reached for line in solution.equal_split_lines)} of {len(solution.lines)} meet theirs."
         )
     if solution.apart_lines:
-        facts["One count of rows"] = describe_shared_count(solution)
+        texts_by_heading["One count of rows"] = describe_shared_count(solution)
     for line in solution.planned_lines:
         noiseless_error = math.sqrt(max(line.curve.floor, 0.0))
         if noiseless_error > line.target_error:
-            facts[f"{wording.capital(line.line.label)} without any noise"] = (
+            texts_by_heading[f"{wording.capital(line.line.label)} without any noise"] = (
                 f"its error is {wording.number(noiseless_error)}; the target is {wording.number(line.target_error)}."
             )
     budget, parameters = solution.budget, solution.parameters
     noise_program = budget.program if budget.is_exact or budget.program is Program.TUMULT else Program.OPENDP
     has_counts = any(line.planned_line.unit in ("users", "rows") for line in solution.lines)
     is_mean_by_line = [line.statistic is LineStatistic.MEAN for line in solution.lines]
-    facts["Noise"] = describe_program(
+    texts_by_heading["Noise"] = describe_program(
         noise_program,
         parameters.mechanism,
         budget.epsilon,
@@ -246,29 +271,32 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
         num_aggregates=2 if all(is_mean_by_line) else 1,
     )
     if budget.program is Program.BIGQUERY and any(is_mean_by_line) and not all(is_mean_by_line):
-        facts["Noise"] += " A mean, of two sums, gets two thirds of its share."
+        texts_by_heading["Noise"] += " A mean, of two sums, gets two thirds of its share."
     if budget.mechanism is NoiseKind.GAUSSIAN:
-        facts["What adds up"] = "ρ = (sensitivity / σ)² / 2 of the lines; their ε does not."
+        texts_by_heading["What adds up"] = "ρ = (sensitivity / σ)² / 2 of the lines; their ε does not."
         # Of the exponential mechanism beside Gaussian noise no exact account is known.
         if not budget.is_exact and not budget.has_quantile:
             exact_epsilon_text = wording.number(budget.exact_epsilon, 4)
-            facts["ε really spent"] = (
+            texts_by_heading["ε really spent"] = (
                 f"{exact_epsilon_text} by an exact account, {wording.number(budget.epsilon, 4)} by the program's."
             )
-    return facts
+    return texts_by_heading
 
 
 def describe_shared_count(solution: PlanSolution) -> str:
     """Describe the count of rows that means share, and by how much errors would be larger without that."""
-    labels = [line.label for line in solution.lines if line.planned_line.shares_rows]
+    shared_labels = [line.label for line in solution.lines if line.planned_line.shares_rows]
     count_line = solution.count_line or next(line for line in solution.lines if line.planned_line.shares_rows)
-    mean_labels = [label for label in labels if label != count_line.label]
-    verb = "divides" if len(mean_labels) == 1 else "divide"
-    gain = math.sqrt(sum_weighted_squares(solution.apart_lines) / sum_weighted_squares(solution.lines)) - 1.0
+    mean_labels = [shared_label for shared_label in shared_labels if shared_label != count_line.label]
+    divides_or_divide = "divides" if len(mean_labels) == 1 else "divide"
+    error_ratio_without_sharing = (
+        math.sqrt(sum_weighted_squares(solution.apart_lines) / sum_weighted_squares(solution.lines)) - 1.0
+    )
     return (
-        f"{' and '.join(mean_labels)} {verb} by one count, with {_format_share(count_line)} of the budget and at most "
+        f"{' and '.join(mean_labels)} {divides_or_divide} by one count, with {_format_share(count_line)} of the "
+        "budget and at most "
         f"{wording.counted(count_line.bound, 'row')} per user. With counts of their own, errors are "
-        f"{wording.percent(gain)} larger."
+        f"{wording.percent(error_ratio_without_sharing)} larger."
     )
 
 
@@ -282,10 +310,10 @@ def list_proofs(solution: PlanSolution) -> tuple[Proof, ...]:
 def describe_coverage(planned_lines: Sequence[PlannedLine]) -> str:
     """Describe the bounds that a certificate covers, without a full stop."""
     incomplete_labels = [line.line.label for line in planned_lines if not line.curve.has_all_bounds]
-    bounds_text = "all bounds"
+    covered_bounds_text = "all bounds"
     if incomplete_labels:
-        bounds_text = f"the bounds tried for {', '.join(incomplete_labels)}"
-    coverage_clause = f"It covers all splits of the budget and {bounds_text}"
+        covered_bounds_text = f"the bounds tried for {', '.join(incomplete_labels)}"
+    coverage_clause = f"It covers all splits of the budget and {covered_bounds_text}"
     if any(line.group_problem is not None for line in planned_lines):
         coverage_clause += (
             "; pairs of bounds per group are then searched further at their share, which may lie below"
@@ -308,8 +336,10 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
         "ε does not cover the choice of shares and bounds: if they were computed from private data, they leak",
     ]
     for line in solution.planned_lines:
-        label = wording.capital(line.line.label)
-        sentences += [f"{label}: {assumption[0].lower()}{assumption[1:]}" for assumption in line.assumptions]
+        line_label = wording.capital(line.line.label)
+        sentences += [
+            f"{line_label}: {assumption[0].lower()}{assumption[1:]}" for assumption in line.assumptions
+        ]
     if any(statistic.has_mean_settings for statistic in line_statistics):
         sentences.append(
             "The error of a mean is the delta-method approximation, good while noise is small beside the rows kept. "
@@ -333,7 +363,7 @@ SENTENCE_BY_OBJECTIVE = {
 def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
     """Write the methods text: guarantee, noise, share and bound of each line, and the rule."""
     parameters = solution.parameters
-    names_text = ", ".join(line.label for line in solution.lines)
+    line_names_text = ", ".join(line.label for line in solution.lines)
     budget = solution.budget
     noise_text = "Laplace noise [@dwork2006]" if budget.mechanism is NoiseKind.LAPLACE else "Gaussian noise"
     noise_text += f" by {choose_library(parameters.program, parameters.mechanism).value}"
@@ -353,12 +383,18 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
     )
     noise_sentence = f"One budget was divided, and {noise_text} added to each release"
     if parameters.lower is not None and any(line.statistic.needs_range for line in solution.lines):
-        range_text = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper or 0.0)}]"
-        noise_sentence = f"Values were clamped to {range_text}, which is treated as public. {noise_sentence}"
-    release_text = f"{wording.capital(names_text)} {'was' if len(solution.lines) == 1 else 'were'} released"
+        value_range_text = (
+            f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper or 0.0)}]"
+        )
+        noise_sentence = (
+            f"Values were clamped to {value_range_text}, which is treated as public. {noise_sentence}"
+        )
+    released_names_text = (
+        f"{wording.capital(line_names_text)} {'was' if len(solution.lines) == 1 else 'were'} released"
+    )
     return Methods(
         # If the least budget is searched for, epsilon itself depends on the data.
-        guarantee_text=write_guarantee(release_text, budget.epsilon, NEIGHBOURS, budget.delta or 0.0),
+        guarantee_text=write_guarantee(released_names_text, budget.epsilon, NEIGHBOURS, budget.delta or 0.0),
         procedure=f"{noise_sentence}: {shares_text}.",
         public_procedure=f"{noise_sentence}.",
         disclosure=dataset.provenance,

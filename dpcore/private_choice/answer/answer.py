@@ -16,38 +16,40 @@ from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.answer.words import name_error
 from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.comparison import EPSILONS, PrivateSolution, solve
+from dpcore.private_choice.comparison import EPSILON_AXIS_RANGE, PrivateSolution, solve
 from dpcore.private_choice.parameters import NAME_BY_NUMBER, OF_MEAN, BoundPurpose, PrivateParameters
 from dpcore.private_choice.release_bounds import SelectionRequest
 
-FLOOR = 1e-5
+MIN_PLOTTED_COST = 1e-5
 """Lower costs are shown as this one."""
 
 
 def plot_over_epsilon(solution: PrivateSolution) -> Plot:
-    """Plot the direct choice's cost over its epsilon, median and 95th percentile; at least `FLOOR` is shown."""
-    parameters, epsilon_axis = solution.parameters, Axis("ε of the choice", "", EPSILONS)
+    """Plot the direct choice's cost over its epsilon, median and 95th percentile, at least `MIN_PLOTTED_COST`."""
+    parameters, epsilon_axis = solution.parameters, Axis("ε of the choice", "", EPSILON_AXIS_RANGE)
     regret = comparison.regret_over_epsilon(parameters, solution.dataset.histogram)
     epsilon_column = Column("selection_epsilon", regret.epsilons)
-    median_costs, high_costs = (
-        np.maximum(regrets[0], FLOOR) for regrets in (regret.median_regrets, regret.percentile_95_regrets)
+    median_costs, percentile_95_costs = (
+        np.maximum(regrets[0], MIN_PLOTTED_COST)
+        for regrets in (regret.median_regrets, regret.percentile_95_regrets)
     )
-    high_name, high_column = "Direct choice, 95th percentile", Column("percentile_95", high_costs)
+    percentile_95_name = "Direct choice, 95th percentile"
+    percentile_95_column = Column("percentile_95", percentile_95_costs)
     items: list[Item] = [
         Curve("Direct choice, median", epsilon_column, Column("median", median_costs), Style.CAP),
-        Curve(high_name, epsilon_column, high_column, Style.CAP, dash="dot", width=1.5),
+        Curve(percentile_95_name, epsilon_column, percentile_95_column, Style.CAP, dash="dot", width=1.5),
     ]
     if epsilon_axis.contains(parameters.selection_epsilon):
         items.append(Level("ε as chosen", parameters.selection_epsilon, is_vertical=True, dash="longdash"))
-    cost_name = f"extra {name_error(parameters)}"
+    cost_axis_name = f"extra {name_error(parameters)}"
     if solution.is_rank_error:
-        cost_name = "rank error, share of users"
+        cost_axis_name = "rank error, share of users"
     return Plot(
         "private-cost-epsilon",
         "Cost over ε of the choice",
         "Choosing privately costs less the larger its budget: median and 95th percentile of the cost.",
         epsilon_axis,
-        Axis(cost_name, number_format=".2%"),
+        Axis(cost_axis_name, number_format=".2%"),
         items,
         solution.dataset.provenance,
         is_main=True,
@@ -72,10 +74,14 @@ def build_methods(
         total_epsilon: The total that the budgets of choice and release are shares of; None if none was entered.
     """
     current_parameters, number_name = solution.parameters, NAME_BY_NUMBER[solution.parameters.purpose]
-    drawn_choices = [drawn for purpose, drawn in selections if purpose is current_parameters.purpose]
-    if drawn_choices:
+    choices_of_this_number = [
+        drawn_choice for purpose, drawn_choice in selections if purpose is current_parameters.purpose
+    ]
+    if choices_of_this_number:
         rule_clause = _describe_rule(current_parameters)
-        return _describe_draw(number_name, drawn_choices[-1], rule_clause, ledger or Ledger(), total_epsilon)
+        return _describe_draw(
+            number_name, choices_of_this_number[-1], rule_clause, ledger or Ledger(), total_epsilon
+        )
     if solution.dataset.release is None:
         return None
     return Methods(
@@ -90,10 +96,14 @@ def build_methods(
 
 
 def _describe_draw(
-    number_name: str, private_choice: PrivateChoice, rule: str, ledger: Ledger, total_epsilon: float | None
+    number_name: str,
+    private_choice: PrivateChoice,
+    rule_clause: str,
+    ledger: Ledger,
+    total_epsilon: float | None,
 ) -> Methods:
     """Build the methods text of a drawn number: how it was drawn, and what all draws have spent."""
-    facts, spending_sentences = private_choice.facts, ""
+    release_facts, spending_sentences = private_choice.facts, ""
     if total_epsilon is not None:
         spending_sentences = (
             f" These are shares of a total of ε = {format_rounded_up(total_epsilon)}, which was divided by public "
@@ -104,14 +114,15 @@ def _describe_draw(
         spending_sentences += f" All that was drawn from these data so far spent {ledger_cost_text} together."
     return Methods(
         guarantee_text=f"The {number_name} was itself chosen with user-level ε-differential privacy at "
-        f"ε = {format_rounded_up(facts.epsilon)}. Two data sets are neighbours {TEXT_BY_NEIGHBOURS[facts.neighbours]}.",
+        f"ε = {format_rounded_up(release_facts.epsilon)}. Two data sets are neighbours "
+        f"{TEXT_BY_NEIGHBOURS[release_facts.neighbours]}.",
         procedure=f"The {number_name} is {choice.format_choice(private_choice)}. It was drawn by the exponential "
         "mechanism [@mcsherry2007] of the [@opendp] from public candidates of at most "
         f"{wording.number(private_choice.problem.largest)} rows. By basic composition [@dwork2014] its budget and that "
         f"of the release that uses it add up.{spending_sentences}",
         public_procedure="",
-        disclosure=facts,
-        rule_sentence=f"The exact optimum, which the choice aims at, {rule}",
+        disclosure=release_facts,
+        rule_sentence=f"The exact optimum, which the choice aims at, {rule_clause}",
         subject_phrase="The number",
         choice_source=ChoiceSource.DRAWN,
     )
@@ -119,9 +130,9 @@ def _describe_draw(
 
 def _describe_rule(parameters: PrivateParameters) -> str:
     """Write the predicate of a sentence, with full stop: what the best bound minimises, or that it is a quantile."""
-    purpose = parameters.purpose
-    if parameters.user_share and purpose in OF_MEAN:
-        weights_phrase = "plain smooth weights" if purpose is BoundPurpose.SMOOTH else "a bound on rows"
+    number_kind = parameters.purpose
+    if parameters.user_share and number_kind in OF_MEAN:
+        weights_phrase = "plain smooth weights" if number_kind is BoundPurpose.SMOOTH else "a bound on rows"
         return (
             f"minimises the expected squared error under {weights_phrase} about the mean of the rows at hand, where a "
             f"share of {wording.entered(parameters.user_share)} of the variance lies between users."
@@ -132,7 +143,7 @@ def _describe_rule(parameters: PrivateParameters) -> str:
         BoundPurpose.CAP: f"{mean_clause} [@epasto2020, section 3].",
         BoundPurpose.SUM: "minimises bias plus mean noise of a released sum [@amin2019, section 3].",
         BoundPurpose.QUANTILE: "is the quantile of rows per user that was asked for.",
-    }[purpose]
+    }[number_kind]
 
 
 def build_answer(
@@ -163,16 +174,16 @@ def build_answer(
     """
     solution = solve(dataset, parameters) if solution is None else solution
     total_epsilon = parameters.epsilon if parameters.is_total_epsilon else None
-    facts = words.list_facts(solution)
+    texts_by_heading = words.list_facts(solution)
     if total_epsilon is not None:
-        facts["Budget"] = f"{SelectionRequest.from_parameters(parameters).describe_budget()}."
+        texts_by_heading["Budget"] = f"{SelectionRequest.from_parameters(parameters).describe_budget()}."
     return Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution),
         numbers=words.build_numbers(solution),
         assumptions=words.list_assumptions(dataset.disclosure, parameters),
         disclosure=dataset.provenance,
-        facts=facts,
+        facts=texts_by_heading,
         parameters=parameters,
         solution=solution,
         plots={"private-cost-epsilon": lambda: plot_over_epsilon(solution)},

@@ -22,18 +22,18 @@ def build_range_answer(selection: PrivateRange, request: SelectionRequest, datas
         request: What was selected.
         dataset: Gives the names of file and columns.
     """
-    problem, range_ends = selection.problem, (selection.lower, selection.upper)
-    clamped_text = wording.plain(selection.column) or "each value"
+    problem, lower_and_upper = selection.problem, (selection.lower, selection.upper)
+    clamped_amount_text = wording.plain(selection.column) or "each value"
     if problem.clamps_users:
-        rows_text = wording.counted(problem.max_contributions, "row")
-        clamped_text = f"users' deviations, for weights of at most {rows_text},"
-    lower_text, upper_text = map(wording.entered, range_ends)
-    clipboard_text = "{:.12g}, {:.12g}".format(*range_ends)
-    number = Number("Range, chosen with DP", format_selection(selection), clipboard_text=clipboard_text)
+        max_contributions_text = wording.counted(problem.max_contributions, "row")
+        clamped_amount_text = f"users' deviations, for weights of at most {max_contributions_text},"
+    chosen_lower_text, chosen_upper_text = map(wording.entered, lower_and_upper)
+    clipboard_text = "{:.12g}, {:.12g}".format(*lower_and_upper)
+    range_number = Number("Range, chosen with DP", format_selection(selection), clipboard_text=clipboard_text)
     return Answer(
-        headline=f"Clamp {clamped_text} to L = {lower_text}, U = {upper_text}.",
+        headline=f"Clamp {clamped_amount_text} to L = {chosen_lower_text}, U = {chosen_upper_text}.",
         detail=f"{describe_spending(selection.facts, request)} {describe_range_cost(problem)}",
-        numbers=(number,),
+        numbers=(range_number,),
         assumptions=(
             f"Neighbouring data sets differ thus: {selection.facts.neighbours.value}",
             "The settings of the draw are public: none was read off these data",
@@ -49,10 +49,13 @@ def build_range_answer(selection: PrivateRange, request: SelectionRequest, datas
 
 def _build_code(selection: PrivateRange, dataset: Dataset, epsilon: float) -> CodeChoice | None:
     """Build the program of a mean under smooth weights, with the drawn range and the public bound on rows."""
-    problem, facts = selection.problem, selection.facts
-    release_fields = forms.list_data_fields(dataset) | {"neighbours": facts.neighbours, "range_facts": facts}
+    problem, release_facts = selection.problem, selection.facts
+    choice_fields = forms.list_data_fields(dataset) | {
+        "neighbours": release_facts.neighbours,
+        "range_facts": release_facts,
+    }
     # The bound was entered.
-    release_fields |= {"disclosure": Disclosure.PUBLIC, "lower": selection.lower, "upper": selection.upper}
-    smooth_fields = {"threshold": float(problem.max_contributions), "clamps_users": problem.clamps_users}
+    choice_fields |= {"disclosure": Disclosure.PUBLIC, "lower": selection.lower, "upper": selection.upper}
+    bound_fields = {"threshold": float(problem.max_contributions), "clamps_users": problem.clamps_users}
     form_name = forms.name_smooth_form(problem.max_contributions)
-    return forms.build_forms(epsilon, release_fields, [(form_name, Quantity.MEAN, smooth_fields)])
+    return forms.build_forms(epsilon, choice_fields, [(form_name, Quantity.MEAN, bound_fields)])

@@ -45,7 +45,7 @@ from dpcore.private_choice.answer.words import (
 from dpcore.private_choice.budget import divide_budget
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import (
-    DEFAULT_LARGEST,
+    DEFAULT_LARGEST_BOUND,
     NAME_BY_NUMBER,
     OF_MEAN,
     OF_QUANTILE,
@@ -60,10 +60,10 @@ from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.quantile.parameters import QuantileParameters
 from dpcore.total.parameters import TotalParameters
 
-Ends = tuple[float | None, float | None]
+RangeEnds = tuple[float | None, float | None]
 """L and U of the release; None and None for one without a range."""
 
-NO_DRAW_TEXT = "No draw aims at this bound. *Data* releases a DP histogram of the counts to answer on."
+NO_SELECTION_TEXT = "No draw aims at this bound. *Data* releases a DP histogram of the counts to answer on."
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class MissingInput:
     setting_names: tuple[str, ...] = ()
 
 
-NO_PAIR = MissingInput(
+PAIR_NOT_POSSIBLE = MissingInput(
     "A pair can be chosen for counts, and for sums of amounts of at least 0, on a public list of groups. For others, "
     "enter bounds that you know."
 )
@@ -117,7 +117,7 @@ class SelectionSettings:
     """
 
     epsilon: float = PrivateParameters(1.0).selection_epsilon
-    largest: int = DEFAULT_LARGEST
+    largest: int = DEFAULT_LARGEST_BOUND
     margin: float = 0.0
     unit: float | None = None
     highest_amount: float | None = None
@@ -174,7 +174,7 @@ def _build_request(
 ) -> SelectionRequest | MissingInput | None:
     """Build the request with the epsilons of card and settings as they are, not as shares of a total."""
     card_parameters, release_setting = card.parameters, card.setting
-    epsilon, largest = settings.epsilon, settings.largest
+    epsilon, largest_bound = settings.epsilon, settings.largest
     if isinstance(card_parameters, PrivateParameters):
         parameters = replace(card_parameters, selection_epsilon=epsilon, is_total_epsilon=False)
         return SelectionRequest.from_parameters(parameters)
@@ -187,12 +187,14 @@ def _build_request(
         release_setting = replace(release_setting, statistic=Quantity.COUNT)
     request: SelectionRequest | None
     if isinstance(card_parameters, QuantileParameters):
-        request = release_bounds.request_quantile_bound(card_parameters, release_setting, epsilon, largest)
+        request = release_bounds.request_quantile_bound(
+            card_parameters, release_setting, epsilon, largest_bound
+        )
     elif isinstance(card_parameters, LearningParameters):
         if card_parameters.public_rows is None:
             return ROWS_MISSING
         request = release_bounds.request_learner_bound(
-            card_parameters, release_setting, card_parameters.public_rows, epsilon, largest
+            card_parameters, release_setting, card_parameters.public_rows, epsilon, largest_bound
         )
     elif isinstance(card_parameters, TotalParameters) and release_setting.statistic is Quantity.SUM:
         if not has_totals(dataset):
@@ -208,7 +210,7 @@ def _build_request(
         )
     else:
         choice_parameters = PrivateParameters.from_release(
-            release_setting, selection_epsilon=epsilon, largest=largest, margin=settings.margin
+            release_setting, selection_epsilon=epsilon, largest=largest_bound, margin=settings.margin
         )
         request = None if choice_parameters is None else SelectionRequest.from_parameters(choice_parameters)
     if request is not None:
@@ -218,7 +220,7 @@ def _build_request(
             "No ε covers a look at the values. A bound *from counts* needs none where counts are public."
         )
     # Where counts are taken as public, a bound that is read off them has nothing to hide.
-    return MissingInput(NO_DRAW_TEXT) if release_setting.protects_counts else None
+    return MissingInput(NO_SELECTION_TEXT) if release_setting.protects_counts else None
 
 
 def build_pair_request(
@@ -230,20 +232,20 @@ def build_pair_request(
         InvalidInput: Something that was entered is out of its range.
     """
     if not parameters.statistic.is_non_negative or parameters.selection.is_private:
-        return NO_PAIR
+        return PAIR_NOT_POSSIBLE
     if parameters.num_listed_groups is None:
         return LIST_MISSING
-    unit_size, largest_amount = 1.0, float(settings.largest)
+    amount_unit, largest_amount = 1.0, float(settings.largest)
     if parameters.statistic is Statistic.SUM:
         if settings.unit is None or settings.highest_amount is None:
             return UNIT_MISSING
-        unit_size, largest_amount = float(settings.unit), float(settings.highest_amount)
+        amount_unit, largest_amount = float(settings.unit), float(settings.highest_amount)
     # What the choice does not depend on is left out, so that a pair drawn before is known again.
     field_names = ["epsilon", "statistic", "mechanism", "delta", "program", "neighbours"]
     field_names += ["num_groups", "groups", "edges"]
     release_parameters = PerGroupParameters(**{name: getattr(parameters, name) for name in field_names})
-    num_units = int(min(largest_amount / unit_size, private_pair.MAX_AMOUNT))
-    problem = PrivatePairProblem(release_parameters, settings.epsilon, num_units, unit_size)
+    num_units = int(min(largest_amount / amount_unit, private_pair.MAX_AMOUNT))
+    problem = PrivatePairProblem(release_parameters, settings.epsilon, num_units, amount_unit)
     return SelectionRequest.from_pair_problem(problem)
 
 
@@ -295,12 +297,12 @@ def _build_pairs(problem: PrivatePairProblem, user_amounts: UserAmounts) -> User
     if user_codes is None or user_amounts.pair_rows is None or not user_codes.size:
         return user_amounts.pair_sizes
     pair_sums = user_amounts.pair_sums if needs_sums else None
-    list_names, edges = problem.parameters.listed_groups
+    list_names, listed_edges = problem.parameters.listed_groups
     if list_names:
         if user_amounts.pair_group_codes is None or not user_amounts.group_names:
-            remedy = "Enter how many groups are on the list instead"
-            raise refuse("these data hold no names of groups to compare a list with", remedy=remedy)
-        listed_codes = code_cells(user_amounts.group_names, list_names, edges)
+            remedy_sentence = "Enter how many groups are on the list instead"
+            raise refuse("these data hold no names of groups to compare a list with", remedy=remedy_sentence)
+        listed_codes = code_cells(user_amounts.group_names, list_names, listed_edges)
         if not (listed_codes >= 0).any():
             return None
         rows_groups_sums = user_amounts.pair_rows, len(listed_codes), pair_sums
@@ -314,21 +316,21 @@ def _build_pairs(problem: PrivatePairProblem, user_amounts: UserAmounts) -> User
     )
 
 
-def count_dropped(request: SelectionRequest, counts_by_name: Mapping[str, int]) -> dict[str, int]:
+def count_dropped(request: SelectionRequest, num_rows_by_name: Mapping[str, int]) -> dict[str, int]:
     """Count what a selection leaves out or takes as 0, by name; as private as the data, for their owner alone.
 
     Args:
         request: What is selected.
-        counts_by_name: `UserAmounts.dropped_counts`.
+        num_rows_by_name: `UserAmounts.dropped_counts`.
     """
     dropped_names, problem = ["rows without a user"], request.problem
     if isinstance(problem, PrivatePairProblem) and problem.parameters.statistic is Statistic.SUM:
         dropped_names += ["cells without a number", "amounts below 0"]
     elif request.number is OtherBound.TOTAL:
         dropped_names += ["cells without a number", "totals below 0"]
-    dropped_counts = {dropped_name: counts_by_name.get(dropped_name, 0) for dropped_name in dropped_names}
+    dropped_counts = {dropped_name: num_rows_by_name.get(dropped_name, 0) for dropped_name in dropped_names}
     if isinstance(problem, PrivatePairProblem):
-        num_groups = counts_by_name.get("groups", 0)
+        num_groups = num_rows_by_name.get("groups", 0)
         dropped_counts["groups beyond the list"] = max(num_groups - problem.num_groups, 0)
     return dropped_counts
 
@@ -350,7 +352,7 @@ def build_answer(
     selection: Selection,
     request: SelectionRequest,
     dataset: Dataset,
-    value_range: Ends | None = None,
+    value_range: RangeEnds | None = None,
     range_facts: ReleaseFacts | None = None,
 ) -> Answer:
     """Build the answer on a bound that was drawn, in place of one that is read off private data.
@@ -372,7 +374,7 @@ def build_answer(
     else:
         assert isinstance(selection, PrivateChoice)
         headline, answer_number = write_number_texts(selection, request.number, dataset)
-    leading_arguments = request.number, dataset, request.release_epsilon, request.release_delta
+    release_arguments = request.number, dataset, request.release_epsilon, request.release_delta
     value_range = value_range or find_value_range(card, request.number)
     answer = Answer(
         headline=headline,
@@ -385,7 +387,7 @@ def build_answer(
         ),
         disclosure=selection.facts,
         parameters=card.parameters,
-        code=build_code(selection, *leading_arguments, value_range, range_facts, card.code),
+        code=build_code(selection, *release_arguments, value_range, range_facts, card.code),
         write_choice=lambda: write_json(selection, request.number, request),
         bound=selection if isinstance(selection, PrivatePair) else None,
     )
@@ -394,22 +396,22 @@ def build_answer(
     return unit_answer
 
 
-def find_value_range(card: Answer, number: NumberKind) -> Ends:
+def find_value_range(card: Answer, number_kind: NumberKind) -> RangeEnds:
     """Return L and U of the release that an answer is about; (None, None) if it has no range."""
     if isinstance(card.parameters, MeanParameters):
         return card.parameters.lower, card.parameters.upper
-    if number in OF_QUANTILE and card.setting is not None:
+    if number_kind in OF_QUANTILE and card.setting is not None:
         return card.setting.lower, card.setting.upper
     return None, None
 
 
 def build_code(
     selection: Selection,
-    number: NumberKind,
+    number_kind: NumberKind,
     dataset: Dataset,
     epsilon: float,
     delta: float | None = None,
-    value_range: Ends = (None, None),
+    value_range: RangeEnds = (None, None),
     range_facts: ReleaseFacts | None = None,
     card_code: CodeChoice | None = None,
 ) -> CodeChoice | None:
@@ -417,7 +419,7 @@ def build_code(
 
     Args:
         selection: The released bound, with its label.
-        number: What was selected.
+        number_kind: What was selected.
         dataset: Gives the names of file and columns.
         epsilon: Of the release.
         delta: Of a release with Gaussian noise; None for Laplace noise.
@@ -430,14 +432,14 @@ def build_code(
     """
     if isinstance(selection, PrivatePair):
         return write_private_forms(selection, dataset, epsilon)
-    has_no_program = number is BoundPurpose.QUANTILE or (number in OF_MEAN and None in value_range)
+    has_no_program = number_kind is BoundPurpose.QUANTILE or (number_kind in OF_MEAN and None in value_range)
     if not isinstance(selection, PrivateChoice) or has_no_program:
         return None
     facts, drawn_number = selection.facts, selection.value
     form_name, bound_fields = forms.name_cap_form(drawn_number), dict[str, Any](max_rows=int(drawn_number))
-    if number in (BoundPurpose.SMOOTH, OtherBound.QUANTILE_SMOOTH):
+    if number_kind in (BoundPurpose.SMOOTH, OtherBound.QUANTILE_SMOOTH):
         form_name, bound_fields = forms.name_smooth_form(drawn_number), {"threshold": drawn_number}
-    if number in OF_QUANTILE:
+    if number_kind in OF_QUANTILE:
         if card_code is None:
             return None
         card_choice = card_code.forms[0][1]
@@ -447,8 +449,8 @@ def build_code(
     base_fields = forms.list_data_fields(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
     if delta is not None:
         base_fields |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
-    quantity = Quantity.MODEL if number is OtherBound.MODEL else Quantity.COUNT
-    if number in OF_MEAN:
+    quantity = Quantity.MODEL if number_kind is OtherBound.MODEL else Quantity.COUNT
+    if number_kind in OF_MEAN:
         quantity = Quantity.MEAN
         bound_fields |= {"lower": value_range[0], "upper": value_range[1], "range_facts": range_facts}
     elif quantity is Quantity.COUNT and (
@@ -456,16 +458,16 @@ def build_code(
     ):
         form_name, quantity = "Clamp", Quantity.SUM
         bound_fields = {"max_total": drawn_number, "value_column": column_name} | forms.ROWS_OF_THE_FILE
-    library = None if card_code is None else card_code.library
-    return forms.build_forms(epsilon, base_fields, [(form_name, quantity, bound_fields)], library)
+    noise_library = None if card_code is None else card_code.library
+    return forms.build_forms(epsilon, base_fields, [(form_name, quantity, bound_fields)], noise_library)
 
 
-def write_json(selection: Selection, number: NumberKind, request: SelectionRequest | None = None) -> str:
+def write_json(selection: Selection, number_kind: NumberKind, request: SelectionRequest | None = None) -> str:
     """Return a selection with its guarantee as the text of a JSON file; nothing else in it depends on the data.
 
     Args:
         selection: What was selected.
-        number: What it is.
+        number_kind: What it is.
         request: Tells the budget of the release, and the total that both are of; None if the release is not known.
     """
     question: dict[str, Any]
@@ -487,6 +489,6 @@ def write_json(selection: Selection, number: NumberKind, request: SelectionReque
         question |= {"release_epsilon": request.release_epsilon, "total_epsilon": request.total_epsilon}
     return write_document(
         CHOICE_SCHEMA,
-        question={"label": "public input", "number": NAME_BY_NUMBER[number], **question},
+        question={"label": "public input", "number": NAME_BY_NUMBER[number_kind], **question},
         answer={"label": selection.facts.label, **answer, **to_values(selection.facts)},
     )

@@ -16,7 +16,7 @@ from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.per_group.private_pair import find_expected_excess as expected_of_pair
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.comparison import RUNS, PrivateSolution
+from dpcore.private_choice.comparison import NUM_SIMULATED_COPIES, PrivateSolution
 from dpcore.private_choice.parameters import (
     NAME_BY_NUMBER,
     OF_MEAN,
@@ -28,7 +28,7 @@ from dpcore.private_choice.parameters import (
 )
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from dpcore.private_choice.release_bounds import SelectionRequest
-from dpcore.private_choice.table_scores import REACH
+from dpcore.private_choice.table_scores import ADDITION_LIMIT_RATIO
 
 Selection = PrivateChoice | PrivatePair | PrivateRange
 """The result of a private selection: the value or values, with the guarantee and the problem."""
@@ -67,22 +67,29 @@ def format_selection(selection: Selection) -> str:
 
 
 def describe_spending(
-    facts: ReleaseFacts, request: SelectionRequest, range_facts: ReleaseFacts | None = None
+    selection_facts: ReleaseFacts, request: SelectionRequest, range_facts: ReleaseFacts | None = None
 ) -> str:
     """Write what draws have spent and what the release adds, or what is left for it, as a sentence or two."""
-    ledger = Ledger((facts, *(() if range_facts is None else (range_facts,)), request.release_facts))
+    ledger = Ledger(
+        (selection_facts, *(() if range_facts is None else (range_facts,)), request.release_facts)
+    )
     ledger_total = ledger.total
     assert ledger_total is not None
-    spent_text = f"The draw has spent {format_cost(facts.epsilon)}"
+    spent_text = f"The draw has spent {format_cost(selection_facts.epsilon)}"
     if range_facts is not None:
         spent_text += f", that of the range {format_cost(range_facts.epsilon)}"
     release_cost_text = format_cost(request.release_epsilon, request.release_delta)
-    twice_clause = "" if ledger_total.neighbours is Neighbours.ADD_OR_REMOVE_USER else ", which counts twice"
+    counts_twice_clause = (
+        "" if ledger_total.neighbours is Neighbours.ADD_OR_REMOVE_USER else ", which counts twice"
+    )
     if request.total_epsilon is not None:
         total_cost_text = format_cost(request.total_epsilon)
-        return f"{spent_text}. Of {total_cost_text} in all, {release_cost_text} is left for the release{twice_clause}."
-    sum_text = format_cost(ledger_total.epsilon, ledger_total.delta)
-    return f"{spent_text}; the release adds {release_cost_text}{twice_clause}: {sum_text} in all."
+        return (
+            f"{spent_text}. Of {total_cost_text} in all, {release_cost_text} is left for the "
+            f"release{counts_twice_clause}."
+        )
+    spent_in_all_text = format_cost(ledger_total.epsilon, ledger_total.delta)
+    return f"{spent_text}; the release adds {release_cost_text}{counts_twice_clause}: {spent_in_all_text} in all."
 
 
 def describe_pair_cost(problem: PrivatePairProblem) -> str:
@@ -90,16 +97,17 @@ def describe_pair_cost(problem: PrivatePairProblem) -> str:
 
     It is computed from public figures alone.
     """
-    excess, groups_text = expected_of_pair(problem), wording.counted(problem.num_groups, "group")
-    if excess is None:
+    expected_excess, groups_text = expected_of_pair(problem), wording.counted(problem.num_groups, "group")
+    if expected_excess is None:
         return f"With {groups_text}, a draw is little better than a guess: enter known bounds, or a larger ε."
     return (
-        f"With {groups_text}, the chosen pair's error is usually within about {wording.percent(excess, 1)} of the "
+        f"With {groups_text}, the chosen pair's error is usually within about {wording.percent(expected_excess, 1)} "
+        "of the "
         "best pair's. If a few users dominate, it can be as bad as releasing nothing."
     )
 
 
-LEAST_EPSILON_TIMES_USERS = 64.0
+MIN_EPSILON_TIMES_USERS = 64.0
 """Least epsilon of the draw times the number of users at which a range for users is drawn well. On nine tables the
 error of a draw is then at most 3.4 times that of the best range, and 1.8 times on average. From 32 to 64 it is 4.5
 and 2.2."""
@@ -112,40 +120,43 @@ def describe_range_cost(problem: RangeProblem) -> str:
     """
     if problem.users is None or problem.signal_ratio is None:
         return "Enter about how many users there are to be told whether a draw is of use."
-    scope_text = f"with about {wording.counted(problem.users, 'user')}"
+    guessed_users_text = f"with about {wording.counted(problem.users, 'user')}"
     if problem.max_contributions > 1:
-        scope_text += f" of at least {wording.counted(problem.max_contributions, 'row')}"
-    if problem.clamps_users and problem.epsilon * problem.users < LEAST_EPSILON_TIMES_USERS:
+        guessed_users_text += f" of at least {wording.counted(problem.max_contributions, 'row')}"
+    if problem.clamps_users and problem.epsilon * problem.users < MIN_EPSILON_TIMES_USERS:
         return (
-            f"**Not recommended:** {scope_text} a public range that you know is better. A draw for users pays from "
-            f"ε × users = {wording.number(LEAST_EPSILON_TIMES_USERS)} on; here it is "
+            f"**Not recommended:** {guessed_users_text} a public range that you know is better. A draw for users "
+            "pays from "
+            f"ε × users = {wording.number(MIN_EPSILON_TIMES_USERS)} on; here it is "
             f"{wording.number(problem.epsilon * problem.users)}."
         )
     if problem.signal_ratio < 1.0:
-        needed_text = wording.number(float(f"{problem.users_needed:.2g}"))
+        users_needed_text = wording.number(float(f"{problem.users_needed:.2g}"))
         return (
-            f"**Not recommended:** {scope_text} a draw is of no use. You need about {needed_text} users, a larger ε of "
+            f"**Not recommended:** {guessed_users_text} a draw is of no use. You need about {users_needed_text} "
+            "users, a larger ε of "
             "the range, closer distances, or a range that you know, which costs no ε."
         )
     draws_both_ends = problem.anchor is not None and problem.num_ends == 2
     is_halved = draws_both_ends and problem.epsilon_of_end < problem.epsilon
-    cost_text = " Each of the two ends is drawn with half of ε." if is_halved else ""
+    split_sentence = " Each of the two ends is drawn with half of ε." if is_halved else ""
     if problem.clamps_users:
-        cost_text += (
+        split_sentence += (
             f" The range is for users of {wording.counted(problem.max_contributions, 'row')} or more."
         )
-    advice = "a draw typically errs up to 2 or 3 times as much as the best range."
-    return f"{wording.capital(scope_text)} {advice}{cost_text}"
+    advice_clause = "a draw typically errs up to 2 or 3 times as much as the best range."
+    return f"{wording.capital(guessed_users_text)} {advice_clause}{split_sentence}"
 
 
 def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> tuple[str, ...]:
     """List the assumptions about the data, the budgets and the costs, a sentence each."""
     value_assumptions: tuple[str, ...] = ()
     if parameters.purpose in OF_MEAN and parameters.user_share:
-        share_text = wording.number(parameters.user_share, 2)
+        user_share_text = wording.number(parameters.user_share, 2)
         value_assumptions = (
-            f"The error is about this table's mean; a share of {share_text} of the variance lies between users",
-            f"The draw counts a user as having at most {REACH} times the rows of the bound that it looks at",
+            f"The error is about this table's mean; a share of {user_share_text} of the variance lies between users",
+            f"The draw counts a user as having at most {ADDITION_LIMIT_RATIO} times the rows of the bound that it "
+            "looks at",
         )
     elif parameters.purpose in OF_MEAN:
         value_assumptions = ("Rows are independent draws with one variance, also those of one user",)
@@ -155,15 +166,15 @@ def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> t
         "these data",
         "ε of the choice and ε of the release add up, whichever way the number is chosen",
         COST_SOURCE_BY_DISCLOSURE[disclosure],
-        f"The direct choice's costs are exact; those of a histogram are of {RUNS} simulated ones",
+        f"The direct choice's costs are exact; those of a histogram are of {NUM_SIMULATED_COPIES} simulated ones",
     )
 
 
-def format_share(share: float) -> str:
+def format_share(cost_share: float) -> str:
     """Format a cost as a percentage; costs below 0.01 % as "<0.01 %"."""
-    if 0.0 <= share < 1e-4:
+    if 0.0 <= cost_share < 1e-4:
         return f"<\N{NO-BREAK SPACE}0.01{wording.PERCENT}"
-    return wording.percent(share)
+    return wording.percent(cost_share)
 
 
 def describe_forecasts(mean_regrets: FloatArray, num_rows: int | None = None) -> str:
@@ -173,18 +184,24 @@ def describe_forecasts(mean_regrets: FloatArray, num_rows: int | None = None) ->
         mean_regrets: As a share of the least error, for each of `choice.FORECAST_USER_COUNTS`; one for a learner.
         num_rows: Of a learner, about how many there are.
     """
-    cost_texts = [format_share(mean_regret) for mean_regret in mean_regrets.tolist()]
+    cost_text_by_num_users = [format_share(mean_regret) for mean_regret in mean_regrets.tolist()]
     if num_rows is not None:
-        forecast_text = f"with about so many rows a draw adds {cost_texts[0]} to rows cut and privacy noise"
-    else:
-        first_text, *other_texts = (
-            f"{cost_text} with {n:,}"
-            for cost_text, n in zip(cost_texts, choice.FORECAST_USER_COUNTS, strict=True)
+        forecast_text = (
+            f"with about so many rows a draw adds {cost_text_by_num_users[0]} to rows cut and privacy noise"
         )
-        forecast_text = f"a draw adds {', '.join([f'{first_text} users', *other_texts])} to the error"
-    sample_text = f"On public samples {forecast_text}, on average, at most."
-    remedy_text = "A larger ε of the draw or a bound that you know does better."
-    return f"{sample_text} {remedy_text}" if mean_regrets.max() > 1.0 else sample_text
+    else:
+        first_forecast_text, *other_forecast_texts = (
+            f"{cost_text} with {num_users_of_sample:,}"
+            for cost_text, num_users_of_sample in zip(
+                cost_text_by_num_users, choice.FORECAST_USER_COUNTS, strict=True
+            )
+        )
+        forecast_text = (
+            f"a draw adds {', '.join([f'{first_forecast_text} users', *other_forecast_texts])} to the error"
+        )
+    samples_sentence = f"On public samples {forecast_text}, on average, at most."
+    remedy_sentence = "A larger ε of the draw or a bound that you know does better."
+    return f"{samples_sentence} {remedy_sentence}" if mean_regrets.max() > 1.0 else samples_sentence
 
 
 def is_direct_cheaper(solution: PrivateSolution) -> bool:
@@ -217,79 +234,96 @@ def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
     named_costs = [("Direct choice", solution.direct_cost), ("DP histogram", solution.copy_cost)]
     numbers = [
         Number(
-            f"{way_name}, {cost_label}",
+            f"{name_of_way}, {cost_label}",
             format_share(cost_share),
-            note,
+            cost_note,
             # Where every simulated copy was empty it is infinite, which JSON cannot say.
             value=cost_share if math.isfinite(cost_share) else None,
             clipboard_text=f"{cost_share:.2g}",
         )
-        for way_name, choice_cost in (named_costs if is_direct_cheaper(solution) else named_costs[::-1])
-        for cost_label, cost_share, note in (
+        for name_of_way, choice_cost in (named_costs if is_direct_cheaper(solution) else named_costs[::-1])
+        for cost_label, cost_share, cost_note in (
             ("median cost", choice_cost.median, ""),
             ("1 in 20", choice_cost.percentile_95, "or more"),
         )
     ]
     if solution.dataset.release is not None:
-        rows_text = wording.agreeing(solution.best, "row per user", "rows per user")
-        best_text = wording.number(solution.best)
-        numbers.insert(0, Number("Best number on these data", best_text, rows_text, value=solution.best))
+        rows_per_user_text = wording.agreeing(solution.best, "row per user", "rows per user")
+        best_bound_text = wording.number(solution.best)
+        numbers.insert(
+            0, Number("Best number on these data", best_bound_text, rows_per_user_text, value=solution.best)
+        )
     return tuple(numbers)
 
 
 def list_facts(solution: PrivateSolution) -> dict[str, str]:
     """Build the facts beside the answer: texts by heading."""
     parameters, number_name = solution.parameters, NAME_BY_NUMBER[solution.parameters.purpose]
-    facts: dict[str, str] = {}
+    texts_by_heading: dict[str, str] = {}
     if solution.dataset.release is None:
-        facts["In the clear"] = f"the {number_name} would be {wording.number(solution.best)}."
+        texts_by_heading["In the clear"] = f"the {number_name} would be {wording.number(solution.best)}."
     if num_users_above := solution.dataset.histogram.users_above(parameters.largest):
-        facts["Over the maximum"] = (
+        texts_by_heading["Over the maximum"] = (
             f"{wording.counted(num_users_above, 'user')}. Raise it only for reasons outside these data."
         )
     named_deltas = {"a histogram": parameters.delta, "the release": parameters.release_delta}.items()
-    delta_texts = [f", with δ = {format_rounded_up(d)} for {use}" for use, d in named_deltas if d]
-    facts["In all"] = (
+    delta_texts = [f", with δ = {format_rounded_up(d)} for {delta_use}" for delta_use, d in named_deltas if d]
+    texts_by_heading["In all"] = (
         f"ε = {format_rounded_up(parameters.epsilon + parameters.selection_epsilon)} with the release"
         f"{''.join(delta_texts)}, where both are for neighbours that {parameters.relation.neighbours.short}."
     )
     # As `dpcore.common.privacy` counts it; the libraries that the code is for know no other release.
     if parameters.relation is Relation.REPLACE:
         doubled_epsilon_text = format_rounded_up(2.0 * parameters.epsilon + parameters.selection_epsilon)
-        facts["In all"] += (
+        texts_by_heading["In all"] += (
             f" A release for neighbours that add or remove one user counts up to twice: ε = {doubled_epsilon_text}."
         )
     if solution.direct_cost.median > 0.05 and not solution.is_rank_error:
-        facts["What helps"] = "A larger ε of the choice, a public guess (*More settings*), or more users."
-    return facts
+        texts_by_heading["What helps"] = (
+            "A larger ε of the choice, a public guess (*More settings*), or more users."
+        )
+    return texts_by_heading
 
 
 def write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
     """Return (headline, number) of a drawn pair of bounds."""
     parameters, groups_text = selection.problem.parameters, wording.counted(selection.max_groups, "group")
     if parameters.statistic is Statistic.USERS:
-        headline = f"Count each user in at most {groups_text}."
+        pair_headline = f"Count each user in at most {groups_text}."
         number_label, clipboard_text = "Bound, chosen with DP", f"{selection.max_groups}"
     else:
-        amount_text = format_amount(parameters, selection.max_amount)
-        headline = f"Keep at most {groups_text} per user, and at most {amount_text} in each."
+        max_amount_text = format_amount(parameters, selection.max_amount)
+        pair_headline = f"Keep at most {groups_text} per user, and at most {max_amount_text} in each."
         number_label = "Pair, chosen with DP"
         clipboard_text = f"{selection.max_groups}, {selection.max_amount:.12g}"
-    return headline, Number(number_label, format_selection(selection), clipboard_text=clipboard_text)
+    return pair_headline, Number(number_label, format_selection(selection), clipboard_text=clipboard_text)
 
 
-def write_number_texts(selection: PrivateChoice, number: NumberKind, dataset: Dataset) -> tuple[str, Number]:
+def write_number_texts(
+    selection: PrivateChoice, number_kind: NumberKind, dataset: Dataset
+) -> tuple[str, Number]:
     """Return (headline, number) of a drawn bound or quantile."""
-    number_label, value_text, note = "Bound, chosen with DP", format_selection(selection), "per user"
+    number_label, drawn_value_text = "Bound, chosen with DP", format_selection(selection)
+    number_note = "per user"
     unit_name = "rows per user"
-    if column_name := selection.column or (number is BoundPurpose.SUM and forms.find_summed_column(dataset)):
-        unit_name, note = f"{column_name} per user", note if number is BoundPurpose.SUM else ""
-        headline = f"Clamp each user's total of {wording.plain(column_name)} at {value_text}."
-    elif number in (BoundPurpose.SMOOTH, BoundPurpose.QUANTILE):
-        number_label, note = f"{wording.capital(NAME_BY_NUMBER[number])}, chosen with DP", ""
-        headline = f"Take {value_text} as the {NAME_BY_NUMBER[number]}."
+    if column_name := selection.column or (
+        number_kind is BoundPurpose.SUM and forms.find_summed_column(dataset)
+    ):
+        unit_name = f"{column_name} per user"
+        number_note = number_note if number_kind is BoundPurpose.SUM else ""
+        bound_headline = f"Clamp each user's total of {wording.plain(column_name)} at {drawn_value_text}."
+    elif number_kind in (BoundPurpose.SMOOTH, BoundPurpose.QUANTILE):
+        number_label, number_note = f"{wording.capital(NAME_BY_NUMBER[number_kind])}, chosen with DP", ""
+        bound_headline = f"Take {drawn_value_text} as the {NAME_BY_NUMBER[number_kind]}."
     else:
-        value_text, is_smooth = wording.counted(selection.value, "row"), number is OtherBound.QUANTILE_SMOOTH
-        headline = (standard.instruct_to_weight if is_smooth else standard.instruct_to_cap)(value_text)
-    number_value = int(selection.value) if number in (BoundPurpose.CAP, BoundPurpose.SUM) else selection.value
-    return headline, Number(number_label, value_text, note, value=number_value, unit=unit_name)
+        drawn_value_text = wording.counted(selection.value, "row")
+        is_smooth = number_kind is OtherBound.QUANTILE_SMOOTH
+        bound_headline = (standard.instruct_to_weight if is_smooth else standard.instruct_to_cap)(
+            drawn_value_text
+        )
+    number_value = (
+        int(selection.value) if number_kind in (BoundPurpose.CAP, BoundPurpose.SUM) else selection.value
+    )
+    return bound_headline, Number(
+        number_label, drawn_value_text, number_note, value=number_value, unit=unit_name
+    )

@@ -53,18 +53,18 @@ FIRST_CELLS, FIRST_ROWS = 3_000_000, 200_000
 FIRST_SUBSAMPLES, FIRST_CAPS = 8, 6
 AT_ONCE_SECONDS, FIRST_VISIT_SECONDS = 0.03, 0.4
 """Seconds before a page shows a first answer: after a slider has moved, and on the first visit."""
-AT_ONCE_ROWS = 500
+MAX_ROWS_SEARCHED_AT_ONCE = 500
 """Rows up to which a search ends that soon: 6 ms for 30 rows, 17 for 300, 160 for the shop purchases."""
 MAX_KEPT_ANSWERS, MAX_KEPT_ROWS = 8, 20_000
 """Number of kept answers, and the most rows of one, of 80 bytes each."""
-KEPT_CHOICES = 64
+NUM_KEPT_CHOICES = 64
 """Number of searches whose best bounds are kept."""
-TEXT_BY_STAGE = {
+SENTENCE_BY_STAGE = {
     Stage.FIRST: "A first answer, from fewer bounds and subsamples",
     Stage.EARLIER: "The answer for the settings before",
 }
 """Texts beside an answer that stands in for the exact one."""
-NOT_SEARCHED = ("weighting", "bound_from", "own_bound", "alpha", "beta", "gamma", "population")
+FIELDS_NOT_SEARCHED = ("weighting", "bound_from", "own_bound", "alpha", "beta", "gamma", "population")
 """Fields on which the search does not depend."""
 
 
@@ -88,9 +88,9 @@ def choose_first_bounds(few_problem: QuantileProblem, quantiles: tuple[float, ..
     """Return the best bounds of a first answer: of few caps, and of fewer smooth bounds the more rows there are."""
     num_rows = few_problem.values.values.size
     num_points, num_caps = (
-        min(max(FIRST_CELLS // (2 * num_rows * cost_factor), 3), max_count)
-        for cost_factor, max_count in (
-            (1, optimal_bound.SEARCH_POINTS),
+        min(max(FIRST_CELLS // (2 * num_rows * cost_per_bound), 3), max_num_bounds)
+        for cost_per_bound, max_num_bounds in (
+            (1, optimal_bound.NUM_SEARCH_BOUNDS),
             (few_problem.rows.draws.num_orders, FIRST_CAPS),
         )
     )
@@ -107,7 +107,7 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
     """
     core.refuse_public_counts(dataset, parameters)
     # The sorted rows depend neither on these fields nor on epsilon, which is all that a slider moves.
-    sort_parameters = replace(parameters.without(*NOT_SEARCHED, "quantiles"), epsilon=1.0)
+    sort_parameters = replace(parameters.without(*FIELDS_NOT_SEARCHED, "quantiles"), epsilon=1.0)
     sort_parameters = replace(sort_parameters, neighbours=Neighbours.ADD_OR_REMOVE_USER)
     sort_arguments = dataset, sort_parameters, parameters.mechanisms
     sorted_problems, few_problem = yield Cached(sort_rows, sort_arguments, num_kept=2)
@@ -116,11 +116,11 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
     quantile_problems = [problem.with_changes(**problem_changes) for problem in sorted_problems]
     choices_search = Search(
         "choices",
-        (parameters.without(*NOT_SEARCHED), parameters.mechanisms),
+        (parameters.without(*FIELDS_NOT_SEARCHED), parameters.mechanisms),
         partial(core.search_all, parameters, quantile_problems),
         "",
         is_complete=lambda all_choices: not any(choices.is_cancelled for choices in all_choices),
-        num_kept=KEPT_CHOICES,
+        num_kept=NUM_KEPT_CHOICES,
     )
 
     def compute(choices: Sequence[Choices], progress: Progress, should_stop: ShouldStop) -> QuantileSolution:
@@ -143,9 +143,11 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
         is_complete=lambda solution: not solution.choices.is_cancelled,
         num_kept=MAX_KEPT_ANSWERS if num_rows <= MAX_KEPT_ROWS else 0,
         first_wait_seconds=FIRST_VISIT_SECONDS,
-        later_wait_seconds=AT_ONCE_SECONDS if few_problem is None or num_rows <= AT_ONCE_ROWS else 0.0,
+        later_wait_seconds=AT_ONCE_SECONDS
+        if few_problem is None or num_rows <= MAX_ROWS_SEARCHED_AT_ONCE
+        else 0.0,
         follows_slider=True,
-        progress_texts_by_stage=TEXT_BY_STAGE,
+        progress_texts_by_stage=SENTENCE_BY_STAGE,
     )
     return search_result
 
@@ -165,18 +167,22 @@ def show_answers(answer: Answer, dataset: Dataset) -> Parts:
 
 def _show_density(solution: QuantileSolution, dataset: Dataset) -> Parts:
     """Yield the density of the answers over values that the user can change, and a note if over 5 % fall outside."""
-    low, high = yield _choose_values(solution, "where", partial(plots.plot_density, solution, dataset))
-    outside_share = 1.0 - min(float(output.cdf(high) - output.cdf(low)) for output in solution.outputs)
+    lowest_shown, highest_shown = yield _choose_values(
+        solution, "where", partial(plots.plot_density, solution, dataset)
+    )
+    outside_share = 1.0 - min(
+        float(output.cdf(highest_shown) - output.cdf(lowest_shown)) for output in solution.outputs
+    )
     if outside_share > 0.05:
-        share_text = wording.percent(outside_share)
-        yield Note(f"{share_text} of the answers fall outside: widen *Values shown*.")
+        outside_share_text = wording.percent(outside_share)
+        yield Note(f"{outside_share_text} of the answers fall outside: widen *Values shown*.")
 
 
-def _choose_values(solution: QuantileSolution, tab: str, draw: Callable[[Limits], Plot]) -> Window:
+def _choose_values(solution: QuantileSolution, tab_key: str, draw_plot: Callable[[Limits], Plot]) -> Window:
     """Build a `Window`: a plot over a range of values that the user can change."""
     initial_range, widest_range = core.find_shown_ranges(solution)
-    widget_key = f"quantile_values_{tab}_{solution.parameters.quantiles}"
-    return Window(draw, initial_range, widest_range, widget_key, "Values shown", "From and to")
+    widget_key = f"quantile_values_{tab_key}_{solution.parameters.quantiles}"
+    return Window(draw_plot, initial_range, widest_range, widget_key, "Values shown", "From and to")
 
 
 def show_poorer_bases(answer: Answer, dataset: Dataset) -> Parts:
@@ -187,11 +193,11 @@ def show_poorer_bases(answer: Answer, dataset: Dataset) -> Parts:
     base_change = yield Choice("poorer", "Make ν poorer", {change: change.value for change in BaseChange})
     yield words.describe_poorer_bases(solution, base_change)
     change_sizes, bases = core.build_poorer_bases(parameters, base_change, solution.mechanism)
-    weighting, bound = solution.weight_kind, solution.bound
-    base_arguments = solution.problem, bases, weighting, bound
+    weight_kind, bound = solution.weight_kind, solution.bound
+    base_arguments = solution.problem, bases, weight_kind, bound
     base_errors = yield Search(
         "poorer_job",
-        (parameters.without(*NOT_SEARCHED), weighting, bound, base_change),
+        (parameters.without(*FIELDS_NOT_SEARCHED), weight_kind, bound, base_change),
         partial(optimal_bound.compute_base_errors, *base_arguments, quantiles=parameters.quantile_levels),
         "Trying poorer bases",
         first_wait_seconds=0.0,
@@ -221,12 +227,12 @@ def show_paper_bound(answer: Answer, dataset: Dataset) -> Parts:
 def show_samples(answer: Answer, dataset: Dataset) -> Parts:
     """Yield a search that simulates answers and, once there are some, their plot beside the exact distribution."""
     yield f"**{standard.SIMULATION}**"
-    note_text = f"From 10 to {MAX_DRAWS:,}."
-    num_requested = yield Integer("draws", "Answers to draw", (10, MAX_DRAWS), DEFAULT_DRAWS, 100, note_text)
+    range_note = f"From 10 to {MAX_DRAWS:,}."
+    num_requested = yield Integer("draws", "Answers to draw", (10, MAX_DRAWS), DEFAULT_DRAWS, 100, range_note)
     if num_requested is None:
         return
     current_solution = answer.solution
-    simulation = yield Search(
+    simulation_result = yield Search(
         "draws_job",
         (answer.parameters, current_solution.bound, num_requested),
         lambda *callbacks: (
@@ -239,9 +245,9 @@ def show_samples(answer: Answer, dataset: Dataset) -> Parts:
         "casino",
         shows_outdated=True,
     )
-    if simulation is None:
+    if simulation_result is None:
         return
-    simulated_solution, num_draws, simulated_answers = simulation
+    simulated_solution, num_draws, simulated_answers = simulation_result
     num_drawn = simulated_answers.shape[0]
     if num_drawn < num_draws:
         yield Note(f"Stopped early: {wording.counted(num_drawn, 'answer')} drawn.")
@@ -352,18 +358,18 @@ def build_answer(
         answer,
         dataset,
         "quantile",
-        lambda: _list_details(solution, dataset.provenance.label),
+        lambda: _list_choice_entries(solution, dataset.provenance.label),
         question_entries={
             "neighbours": parameters.neighbours.value,
             "program": parameters.program.value,
-            "mechanism": words.MECHANISM_BY_PROGRAM[parameters.program],
+            "mechanism": words.MECHANISM_TEXT_BY_PROGRAM[parameters.program],
             "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, appendix B",
         },
     )
 
 
 def write_weights_csv(
-    histogram: ContributionHistogram, weighting: WeightKind, bound: float, provenance: Provenance
+    histogram: ContributionHistogram, weight_kind: WeightKind, bound: float, provenance: Provenance
 ) -> str:
     """Return the weights of rows for each distinct number of rows per user, as the text of a CSV file.
 
@@ -372,33 +378,35 @@ def write_weights_csv(
 
     Args:
         histogram: Rows per user.
-        weighting: Smooth weights or a cap.
+        weight_kind: Smooth weights or a cap.
         bound: h in rows per user.
         provenance: Whether the data are public, private or a release; the file names it.
 
     Source: Epasto et al. 2020, section 4 (the weights) and appendix B.
     """
     sizes = histogram.sizes
-    is_cap = weighting is WeightKind.CAP
-    kept_rows = np.minimum(sizes, int(bound)) if is_cap else sizes
-    relative_weights = np.ones(sizes.shape) if is_cap else np.minimum(bound, sizes.astype(np.float64)) / sizes
-    columns = {
+    is_cap = weight_kind is WeightKind.CAP
+    kept_rows_by_size = np.minimum(sizes, int(bound)) if is_cap else sizes
+    relative_weight_by_size = (
+        np.ones(sizes.shape) if is_cap else np.minimum(bound, sizes.astype(np.float64)) / sizes
+    )
+    columns_by_name = {
         "size": sizes,
         "users": histogram.users,
-        "rows_kept": kept_rows,
-        "row_weight": relative_weights / float(histogram.kept_rows(bound)),
+        "rows_kept": kept_rows_by_size,
+        "row_weight": relative_weight_by_size / float(histogram.kept_rows(bound)),
     }
-    return write_columns(columns, provenance)
+    return write_columns(columns_by_name, provenance)
 
 
-def _list_details(solution: QuantileSolution, disclosure_label: str) -> dict[str, object]:
+def _list_choice_entries(solution: QuantileSolution, disclosure_label: str) -> dict[str, object]:
     """Return the JSON entries on the bound, the compared mechanisms, the best bounds and each quantile."""
     return {
         "bound": solution.bound,
         "bound_label": disclosure_label,
         "rank_errors_by_mechanism": {
-            words.SHORT_NAME_BY_PROGRAM[program]: error
-            for program, error in solution.errors_by_mechanism.items()
+            words.SHORT_NAME_BY_PROGRAM[mechanism_program]: rank_error
+            for mechanism_program, rank_error in solution.errors_by_mechanism.items()
         },
         "best_for_the_values": [
             {

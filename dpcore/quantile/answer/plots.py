@@ -26,17 +26,17 @@ from dpcore.quantile.answer.words import NAME_BY_KIND, describe_answers, name_qu
 from dpcore.quantile.parameters import Weighting
 
 BINS, SAMPLE_BINS = 240, 40
-SHARE = "share of rows"
+SHARE_UNIT = "share of rows"
 # One style per quantile, other than those of cap and smooth weights; at most MAX_QUANTILES are asked for.
-STYLES = (
+STYLE_AND_DASH_OF_QUANTILES = (
     (Style.SAMPLING, "solid"),
     (Style.PRIVACY, "dash"),
     (Style.CUSTOMARY, "dashdot"),
     (Style.TOTAL, "dot"),
     (Style.SMOOTH, "longdash"),
 )
-WIDTH = 2.5  # In pixels, of a quantile's line.
-KIND_STYLES = (
+LINE_WIDTH = 2.5  # In pixels, of a quantile's line.
+STYLES_OF_WEIGHT_KINDS = (
     (WeightKind.SMOOTH, "Smooth weights", Style.SMOOTH, "diamond"),
     (WeightKind.CAP, "Bounded rows", Style.CAP, "diamond"),
 )
@@ -46,9 +46,9 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     """Plot the main figure: the expected rank error against the bound, with the best bound of each kind."""
     items, least_phrases = list[Item](), list[str]()
     columns: dict[str, npt.NDArray[Any]] = {}
-    for weighting, curve_name, style, symbol in KIND_STYLES:
-        quantile_choice = solution.choices.get(weighting)
-        if quantile_choice.weight_kind is not weighting:
+    for weight_kind, curve_name, curve_style, mark_symbol in STYLES_OF_WEIGHT_KINDS:
+        quantile_choice = solution.choices.get(weight_kind)
+        if quantile_choice.weight_kind is not weight_kind:
             continue
         tried_errors = quantile_choice.search_errors
         values_by_column = {
@@ -60,12 +60,14 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
         for column_name, column_values in values_by_column.items():
             columns[column_name] = np.append(columns.get(column_name, column_values[:0]), column_values)
         # Often one lies on the other: both are to be seen.
-        dash = "dash" if weighting is WeightKind.CAP else ""
-        items.append(Curve(curve_name, tried_errors.bounds, tried_errors.expected_errors, style, dash=dash))
-        mark_name = "Best bound" if weighting is WeightKind.CAP else "Best smooth weights"
+        line_dash = "dash" if weight_kind is WeightKind.CAP else ""
+        items.append(
+            Curve(curve_name, tried_errors.bounds, tried_errors.expected_errors, curve_style, dash=line_dash)
+        )
+        mark_name = "Best bound" if weight_kind is WeightKind.CAP else "Best smooth weights"
         least_error = quantile_choice.rank_error
-        items.append(Mark(mark_name, quantile_choice.bound, least_error, style, symbol))
-        bound_phrase = f"at {wording.counted(quantile_choice.bound, 'row')} with {NAME_BY_KIND[weighting]}"
+        items.append(Mark(mark_name, quantile_choice.bound, least_error, curve_style, mark_symbol))
+        bound_phrase = f"at {wording.counted(quantile_choice.bound, 'row')} with {NAME_BY_KIND[weight_kind]}"
         least_phrases.append(f"{bound_phrase}, {wording.percent(least_error)}")
     items.append(Level("No bound", solution.unbounded_error, dash="longdash"))
     if solution.has_unavoidable_error:
@@ -76,16 +78,19 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
         own_error = compute_mean_error(solution.own_outputs)
         items.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "x"))
     marked_errors = [item.y for item in items if isinstance(item, Mark)]
-    shown_errors = [*columns["expected_rank_error"], *marked_errors, solution.unbounded_error]
-    error_limits = fit_limits(np.array(shown_errors))
-    plot_key, title, alt = (
+    plotted_errors = [*columns["expected_rank_error"], *marked_errors, solution.unbounded_error]
+    error_limits = fit_limits(np.array(plotted_errors))
+    plot_key, plot_title, alt_text = (
         "quantile-error",
         "Rank error against the bound",
         f"Least {', and '.join(least_phrases)}.",
     )
-    x, axis_title = build_bound_axis(solution.problem.histogram), f"Expected rank error ({SHARE})"
-    y = Axis("rank error", SHARE, error_limits, title=axis_title, number_format=".3~%")
-    return Plot(plot_key, title, alt, x, y, items, dataset.provenance, columns, is_main=True)
+    bound_axis = build_bound_axis(solution.problem.histogram)
+    axis_title = f"Expected rank error ({SHARE_UNIT})"
+    y = Axis("rank error", SHARE_UNIT, error_limits, title=axis_title, number_format=".3~%")
+    return Plot(
+        plot_key, plot_title, alt_text, bound_axis, y, items, dataset.provenance, columns, is_main=True
+    )
 
 
 def plot_density(
@@ -100,43 +105,52 @@ def plot_density(
         dataset: What it is about.
         shown_range: From which value to which; by default those near the quantiles.
     """
-    low, high = find_shown_ranges(solution)[0] if shown_range is None else shown_range
-    edges = _cut_bins(solution, low, high)
-    centers = (edges[:-1] + edges[1:]) / 2.0
+    lowest_shown, highest_shown = find_shown_ranges(solution)[0] if shown_range is None else shown_range
+    bin_edges = _cut_bins(solution, lowest_shown, highest_shown)
+    centers = (bin_edges[:-1] + bin_edges[1:]) / 2.0
     curves, mean_levels, quantile_levels = list[Curve](), list[Level](), list[Level]()
-    for output, (style, dash), exact_quantile in zip(
-        solution.outputs, STYLES, solution.exact_quantiles, strict=False
+    for output, (curve_style, line_dash), exact_quantile in zip(
+        solution.outputs, STYLE_AND_DASH_OF_QUANTILES, solution.exact_quantiles, strict=False
     ):
         name, column_name = name_quantile(output.quantile), f"density_q{wording.digits(output.quantile)}"
-        density_column = Column(column_name, output.compute_binned_density(edges))
-        curves.append(Curve(name, centers, density_column, style, dash=dash, width=WIDTH, line_shape="hvh"))
+        density_column = Column(column_name, output.compute_binned_density(bin_edges))
+        curves.append(
+            Curve(
+                name, centers, density_column, curve_style, dash=line_dash, width=LINE_WIDTH, line_shape="hvh"
+            )
+        )
         for level_items, level_label, level_value, level_dash in (
             (mean_levels, "Mean of the answer", output.mean, "dot"),
             (quantile_levels, "Quantile of the rows", exact_quantile, "solid"),
         ):
-            if low <= level_value <= high:
-                level_options: dict[str, Any] = {"style": style, "dash": level_dash, "label": level_label}
+            if lowest_shown <= level_value <= highest_shown:
+                level_options: dict[str, Any] = {
+                    "style": curve_style,
+                    "dash": level_dash,
+                    "label": level_label,
+                }
                 level_name = f"{name}: {level_label.lower()}"
                 level_items.append(Level(level_name, level_value, is_vertical=True, **level_options))
     if len(solution.outputs) == 1:
         if solution.own_outputs:
-            own_density = solution.own_outputs[0].compute_binned_density(edges)
+            own_density = solution.own_outputs[0].compute_binned_density(bin_edges)
             curves.append(Curve("Your own bound", centers, own_density, Style.CUSTOMARY))
         if solution.bound < solution.problem.histogram.max_size:
-            unbounded_density = solution.unbounded_outputs[0].compute_binned_density(edges)
+            unbounded_density = solution.unbounded_outputs[0].compute_binned_density(bin_edges)
             curves.append(Curve("Without a bound", centers, unbounded_density, Style.ENTERED))
     if not solution.is_simulated:
-        base_column = Column("base_density", _compute_base_density(solution, edges))
+        base_column = Column("base_density", _compute_base_density(solution, bin_edges))
         curves.append(Curve("Base ν", centers, base_column, Style.SAMPLING, color_style=Style.ENTERED))
-    alt = " ".join(f"{name}: {sentence}" for name, sentence in describe_answers(solution).items())
-    x, columns = _build_value_axis((low, high)), {"from": edges[:-1], "to": edges[1:]}
+    alt_text = " ".join(f"{name}: {sentence}" for name, sentence in describe_answers(solution).items())
+    value_axis = _build_value_axis((lowest_shown, highest_shown))
+    columns = {"from": bin_edges[:-1], "to": bin_edges[1:]}
     y = linear_axis("density", _fit_from_zero(curves), "per unit of the values", number_format=".3~g")
     items: tuple[Item, ...] = (*curves, *mean_levels, *quantile_levels)
-    plot_key, title = "quantile-density", "Where the answer falls"
-    return Plot(plot_key, title, alt, x, y, items, dataset.provenance, columns, height=400)
+    plot_key, plot_title = "quantile-density", "Where the answer falls"
+    return Plot(plot_key, plot_title, alt_text, value_axis, y, items, dataset.provenance, columns, height=400)
 
 
-def _cut_bins(solution: QuantileSolution, low: float, high: float) -> FloatArray:
+def _cut_bins(solution: QuantileSolution, lowest_shown: float, highest_shown: float) -> FloatArray:
     """Return the edges of the bins of a density, ascending, shape (bins + 1,).
 
     They are equal bins between two values, fewer for simulated answers; for a base of candidates each bin holds equally
@@ -144,10 +158,10 @@ def _cut_bins(solution: QuantileSolution, low: float, high: float) -> FloatArray
     """
     base = solution.problem.base
     if solution.is_simulated:
-        return np.linspace(low, high, BINS // 4 + 1)
-    first_index, stop_index = np.searchsorted(base.breaks, (low, high))
+        return np.linspace(lowest_shown, highest_shown, BINS // 4 + 1)
+    first_index, stop_index = np.searchsorted(base.breaks, (lowest_shown, highest_shown))
     if not base.is_discrete or stop_index - first_index < 4:
-        return np.linspace(low, high, BINS + 1)
+        return np.linspace(lowest_shown, highest_shown, BINS + 1)
     midpoints = (base.breaks[first_index : stop_index - 1] + base.breaks[first_index + 1 : stop_index]) / 2.0
     return midpoints[:: -(-midpoints.size // BINS)]
 
@@ -162,41 +176,45 @@ def _fit_from_zero(plotted_items: Sequence[Curve | Points]) -> tuple[float, floa
     return 0.0, 1.05 * max(float(np.max(item.y)) for item in plotted_items) or 1.0
 
 
-def _compute_base_density(solution: QuantileSolution, edges: FloatArray) -> FloatArray:
+def _compute_base_density(solution: QuantileSolution, bin_edges: FloatArray) -> FloatArray:
     """Return the mean density of the base distribution on each bin, shape (bins,)."""
     # Between two edges the base may change its form: its mass there is that of the pieces.
     base = solution.problem.base
-    cuts = np.union1d(edges, base.breaks[(base.breaks > edges[0]) & (base.breaks < edges[-1])])
+    cuts = np.union1d(bin_edges, base.breaks[(base.breaks > bin_edges[0]) & (base.breaks < bin_edges[-1])])
     cumulated_masses = np.concatenate(([0.0], np.cumsum(np.exp(base.log_mass(cuts[:-1], cuts[1:])))))
-    return np.diff(cumulated_masses[np.searchsorted(cuts, edges)]) / np.diff(edges)
+    return np.diff(cumulated_masses[np.searchsorted(cuts, bin_edges)]) / np.diff(bin_edges)
 
 
 def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
     """Plot the probability that the answer lies within t in rank of the quantile, with the bound and without any."""
-    distances = np.geomspace(1e-4, 0.5, 160)
-    distance_column = Column("distance_in_rank", distances)
+    rank_distances = np.geomspace(1e-4, 0.5, 160)
+    distance_column = Column("distance_in_rank", rank_distances)
     curves, unbounded_curves = list[Curve](), list[Curve]()
-    columns: dict[str, npt.ArrayLike] = {"distance_in_rank": distances}
-    for output, unbounded_output, (style, dash) in zip(
-        solution.outputs, solution.unbounded_outputs, STYLES, strict=False
+    columns: dict[str, npt.ArrayLike] = {"distance_in_rank": rank_distances}
+    for output, unbounded_output, (curve_style, line_dash) in zip(
+        solution.outputs, solution.unbounded_outputs, STYLE_AND_DASH_OF_QUANTILES, strict=False
     ):
         name, column_name = name_quantile(output.quantile), f"probability_q{wording.digits(output.quantile)}"
-        bounded_probabilities = output.compute_probability_within(distances)
-        unbounded_probabilities = unbounded_output.compute_probability_within(distances)
+        bounded_probabilities = output.compute_probability_within(rank_distances)
+        unbounded_probabilities = unbounded_output.compute_probability_within(rank_distances)
         columns[column_name] = bounded_probabilities
         columns[f"{column_name}_without_bound"] = unbounded_probabilities
-        curves.append(Curve(name, distance_column, bounded_probabilities, style, dash=dash, width=WIDTH))
-        options: dict[str, Any] = {"color_style": style, "label": "Without a bound"}
+        curves.append(
+            Curve(name, distance_column, bounded_probabilities, curve_style, dash=line_dash, width=LINE_WIDTH)
+        )
+        unbounded_options: dict[str, Any] = {"color_style": curve_style, "label": "Without a bound"}
         unbounded_name = f"{name}, without a bound"
         unbounded_curves.append(
-            Curve(unbounded_name, distance_column, unbounded_probabilities, Style.ENTERED, **options)
+            Curve(
+                unbounded_name, distance_column, unbounded_probabilities, Style.ENTERED, **unbounded_options
+            )
         )
     if solution.parameters.weighting is not Weighting.NONE:
         curves += unbounded_curves
-    title, alt = "How near it falls", "Probability over the distance in rank."
-    x = Axis("distance t in rank", SHARE, (1e-4, 0.5), number_format=".3~g")
+    plot_title, alt_text = "How near it falls", "Probability over the distance in rank."
+    x = Axis("distance t in rank", SHARE_UNIT, (1e-4, 0.5), number_format=".3~g")
     y = share_axis("probability of |F(answer) − q| ≤ t", (0.0, 1.02), number_format=".2~%")
-    return Plot("quantile-near", title, alt, x, y, curves, dataset.provenance, columns, height=400)
+    return Plot("quantile-near", plot_title, alt_text, x, y, curves, dataset.provenance, columns, height=400)
 
 
 def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
@@ -204,17 +222,19 @@ def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
     histogram = solution.problem.histogram
     rank_bound, bounds = solution.parameters.build_rank_bound(histogram), choose_curve_bounds(histogram)
     items: list[Item] = []
-    for weighting, curve_name, style, symbol in KIND_STYLES:
-        paper_column = Column(f"{weighting.name.lower()}_paper_bound", rank_bound.compute(weighting, bounds))
-        best_bound = rank_bound.find_best(weighting).bound
-        value_at_best = float(rank_bound.compute(weighting, best_bound))
-        items.append(Curve(curve_name, Column("bound", bounds), paper_column, style))
-        items.append(Mark(f"Best, {curve_name.lower()}", best_bound, value_at_best, style, symbol))
+    for weight_kind, curve_name, curve_style, mark_symbol in STYLES_OF_WEIGHT_KINDS:
+        paper_column = Column(
+            f"{weight_kind.name.lower()}_paper_bound", rank_bound.compute(weight_kind, bounds)
+        )
+        best_bound = rank_bound.find_best(weight_kind).bound
+        value_at_best = float(rank_bound.compute(weight_kind, best_bound))
+        items.append(Curve(curve_name, Column("bound", bounds), paper_column, curve_style))
+        items.append(Mark(f"Best, {curve_name.lower()}", best_bound, value_at_best, curve_style, mark_symbol))
     items.append(Level("Vacuous above 1", 1.0, dash="longdash"))
-    title, alt = "The paper's bound", f"Least near {wording.counted(solution.counts_bound, 'row')}."
+    plot_title, alt_text = "The paper's bound", f"Least near {wording.counted(solution.counts_bound, 'row')}."
     x = build_bound_axis(histogram)
-    y = Axis("bound on the rank error", SHARE, (1e-3, 1e2), number_format=".3~g")
-    return Plot("quantile-paper", title, alt, x, y, items, dataset.provenance, height=400)
+    y = Axis("bound on the rank error", SHARE_UNIT, (1e-3, 1e2), number_format=".3~g")
+    return Plot("quantile-paper", plot_title, alt_text, x, y, items, dataset.provenance, height=400)
 
 
 def plot_poorer(
@@ -233,37 +253,44 @@ def plot_poorer(
         base_errors: Expected rank errors there, shape (k,).
         dataset: What it is about.
     """
-    unit_text, column_name = "its widths; 0 = as entered", "moved_by_widths"
-    axis_title = f"ν moved by ({unit_text})"
-    x = linear_axis("ν moved by", (-1.05, 1.05), unit_text, title=axis_title, number_format=".2f")
+    change_unit_text, column_name = "its widths; 0 = as entered", "moved_by_widths"
+    axis_title = f"ν moved by ({change_unit_text})"
+    x = linear_axis("ν moved by", (-1.05, 1.05), change_unit_text, title=axis_title, number_format=".2f")
     if base_change is BaseChange.WIDER:
         x = Axis("width of ν", "1 = as entered", (1.0, 1e4), number_format=",.3~g")
         column_name = "times_as_wide"
-    y = Axis("expected rank error", SHARE, (1e-4, 1.0), number_format=".3~%")
+    y = Axis("expected rank error", SHARE_UNIT, (1e-4, 1.0), number_format=".3~%")
     size_column, error_column = Column(column_name, change_sizes), Column("expected_rank_error", base_errors)
-    items = [Curve("Expected rank error", size_column, error_column, Style.TOTAL, symbol="circle")]
-    alt = f"For the base as entered the error is {wording.percent(solution.rank_error)}."
-    return Plot("quantile-poorer", "Poorer bases", alt, x, y, items, dataset.provenance)
+    poorer_items = [Curve("Expected rank error", size_column, error_column, Style.TOTAL, symbol="circle")]
+    alt_text = f"For the base as entered the error is {wording.percent(solution.rank_error)}."
+    return Plot("quantile-poorer", "Poorer bases", alt_text, x, y, poorer_items, dataset.provenance)
 
 
 def plot_samples(
-    solution: QuantileSolution, answers: FloatArray, dataset: Dataset, shown_range: tuple[float, float]
+    solution: QuantileSolution,
+    simulated_answers: FloatArray,
+    dataset: Dataset,
+    shown_range: tuple[float, float],
 ) -> Plot:
     """Plot the share of the simulated answers in each bin of a range of values, beside its exact probability."""
-    edges, num_draws = np.linspace(*shown_range, SAMPLE_BINS + 1), max(answers.shape[0], 1)
-    centers = (edges[:-1] + edges[1:]) / 2.0
-    columns: dict[str, npt.ArrayLike] = {"from": edges[:-1], "to": edges[1:]}
+    bin_edges, num_draws = np.linspace(*shown_range, SAMPLE_BINS + 1), max(simulated_answers.shape[0], 1)
+    centers = (bin_edges[:-1] + bin_edges[1:]) / 2.0
+    columns: dict[str, npt.ArrayLike] = {"from": bin_edges[:-1], "to": bin_edges[1:]}
     items: list[Curve | Points] = []
-    for output, output_answers, (style, dash) in zip(solution.outputs, answers.T, STYLES, strict=False):
+    for output, answers_of_quantile, (curve_style, line_dash) in zip(
+        solution.outputs, simulated_answers.T, STYLE_AND_DASH_OF_QUANTILES, strict=False
+    ):
         quantile_name, column_suffix = name_quantile(output.quantile), f"q{wording.digits(output.quantile)}"
-        simulated_shares = np.histogram(output_answers, edges)[0] / num_draws
-        exact_probabilities = np.diff(output.cdf(edges))
+        simulated_shares = np.histogram(answers_of_quantile, bin_edges)[0] / num_draws
+        exact_probabilities = np.diff(output.cdf(bin_edges))
         columns[f"simulated_share_{column_suffix}"] = simulated_shares
         columns[f"exact_probability_{column_suffix}"] = exact_probabilities
-        line_options: dict[str, Any] = {"dash": dash, "width": WIDTH, "line_shape": "hvh"}
-        items.append(Curve(f"{quantile_name}, exact", centers, exact_probabilities, style, **line_options))
-        items.append(Points(f"{quantile_name}, simulated", centers, simulated_shares, style, size=7))
-    title, alt = "Sampled answers", "Simulated beside exact probabilities."
+        line_options: dict[str, Any] = {"dash": line_dash, "width": LINE_WIDTH, "line_shape": "hvh"}
+        items.append(
+            Curve(f"{quantile_name}, exact", centers, exact_probabilities, curve_style, **line_options)
+        )
+        items.append(Points(f"{quantile_name}, simulated", centers, simulated_shares, curve_style, size=7))
+    plot_title, alt_text = "Sampled answers", "Simulated beside exact probabilities."
     x = _build_value_axis(shown_range)
     y = share_axis("share of the answers in a bin", _fit_from_zero(items), number_format=".2~%")
-    return Plot("quantile-samples", title, alt, x, y, items, dataset.provenance, columns)
+    return Plot("quantile-samples", plot_title, alt_text, x, y, items, dataset.provenance, columns)

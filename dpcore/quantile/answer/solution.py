@@ -21,19 +21,19 @@ from dpcore.dataset import Dataset, Values
 from dpcore.quantile import QuantileOutput, QuantileProblem, WeightKind, optimal_bound, standard_error
 from dpcore.quantile.base_distribution import Base
 from dpcore.quantile.mechanism import compute_outputs
-from dpcore.quantile.optimal_bound import SEARCH_POINTS, QuantileChoice
+from dpcore.quantile.optimal_bound import NUM_SEARCH_BOUNDS, QuantileChoice
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.programs import BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS, divide_epsilon
 
 MAX_DRAWS = 1_000_000
 _BLOCK_CELLS = 4_000_000
-GOOD_ENOUGH = 1.05
+NEAR_OPTIMAL_RATIO = 1.05
 """Of the least error."""
-STRETCHES = tuple(float(x) for x in np.geomspace(1.0, 1e4, 13))
-SHIFTS = tuple(float(x) for x in np.linspace(-1.0, 1.0, 21))
-WINDOW = 0.15
+STRETCHES_OF_BASE = tuple(float(x) for x in np.geomspace(1.0, 1e4, 13))
+SHIFTS_OF_BASE = tuple(float(x) for x in np.linspace(-1.0, 1.0, 21))
+SHOWN_QUANTILE_MARGIN = 0.15
 """Distance in rank that the density shows at first."""
-FARTHEST = 1e15
+MAX_SHOWN_VALUE = 1e15
 """Largest value shown: sliders are exact up to 2^53."""
 
 
@@ -49,9 +49,9 @@ class Choices:
         """Return the best bounds of the kinds that the program has, that of smooth weights first."""
         return (self.cap_choice,) if self.smooth_choice is None else (self.smooth_choice, self.cap_choice)
 
-    def get(self, weighting: WeightKind) -> QuantileChoice:
+    def get(self, weight_kind: WeightKind) -> QuantileChoice:
         """Return the best bound of one kind; that of caps if there is none for smooth weights."""
-        return (weighting is WeightKind.SMOOTH and self.smooth_choice) or self.cap_choice
+        return (weight_kind is WeightKind.SMOOTH and self.smooth_choice) or self.cap_choice
 
     @property
     def is_cancelled(self) -> bool:
@@ -87,23 +87,25 @@ def search(
     has_smooth_weights: bool = True,
 ) -> Choices:
     """Return the best bound of caps and, unless there are none, of smooth weights; a stopped search has fewer tried."""
-    smooth_share = 0.5 if has_smooth_weights else 0.0
+    progress_share_of_smooth = 0.5 if has_smooth_weights else 0.0
 
-    def search_kind(weighting: WeightKind, begin_share: float) -> QuantileChoice:
-        """Find the best bound of one kind; ``begin_share`` is the share of the whole search that is done before it."""
+    def search_kind(weight_kind: WeightKind, progress_before: float) -> QuantileChoice:
+        """Find the best bound of one kind; ``progress_before`` is the share of the search done before it."""
 
-        def report(share: float) -> None:
+        def report(kind_progress: float) -> None:
             """Report the share of the whole search that is done."""
-            progress(begin_share + share * (1.0 - smooth_share))
+            progress(progress_before + kind_progress * (1.0 - progress_share_of_smooth))
 
-        return optimal_bound.best_bound(problem, weighting, SEARCH_POINTS, report, should_stop, quantiles)
+        return optimal_bound.best_bound(
+            problem, weight_kind, NUM_SEARCH_BOUNDS, report, should_stop, quantiles
+        )
 
     smooth_choice = search_kind(WeightKind.SMOOTH, 0.0) if has_smooth_weights else None
-    return Choices(smooth_choice, search_kind(WeightKind.CAP, smooth_share))
+    return Choices(smooth_choice, search_kind(WeightKind.CAP, progress_share_of_smooth))
 
 
 NOT_COMPARED = ("own_bound",)
-NO_BOUND = f"BigQuery counts at most {BIGQUERY_ROWS} rows per user, whatever bound you choose."
+NO_BOUND_SENTENCE = f"BigQuery counts at most {BIGQUERY_ROWS} rows per user, whatever bound you choose."
 
 
 def build_problems(
@@ -133,9 +135,9 @@ def against_epsilon(dataset: Dataset, parameters: QuantileParameters) -> BoundCo
         return "There is no bound to compare over ε."
     # It sorts its rows once, when the first bound is tried; millions of rows take a while.
     if parameters.fixed_bound is not None:
-        return NO_BOUND
+        return NO_BOUND_SENTENCE
     quantile_problems = build_problems(dataset.values, replace(parameters, epsilon=1.0))
-    weighting, quantiles = parameters.weight_kind, parameters.quantile_levels
+    weight_kind, quantiles = parameters.weight_kind, parameters.quantile_levels
     is_from_counts = parameters.bound_from is BoundFrom.COUNTS
 
     def solve_at(epsilon: float) -> tuple[float, float]:
@@ -147,10 +149,12 @@ def against_epsilon(dataset: Dataset, parameters: QuantileParameters) -> BoundCo
         """Return the bound and its rank error with one mechanism."""
         if is_from_counts:
             epsilon_parameters = replace(parameters, epsilon=problem.epsilon)
-            bound = epsilon_parameters.build_rank_bound(problem.histogram).find_best(weighting).bound
-            rank_errors = optimal_bound.rank_errors(problem, weighting, bound, quantiles=quantiles)
-            return bound, float(rank_errors.expected_errors[0])
-        quantile_choice = optimal_bound.best_bound(problem, weighting, SEARCH_POINTS, quantiles=quantiles)
+            bound_in_use = epsilon_parameters.build_rank_bound(problem.histogram).find_best(weight_kind).bound
+            rank_errors = optimal_bound.rank_errors(problem, weight_kind, bound_in_use, quantiles=quantiles)
+            return bound_in_use, float(rank_errors.expected_errors[0])
+        quantile_choice = optimal_bound.best_bound(
+            problem, weight_kind, NUM_SEARCH_BOUNDS, quantiles=quantiles
+        )
         return quantile_choice.bound, quantile_choice.rank_error
 
     bound_label = f"Best bound{' from counts' if is_from_counts else ''} (rows per user)"
@@ -236,11 +240,16 @@ class QuantileSolution:
         Under a cap these are averages over the subsamples of the search.
         """
         search_errors = self.choices.get(self.weight_kind).search_errors
-        bounds, errors = search_errors.bounds, search_errors.expected_errors
+        bounds, expected_errors = search_errors.bounds, search_errors.expected_errors
         # Worse bounds, with one before the first and one after the last bound.
-        worse_indices = np.flatnonzero(np.r_[True, errors > GOOD_ENOUGH * errors.min(), True]) - 1
-        next_worse = int(np.searchsorted(worse_indices, int(np.argmin(errors))))
-        return float(bounds[worse_indices[next_worse - 1] + 1]), float(bounds[worse_indices[next_worse] - 1])
+        worse_indices = (
+            np.flatnonzero(np.r_[True, expected_errors > NEAR_OPTIMAL_RATIO * expected_errors.min(), True])
+            - 1
+        )
+        next_worse_position = int(np.searchsorted(worse_indices, int(np.argmin(expected_errors))))
+        return float(bounds[worse_indices[next_worse_position - 1] + 1]), float(
+            bounds[worse_indices[next_worse_position] - 1]
+        )
 
     @property
     def least_error(self) -> float:
@@ -278,12 +287,15 @@ def refuse_public_counts(dataset: Dataset, parameters: QuantileParameters) -> No
 
 
 def compute(
-    parameters: QuantileParameters, problems: Sequence[QuantileProblem], choices: Sequence[Choices]
+    parameters: QuantileParameters, problems: Sequence[QuantileProblem], choices_by_problem: Sequence[Choices]
 ) -> QuantileSolution:
     """Build the solution of the mechanism with the least error, from the best bounds that were found for each."""
-    solutions = [compute_one(parameters, *arguments) for arguments in zip(problems, choices, strict=True)]
-    errors_by_mechanism = {solution.mechanism: solution.rank_error for solution in solutions}
-    best_solution = min(solutions, key=lambda solution: solution.rank_error)
+    solution_by_mechanism = [
+        compute_one(parameters, *problem_and_choices)
+        for problem_and_choices in zip(problems, choices_by_problem, strict=True)
+    ]
+    errors_by_mechanism = {solution.mechanism: solution.rank_error for solution in solution_by_mechanism}
+    best_solution = min(solution_by_mechanism, key=lambda solution: solution.rank_error)
     return replace(best_solution, errors_by_mechanism=errors_by_mechanism)
 
 
@@ -294,28 +306,30 @@ def compute_one(
 
     The bound is the entered one, none, the paper's or the best of the given ones, as the parameters say.
     """
-    quantiles, weighting, histogram = parameters.quantile_levels, parameters.weight_kind, problem.histogram
+    quantiles, weight_kind, histogram = parameters.quantile_levels, parameters.weight_kind, problem.histogram
     max_size = float(histogram.max_size)
-    paper_optimum = parameters.build_rank_bound(histogram).find_best(weighting)
+    paper_optimum = parameters.build_rank_bound(histogram).find_best(weight_kind)
     if parameters.fixed_bound is not None:
-        bound = parameters.fixed_bound
+        bound_in_use = parameters.fixed_bound
     elif parameters.weighting is Weighting.NONE:
-        bound = max_size
+        bound_in_use = max_size
     elif parameters.bound_from is BoundFrom.COUNTS:
-        bound = paper_optimum.bound
+        bound_in_use = paper_optimum.bound
     else:
-        bound = choices.get(weighting).bound
+        bound_in_use = choices.get(weight_kind).bound
     counts_bound = paper_optimum.bound
-    counts_rank_errors = optimal_bound.rank_errors(problem, weighting, counts_bound, quantiles=quantiles)
-    compute_at = partial(compute_outputs, problem, quantiles)
-    own_outputs = () if parameters.own_bound is None else compute_at(weighting, parameters.own_bound)
+    counts_rank_errors = optimal_bound.rank_errors(problem, weight_kind, counts_bound, quantiles=quantiles)
+    compute_outputs_at = partial(compute_outputs, problem, quantiles)
+    own_outputs = (
+        () if parameters.own_bound is None else compute_outputs_at(weight_kind, parameters.own_bound)
+    )
     return QuantileSolution(
         parameters=parameters,
         problem=problem,
         choices=choices,
-        bound=bound,
-        outputs=compute_at(weighting, bound),
-        unbounded_outputs=compute_at(WeightKind.SMOOTH, max_size),
+        bound=bound_in_use,
+        outputs=compute_outputs_at(weight_kind, bound_in_use),
+        unbounded_outputs=compute_outputs_at(WeightKind.SMOOTH, max_size),
         counts_bound=counts_bound,
         counts_error=float(counts_rank_errors.expected_errors[0]),
         counts_standard_error=float(counts_rank_errors.standard_errors[0]),
@@ -349,15 +363,19 @@ def find_shown_ranges(solution: QuantileSolution) -> tuple[tuple[float, float], 
     Both depend on values, quantiles and base only, so that they do not move with epsilon or the bound.
     """
     rows, p = solution.problem.rows, solution.parameters
-    low = rows.find_quantile(max(p.quantile_levels[0] - WINDOW, 1e-9))
-    high = rows.find_quantile(min(p.quantile_levels[-1] + WINDOW, 1.0))
+    lowest_shown = rows.find_quantile(max(p.quantile_levels[0] - SHOWN_QUANTILE_MARGIN, 1e-9))
+    highest_shown = rows.find_quantile(min(p.quantile_levels[-1] + SHOWN_QUANTILE_MARGIN, 1.0))
     base_low, base_high = solution.base_range
-    low, high = (min(max(end, -FARTHEST), FARTHEST) for end in (low, high))
+    lowest_shown, highest_shown = (
+        min(max(shown_end, -MAX_SHOWN_VALUE), MAX_SHOWN_VALUE) for shown_end in (lowest_shown, highest_shown)
+    )
     # The values tie, or are so close that a plot could not tell them apart.
-    if high - low <= 1e-9 * max(abs(low), abs(high), base_high - base_low):
-        margin = 0.05 * (max(base_high, high) - min(base_low, low))
-        low, high = low - margin, high + margin
-    return (low, high), (min(base_low, low), max(base_high, high))
+    if highest_shown - lowest_shown <= 1e-9 * max(
+        abs(lowest_shown), abs(highest_shown), base_high - base_low
+    ):
+        range_margin = 0.05 * (max(base_high, highest_shown) - min(base_low, lowest_shown))
+        lowest_shown, highest_shown = lowest_shown - range_margin, highest_shown + range_margin
+    return (lowest_shown, highest_shown), (min(base_low, lowest_shown), max(base_high, highest_shown))
 
 
 class BaseChange(enum.Enum):
@@ -372,13 +390,17 @@ def build_poorer_bases(
 ) -> tuple[FloatArray, list[Base]]:
     """Return by how much the base is moved or stretched, by the change, shape (k,), and the k bases so changed."""
     if base_change is BaseChange.WIDER:
-        return np.array(STRETCHES), [parameters.build_base(stretch=x, mechanism=mechanism) for x in STRETCHES]
-    return np.array(SHIFTS), [parameters.build_base(shift=x, mechanism=mechanism) for x in SHIFTS]
+        return np.array(STRETCHES_OF_BASE), [
+            parameters.build_base(stretch=x, mechanism=mechanism) for x in STRETCHES_OF_BASE
+        ]
+    return np.array(SHIFTS_OF_BASE), [
+        parameters.build_base(shift=x, mechanism=mechanism) for x in SHIFTS_OF_BASE
+    ]
 
 
 def simulate_answers(
     outputs: Sequence[QuantileOutput],
-    size: int,
+    num_simulated: int,
     seed: int = 0,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
@@ -390,27 +412,27 @@ def simulate_answers(
 
     Args:
         outputs: From `compute_outputs`.
-        size: Joint answers to draw, 1 to `MAX_DRAWS`.
+        num_simulated: Joint answers to draw, 1 to `MAX_DRAWS`.
         seed: Seed of NumPy's generator.
         progress: Called with the share done, from 0 to 1.
         should_stop: Called before each block; True ends with what there is.
 
     Returns:
-        Answers in the values' unit, shape (draws, number of quantiles); fewer than ``size`` draws if stopped.
+        Answers in the values' unit, shape (draws, number of quantiles); fewer than ``num_simulated`` draws if stopped.
 
     Raises:
-        InvalidInput: ``size`` out of its range.
+        InvalidInput: ``num_simulated`` out of its range.
     """
-    require.whole(1, MAX_DRAWS, size=size)
+    require.whole(1, MAX_DRAWS, size=num_simulated)
     generator = np.random.default_rng(seed)
     block_size = max(1, _BLOCK_CELLS // outputs[0].probabilities.size)
     quantile_ranks = np.argsort(np.argsort([output.quantile for output in outputs]))
     answer_blocks = [np.empty((0, len(outputs)))]
-    for start in range(0, size, block_size):
+    for first_answer in range(0, num_simulated, block_size):
         if should_stop():
             break
-        num_answers = min(block_size, size - start)
+        num_answers = min(block_size, num_simulated - first_answer)
         block_answers = [output.sample(num_answers, generator) for output in outputs]
         answer_blocks.append(np.sort(block_answers, axis=0)[quantile_ranks].T)
-        progress((start + num_answers) / size)
+        progress((first_answer + num_answers) / num_simulated)
     return np.concatenate(answer_blocks)

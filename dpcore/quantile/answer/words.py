@@ -31,19 +31,19 @@ def name_quantile(q: float) -> str:
     return "Median" if q == 0.5 else f"{wording.entered(q)}-quantile"
 
 
-def format_error(error: float, standard_error: float) -> str:
+def format_error(rank_error: float, standard_error: float) -> str:
     """Format a rank error, with the standard error of its average over subsamples if there is one."""
     spread_text = f" ± {wording.percent(standard_error)}" if standard_error > 0.0 else ""
-    return f"{wording.percent(error, 3)}{spread_text}"
+    return f"{wording.percent(rank_error, 3)}{spread_text}"
 
 
 def write_headline(solution: QuantileSolution) -> str:
     """Write the instruction: which bound to use, to set one, or that the program has its own."""
     if solution.parameters.fixed_bound is not None:
-        return core.NO_BOUND
+        return core.NO_BOUND_SENTENCE
     if solution.parameters.weighting is Weighting.NONE:
-        rows_text = wording.counted(solution.choices.get(WeightKind.SMOOTH).bound, "row")
-        return f"Set a bound: cap each user's total weight at {rows_text}."
+        smooth_bound_text = wording.counted(solution.choices.get(WeightKind.SMOOTH).bound, "row")
+        return f"Set a bound: cap each user's total weight at {smooth_bound_text}."
     is_cap = solution.weight_kind is WeightKind.CAP
     write_instruction = standard.instruct_to_cap if is_cap else standard.instruct_to_weight
     return write_instruction(wording.counted(solution.bound, "row"))
@@ -51,10 +51,10 @@ def write_headline(solution: QuantileSolution) -> str:
 
 def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     """Build the numbers: bound, rank error, and rank error without a bound."""
-    p, error_help = solution.parameters, _RANK_ERROR
+    p, error_help = solution.parameters, _RANK_ERROR_HELP
     quantile_noun = "median" if p.quantile_levels == (0.5,) else "quantile"
     error_note = f"of rows away from the {quantile_noun}"
-    bound_label, bound, error = "Best bound", solution.bound, solution.rank_error
+    bound_label, shown_bound, rank_error = "Best bound", solution.bound, solution.rank_error
     if solution.standard_error > 0.0:
         trials_text = wording.counted(solution.subsample_errors.size, solution.problem.trial_name)
         error_help += f" ± {wording.percent(solution.standard_error)} over {trials_text}."
@@ -62,20 +62,36 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
         bound_label = "Rows counted"
     elif p.weighting is Weighting.NONE:
         smooth_choice = solution.choices.get(WeightKind.SMOOTH)
-        bound, error, error_help = smooth_choice.bound, smooth_choice.rank_error, _RANK_ERROR
+        shown_bound, rank_error, error_help = smooth_choice.bound, smooth_choice.rank_error, _RANK_ERROR_HELP
     elif p.bound_from is BoundFrom.COUNTS:
         bound_label = "Bound from counts"
 
-    def build_error(label: str, value: float, help: str, key: str) -> Number:
+    def build_error(number_label: str, number_value: float, number_help: str, number_key: str) -> Number:
         """Build the number of a rank error, formatted in per cent."""
-        return Number(label, wording.percent(value), error_note, help, value, "share of rows", key)
+        return Number(
+            number_label,
+            wording.percent(number_value),
+            error_note,
+            number_help,
+            number_value,
+            "share of rows",
+            number_key,
+        )
 
     # A user who is added needs some bound all the same.
     unbounded_name = "With all rows kept" if p.protects_users else "Without a bound"
     return (
-        Number(bound_label, wording.counted(bound, "row"), "", _BOUND, bound, ROWS_UNIT, "bound"),
-        build_error("Rank error", error, error_help, "rank_error"),
-        build_error(unbounded_name, solution.unbounded_error, _RANK_ERROR, "rank_error_without_a_bound"),
+        Number(
+            bound_label,
+            wording.counted(shown_bound, "row"),
+            "",
+            _BOUND_HELP,
+            shown_bound,
+            ROWS_UNIT,
+            "bound",
+        ),
+        build_error("Rank error", rank_error, error_help, "rank_error"),
+        build_error(unbounded_name, solution.unbounded_error, _RANK_ERROR_HELP, "rank_error_without_a_bound"),
     )
 
 
@@ -93,17 +109,19 @@ def describe_near_optimal(solution: QuantileSolution) -> str:
     p = solution.parameters
     if p.weighting is Weighting.NONE or p.bound_from is BoundFrom.COUNTS or p.fixed_bound is not None:
         return ""
-    low, high = solution.near_optimal_bounds
-    return standard.write_range(low, high, "row", worse_choices_phrase="the next bounds tried")
+    smallest_bound, largest_bound = solution.near_optimal_bounds
+    return standard.write_range(
+        smallest_bound, largest_bound, "row", worse_choices_phrase="the next bounds tried"
+    )
 
 
-_BOUND = "The most that one user's rows weigh together, in rows."
-_RANK_ERROR = "The expected share of all rows between the answer and the quantile."
-LEAKS_VALUES = standard.warn_of_leak(
+_BOUND_HELP = "The most that one user's rows weigh together, in rows."
+_RANK_ERROR_HELP = "The expected share of all rows between the answer and the quantile."
+LEAKS_VALUES_SENTENCE = standard.warn_of_leak(
     "this bound was", "the values", "*From counts* uses only the rows per user."
 )
-LEAKS_COUNTS = standard.warn_of_leak("this bound was")
-LEAKS = "Your data are private. Do not publish the figures: they are computed from the values."
+LEAKS_COUNTS_SENTENCE = standard.warn_of_leak("this bound was")
+LEAKS_SENTENCE = "Your data are private. Do not publish the figures: they are computed from the values."
 
 
 def write_detail(solution: QuantileSolution, dataset: Dataset) -> str:
@@ -111,7 +129,13 @@ def write_detail(solution: QuantileSolution, dataset: Dataset) -> str:
     p, sentences = solution.parameters, []
     is_from_values = p.bound_from is BoundFrom.VALUES and p.weighting is not Weighting.NONE
     if dataset.is_private:
-        sentences.append(LEAKS_COUNTS if p.protects_users else LEAKS_VALUES if is_from_values else LEAKS)
+        sentences.append(
+            LEAKS_COUNTS_SENTENCE
+            if p.protects_users
+            else LEAKS_VALUES_SENTENCE
+            if is_from_values
+            else LEAKS_SENTENCE
+        )
     if solution.choices.is_cancelled:
         sentences.append("**Stopped early**: this is the best of the bounds tried.")
     return " ".join(sentences)
@@ -149,22 +173,25 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
         fact_texts["If a user comes or goes"] = (
             f"{other_guarantee_phrase} if the bound was not computed from these data."
         )
-    factor_text = wording.number(math.sqrt(noise_error.design_effect(histogram.sizes, histogram.users)))
+    noise_factor_text = wording.number(math.sqrt(noise_error.design_effect(histogram.sizes, histogram.users)))
     fact_texts[noise_error.ASSUMPTION_LABEL] = (
-        f"for the population, the standard error is {factor_text} times that of independent rows at an intra-class "
+        f"for the population, the standard error is {noise_factor_text} times that of independent rows at an "
+        "intra-class "
         f"correlation of {noise_error.ASSUMED_SHARE}."
     )
     if solution.has_unavoidable_error:
-        least_text = wording.percent(solution.least_error)
-        fact_texts["Least possible"] = f"{least_text} with these ties and this base."
+        least_error_text = wording.percent(solution.least_error)
+        fact_texts["Least possible"] = f"{least_error_text} with these ties and this base."
     if parameters.weighting is Weighting.CAP:
-        lost_share = 1.0 - float(histogram.kept_rows(solution.bound)) / histogram.num_rows
+        lost_share_of_rows = 1.0 - float(histogram.kept_rows(solution.bound)) / histogram.num_rows
         affected_and_all_users = histogram.users_above(int(solution.bound)), histogram.num_users
-        fact_texts["Who is affected"] = standard.describe_affected(*affected_and_all_users, lost_share)
+        fact_texts["Who is affected"] = standard.describe_affected(
+            *affected_and_all_users, lost_share_of_rows
+        )
     return fact_texts
 
 
-MECHANISM_BY_PROGRAM = {
+MECHANISM_TEXT_BY_PROGRAM = {
     Program.BEST: "of those compared, the one with the least error on the values",
     Program.PYTHON: f"exponential mechanism on the weighted rank, {with_python.CANDIDATES:,} candidates",
     Program.OPENDP: f"permute-and-flip on the rank, {with_opendp.CANDIDATES:,} candidates",
@@ -173,19 +200,19 @@ MECHANISM_BY_PROGRAM = {
     Program.BIGQUERY: "tree of 65,536 leaves with Laplace noise on every node",
 }
 """What draws an answer."""
-_FROM_TREE = (
+_TREE_CLAUSE = (
     "walks down a tree of 16⁴ leaves between L and U, with noise on every node; nodes below 0.5 % count as empty. Its "
     "errors are simulated"
 )
-_DRAW_BY_PROGRAM = {
+_DRAW_SENTENCES_BY_PROGRAM = {
     Program.BEST: "exponential, on the whole line under ν. No library draws it; plain Python comes nearest.",
     Program.PYTHON: f"exponential, on {with_python.CANDIDATES:,} values laid evenly between the ends of ν, as plain "
     "Python draws it.",
     Program.OPENDP: f"permute-and-flip, on {with_opendp.CANDIDATES:,} values laid evenly between the ends of ν, as "
     "OpenDP draws it.",
     Program.TUMULT: "exponential, uniform between L and U, as Tumult draws it.",
-    Program.PIPELINEDP: f"PipelineDP {_FROM_TREE}. One tree serves all quantiles.",
-    Program.BIGQUERY: f"BigQuery {_FROM_TREE}. It draws at most 5 rows per user, and gives a share of ε to a "
+    Program.PIPELINEDP: f"PipelineDP {_TREE_CLAUSE}. One tree serves all quantiles.",
+    Program.BIGQUERY: f"BigQuery {_TREE_CLAUSE}. It draws at most 5 rows per user, and gives a share of ε to a "
     "hidden count of users. This is ZetaSQL's tree: nobody ran BigQuery.",
 }
 
@@ -203,29 +230,30 @@ SHORT_NAME_BY_PROGRAM = {
 def describe_mechanism(solution: QuantileSolution) -> str:
     """Describe what draws the answer, what is peculiar to it, and which mechanisms it is the best of."""
     parameters = solution.parameters
-    mechanism_text = _DRAW_BY_PROGRAM[solution.mechanism]
+    draw_sentences = _DRAW_SENTENCES_BY_PROGRAM[solution.mechanism]
     if solution.is_simulated and not all(0.005 <= q <= 0.995 for q in parameters.quantile_levels):
-        mechanism_text += " It holds quantiles between 0.005 and 0.995."
+        draw_sentences += " It holds quantiles between 0.005 and 0.995."
     if len(solution.errors_by_mechanism) > 1:
         error_texts = (
-            f"{SHORT_NAME_BY_PROGRAM[program]} {wording.percent(error, 3)}"
-            for program, error in solution.errors_by_mechanism.items()
+            f"{SHORT_NAME_BY_PROGRAM[program]} {wording.percent(rank_error, 3)}"
+            for program, rank_error in solution.errors_by_mechanism.items()
         )
-        mechanism_text += f" It errs least of those compared, on these values: {', '.join(error_texts)}."
-    return mechanism_text
+        draw_sentences += f" It errs least of those compared, on these values: {', '.join(error_texts)}."
+    return draw_sentences
 
 
 def describe_answers(solution: QuantileSolution) -> dict[str, str]:
     """Write a sentence per quantile on where its answers fall: a dict of texts by the quantile's name."""
-    answer_texts = {}
+    sentence_by_quantile_name = {}
     for output, quantile in zip(solution.outputs, solution.exact_quantiles, strict=True):
-        low, high = output.find_interval()
-        answer_texts[name_quantile(output.quantile)] = (
-            f"95{wording.PERCENT} of answers lie from {wording.number(low)} to {wording.number(high)}, mean "
+        interval_lower, interval_upper = output.find_interval()
+        sentence_by_quantile_name[name_quantile(output.quantile)] = (
+            f"95{wording.PERCENT} of answers lie from {wording.number(interval_lower)} to "
+            f"{wording.number(interval_upper)}, mean "
             f"{wording.number(output.mean)}; true {wording.number(quantile)}; rank error "
             f"{wording.percent(output.expected_rank_error)}."
         )
-    return answer_texts
+    return sentence_by_quantile_name
 
 
 def describe_base(solution: QuantileSolution) -> str:
@@ -235,10 +263,12 @@ def describe_base(solution: QuantileSolution) -> str:
         beta, mass_text = optimal_bound.compute_base_mass(problem, alpha), "**no mass**"
         if beta > 0.0:
             epsilon = solution.parameters.compute_drawn_epsilon(problem.quantile)
-            cost_text = wording.percent(
+            rank_cost_text = wording.percent(
                 -2.0 * solution.outputs[0].largest_user_weight / epsilon * math.log(beta)
             )
-            mass_text = f"β = {wording.percent(beta)}, which costs up to (2W/ε) ln(1/β) = {cost_text} of rank"
+            mass_text = (
+                f"β = {wording.percent(beta)}, which costs up to (2W/ε) ln(1/β) = {rank_cost_text} of rank"
+            )
         quantile_text = f"{name_quantile(problem.quantile)}, within α = {wording.entered(alpha)}"
         base_lines.append(f"- {quantile_text}: {mass_text}.")
     return "\n".join(base_lines)
@@ -247,11 +277,11 @@ def describe_base(solution: QuantileSolution) -> str:
 def describe_paper_bound(solution: QuantileSolution) -> str:
     """Describe the paper's bound, and the error of its best bound on these values."""
     rank_bound = solution.parameters.build_rank_bound(solution.problem.histogram)
-    value_text = wording.number(float(rank_bound.compute(solution.weight_kind, solution.counts_bound)))
+    paper_bound_text = wording.number(float(rank_bound.compute(solution.weight_kind, solution.counts_bound)))
     return (
         f"**W² + A Σ c²** with A = {wording.number(rank_bound.trade_off)} is least for "
         f"{NAME_BY_KIND[solution.weight_kind]} at **{wording.counted(solution.counts_bound, 'row')}**: "
-        f"paper's bound {value_text} (vacuous above 1), expected error "
+        f"paper's bound {paper_bound_text} (vacuous above 1), expected error "
         f"{format_error(solution.counts_error, solution.counts_standard_error)}."
     )
 
@@ -284,7 +314,9 @@ def describe_inputs(dataset: Dataset, solution: QuantileSolution) -> str:
     assert dataset.values is not None
     values, parameters = solution.problem.values.values, solution.parameters
     sentences = [f"Column {wording.plain(dataset.values.column)}: {wording.counted(values.size, 'value')}."]
-    sentences += [f"{text}." for text in binned_values.list_assumptions(dataset, is_quantile=True)]
+    sentences += [
+        f"{assumption}." for assumption in binned_values.list_assumptions(dataset, is_quantile=True)
+    ]
     if len(parameters.quantile_levels) > 1:
         sentences.append(
             f"{wording.counted(len(parameters.quantile_levels), 'quantile')}: "
@@ -305,17 +337,19 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     p = solution.parameters
     draw_sentences = _describe_draw(solution)
     if p.base is BaseKind.UNIFORM:
-        low, high = solution.base_range
-        draw_sentences += f" Answers lie in [{wording.entered(low)}, {wording.entered(high)}]."
+        base_lower, base_upper = solution.base_range
+        draw_sentences += f" Answers lie in [{wording.entered(base_lower)}, {wording.entered(base_upper)}]."
     if len(p.quantile_levels) > 1:
         is_one_tree = solution.mechanism is Program.PIPELINEDP
-        shared_phrase = "came from one tree" if is_one_tree else "shared ε evenly"
-        draw_sentences += f" The {len(p.quantile_levels)} quantiles {shared_phrase}."
+        epsilon_phrase = "came from one tree" if is_one_tree else "shared ε evenly"
+        draw_sentences += f" The {len(p.quantile_levels)} quantiles {epsilon_phrase}."
     public_draw_sentences = draw_sentences
     if len(solution.errors_by_mechanism) > 1:
-        names_text = ", ".join(SHORT_NAME_BY_PROGRAM[program] for program in solution.errors_by_mechanism)
+        mechanism_names_text = ", ".join(
+            SHORT_NAME_BY_PROGRAM[program] for program in solution.errors_by_mechanism
+        )
         public_draw_sentences = (
-            f"The mechanism with the smallest error on the values was used, out of {names_text}."
+            f"The mechanism with the smallest error on the values was used, out of {mechanism_names_text}."
         )
     is_bounded = p.weighting is not Weighting.NONE
     sentence_template = "Rows were weighted such that no user weighs more than {}."
@@ -323,7 +357,7 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
         sentence_template = "All rows had the same weight."
     elif p.weighting is Weighting.CAP:
         sentence_template = "At most {} per user, drawn at random, were kept."
-    rows_text = f"{wording.number(solution.bound, 6)} {wording.agreeing(solution.bound, 'row', 'rows')}"
+    bound_text = f"{wording.number(solution.bound, 6)} {wording.agreeing(solution.bound, 'row', 'rows')}"
     error_sentence = (
         "The expected rank error, |F(answer) − q| with F the empirical distribution of the rows, is "
         f"{wording.percent(solution.rank_error)} of the rows."
@@ -340,7 +374,7 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
         )
     return Methods(
         guarantee_text=write_guarantee(_describe_release(p), p.epsilon, p.neighbours),
-        procedure=f"{sentence_template.format(rows_text)} {draw_sentences} {error_sentence}",
+        procedure=f"{sentence_template.format(bound_text)} {draw_sentences} {error_sentence}",
         public_procedure=f"{sentence_template.format('a fixed number of rows')} {public_draw_sentences}",
         disclosure=dataset.provenance,
         rule_sentence=rule_sentence,
@@ -353,11 +387,11 @@ def _describe_draw(solution: QuantileSolution) -> str:
     """Write sentences for a methods section on how the program draws the answer."""
     p = solution.parameters
     if solution.is_simulated:
-        rows_text = "5 rows" if p.fixed_bound is not None else "rows up to the bound"
-        share_text = " with half of ε or less" if p.fixed_bound is not None else ""
+        kept_rows_text = "5 rows" if p.fixed_bound is not None else "rows up to the bound"
+        epsilon_share_text = " with half of ε or less" if p.fixed_bound is not None else ""
         return (
             "The answer was found in a tree of 65,536 leaves over the public range, with Laplace noise for "
-            f"{rows_text} of a user on every node, as {solution.mechanism.value} draws it{share_text}. "
+            f"{kept_rows_text} of a user on every node, as {solution.mechanism.value} draws it{epsilon_share_text}. "
             "Its error was simulated."
         )
     if solution.mechanism is Program.OPENDP:
@@ -384,10 +418,10 @@ def _describe_draw(solution: QuantileSolution) -> str:
 
 def _describe_release(p: QuantileParameters) -> str:
     """Write the clause that says which quantiles were released."""
-    *quantile_texts, last_text = (wording.entered(q) for q in p.quantile_levels)
+    *quantile_texts, last_quantile_text = (wording.entered(q) for q in p.quantile_levels)
     if quantile_texts:
-        return f"The {', '.join(quantile_texts)} and {last_text} quantiles were released"
-    return f"The {'median' if p.quantile_levels == (0.5,) else f'{last_text}-quantile'} was released"
+        return f"The {', '.join(quantile_texts)} and {last_quantile_text} quantiles were released"
+    return f"The {'median' if p.quantile_levels == (0.5,) else f'{last_quantile_text}-quantile'} was released"
 
 
 def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | None:
@@ -396,13 +430,13 @@ def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | No
     None if no program can be written.
     """
     p, choices, weight_kind = solution.parameters, solution.choices, solution.weight_kind
-    low, high = solution.base_range
-    common_fields = list_data_fields(dataset) | {"lower": low, "upper": high}
-    common_fields |= {"quantiles": p.quantile_levels, "neighbours": p.neighbours}
+    base_lower, base_upper = solution.base_range
+    settings_of_all_forms = list_data_fields(dataset) | {"lower": base_lower, "upper": base_upper}
+    settings_of_all_forms |= {"quantiles": p.quantile_levels, "neighbours": p.neighbours}
 
-    def build_form(weighting: WeightKind, bound: float, **disclosure_option: Disclosure) -> Form:
+    def build_form(weight_kind: WeightKind, bound: float, **disclosure_option: Disclosure) -> Form:
         """Build the form of a program for a bound: its name, quantity and settings."""
-        if weighting is WeightKind.CAP:
+        if weight_kind is WeightKind.CAP:
             return name_cap_form(bound), Quantity.QUANTILE, {"max_rows": bound, **disclosure_option}
         return name_smooth_form(bound), Quantity.QUANTILE, {"threshold": bound, **disclosure_option}
 
@@ -415,11 +449,11 @@ def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | No
     ]
     if p.own_bound is not None:
         program_forms.append(build_form(weight_kind, p.own_bound, disclosure=Disclosure.PUBLIC))
-    library = p.program
-    if library is Program.BEST:
+    noise_library = p.program
+    if noise_library is Program.BEST:
         # Which mechanism errs least was read off the values: of private ones no program may say it. Only bounded rows
         # of users who come and go have a program of another library.
         is_public_pick = not dataset.is_private and p.protects_users and weight_kind is WeightKind.CAP
         names_mechanism = is_public_pick and solution.mechanism is not Program.BEST
-        library = solution.mechanism if names_mechanism else Program.PYTHON
-    return build_forms(p.epsilon, common_fields, program_forms, library)
+        noise_library = solution.mechanism if names_mechanism else Program.PYTHON
+    return build_forms(p.epsilon, settings_of_all_forms, program_forms, noise_library)

@@ -27,9 +27,11 @@ from dpcore.regression.parameters import ASSUMPTIONS, RegressionParameters
 
 MAX_ENTRIES_AT_ONCE = 100_000
 """Entries of X up to which a curve against epsilon starts by itself."""
-ERROR_HELP = "Root of the coefficients' total variance: sampling error and privacy noise."
-FIT = "The weights are best for the coefficients. If the model fits badly, a bound may predict better."
-NO_TRIAL = section.Note("No bound has been tried yet, or the trial was stopped.", "info")
+COEFFICIENTS_ERROR_HELP = "Root of the coefficients' total variance: sampling error and privacy noise."
+FIT_ASSUMPTION = (
+    "The weights are best for the coefficients. If the model fits badly, a bound may predict better."
+)
+NO_CAP_TRIED_NOTE = section.Note("No bound has been tried yet, or the trial was stopped.", "info")
 NEIGHBOURS_CLAUSE = (
     "if they differ in the labels of one user's rows; features and owners of rows are treated as public"
 )
@@ -42,18 +44,25 @@ def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
     cap_method = methods_by_key.get("best bound")
     prediction_error = best_weights_method.error(ErrorTarget.PREDICTIONS)
     compared_errors = [
-        f"{m.name.lower()} {wording.number(m.error(ErrorTarget.PREDICTIONS), 3)}"
-        for m in (cap_method, no_cap_method)
-        if m is not None
+        f"{listed_method.name.lower()} {wording.number(listed_method.error(ErrorTarget.PREDICTIONS), 3)}"
+        for listed_method in (cap_method, no_cap_method)
+        if listed_method is not None
     ]
     noise_help = "b = B × (largest weight of a user) / ε, for each coefficient."
-    number_rows = [
-        ("Standard error, all coefficients", best_weights_method.error(), "", ERROR_HELP),
+    number_fields = [
+        ("Standard error, all coefficients", best_weights_method.error(), "", COEFFICIENTS_ERROR_HELP),
         ("Laplace noise, scale b", noise_scale, f"({_write_noise_share(best_weights_method)})", noise_help),
-        ("No bound, standard error", no_cap_method.error(), _write_noise_share(no_cap_method), ERROR_HELP),
+        (
+            "No bound, standard error",
+            no_cap_method.error(),
+            _write_noise_share(no_cap_method),
+            COEFFICIENTS_ERROR_HELP,
+        ),
     ]
     if cap_method is not None:
-        number_rows.insert(2, ("Best bound, standard error", cap_method.error(), cap_method.note, ERROR_HELP))
+        number_fields.insert(
+            2, ("Best bound, standard error", cap_method.error(), cap_method.note, COEFFICIENTS_ERROR_HELP)
+        )
     prediction_number = Number(
         f"Error in predicting {wording.plain(solution.unit, 20)} (RMSE)",
         wording.number(prediction_error, 3),
@@ -62,18 +71,23 @@ def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
         prediction_error,
         key="error_in_predicting",
     )
-    numbers = [Number(name, wording.number(x), note, help_, x) for name, x, note, help_ in number_rows]
+    numbers = [
+        Number(number_name, wording.number(x), number_note, number_help, x)
+        for number_name, x, number_note, number_help in number_fields
+    ]
     return (prediction_number, Number("Other ways", ", ".join(compared_errors)), *numbers)
 
 
 def _compare_methods(solution: RegressionSolution) -> str:
     """Write the errors of the best cap, if caps were tried, and of no cap, as multiples of the best weights' error."""
-    methods_by_key, phrases = solution.methods_by_key, []
-    for key in ("best bound", "no bound"):
-        if key in methods_by_key:
-            ratio = methods_by_key[key].compute_error_ratio(methods_by_key["ours"])
-            phrases.append(f"{key} {'∞' if math.isnan(ratio) else wording.number(ratio, 3)}×")
-    return ", ".join(phrases)
+    methods_by_key, ratio_phrases = solution.methods_by_key, []
+    for method_key in ("best bound", "no bound"):
+        if method_key in methods_by_key:
+            error_ratio = methods_by_key[method_key].compute_error_ratio(methods_by_key["ours"])
+            ratio_phrases.append(
+                f"{method_key} {'∞' if math.isnan(error_ratio) else wording.number(error_ratio, 3)}×"
+            )
+    return ", ".join(ratio_phrases)
 
 
 def _write_noise_share(method: Method) -> str:
@@ -83,20 +97,22 @@ def _write_noise_share(method: Method) -> str:
 
 def _measure_relative_error(solution: RegressionSolution) -> RelativeError:
     """Return the error of predictions over the standard deviation of the labels; infinite if that is 0."""
-    spread, error = (
+    label_std, prediction_error = (
         float(np.std(solution.labels)),
         solution.methods_by_key["ours"].error(ErrorTarget.PREDICTIONS),
     )
-    share = error / spread if spread > 0.0 else math.inf
-    cap_curve, remark = solution.cap_curve, ""
+    relative_error = prediction_error / label_std if label_std > 0.0 else math.inf
+    cap_curve, cap_remark = solution.cap_curve, ""
     # The best weights are the best for coefficients only.
     if cap_curve is not None:
         best_index = cap_curve.find_best(ErrorTarget.PREDICTIONS)
-        if math.sqrt(cap_curve.prediction_errors[best_index]) < error:
+        if math.sqrt(cap_curve.prediction_errors[best_index]) < prediction_error:
             rows_text = wording.counted(int(cap_curve.caps[best_index]), "row")
-            remark = f"**A bound of {rows_text} per user predicts better here.** {FIT}"
+            cap_remark = f"**A bound of {rows_text} per user predicts better here.** {FIT_ASSUMPTION}"
     # As long that it takes two lines on a card whatever the share is, so that nothing jumps.
-    return RelativeError(share, "that of guessing the mean", remark, "the error in predictions is")
+    return RelativeError(
+        relative_error, "that of guessing the mean", cap_remark, "the error in predictions is"
+    )
 
 
 def write_detail(solution: RegressionSolution) -> str:
@@ -108,8 +124,8 @@ def write_detail(solution: RegressionSolution) -> str:
     elif solution.stage is Stage.FINAL and not solution.best_estimate.certificate.proves(PROVED_GAP):
         sentences.append("**Not yet the best**: the search was stopped; see *Search*.")
     if solution.variance_is_private:
-        remedy_text = "Enter σ² (*More settings*) before you release."
-        sentences.append(standard.warn_of_leak("σ² and these weights were", "your labels", remedy_text))
+        remedy_sentence = "Enter σ² (*More settings*) before you release."
+        sentences.append(standard.warn_of_leak("σ² and these weights were", "your labels", remedy_sentence))
     prediction_error = best_weights_method.error(ErrorTarget.PREDICTIONS)
     if prediction_error > float(np.std(solution.labels)):
         sentences.append(
@@ -126,7 +142,7 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
     estimate, cap_curve, num_users = solution.best_estimate, solution.cap_curve, solution.problem.num_users
     correlation_factor = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
     correlated_error = math.sqrt(correlation_factor * estimate.sampling_variance + estimate.privacy_variance)
-    fact_by_title = {
+    text_by_heading = {
         "Who sets the noise": f"{wording.counted(solution.num_users_at_limit, 'user')} of {wording.number(num_users)} "
         f"{wording.agreeing(solution.num_users_at_limit, 'has', 'share')} the largest weight; "
         f"{wording.percent(np.count_nonzero(estimate.matrix) / estimate.matrix.size)} of the weights are not 0.",
@@ -135,18 +151,20 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         f"{wording.number(correlated_error)}.",
     }
     if cap_curve is None:
-        return fact_by_title | ({"Bounds": "the trial was stopped."} if solution.stage is Stage.FINAL else {})
+        return text_by_heading | (
+            {"Bounds": "the trial was stopped."} if solution.stage is Stage.FINAL else {}
+        )
     rank_deficient_caps = cap_curve.caps[cap_curve.num_rank_deficient_draws > 0]
     if rank_deficient_caps.size:
-        bound_phrase = wording.counted(int(rank_deficient_caps.max()), "row")
-        fact_text = f"up to {bound_phrase} per user: some draws were linearly dependent."
-        fact_by_title["Bounds without an estimate"] = fact_text
+        cap_phrase = wording.counted(int(rank_deficient_caps.max()), "row")
+        rank_deficient_text = f"up to {cap_phrase} per user: some draws were linearly dependent."
+        text_by_heading["Bounds without an estimate"] = rank_deficient_text
     if solution.near_optimal_caps is not None:
-        range_text = standard.write_range(
+        near_optimal_text = standard.write_range(
             *solution.near_optimal_caps, "row", objective="the best bound's error"
         )
-        fact_by_title["If you must bound rows per user"] = range_text
-    return fact_by_title
+        text_by_heading["If you must bound rows per user"] = near_optimal_text
+    return text_by_heading
 
 
 def show_basis(answer: Answer, _dataset: Dataset) -> Parts:
@@ -161,10 +179,10 @@ def show_basis(answer: Answer, _dataset: Dataset) -> Parts:
         f"B = {wording.number(problem.value_bound)}, σ² = {wording.number(problem.residual_variance)}{warning_phrase}. "
         f"{outside_counts.write_sentence('[L, U]', ' and is clipped', ' and are clipped')}"
     )
-    formats = {"Times the best": "%.3g", "Privacy noise": "%.2g %%"}
-    formats |= dict.fromkeys(("Standard error, coefficients", "Error, predictions"), "%.4g")
-    columns = tabulate_methods(solution)
-    yield section.Table(columns, "Errors of all methods", formats, key="regression_methods")
+    column_formats = {"Times the best": "%.3g", "Privacy noise": "%.2g %%"}
+    column_formats |= dict.fromkeys(("Standard error, coefficients", "Error, predictions"), "%.4g")
+    method_columns = tabulate_methods(solution)
+    yield section.Table(method_columns, "Errors of all methods", column_formats, key="regression_methods")
     yield section.Note(
         f"Errors of predictions are in {label_unit}, of coefficients in {label_unit} per unit of feature. Bounds are "
         f"averaged over {wording.counted(solution.cap_draws.num_draws, 'draw')}."
@@ -229,7 +247,7 @@ def write_forms(solution: RegressionSolution) -> CodeChoice | None:
 def show_bounds(answer: Answer, dataset: Dataset) -> Parts:
     """Yield the tab with the error against the cap."""
     if answer.solution.cap_curve is None:
-        yield NO_TRIAL
+        yield NO_CAP_TRIED_NOTE
     else:
         yield section.Figures((plots.plot_caps(answer.solution, answer.solution.target),), "xy")
 
@@ -245,9 +263,9 @@ def show_over_epsilon(answer: Answer, dataset: Dataset) -> Parts:
     """Yield the tab with the error against epsilon, on the data of the answer."""
     solution, problem, parameters = answer.solution, answer.solution.problem, answer.parameters
     if not solution.cap_draws.num_draws:
-        yield NO_TRIAL
+        yield NO_CAP_TRIED_NOTE
         return
-    sweep = yield section.Search(
+    epsilon_sweep = yield section.Search(
         "over_epsilon",
         (parameters.lower, parameters.upper, problem.residual_variance),
         lambda tell, stop: study.sweep_epsilon(
@@ -257,11 +275,11 @@ def show_over_epsilon(answer: Answer, dataset: Dataset) -> Parts:
         "" if problem.features.size <= MAX_ENTRIES_AT_ONCE else "Solve at 12 values of ε",
         describe_stop=study.describe_stop,
     )
-    if sweep is not None and sweep["epsilon"].size:
-        yield plots.plot_sweep(sweep, solution)
-        yield section.Note(f"Proved gap of the best weights: at most {sweep['gap'].max():.0e}.")
+    if epsilon_sweep is not None and epsilon_sweep["epsilon"].size:
+        yield plots.plot_sweep(epsilon_sweep, solution)
+        yield section.Note(f"Proved gap of the best weights: at most {epsilon_sweep['gap'].max():.0e}.")
     if solution.target is ErrorTarget.PREDICTIONS:
-        yield section.Note(FIT)
+        yield section.Note(FIT_ASSUMPTION)
     yield section.Label()
 
 
@@ -279,9 +297,9 @@ def show_search(answer: Answer, dataset: Dataset) -> Parts:
     if answer.solution.stage is Stage.FIRST:
         yield section.Live(lambda: plots.plot_gap(tuple(estimate.search_steps), answer.disclosure))
         return
-    plot = plots.plot_gap(estimate.search_steps, answer.disclosure)
-    yield f"{estimate.stop_reason} {plot.alt}"
-    yield plot
+    gap_plot = plots.plot_gap(estimate.search_steps, answer.disclosure)
+    yield f"{estimate.stop_reason} {gap_plot.alt}"
+    yield gap_plot
     is_large = problem.features.size > working_set.MAX_CVXPY_ENTRIES
     yield from standard.show_other_solver(
         "cvxpy",
@@ -352,8 +370,14 @@ def build_answer(
         parameters=solution.parameters,
         solution=solution,
         plots={
-            **{plots.ERROR_KEYS[t]: functools.partial(plots.plot_errors, solution, t) for t in error_targets},
-            **{plots.CAP_KEYS[t]: functools.partial(plots.plot_caps, solution, t) for t in cap_targets},
+            **{
+                plots.ERROR_PLOT_KEY_BY_TARGET[t]: functools.partial(plots.plot_errors, solution, t)
+                for t in error_targets
+            },
+            **{
+                plots.CAP_PLOT_KEY_BY_TARGET[t]: functools.partial(plots.plot_caps, solution, t)
+                for t in cap_targets
+            },
             "regression-weights": lambda: plots.plot_weights(solution),
         },
         make_methods=lambda: write_methods(solution),
@@ -369,7 +393,7 @@ def build_answer(
         answer,
         solution.dataset,
         "linear regression with private labels",
-        lambda: _list_details(solution),
+        lambda: _list_choice_entries(solution),
         question_entries={
             # In every choice, ``source`` is the work with the method.
             "data_source": solution.parameters.source.value,
@@ -387,7 +411,7 @@ def build_answer(
     )
 
 
-def _list_details(solution: RegressionSolution) -> dict[str, object]:
+def _list_choice_entries(solution: RegressionSolution) -> dict[str, object]:
     """Return the JSON entries of the answer by key: variances, noise, certificate, and the best cap if tried."""
     estimate, cap_curve = solution.best_estimate, solution.cap_curve
     best_cap_variance = None if cap_curve is None else float(cap_curve.variances[cap_curve.best_index])

@@ -20,23 +20,29 @@ from dpcore.regression.answer.solution import Method, RegressionSolution
 from dpcore.regression.estimate import ErrorTarget, SearchStep, compute_user_weights
 from dpcore.regression.study import PREFIX_BY_METHOD
 
-HEIGHT = 420
-GAP_HEIGHT = 340
-MAX_POINTS = 400
-TICKS = tuple((10.0**power, f"10<sup>{power}</sup>" if power else "1") for power in range(-12, 1, 2))
-OURS = "Best weights"
-ERROR_KEYS = dict(zip(ErrorTarget, ("regression-errors", "regression-errors-predictions"), strict=True))
-CAP_KEYS = dict(zip(ErrorTarget, ("regression-caps", "regression-predictions"), strict=True))
+ERROR_PLOT_HEIGHT = 420
+GAP_PLOT_HEIGHT = 340
+MAX_SIZE_CLASSES = 400
+POWER_OF_TEN_TICKS = tuple(
+    (10.0**power, f"10<sup>{power}</sup>" if power else "1") for power in range(-12, 1, 2)
+)
+BEST_WEIGHTS_NAME = "Best weights"
+ERROR_PLOT_KEY_BY_TARGET = dict(
+    zip(ErrorTarget, ("regression-errors", "regression-errors-predictions"), strict=True)
+)
+CAP_PLOT_KEY_BY_TARGET = dict(zip(ErrorTarget, ("regression-caps", "regression-predictions"), strict=True))
 """Keys of the main figure and of that against the cap, by target."""
 
 
-def build_error_axis(unit: str, target: ErrorTarget, axis_limits: Limits = FIT) -> Axis:
+def build_error_axis(label_unit: str, target: ErrorTarget, axis_limits: Limits = FIT) -> Axis:
     """Build the axis of errors, whose title names the labels' column as the unit."""
     # The unit stands in the title alone: a control is named after the axis, and a column's name may be Markdown.
     is_coefficients = target is ErrorTarget.COEFFICIENTS
-    name = "standard error, all coefficients" if is_coefficients else "root mean squared prediction error"
-    unit_phrase = f"{unit} per unit" if is_coefficients else unit
-    return Axis(name, "", axis_limits, title=f"{wording.capital(name)} ({unit_phrase})")
+    axis_name = (
+        "standard error, all coefficients" if is_coefficients else "root mean squared prediction error"
+    )
+    unit_phrase = f"{label_unit} per unit" if is_coefficients else label_unit
+    return Axis(axis_name, "", axis_limits, title=f"{wording.capital(axis_name)} ({unit_phrase})")
 
 
 def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
@@ -49,48 +55,55 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     method_errors = np.array([method.error(target) for method in shown_methods])
     error_ratios = np.array([m.compute_error_ratio(best_weights_method, target) for m in shown_methods])
     method_labels = np.array([write_two_line_label(method) for method in shown_methods])
-    points, stacked_errors = list[Points](), None
+    part_points, stacked_errors = list[Points](), None
     if is_coefficients:
         noise_shares = np.array([method.noise_share for method in shown_methods])
         stacked_errors = method_errors * np.sqrt((1.0 - noise_shares, noise_shares))
-        points = [
-            Points(part_name, method_labels, Column(column_name, part_errors), style, symbol=symbol, size=9)
-            for part_name, column_name, part_errors, style, symbol in (
+        part_points = [
+            Points(
+                part_name,
+                method_labels,
+                Column(column_name, part_errors),
+                item_style,
+                symbol=mark_symbol,
+                size=9,
+            )
+            for part_name, column_name, part_errors, item_style, mark_symbol in (
                 ("Sampling error", "sampling_error", stacked_errors[0], Style.SAMPLING, "circle"),
                 ("Privacy noise", "privacy_noise", stacked_errors[1], Style.PRIVACY, "circle"),
             )
         ]
     label_spread = float(np.std(solution.labels))
     compared_errors = method_errors if is_coefficients else np.append(method_errors, label_spread)
-    limits = fit_limits(compared_errors, stacked_errors)
-    references = [] if is_coefficients else [Level("Guessing the mean", label_spread, dash="dash")]
+    error_limits = fit_limits(compared_errors, stacked_errors)
+    reference_levels = [] if is_coefficients else [Level("Guessing the mean", label_spread, dash="dash")]
     best_weights_mask = np.array([method is best_weights_method for method in shown_methods])
-    bars = []
-    for group_name, group_mask, style, opacity in (
-        (OURS, best_weights_mask, Style.CAP, 1.0),
+    method_bars = []
+    for group_name, group_mask, item_style, bar_opacity in (
+        (BEST_WEIGHTS_NAME, best_weights_mask, Style.CAP, 1.0),
         ("Other ways", ~best_weights_mask, Style.ENTERED, 0.6),
     ):
         group_bars = Bars(
             group_name,
             method_labels[group_mask],
             method_errors[group_mask],
-            style,
+            item_style,
             hover_numbers=(("times the best", error_ratios[group_mask]),),
-            base_value=limits[0],
+            base_value=error_limits[0],
             gap_share=0.4,
             is_overlaid=True,
             is_unnamed=True,
-            opacity=opacity,
+            opacity=bar_opacity,
         )
-        bars.append(group_bars)
+        method_bars.append(group_bars)
     errors_phrase = ", ".join(f"{m.name.lower()} {wording.number(m.error(target))}" for m in shown_methods)
     return Plot(
-        ERROR_KEYS[target],
+        ERROR_PLOT_KEY_BY_TARGET[target],
         "Error of every method" if is_coefficients else "Error of predictions of every method",
         f"Errors: {errors_phrase}.",
         names_axis("method"),
-        build_error_axis(solution.unit, target, limits),
-        (*bars, *points, *references),
+        build_error_axis(solution.unit, target, error_limits),
+        (*method_bars, *part_points, *reference_levels),
         solution.dataset.provenance,
         {
             "method": [method.name for method in shown_methods],
@@ -113,18 +126,18 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     cap_curve, best_weights_error = solution.cap_curve, solution.methods_by_key["ours"].error(target)
     assert cap_curve is not None
     is_coefficients, best_index = target is ErrorTarget.COEFFICIENTS, cap_curve.find_best(target)
-    noise_squares = cap_curve.privacy_variances if is_coefficients else cap_curve.prediction_noise_variances
-    total_squares = cap_curve.get_errors(target)
+    noise_variances = cap_curve.privacy_variances if is_coefficients else cap_curve.prediction_noise_variances
+    squared_errors = cap_curve.get_errors(target)
     part_name = "sampling error" if is_coefficients else "error before noise"
     # NaN where a draw lost rank.
-    non_noise_squares = np.maximum(total_squares - noise_squares, 0.0)
-    stacked_errors = np.sqrt([total_squares, non_noise_squares, noise_squares])
+    non_noise_squares = np.maximum(squared_errors - noise_variances, 0.0)
+    stacked_errors = np.sqrt([squared_errors, non_noise_squares, noise_variances])
     (total_errors, non_noise_errors, noise_errors), x = stacked_errors, cap_curve.caps.astype(np.float64)
     best_error, error_without_cap = float(total_errors[best_index]), float(total_errors[-1])
     cap_limits = (1.0, max(float(x[-1]), 2.0))
     error_limits = fit_limits(np.append(total_errors, best_weights_error), stacked_errors)
     return Plot(
-        CAP_KEYS[target],
+        CAP_PLOT_KEY_BY_TARGET[target],
         "Error against the bound" if is_coefficients else "Error of predictions against the bound",
         f"The best weights have an error of {wording.number(best_weights_error)}; the best bound has, at "
         f"{wording.counted(int(x[best_index]), 'row')} per user, {wording.number(best_error)}; no bound has "
@@ -135,7 +148,12 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
             Curve("Bounded rows, total", x, total_errors, Style.CAP),
             Curve(f"Bounded rows, {part_name}", x, non_noise_errors, Style.SAMPLING, color_style=Style.CAP),
             Curve("Bounded rows, privacy noise", x, noise_errors, Style.PRIVACY, color_style=Style.CAP),
-            Curve(f"{OURS} (no bound)", cap_limits, (best_weights_error, best_weights_error), Style.SMOOTH),
+            Curve(
+                f"{BEST_WEIGHTS_NAME} (no bound)",
+                cap_limits,
+                (best_weights_error, best_weights_error),
+                Style.SMOOTH,
+            ),
             Mark("Best bound", float(x[best_index]), best_error, Style.CAP),
             Mark("No bound", float(x[-1]), error_without_cap, Style.ENTERED, "square"),
         ),
@@ -160,20 +178,26 @@ def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) ->
     columns["best_cap"], target_key = sweep["best_cap"], solution.target.value
     cap_error_ratios = columns[f"best_cap_{target_key}"] / columns[f"ours_{target_key}"]
     items: list[Item] = [
-        Curve(name, sweep["epsilon"], columns[f"{PREFIX_BY_METHOD[key]}_{target_key}"], style, symbol=symbol)
-        for key, name, style, symbol in study.METHOD_LINES
+        Curve(
+            curve_name,
+            sweep["epsilon"],
+            columns[f"{PREFIX_BY_METHOD[method_key]}_{target_key}"],
+            curve_style,
+            symbol=mark_symbol,
+        )
+        for method_key, curve_name, curve_style, mark_symbol in study.METHOD_LINES
     ]
     return Plot(
         "regression-epsilon",
         "Error against ε",
         f"Against ε, the best bound's error is {wording.number(float(cap_error_ratios.min()))} to "
         f"{wording.number(float(cap_error_ratios.max()))} times that of the best weights.",
-        Axis("privacy budget ε", "", (min(study.EPSILONS), max(study.EPSILONS))),
+        Axis("privacy budget ε", "", (min(study.SWEPT_EPSILONS), max(study.SWEPT_EPSILONS))),
         build_error_axis(solution.unit, solution.target),
         (*items, Level("Your setting", solution.problem.epsilon, is_vertical=True)),
         solution.dataset.provenance,
         columns,
-        height=HEIGHT,
+        height=ERROR_PLOT_HEIGHT,
     )
 
 
@@ -182,35 +206,58 @@ def plot_gap(search_steps: Sequence[SearchStep], provenance: Provenance) -> Plot
     step_rows = [(s.seconds, s.variance, s.lower_bound, s.relative_gap, s.num_entries) for s in search_steps]
     column_names = ("seconds", "variance", "lower_bound", "relative_gap", "entries")
     columns = dict(zip(column_names, np.array(step_rows, dtype=np.float64).T, strict=True))
-    seconds, gaps = columns["seconds"], columns["relative_gap"]
-    x, y = np.arange(1.0, gaps.size + 1.0), np.maximum(gaps, 1e-12)
+    seconds, relative_gaps = columns["seconds"], columns["relative_gap"]
+    x, y = np.arange(1.0, relative_gaps.size + 1.0), np.maximum(relative_gaps, 1e-12)
     gap_curve = Curve("Gap", x, y, Style.SMOOTH, symbol="circle", hover_number=("seconds", seconds))
-    iterations_phrase = wording.counted(gaps.size, "iteration")
-    alt = f"After {iterations_phrase} and {seconds[-1]:.2f} seconds the gap is {gaps[-1]:.1e}."
-    x_axis = linear_axis("iteration", (0.0, max(float(gaps.size), 9.0) + 1.0), number_format=",")
-    y_axis = Axis("proved gap to the best", "relative", (1e-12, 1.0), number_format=".1e", named_ticks=TICKS)
-    curves, title = [gap_curve], "The gap closes"
-    return Plot("regression-gap", title, alt, x_axis, y_axis, curves, provenance, columns, height=GAP_HEIGHT)
+    iterations_phrase = wording.counted(relative_gaps.size, "iteration")
+    alt_text = f"After {iterations_phrase} and {seconds[-1]:.2f} seconds the gap is {relative_gaps[-1]:.1e}."
+    x_axis = linear_axis("iteration", (0.0, max(float(relative_gaps.size), 9.0) + 1.0), number_format=",")
+    y_axis = Axis(
+        "proved gap to the best",
+        "relative",
+        (1e-12, 1.0),
+        number_format=".1e",
+        named_ticks=POWER_OF_TEN_TICKS,
+    )
+    gap_curves, plot_title = [gap_curve], "The gap closes"
+    return Plot(
+        "regression-gap",
+        plot_title,
+        alt_text,
+        x_axis,
+        y_axis,
+        gap_curves,
+        provenance,
+        columns,
+        height=GAP_PLOT_HEIGHT,
+    )
 
 
-STYLE_BY_METHOD = {
+NAME_STYLE_SYMBOL_BY_METHOD = {
     "no bound": ("No bound", Style.ENTERED, "square-open"),
     "best bound": ("Best bound (one draw)", Style.CAP, "triangle-up-open"),
-    "ours": (OURS, Style.SMOOTH, "circle"),
+    "ours": (BEST_WEIGHTS_NAME, Style.SMOOTH, "circle"),
 }
 
 
-def tabulate_weights(sizes: IntArray, weights_by_method: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+def tabulate_weights(
+    rows_of_each_user: IntArray, user_weights_by_method: Mapping[str, FloatArray]
+) -> dict[str, FloatArray]:
     """Build columns by name with the mean user weight of each method, for users of each number of rows.
 
-    Beyond `MAX_POINTS` different numbers, they are grouped into as many classes.
+    Beyond `MAX_SIZE_CLASSES` different numbers, they are grouped into as many classes.
     """
-    size_class_edges = np.unique(sizes).astype(np.float64)
-    if size_class_edges.size > MAX_POINTS:
-        size_class_edges = log_spaced(float(size_class_edges[0]), float(size_class_edges[-1]), MAX_POINTS)
-    weight_columns = {f"{key.replace(' ', '_')}_user_weight": w for key, w in weights_by_method.items()}
-    user_table = pd.DataFrame({"rows_of_user": sizes, "users": 1.0, **weight_columns})
-    grouped_users = user_table.groupby(np.searchsorted(size_class_edges, sizes, side="right"))
+    size_class_edges = np.unique(rows_of_each_user).astype(np.float64)
+    if size_class_edges.size > MAX_SIZE_CLASSES:
+        size_class_edges = log_spaced(
+            float(size_class_edges[0]), float(size_class_edges[-1]), MAX_SIZE_CLASSES
+        )
+    weight_columns = {
+        f"{method_key.replace(' ', '_')}_user_weight": user_weights
+        for method_key, user_weights in user_weights_by_method.items()
+    }
+    user_table = pd.DataFrame({"rows_of_user": rows_of_each_user, "users": 1.0, **weight_columns})
+    grouped_users = user_table.groupby(np.searchsorted(size_class_edges, rows_of_each_user, side="right"))
     class_table = grouped_users.mean().assign(users=grouped_users["users"].sum())
     return dict(zip(map(str, class_table), class_table.to_numpy().T, strict=True))
 
@@ -226,17 +273,29 @@ def plot_weights(solution: RegressionSolution) -> Plot:
     columns = tabulate_weights(problem.whitened.sizes, weights_by_method)
     rows_of_user, _, *mean_weights_by_method = columns.values()
     lowest_weight, highest_weight = fit_limits(np.concatenate(mean_weights_by_method))
-    method_styles = [STYLE_BY_METHOD[method_key] for method_key in weights_by_method]
-    points = [
-        Points(method_name, rows_of_user, mean_user_weights, style, symbol=symbol)
-        for (method_name, style, symbol), mean_user_weights in zip(
+    method_styles = [NAME_STYLE_SYMBOL_BY_METHOD[method_key] for method_key in weights_by_method]
+    method_points = [
+        Points(method_name, rows_of_user, mean_user_weights, curve_style, symbol=mark_symbol)
+        for (method_name, curve_style, mark_symbol), mean_user_weights in zip(
             method_styles, mean_weights_by_method, strict=True
         )
     ]
-    alt = "With no bound the weight of a user grows with their rows; the best weights hold it at one level."
+    alt_text = (
+        "With no bound the weight of a user grows with their rows; the best weights hold it at one level."
+    )
     size_limits = (1.0, max(float(rows_of_user.max()), 2.0))
     x = Axis("rows of the user", "rows per user", size_limits, number_format=",.3~g")
     weight_limits = (max(lowest_weight, highest_weight / 1e6), highest_weight)
     y = Axis("weight of a user, Σ |c|", "1 / unit of feature", weight_limits)
-    title, provenance = "Weight of a user, by their rows", solution.dataset.provenance
-    return Plot("regression-weights", title, alt, x, y, points, provenance, columns, height=HEIGHT)
+    plot_title, provenance = "Weight of a user, by their rows", solution.dataset.provenance
+    return Plot(
+        "regression-weights",
+        plot_title,
+        alt_text,
+        x,
+        y,
+        method_points,
+        provenance,
+        columns,
+        height=ERROR_PLOT_HEIGHT,
+    )

@@ -27,7 +27,7 @@ PROVED_GAP = 1e-6
 """Relative gap below which the answer is taken as the best."""
 DRAWS, DRAWS_OF_MANY_ROWS, MANY_ROWS = 10, 3, 50_000
 """Draws per cap, fewer where there are many rows: they hardly differ then."""
-SOON_SECONDS = 0.25
+MAX_SECONDS_TO_WAIT = 0.25
 """How long a page waits for a first answer: a key press is answered within 0.4 s."""
 NUM_KEPT, MAX_KEPT_ENTRIES = 32, 200_000
 """Solutions that are kept, and the entries of the largest C of them: 1.6 MB."""
@@ -120,11 +120,13 @@ class RegressionSolution:
             return None
         cap_curve, best_index = self.cap_curve, self.cap_curve.best_index
         standard_errors = np.sqrt(cap_curve.variances)
-        near_mask = cap_curve.valid_mask & (standard_errors <= 1.05 * standard_errors[best_index])
-        excluded_indices = np.flatnonzero(~near_mask)
-        low_index = excluded_indices[excluded_indices < best_index].max(initial=-1) + 1
-        high_index = excluded_indices[excluded_indices > best_index].min(initial=standard_errors.size) - 1
-        return int(cap_curve.caps[low_index]), int(cap_curve.caps[high_index])
+        is_near_optimal = cap_curve.valid_mask & (standard_errors <= 1.05 * standard_errors[best_index])
+        excluded_indices = np.flatnonzero(~is_near_optimal)
+        first_near_index = excluded_indices[excluded_indices < best_index].max(initial=-1) + 1
+        last_near_index = (
+            excluded_indices[excluded_indices > best_index].min(initial=standard_errors.size) - 1
+        )
+        return int(cap_curve.caps[first_near_index]), int(cap_curve.caps[last_near_index])
 
     @property
     def variance_is_estimated(self) -> bool:
@@ -144,8 +146,8 @@ def get_table(dataset: Dataset) -> LabelledRows:
         InvalidInput: The data have none.
     """
     if dataset.table is None:
-        remedy = "Pass the table itself, and name its columns"
-        raise refuse("the data have no labels and features", remedy=remedy)
+        remedy_sentence = "Pass the table itself, and name its columns"
+        raise refuse("the data have no labels and features", remedy=remedy_sentence)
     return dataset.table
 
 
@@ -194,12 +196,12 @@ def solve(dataset: Dataset | None, parameters: RegressionParameters) -> Regressi
     problem = build_unit_problem(dataset).with_settings(
         parameters.epsilon, parameters.value_bound, residual_variance
     )
-    labels = parameters.clip_labels(get_table(dataset))
-    cap_draws = sample_limiting.try_caps(problem, labels, _choose_num_draws(problem))
+    clipped_labels = parameters.clip_labels(get_table(dataset))
+    cap_draws = sample_limiting.try_caps(problem, clipped_labels, _choose_num_draws(problem))
     return build_solution(dataset, parameters, problem, working_set.solve(problem), cap_draws)
 
 
-TEXT_BY_STAGE = {
+SENTENCE_BY_STAGE = {
     Stage.EARLIER: "Computing the answer for the new settings",
     Stage.FIRST: "First answer, being refined",
 }
@@ -218,12 +220,12 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         residual_variance = yield Cached(estimate_variance, (dataset, parameters.lower, parameters.upper))
     problem = unit_problem.with_settings(parameters.epsilon, parameters.value_bound, residual_variance)
     label_range, num_draws = (parameters.lower, parameters.upper), _choose_num_draws(problem)
-    labels = parameters.clip_labels(get_table(dataset))
+    clipped_labels = parameters.clip_labels(get_table(dataset))
     build_search = functools.partial(
         Search,
         progress_text="The answer is being computed",
-        first_wait_seconds=SOON_SECONDS,
-        later_wait_seconds=SOON_SECONDS,
+        first_wait_seconds=MAX_SECONDS_TO_WAIT,
+        later_wait_seconds=MAX_SECONDS_TO_WAIT,
         follows_slider=True,
     )
     weights_search: SearchResult = yield build_search(
@@ -235,18 +237,19 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         is_complete=lambda estimate: estimate.certificate.proves(PROVED_GAP),
         settings=(parameters, problem, label_range),
         num_kept=NUM_KEPT if problem.features.size <= MAX_KEPT_ENTRIES else 0,
-        progress_texts_by_stage=TEXT_BY_STAGE,
+        progress_texts_by_stage=SENTENCE_BY_STAGE,
     )
     caps_search: SearchResult = yield build_search(
         "caps",
         label_range,
         lambda tell, stop: sample_limiting.try_caps(
-            problem, labels, num_draws, progress=tell, should_stop=stop
+            problem, clipped_labels, num_draws, progress=tell, should_stop=stop
         ),
         is_complete=lambda draws: draws.num_draws == num_draws,
         settings=label_range,
         num_kept=NUM_KEPT,
-        progress_texts_by_stage=TEXT_BY_STAGE | {Stage.FIRST: "First answer: bounds are still being tried"},
+        progress_texts_by_stage=SENTENCE_BY_STAGE
+        | {Stage.FIRST: "First answer: bounds are still being tried"},
     )
     if weights_search.value is None:
         return weights_search
@@ -272,10 +275,12 @@ def build_solution(
     uncapped_fit = sample_limiting.estimate_on_all_rows(problem)
     labels = parameters.clip_labels(get_table(dataset))
 
-    def build_method(name: str, note: str, estimate: LinearEstimate) -> Method:
+    def build_method(method_name: str, note: str, estimate: LinearEstimate) -> Method:
         """Build the method of an estimate, with its variances and its error in predicting these labels."""
         squared_prediction_error = estimation.compute_prediction_error(problem, estimate, labels)
-        return Method(name, note, estimate.variance, estimate.privacy_variance, squared_prediction_error)
+        return Method(
+            method_name, note, estimate.variance, estimate.privacy_variance, squared_prediction_error
+        )
 
     note = "the least variance that any unbiased one has"
     methods_by_key = {"ours": build_method("Best weights", note, best_estimate)}

@@ -54,12 +54,12 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
 def show_measures(answer: Answer, dataset: Dataset) -> section.Parts:
     """Yield the tab with the error by every measure, and which noise has the smaller error."""
     solution = answer.solution
-    measure_texts = (
+    table_and_sentences = (
         words.write_measures_table(solution),
         words.describe_bound(solution),
         words.compare_noises(solution),
     )
-    yield section.Columns((measure_texts, (answer.plots["total-measures"](),)))
+    yield section.Columns((table_and_sentences, (answer.plots["total-measures"](),)))
     yield section.Label()
 
 
@@ -72,7 +72,7 @@ def show_strategies(answer: Answer, dataset: Dataset) -> section.Parts:
     # The paper's noise, of real numbers.
     parameters = answer.parameters
     problem = replace(answer.solution.problem, epsilon=1.0, program=Program.PYTHON)
-    points = yield section.Search(
+    simulated_points = yield section.Search(
         "job",
         replace(parameters.without("own_bound", "lower", "upper", "highest_total"), epsilon=1.0),
         lambda progress, should_stop: simulate_strategies(
@@ -90,15 +90,19 @@ def show_strategies(answer: Answer, dataset: Dataset) -> section.Parts:
         ("own_share", "runs", "seed"),
         idle_text="The curves are exact. *Simulate* adds simulated errors.",
     )
-    curves = yield section.Cached(plots.compute_curves, (problem, parameters.own_share))
-    yield section.Figures((plots.plot_strategies(curves, dataset, parameters.epsilon, points),), "xy")
+    strategy_curves = yield section.Cached(plots.compute_curves, (problem, parameters.own_share))
+    yield section.Figures(
+        (plots.plot_strategies(strategy_curves, dataset, parameters.epsilon, simulated_points),), "xy"
+    )
     yield f"Within 10{wording.PERCENT} of the best bound's error:"
-    yield "\n".join(f"- {sentence}" for sentence in plots.write_near_best(curves))
-    if points is not None:
-        stop_text = "Stopped early. " if points.is_cancelled else ""
-        runs_text = f"{wording.counted(points.num_runs, 'run')} per point, ± 2 standard errors."
-        yield section.Note(f"{stop_text}{runs_text} {standard.SIMULATION}")
-        yield section.File("Simulated points (CSV)", "total_simulated.csv", plots.tabulate_points(points))
+    yield "\n".join(f"- {sentence}" for sentence in plots.write_near_best(strategy_curves))
+    if simulated_points is not None:
+        stopped_early_sentence = "Stopped early. " if simulated_points.is_cancelled else ""
+        runs_text = f"{wording.counted(simulated_points.num_runs, 'run')} per point, ± 2 standard errors."
+        yield section.Note(f"{stopped_early_sentence}{runs_text} {standard.SIMULATION}")
+        yield section.File(
+            "Simulated points (CSV)", "total_simulated.csv", plots.tabulate_points(simulated_points)
+        )
     yield section.Label()
     yield section.PaperFigures(FIGURES)
 
@@ -148,11 +152,11 @@ def build_answer(
         solution = solve(dataset, parameters)
     if isinstance(solution, SignedSolution):
         answer, release_phrase = _build_signed(dataset, parameters, solution), "sum of signed totals"
-        details, unused_names = _list_range_details(solution), {"objective", "own_bound"}
+        entries_by_key, unused_names = _list_range_details(solution), {"objective", "own_bound"}
     else:
         answer = _build_nonnegative(dataset, parameters, solution)
         release_phrase = "count of rows" if solution.problem.is_integer else "sum"
-        details, unused_names = _list_bound_details(solution), {"lower", "upper"}
+        entries_by_key, unused_names = _list_bound_details(solution), {"lower", "upper"}
     answer = replace(
         answer,
         code=words.write_forms(solution, dataset, parameters),
@@ -164,7 +168,7 @@ def build_answer(
         answer,
         dataset,
         release_phrase,
-        lambda: details,
+        lambda: entries_by_key,
         question_entries={
             "neighbours": NEIGHBOURS.value,
             "source": "Amin et al. 2019, Bounding User Contributions: A Bias-Variance Trade-off in DP, section 3",
@@ -177,7 +181,7 @@ def build_answer(
 
 def _build_nonnegative(dataset: Dataset, parameters: TotalParameters, solution: TotalSolution) -> Answer:
     """Build the answer for totals of at least 0; `build_answer` adds code, setting and files."""
-    values_by_part = {
+    error_by_part = {
         BIAS: float(solution.bound_errors.bias),
         NOISE: float(solution.bound_errors.measure_noise(parameters.objective)),
     }
@@ -202,7 +206,7 @@ def _build_nonnegative(dataset: Dataset, parameters: TotalParameters, solution: 
             ),
         },
         make_methods=lambda: words.write_methods(solution, dataset, parameters),
-        error_parts=build_error_parts(values_by_part, solution.unit.format_amount)
+        error_parts=build_error_parts(error_by_part, solution.unit.format_amount)
         if solution.choice.max_total
         else (),
         sections=SECTIONS,
@@ -226,11 +230,11 @@ def _build_signed(dataset: Dataset, parameters: TotalParameters, solution: Signe
     )
 
 
-def _list_errors(unit_noise: float, errors: TotalErrors, bias: float) -> dict[str, object]:
+def _list_errors(unit_noise: float, errors: TotalErrors, shown_bias: float) -> dict[str, object]:
     """Return the JSON entries of bias, noise and errors at one bound, by key."""
     return {
         "noise_scale": unit_noise * float(errors.bounds),
-        "bias": bias,
+        "bias": shown_bias,
         "mean_noise": float(errors.mean_noise),
         "expected_absolute_error": float(errors.absolute_errors),
         "root_mean_squared_error": float(errors.rmse),
@@ -239,19 +243,22 @@ def _list_errors(unit_noise: float, errors: TotalErrors, bias: float) -> dict[st
 
 def _list_bound_details(solution: TotalSolution) -> dict[str, object]:
     """Return the JSON entries of the exact best bound, by key; the card and the code have the rounded one."""
-    problem, choice = solution.problem, solution.choice
-    bound_entries: dict[str, object] = {"max_total": choice.max_total, "max_total_rounded": solution.bound}
+    problem, best_choice = solution.problem, solution.choice
+    bound_entries: dict[str, object] = {
+        "max_total": best_choice.max_total,
+        "max_total_rounded": solution.bound,
+    }
     if problem.is_integer:
-        bound_entries = {"max_contributions": int(choice.max_total)}
+        bound_entries = {"max_contributions": int(best_choice.max_total)}
     return {
         **bound_entries,
-        **_list_errors(problem.unit_noise, choice.errors, float(choice.errors.bias)),
-        "bound_on_absolute_error": float(choice.errors.bias_plus_noise),
-        "error_of_publishing_zero": choice.error_of_nothing,
-        "users_affected": choice.num_users_affected,
+        **_list_errors(problem.unit_noise, best_choice.errors, float(best_choice.errors.bias)),
+        "bound_on_absolute_error": float(best_choice.errors.bias_plus_noise),
+        "error_of_publishing_zero": best_choice.error_of_nothing,
+        "users_affected": best_choice.num_users_affected,
         "within_5_percent": list(solution.near_optimal_bounds),
-        "ended": choice.stop_reason,
-        **certificate_fields(choice.certificate),
+        "ended": best_choice.stop_reason,
+        **certificate_fields(best_choice.certificate),
     }
 
 
@@ -264,8 +271,10 @@ def build_setting(dataset: Dataset, parameters: TotalParameters) -> ReleaseSetti
     """Build the setting of the release, a sum of a column or a count, by which other answers know it."""
     value_column = find_summed_column(dataset)
     if parameters.summed is Summed.VALUES and not value_column:
-        facet = dataset.totals if dataset.totals is not None and dataset.totals.column else dataset.values
-        value_column = "" if facet is None else facet.column
+        summed_totals = (
+            dataset.totals if dataset.totals is not None and dataset.totals.column else dataset.values
+        )
+        value_column = "" if summed_totals is None else summed_totals.column
     return ReleaseSetting(
         Quantity.SUM if value_column else Quantity.COUNT,
         parameters.epsilon,

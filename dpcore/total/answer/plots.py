@@ -25,7 +25,7 @@ from dpcore.total.answer.solution import NAME_BY_MEASURE, SignedSolution, TotalS
 from dpcore.total.nonnegative import TotalErrors, TotalProblem
 from dpcore.total.parameters import TotalParameters
 
-CURVE_BY_MEASURE: dict[Measure, tuple[str, str, dict[str, Any]]] = {
+NAME_COLUMN_OPTIONS_BY_MEASURE: dict[Measure, tuple[str, str, dict[str, Any]]] = {
     # Blue, orange and grey: three colours that nobody takes for each other, beside the amber of the bias and the
     # purple of the noise.
     Measure.ABSOLUTE: ("Expected error", "expected_absolute_error", {"style": Style.TOTAL}),
@@ -34,24 +34,26 @@ CURVE_BY_MEASURE: dict[Measure, tuple[str, str, dict[str, Any]]] = {
 }
 """Name, column and style of each error."""
 WIDTH, CHOSEN_WIDTH = 2.0, 3.0
-MAX_ERRORS = 5.0
+MAX_DOTS_IN_ERRORS = 5.0
 """Ends of the axis of simulated releases, in best errors."""
 
 
 def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | None) -> Plot:
     """Plot the main figure: the error against T by the chosen measure, with bias and noise."""
-    choice, problem, unit = solution.choice, solution.problem, solution.unit
+    best_choice, problem, unit = solution.choice, solution.problem, solution.unit
     columns, measure = _list_columns(solution.errors), solution.measure
     error_curve = _build_curve(columns, measure, CHOSEN_WIDTH)
     items: list[Item] = [*_build_parts(columns, measure), error_curve]
     if 0.0 < solution.near_optimal_bounds[0] < solution.near_optimal_bounds[1]:
         items.append(Band(f"Within 5{wording.PERCENT} of the best", *solution.near_optimal_bounds))
-    if choice.max_total > 0.0:
-        items.append(Mark("Best bound", choice.max_total, choice.certificate.value, error_curve.style))
+    if best_choice.max_total > 0.0:
+        items.append(
+            Mark("Best bound", best_choice.max_total, best_choice.certificate.value, error_curve.style)
+        )
     if own_bound:
         own_error = solution.compute_error(own_bound)
         items.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "square"))
-    handle = _build_handle(
+    bound_handle = _build_handle(
         columns,
         measure,
         problem.noise.kind,
@@ -59,16 +61,18 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
         float(solution.errors.measure_error(measure).min()),
         "" if unit.column_name else "rows",
         name="Bound",
-        initial_value=own_bound or choice.max_total,
+        initial_value=own_bound or best_choice.max_total,
         is_integer=problem.is_integer,
         user_bars=(sample_users(problem.amounts.values, problem.amounts.users, unit.column_name or "rows"),),
     )
-    alt = (
-        f"The {NAME_BY_MEASURE[measure]} is smallest at a bound of {unit.format_amount(choice.max_total, 4)}: "
-        f"{unit.format_amount(choice.certificate.value)}."
+    alt_text = (
+        f"The {NAME_BY_MEASURE[measure]} is smallest at a bound of {unit.format_amount(best_choice.max_total, 4)}: "
+        f"{unit.format_amount(best_choice.certificate.value)}."
     )
-    title = "Error against the bound"
-    return _build_plot("total-error", title, alt, solution, dataset, items, columns, handle=handle)
+    plot_title = "Error against the bound"
+    return _build_plot(
+        "total-error", plot_title, alt_text, solution, dataset, items, columns, handle=bound_handle
+    )
 
 
 def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
@@ -80,13 +84,25 @@ def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
         curve = _build_curve(columns, measure, CHOSEN_WIDTH if measure is solution.measure else WIDTH)
         items.append(curve)
         if best_bound > 0.0:
-            error = float(total.compute_errors(solution.problem, best_bound).measure_error(measure))
-            items.append(Mark(f"Best bound, {curve.name}", best_bound, error, curve.style, is_unnamed=True))
-    title, alt = "Measures of the error", "Three measures, each with its best bound."
-    options = {"is_main": False, "height": 420}
-    plot = _build_plot("total-measures", title, alt, solution, dataset, items, columns, **options)
+            least_error_of_measure = float(
+                total.compute_errors(solution.problem, best_bound).measure_error(measure)
+            )
+            items.append(
+                Mark(
+                    f"Best bound, {curve.name}",
+                    best_bound,
+                    least_error_of_measure,
+                    curve.style,
+                    is_unnamed=True,
+                )
+            )
+    plot_title, alt_text = "Measures of the error", "Three measures, each with its best bound."
+    plot_options = {"is_main": False, "height": 420}
+    measures_plot = _build_plot(
+        "total-measures", plot_title, alt_text, solution, dataset, items, columns, **plot_options
+    )
     (smallest_bound, largest_bound), _ = solution.limits
-    return plot.with_limits(x=(smallest_bound, 2.0 * largest_bound))
+    return measures_plot.with_limits(x=(smallest_bound, 2.0 * largest_bound))
 
 
 def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Plot:
@@ -96,18 +112,20 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
     error_curve = _build_curve(columns, solution.measure, CHOSEN_WIDTH)
     items: list[Item] = [*_build_parts(columns, solution.measure, "Size of the bias"), error_curve]
     if clipped_sum.sensitivity > 0.0:
-        mark = Mark("Proposed range", clipped_sum.sensitivity, solution.error, error_curve.style)
+        range_mark = Mark("Proposed range", clipped_sum.sensitivity, solution.error, error_curve.style)
         if solution.is_entered:
-            mark = replace(mark, name="Your [L, U], at max(|L|, |U|)", style=Style.ENTERED, symbol="square")
-        items.append(mark)
+            range_mark = replace(
+                range_mark, name="Your [L, U], at max(|L|, |U|)", style=Style.ENTERED, symbol="square"
+            )
+        items.append(range_mark)
     if own_bound and (own_error := solution.compute_own_error(parameters)) is not None:
         items.append(Mark("Your own bound, on either side", own_bound, own_error, Style.ENTERED, "square"))
-    problem, handle = solution.problem, None
+    problem, bound_handle = solution.problem, None
     columns["missing"] = problem.compute_shortfall(solution.bounds)
     # A range that was entered with two different ends lies on no curve of one bound: nothing to move.
     if clipped_sum.low == -clipped_sum.high < 0.0:
         amounts = problem.size_problem.amounts
-        handle = _build_handle(
+        bound_handle = _build_handle(
             columns,
             solution.measure,
             problem.size_problem.noise.kind,
@@ -117,8 +135,10 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
             initial_value=own_bound or clipped_sum.sensitivity,
             user_bars=(sample_users(amounts.values, amounts.users, solution.unit.column_name),),
         )
-    title, alt = "Error of clipping on both sides", "Noise grows with the bound."
-    return _build_plot("total-signed", title, alt, solution, dataset, items, columns, handle=handle)
+    plot_title, alt_text = "Error of clipping on both sides", "Noise grows with the bound."
+    return _build_plot(
+        "total-signed", plot_title, alt_text, solution, dataset, items, columns, handle=bound_handle
+    )
 
 
 def _list_columns(errors: TotalErrors) -> dict[str, FloatArray]:
@@ -144,8 +164,8 @@ def _select_parts(columns: dict[str, FloatArray], measure: Measure) -> dict[str,
 
 def _build_curve(columns: dict[str, FloatArray], measure: Measure, width: float, **options: Any) -> Curve:
     """Build the curve of the error by a measure over the bound, with the name and style of that measure."""
-    name, column, style_options = CURVE_BY_MEASURE[measure]
-    return Curve(name, columns["bound"], columns[column], width=width, **style_options, **options)
+    curve_name, column_name, style_options = NAME_COLUMN_OPTIONS_BY_MEASURE[measure]
+    return Curve(curve_name, columns["bound"], columns[column_name], width=width, **style_options, **options)
 
 
 def _build_parts(columns: dict[str, FloatArray], measure: Measure, bias_name: str = BIAS) -> list[Curve]:
@@ -160,28 +180,28 @@ def _build_handle(
     columns: dict[str, FloatArray],
     measure: Measure,
     noise_kind: NoiseKind,
-    losses: FloatArray,
+    signed_losses: FloatArray,
     best_error: float,
     dots_unit: str = "",
     **options: Any,
 ) -> Handle:
     """Build the handle by which the bound is moved, with the totals that it cuts and simulated releases."""
     spread_kind = Spread.ROOT_MEAN_SQUARE if measure is Measure.RMSE else Spread.MEAN
-    unit_draws, dots_limit = draw_unit_noise(noise_kind), MAX_ERRORS * best_error
+    unit_draws, max_dot_size = draw_unit_noise(noise_kind), MAX_DOTS_IN_ERRORS * best_error
     return Handle(
         bounds=columns["bound"],
-        errors=columns[CURVE_BY_MEASURE[measure][1]],
+        errors=columns[NAME_COLUMN_OPTIONS_BY_MEASURE[measure][1]],
         field_name="own_bound",
         error_parts=_select_parts(columns, measure),
-        dots=Dots(losses, columns["mean_noise"], unit_draws, spread_kind, dots_limit, dots_unit),
+        dots=Dots(signed_losses, columns["mean_noise"], unit_draws, spread_kind, max_dot_size, dots_unit),
         **options,
     )
 
 
 def _build_plot(
-    key: str,
-    title: str,
-    alt: str,
+    plot_key: str,
+    plot_title: str,
+    alt_text: str,
     solution: TotalSolution | SignedSolution,
     dataset: Dataset,
     items: Sequence[Item],
@@ -192,9 +212,9 @@ def _build_plot(
     unit, (x_limits, y_limits) = solution.unit, solution.limits
     bound_name = "bound on either side" if isinstance(solution, SignedSolution) else "bound"
     return Plot(
-        key,
-        title,
-        alt,
+        plot_key,
+        plot_title,
+        alt_text,
         Axis(bound_name, unit.per_user_unit, x_limits, number_format=",.4~r"),
         Axis(f"error of the released {unit.result_name}", unit.axis_unit, y_limits, number_format=",.3~r"),
         items,
@@ -213,10 +233,10 @@ def choose_epsilons(amounts: Amounts, points_per_decade: int) -> FloatArray:
     return np.geomspace(min_epsilon, 10.0, 1 + points_per_decade * round(math.log10(10.0 / min_epsilon)))
 
 
-def compute_curves(problem: TotalProblem, own_share: float) -> strategies.StrategyCurves:
+def compute_curves(problem: TotalProblem, own_quantile: float) -> strategies.StrategyCurves:
     """Compute the exact relative errors over epsilon of the paper's strategies and the person's own quantile."""
     epsilons = choose_epsilons(problem.amounts, points_per_decade=16)
-    compared_strategies = (*strategies.PAPER_STRATEGIES, strategies.Strategy(own_share))
+    compared_strategies = (*strategies.PAPER_STRATEGIES, strategies.Strategy(own_quantile))
     return strategies.compute_strategy_curves(problem, epsilons, compared_strategies)
 
 
@@ -224,7 +244,7 @@ def plot_strategies(
     curves: strategies.StrategyCurves,
     dataset: Dataset,
     epsilon: float,
-    points: strategies.StrategyPoints | None = None,
+    simulated: strategies.StrategyPoints | None = None,
 ) -> Plot:
     """Plot the relative error against epsilon for four ways to choose T (Amin et al. 2019, figure 1).
 
@@ -232,21 +252,28 @@ def plot_strategies(
         curves: Exact errors.
         dataset: The data.
         epsilon: The one that the person has entered, which is marked.
-        points: Simulated errors, plotted with twice their standard errors; None for none.
+        simulated: Simulated errors, plotted with twice their standard errors; None for none.
     """
     epsilons, best_errors = curves.epsilons, curves.relative_errors[0]
-    columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
+    columns_by_name: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     items: list[Item] = []
-    for index, strategy in enumerate(curves.strategies):
-        name, width = _name_strategy(curves, index), None if strategy is strategies.BEST else WIDTH
-        columns[f"{strategy.column}_bound"] = curves.bounds[index]
-        columns[f"{strategy.column}_relative_error"] = curves.relative_errors[index]
-        errors = curves.relative_errors[index]
-        items.append(Curve(name, epsilons, errors, strategy.style, dash=strategy.dash, width=width))
-        if points is not None and strategy in points.strategies:
-            means, margins = (points.relative_errors[index], 2.0 * points.standard_errors[index])
-            interval_ends, style = (means - margins, means + margins), strategy.style
-            simulated_points = Points(f"{name}, simulated", points.epsilons, means, style, *interval_ends)
+    for strategy_index, strategy in enumerate(curves.strategies):
+        strategy_name = _name_strategy(curves, strategy_index)
+        width = None if strategy is strategies.BEST_STRATEGY else WIDTH
+        columns_by_name[f"{strategy.column}_bound"] = curves.bounds[strategy_index]
+        columns_by_name[f"{strategy.column}_relative_error"] = curves.relative_errors[strategy_index]
+        relative_errors = curves.relative_errors[strategy_index]
+        items.append(
+            Curve(strategy_name, epsilons, relative_errors, strategy.style, dash=strategy.dash, width=width)
+        )
+        if simulated is not None and strategy in simulated.strategies:
+            mean_errors = simulated.relative_errors[strategy_index]
+            error_margins = 2.0 * simulated.standard_errors[strategy_index]
+            interval_ends = (mean_errors - error_margins, mean_errors + error_margins)
+            strategy_style = strategy.style
+            simulated_points = Points(
+                f"{strategy_name}, simulated", simulated.epsilons, mean_errors, strategy_style, *interval_ends
+            )
             items.append(replace(simulated_points, is_unnamed=True, symbol=strategy.symbol, size=7))
     epsilon_axis = Axis("privacy budget ε", "", (float(epsilons[0]), float(epsilons[-1])))
     if epsilon_axis.contains(epsilon):
@@ -259,38 +286,48 @@ def plot_strategies(
         Axis("relative error of the release", "1 = 100 %", (float(best_errors.min()) / 2.0, 10.0)),
         items,
         dataset.provenance,
-        columns,
+        columns_by_name,
         height=460,
     )
 
 
-def _name_strategy(curves: strategies.StrategyCurves, index: int) -> str:
+def _name_strategy(curves: strategies.StrategyCurves, strategy_index: int) -> str:
     """Return a strategy's name for the legend.
 
     That of a quantile has its bound behind it, which is the same at every epsilon.
     """
-    strategy = curves.strategies[index]
-    name = strategy.name.capitalize()
-    return name if strategy.share is None else f"{name} (bound {wording.number(curves.bounds[index, 0])})"
+    strategy = curves.strategies[strategy_index]
+    capital_name = strategy.name.capitalize()
+    return (
+        capital_name
+        if strategy.share is None
+        else f"{capital_name} (bound {wording.number(curves.bounds[strategy_index, 0])})"
+    )
 
 
-def tabulate_points(points: strategies.StrategyPoints) -> dict[str, FloatArray]:
+def tabulate_points(strategy_points: strategies.StrategyPoints) -> dict[str, FloatArray]:
     """Build columns by name: epsilons, and the simulated error and its standard error of each strategy."""
-    columns = {"epsilon": points.epsilons}
-    for index, strategy in enumerate(points.strategies):
-        columns[f"{strategy.column}_simulated_error"] = points.relative_errors[index]
-        columns[f"{strategy.column}_standard_error"] = points.standard_errors[index]
-    return columns
+    columns_by_name = {"epsilon": strategy_points.epsilons}
+    for strategy_index, strategy in enumerate(strategy_points.strategies):
+        columns_by_name[f"{strategy.column}_simulated_error"] = strategy_points.relative_errors[
+            strategy_index
+        ]
+        columns_by_name[f"{strategy.column}_standard_error"] = strategy_points.standard_errors[strategy_index]
+    return columns_by_name
 
 
 def write_near_best(curves: strategies.StrategyCurves) -> list[str]:
     """Write for each fixed quantile the epsilons at which its error is at most 1.1 times the best bound's."""
     sentences = []
-    for index in range(1, len(curves.strategies)):
-        near_best_epsilons = curves.epsilons[curves.relative_errors[index] <= 1.1 * curves.relative_errors[0]]
+    for strategy_index in range(1, len(curves.strategies)):
+        near_best_epsilons = curves.epsilons[
+            curves.relative_errors[strategy_index] <= 1.1 * curves.relative_errors[0]
+        ]
         epsilon_text = "no ε"
         if near_best_epsilons.size:
-            low_text, high_text = (wording.number(epsilon, 2) for epsilon in near_best_epsilons[[0, -1]])
-            epsilon_text = f"ε from {low_text} to {high_text}"
-        sentences.append(f"{_name_strategy(curves, index)}: for {epsilon_text}.")
+            lowest_epsilon_text, highest_epsilon_text = (
+                wording.number(epsilon, 2) for epsilon in near_best_epsilons[[0, -1]]
+            )
+            epsilon_text = f"ε from {lowest_epsilon_text} to {highest_epsilon_text}"
+        sentences.append(f"{_name_strategy(curves, strategy_index)}: for {epsilon_text}.")
     return sentences

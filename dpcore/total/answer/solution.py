@@ -26,8 +26,8 @@ NAME_BY_MEASURE = {
     Measure.RMSE: "root mean squared error",
     Measure.BOUND: "paper's bound",
 }
-CURVE_POINTS = 240
-WIDEST = 1e6
+NUM_CURVE_POINTS = 240
+MAX_AXIS_RATIO = 1e6
 """Largest ratio of the ends of the bound's axis."""
 
 
@@ -56,10 +56,10 @@ class Unit:
         """Return the name of the released quantity: "sum" of a column, or "count" of rows."""
         return "sum" if self.column_name else "count"
 
-    def format_amount(self, amount: float, num_digits: int = 3) -> str:
+    def format_amount(self, shown_amount: float, num_digits: int = 3) -> str:
         """Format an amount as ``12 rows``; a bare number for totals of a column."""
-        amount_text = wording.number(amount, num_digits)
-        return amount_text if self.column_name else f"{amount_text} {'row' if amount == 1 else 'rows'}"
+        amount_text = wording.number(shown_amount, num_digits)
+        return amount_text if self.column_name else f"{amount_text} {'row' if shown_amount == 1 else 'rows'}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,41 +207,43 @@ def solve(
         return _solve_signed(user_totals, parameters)
     problem = parameters.build_problem(user_totals.amounts)
     choice = total.best_bound(problem)
-    bound = total.find_short_bound(problem, choice.max_total)
-    bounds = choose_plot_bounds(user_totals.amounts)
+    rounded_best_bound = total.find_short_bound(problem, choice.max_total)
+    plot_bounds = choose_plot_bounds(user_totals.amounts)
     if choice.max_total:
-        bounds = np.unique(np.append(bounds, choice.max_total))
+        plot_bounds = np.unique(np.append(plot_bounds, choice.max_total))
     return TotalSolution(
         user_totals=user_totals,
         problem=problem,
         choice=choice,
-        bound=bound,
-        bound_errors=total.compute_errors(problem, bound),
+        bound=rounded_best_bound,
+        bound_errors=total.compute_errors(problem, rounded_best_bound),
         near_optimal_bounds=total.find_near_optimal_bounds(problem),
-        bounds=bounds,
-        errors=total.compute_errors(problem, bounds),
+        bounds=plot_bounds,
+        errors=total.compute_errors(problem, plot_bounds),
     )
 
 
 def _solve_signed(user_totals: UserTotals, parameters: TotalParameters) -> SignedSolution:
     """Compute the errors of the entered range, or of one that is proposed from the data."""
     assert user_totals.signed_totals is not None
-    noise_arguments = parameters.epsilon, parameters.mechanism, parameters.delta
-    problem = SignedProblem.from_totals(user_totals.signed_totals, *noise_arguments, parameters.program)
+    epsilon_mechanism_delta = parameters.epsilon, parameters.mechanism, parameters.delta
+    problem = SignedProblem.from_totals(
+        user_totals.signed_totals, *epsilon_mechanism_delta, parameters.program
+    )
     lower, upper = parameters.lower, parameters.upper
     is_entered = lower is not None and upper is not None
     if lower is None or upper is None:
         upper = problem.propose_bound()
         lower = -upper
-    bounds = choose_plot_bounds(problem.size_problem.amounts)
+    plot_bounds = choose_plot_bounds(problem.size_problem.amounts)
     return SignedSolution(
         user_totals=user_totals,
         problem=problem,
         clipped_sum=problem.clip(lower, upper),
         is_entered=is_entered,
         measure=Measure.RMSE if parameters.objective is Measure.RMSE else Measure.ABSOLUTE,
-        bounds=bounds,
-        errors=problem.compute_symmetric_errors(bounds),
+        bounds=plot_bounds,
+        errors=problem.compute_symmetric_errors(plot_bounds),
     )
 
 
@@ -264,8 +266,8 @@ def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundCompa
     def solve_at(epsilon: float) -> tuple[float, float]:
         """Return (best bound, its error) at another epsilon."""
         epsilon_problem = replace(problem, epsilon=epsilon)
-        bound = _find_short_bound(epsilon_problem)
-        return bound, float(total.measure_errors(epsilon_problem, bound))
+        best_bound = _find_short_bound(epsilon_problem)
+        return best_bound, float(total.measure_errors(epsilon_problem, best_bound))
 
     return BoundComparison(
         f"Best bound ({unit.per_user_unit})",
@@ -281,12 +283,12 @@ def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundCompa
 def find_bound_limits(amounts: Amounts) -> Limits:
     """Return the limits of the bound's axis: from the smallest positive total to the largest."""
     smallest_total = float(amounts.values[np.searchsorted(amounts.values, 0.0, side="right")])
-    low_bound = max(min(smallest_total, max(amounts.largest / 100.0, 1.0)), amounts.largest / WIDEST)
-    return low_bound, max(amounts.largest, 2.0 * smallest_total)
+    axis_start = max(min(smallest_total, max(amounts.largest / 100.0, 1.0)), amounts.largest / MAX_AXIS_RATIO)
+    return axis_start, max(amounts.largest, 2.0 * smallest_total)
 
 
 def choose_plot_bounds(amounts: Amounts) -> FloatArray:
     """Return the bounds to plot, ascending: log-spaced up to twice the largest total, and distinct totals if few."""
-    low_bound, high_bound = find_bound_limits(amounts)
-    extra_bounds = [high_bound, *(amounts.values if amounts.values.size <= 60 else ())]
-    return log_spaced(low_bound, 2.0 * high_bound, CURVE_POINTS, extra_points=extra_bounds)
+    axis_start, axis_end = find_bound_limits(amounts)
+    extra_bounds = [axis_end, *(amounts.values if amounts.values.size <= 60 else ())]
+    return log_spaced(axis_start, 2.0 * axis_end, NUM_CURVE_POINTS, extra_points=extra_bounds)

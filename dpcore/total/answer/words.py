@@ -18,9 +18,9 @@ from dpcore.dataset import Dataset
 from dpcore.total.answer.solution import NAME_BY_MEASURE, SignedSolution, TotalSolution
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals
 
-OF_LITTLE_USE = 0.5
+MIN_ERROR_OF_LITTLE_USE = 0.5
 """Relative error above which a release is of little use."""
-ON_RELEASE = (
+ON_DP_RELEASE_SENTENCE = (
     "**The DP release is treated as the true data.** Its noise hides the few largest users, so the error on the "
     "original data can be far larger."
 )
@@ -48,23 +48,24 @@ def write_headline(solution: TotalSolution) -> str:
 
 def list_numbers(solution: TotalSolution) -> tuple[Number, ...]:
     """Build the numbers of the answer: the bound, its error, bias and noise."""
-    unit, measure, bound = solution.unit, solution.measure, solution.bound
+    unit, measure, best_bound = solution.unit, solution.measure, solution.bound
 
-    def build_number(label: str, value: float, help_text: str, key: str) -> Number:
+    def build_number(label: str, value: float, number_help: str, key: str) -> Number:
         """Build the number of an error or of a part of it, with its ratio to the error of publishing 0."""
         error_share = value / solution.choice.error_of_nothing
         share_text = f"({wording.percent(error_share)} of the {unit.result_name})"
-        return Number(label, unit.format_amount(value), share_text, help_text, value, unit.axis_unit, key)
+        return Number(label, unit.format_amount(value), share_text, number_help, value, unit.axis_unit, key)
 
     bound_help = "Larger totals count as this much." if unit.column_name else ""
     bound_key = "max_total" if unit.column_name else "max_contributions"
-    bound_text = unit.format_amount(bound, 4)
+    bound_text = unit.format_amount(best_bound, 4)
     cut_help = f"The {unit.result_name} is always too low by this much."
     noise_label = "RMS noise" if measure is Measure.RMSE else "Mean noise"
-    noise_size, error = float(solution.bound_errors.measure_noise(measure)), solution.compute_error(bound)
+    noise_size = float(solution.bound_errors.measure_noise(measure))
+    best_error = solution.compute_error(best_bound)
     return (
-        Number("Best bound", bound_text, "per user", bound_help, bound, unit.per_user_unit, bound_key),
-        build_number(LABEL_BY_MEASURE[measure], error, HELP_BY_MEASURE[measure], "error"),
+        Number("Best bound", bound_text, "per user", bound_help, best_bound, unit.per_user_unit, bound_key),
+        build_number(LABEL_BY_MEASURE[measure], best_error, HELP_BY_MEASURE[measure], "error"),
         build_number("Cut away (bias)", float(solution.bound_errors.bias), cut_help, "bias"),
         build_number(noise_label, noise_size, "It can cancel a part of the bias.", "noise"),
     )
@@ -75,22 +76,23 @@ def describe_near_optimal(solution: TotalSolution) -> str:
     if not solution.unit.column_name:
         return standard.write_range(*solution.near_optimal_bounds, "row")
     # In few digits, as an end may equal one user's total.
-    low_bound, high_bound = (float(f"{range_end:.3g}") for range_end in solution.near_optimal_bounds)
-    return standard.write_range(low_bound, high_bound)
+    smallest_bound, largest_bound = (float(f"{range_end:.3g}") for range_end in solution.near_optimal_bounds)
+    return standard.write_range(smallest_bound, largest_bound)
 
 
 def write_detail(solution: TotalSolution, dataset: Dataset) -> str:
     """Write the sentences that qualify the headline, most important first; empty if there are none."""
-    choice, sentences = solution.choice, []
-    if choice.gain < OF_LITTLE_USE and choice.max_total > 0.0:
+    best_choice, sentences = solution.choice, []
+    if best_choice.gain < MIN_ERROR_OF_LITTLE_USE and best_choice.max_total > 0.0:
         sentences.append(
-            f"**Of little use**: publishing 0 has only {wording.number(1.0 / (1.0 - choice.gain))} times the error. "
+            f"**Of little use**: publishing 0 has only {wording.number(1.0 / (1.0 - best_choice.gain))} times the "
+            "error. "
             "Use more users or a larger ε."
         )
     if dataset.is_private:
         sentences.append(standard.warn_of_leak("this bound was"))
     if dataset.release is not None:
-        sentences.append(ON_RELEASE)
+        sentences.append(ON_DP_RELEASE_SENTENCE)
     if solution.bound >= solution.problem.amounts.largest:
         sentences.append("The best bound keeps everything.")
     return " ".join(sentences)
@@ -98,39 +100,41 @@ def write_detail(solution: TotalSolution, dataset: Dataset) -> str:
 
 def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, str]:
     """Build the facts beside the answer: texts by heading, one of them on the person's own bound if there is one."""
-    choice, unit, problem, bound = solution.choice, solution.unit, solution.problem, solution.bound
-    amounts, facts = problem.amounts, dict[str, str]()
-    if bound != choice.max_total:
-        facts["Rounded"] = (
+    best_choice, unit, problem, best_bound = solution.choice, solution.unit, solution.problem, solution.bound
+    amounts, texts_by_heading = problem.amounts, dict[str, str]()
+    if best_bound != best_choice.max_total:
+        texts_by_heading["Rounded"] = (
             f"the exact bound may equal one user's total. Rounding costs at most 0.1{wording.PERCENT} in error."
         )
-    if bound > 0.0:
-        facts["Half or double"] = standard.compare_half_and_double(
-            bound,
+    if best_bound > 0.0:
+        texts_by_heading["Half or double"] = standard.compare_half_and_double(
+            best_bound,
             lambda bounds: map(solution.compute_error, bounds),
             unit.format_amount,
             is_integer=problem.is_integer,
         )
-    facts["Who is affected"] = standard.describe_affected(
-        int(amounts.users_above(bound)),
+    texts_by_heading["Who is affected"] = standard.describe_affected(
+        int(amounts.users_above(best_bound)),
         amounts.num_users,
-        float(solution.bound_errors.bias) / choice.error_of_nothing,
+        float(solution.bound_errors.bias) / best_choice.error_of_nothing,
         f"the {unit.result_name} is cut away",
     )
-    if choice.max_total > 0.0:
-        low_error, high_error = total.compute_error_interval(problem, bound)
-        low_error_text, high_error_text = wording.number(low_error), unit.format_amount(high_error)
-        facts[f"Error of 95{wording.PERCENT} of releases"] = f"from {low_error_text} to {high_error_text}."
+    if best_choice.max_total > 0.0:
+        least_error, most_error = total.compute_error_interval(problem, best_bound)
+        low_error_text, high_error_text = wording.number(least_error), unit.format_amount(most_error)
+        texts_by_heading[f"Error of 95{wording.PERCENT} of releases"] = (
+            f"from {low_error_text} to {high_error_text}."
+        )
     program_arguments = problem.program, problem.mechanism, problem.epsilon, problem.delta
-    facts["Noise"] = describe_program(*program_arguments, of_counts=problem.is_integer)
+    texts_by_heading["Noise"] = describe_program(*program_arguments, of_counts=problem.is_integer)
     if own_bound is not None:
-        facts[f"Your own bound, {unit.format_amount(own_bound, 4)}"] = standard.compare_own_bound(
+        texts_by_heading[f"Your own bound, {unit.format_amount(own_bound, 4)}"] = standard.compare_own_bound(
             NAME_BY_MEASURE[problem.measure],
             solution.compute_error(own_bound),
-            choice.certificate.value,
+            best_choice.certificate.value,
             unit.format_amount,
         )
-    return facts
+    return texts_by_heading
 
 
 def write_measures_table(solution: TotalSolution) -> str:
@@ -139,19 +143,20 @@ def write_measures_table(solution: TotalSolution) -> str:
     for measure, measure_name in NAME_BY_MEASURE.items():
         measure_title = measure_name.capitalize()
         name_cell = f"**{measure_title}**" if measure is solution.measure else measure_title
-        error_text = solution.unit.format_amount(float(solution.bound_errors.measure_error(measure)))
-        bound_text = solution.unit.format_amount(solution.bounds_by_measure[measure], 4)
-        table_lines.append(f"| {name_cell} | {error_text} | {bound_text} |")
+        error_at_bound_text = solution.unit.format_amount(float(solution.bound_errors.measure_error(measure)))
+        best_bound_text = solution.unit.format_amount(solution.bounds_by_measure[measure], 4)
+        table_lines.append(f"| {name_cell} | {error_at_bound_text} | {best_bound_text} |")
     return "\n".join(table_lines)
 
 
 def describe_bound(solution: TotalSolution) -> str:
     """Write one sentence: how many times the expected error the paper's upper bound is."""
     bound_errors = solution.bound_errors
-    ratio_text = wording.number(float(bound_errors.bias_plus_noise / bound_errors.absolute_errors))
+    bound_over_error_text = wording.number(float(bound_errors.bias_plus_noise / bound_errors.absolute_errors))
     noise_kind = solution.problem.noise.kind
     return (
-        f"The paper's bound is {ratio_text} times the expected error; with {noise_kind.value} noise it is at most "
+        f"The paper's bound is {bound_over_error_text} times the expected error; with {noise_kind.value} noise it is "
+        "at most "
         f"{LARGEST_RATIO_BY_NOISE[noise_kind]} times (the paper proves 2)."
     )
 
@@ -177,7 +182,7 @@ def describe_totals(user_totals: UserTotals, dataset: Dataset) -> str:
     return f"{users_text}; the totals of {wording.plain(user_totals.column_name)} add up to {sum_text}."
 
 
-MEASURES = NAME_BY_MEASURE | {Measure.BOUND: "sum of the bias and the mean size of the noise"}
+NAME_BY_ANY_MEASURE = NAME_BY_MEASURE | {Measure.BOUND: "sum of the bias and the mean size of the noise"}
 
 
 def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalParameters) -> Methods:
@@ -191,7 +196,7 @@ def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalPa
         bounding_phrase = f"At most {wording.counted(solution.bound, 'row')} per user were counted"
         public_phrase = "The rows counted per user were limited"
     noise_phrase = cite_program_noise(parameters.program, solution.problem.noise.kind, parameters.mechanism)
-    measure_name = MEASURES[solution.measure]
+    measure_name = NAME_BY_ANY_MEASURE[solution.measure]
     error_text = solution.unit.format_amount(solution.compute_error(solution.bound))
     epsilon_text = wording.entered(parameters.epsilon)
     no_release_sentence = f"At ε = {epsilon_text} publishing 0 is no worse, and nothing was released."
@@ -216,23 +221,25 @@ def write_forms(
     solution: TotalSolution | SignedSolution, dataset: Dataset, parameters: TotalParameters
 ) -> forms.CodeChoice | None:
     """Build the programs for the best bound, or for the range of totals of both signs; None if no library has them."""
-    base_options = forms.list_data_fields(dataset) | {
+    shared_options = forms.list_data_fields(dataset) | {
         "noise": parameters.mechanism,
         "delta": parameters.delta,
     }
     column = solution.unit.column_name or forms.find_summed_column(dataset)
-    library = choose_library(parameters.program, parameters.mechanism)
+    noise_library = choose_library(parameters.program, parameters.mechanism)
     if isinstance(solution, SignedSolution):
         bound_options = {"max_total": solution.clipped_sum.high, "min_total": solution.clipped_sum.low}
         if solution.is_entered:  # A public input, whatever the data are.
-            base_options["disclosure"] = Disclosure.PUBLIC
+            shared_options["disclosure"] = Disclosure.PUBLIC
     elif column:
         bound_options = {"max_total": solution.bound}
     else:
         named_forms = [(forms.name_cap_form(solution.bound), Quantity.COUNT, {"max_rows": solution.bound})]
-        return forms.build_forms(parameters.epsilon, base_options, named_forms, library)
-    options = bound_options | {"value_column": column} | forms.ROWS_OF_THE_FILE
-    return forms.build_forms(parameters.epsilon, base_options, [("Clamp", Quantity.SUM, options)], library)
+        return forms.build_forms(parameters.epsilon, shared_options, named_forms, noise_library)
+    form_options = bound_options | {"value_column": column} | forms.ROWS_OF_THE_FILE
+    return forms.build_forms(
+        parameters.epsilon, shared_options, [("Clamp", Quantity.SUM, form_options)], noise_library
+    )
 
 
 # --- totals of both signs -----------------------------------------------------------------------------------
@@ -241,7 +248,7 @@ def write_forms(
 def _format_range(solution: SignedSolution, num_digits: int = 4) -> str:
     """Format the range as ``[L, U]``, each end with ``num_digits`` digits."""
     range_ends = solution.clipped_sum.low, solution.clipped_sum.high
-    return "[{}, {}]".format(*(wording.number(end, num_digits) for end in range_ends))
+    return "[{}, {}]".format(*(wording.number(range_end, num_digits) for range_end in range_ends))
 
 
 def write_signed_headline(solution: SignedSolution) -> str:
@@ -254,18 +261,22 @@ def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
     clipped_sum, axis_unit = solution.clipped_sum, solution.unit.axis_unit
     noise_label = "RMS noise" if solution.measure is Measure.RMSE else "Mean noise"
     abs_sum = abs(float(solution.problem.totals.sum()))
-    share_text = f"({wording.percent(solution.error / abs_sum)} of the sum)" if abs_sum else "(the sum is 0)"
+    share_of_sum_text = (
+        f"({wording.percent(solution.error / abs_sum)} of the sum)" if abs_sum else "(the sum is 0)"
+    )
     bias_note = "too low" if clipped_sum.bias < 0.0 else "too high" if clipped_sum.bias else "none"
     clipboard_text = f"{wording.digits(clipped_sum.low)}, {wording.digits(clipped_sum.high)}"
     range_help = "A total outside counts as the nearer end."
 
-    def build_number(label: str, value: float, note: str = "", num_digits: int = 3, key: str = "") -> Number:
+    def build_number(
+        label: str, value: float, number_note: str = "", num_digits: int = 3, key: str = ""
+    ) -> Number:
         """Build a number whose text is the size of the value; the number itself keeps the sign."""
-        return Number(label, wording.number(abs(value), num_digits), note, "", value, axis_unit, key)
+        return Number(label, wording.number(abs(value), num_digits), number_note, "", value, axis_unit, key)
 
     return (
         Number("Range", _format_range(solution), "", range_help, clipboard_text=clipboard_text),
-        build_number(LABEL_BY_MEASURE[solution.measure], solution.error, share_text, key="error"),
+        build_number(LABEL_BY_MEASURE[solution.measure], solution.error, share_of_sum_text, key="error"),
         build_number("Largest change by one user", clipped_sum.sensitivity, num_digits=4),
         build_number("Bias", clipped_sum.bias, bias_note),
         build_number(noise_label, float(clipped_sum.errors.measure_noise(solution.measure))),
@@ -274,20 +285,22 @@ def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
 
 def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> dict[str, str]:
     """Build the facts beside a range: texts by heading."""
-    clipped_sum, facts = solution.clipped_sum, dict[str, str]()
+    clipped_sum, texts_by_heading = solution.clipped_sum, dict[str, str]()
     num_below, num_above = clipped_sum.num_users_below, clipped_sum.num_users_above
     num_cut = num_below + num_above
     if parameters.own_bound and (own_error := solution.compute_own_error(parameters)) is not None:
-        bound_text = wording.number(parameters.own_bound, 4)
-        facts[f"Your own bound, [−{bound_text}, {bound_text}]"] = standard.compare_own_bound(
-            NAME_BY_MEASURE[solution.measure], own_error, solution.error, wording.number, "the range"
+        own_bound_text = wording.number(parameters.own_bound, 4)
+        texts_by_heading[f"Your own bound, [−{own_bound_text}, {own_bound_text}]"] = (
+            standard.compare_own_bound(
+                NAME_BY_MEASURE[solution.measure], own_error, solution.error, wording.number, "the range"
+            )
         )
     if not solution.is_entered:
-        facts["How the range was chosen"] = (
+        texts_by_heading["How the range was chosen"] = (
             "noise plus all cuts is least, then rounded, as the exact bound is one user's total. If the curve is "
             "lower elsewhere, cuts at both ends partly cancel there."
         )
-    return facts | {
+    return texts_by_heading | {
         "Who is affected": (
             f"{wording.counted(num_cut, 'user')} ({wording.percent(num_cut / solution.problem.totals.size)}): "
             f"{wording.number(num_below)} below L, {wording.number(num_above)} above U."
@@ -297,31 +310,33 @@ def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> 
 
 def write_signed_detail(solution: SignedSolution, dataset: Dataset) -> str:
     """Write why both ends need a bound, and a warning if the range was read off private data."""
-    totals = solution.problem.totals
-    num_negative = int(np.sum(totals < 0.0))
-    sentence = (
-        f"{wording.number(num_negative)} of {wording.counted(totals.size, 'user')} "
+    user_totals = solution.problem.totals
+    num_negative = int(np.sum(user_totals < 0.0))
+    signs_sentence = (
+        f"{wording.number(num_negative)} of {wording.counted(user_totals.size, 'user')} "
         f"{wording.agreeing(num_negative, 'has', 'have')} a negative total, so both sides need a bound."
     )
     is_leak = dataset.is_private and not solution.is_entered
-    return f"{sentence} {standard.warn_of_leak('this range was')}" if is_leak else sentence
+    return f"{signs_sentence} {standard.warn_of_leak('this range was')}" if is_leak else signs_sentence
 
 
 def write_signed_methods(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Methods:
     """Write the methods text for totals of both signs: the range, the noise, and the error."""
-    range_text, public_text, is_entered = _format_range(solution, 6), "an interval", solution.is_entered
+    clipping_range_text, public_interval_text = _format_range(solution, 6), "an interval"
+    is_entered = solution.is_entered
     rule_sentence = "The interval is symmetric about 0 and minimises privacy noise plus all cuts."
     if is_entered:
-        public_text, rule_sentence = range_text, "The interval was fixed without looking at the data."
+        public_interval_text = clipping_range_text
+        rule_sentence = "The interval was fixed without looking at the data."
     noise_kind = solution.problem.size_problem.noise.kind
     cited_noise = cite_program_noise(parameters.program, noise_kind, parameters.mechanism)
     noise_phrase = f"and {cited_noise} was added to the sum."
     return Methods(
         guarantee_text=_write_guarantee(parameters, "sum"),
-        procedure=f"The total of each user was clipped to {range_text}, {noise_phrase} The "
-        f"{MEASURES[solution.measure]} of the release is {wording.number(solution.error)}, with a bias of "
+        procedure=f"The total of each user was clipped to {clipping_range_text}, {noise_phrase} The "
+        f"{NAME_BY_ANY_MEASURE[solution.measure]} of the release is {wording.number(solution.error)}, with a bias of "
         f"{wording.number(solution.clipped_sum.bias)}.",
-        public_procedure=f"The total of each user was clipped to {public_text}, {noise_phrase}",
+        public_procedure=f"The total of each user was clipped to {public_interval_text}, {noise_phrase}",
         disclosure=dataset.provenance,
         rule_sentence=rule_sentence,
         subject_phrase="The error" if is_entered else "The interval",

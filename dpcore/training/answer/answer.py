@@ -29,16 +29,16 @@ from dpcore.training.experiment import Table as RunTable
 from dpcore.training.mechanism import LossKind, Mechanism, Pace, apply_rule, compute_faded_variance
 from dpcore.training.parameters import DataSource, TrainingParameters, list_assumptions
 from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit
-from dpcore.training.training_data import FILE, TrainingData, describe_label_rule
+from dpcore.training.training_data import SAMPLE_FILE, TrainingData, describe_label_rule
 
-SLOPE_BY_LOSS = {
+SLOPE_CODE_BY_LOSS = {
     LossKind.LOGISTIC: "-1 / (1 + np.exp(np.minimum(margin, 700.0)))",
     LossKind.SQUARED: "margin - 1.0",
     LossKind.HINGE: f"np.clip((margin - 1.0) / {descent_rule.HINGE_WIDTH!r}, -1.0, 0.0)",
 }
 
 
-FORM_BY_METHOD = {
+KEY_AND_NAME_BY_METHOD = {
     Method.FOLLOWED: ("followed", "Clipped sums, adaptive bound"),
     Method.CLIPPED_SUM: ("sums", "Clipped sums, h = {}"),
     Method.CAP: ("cap", "Cap, h = {}"),
@@ -57,8 +57,8 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     best_cells = [best_by_method[method] for method in compared_methods if method in best_by_method]
     chosen_cells = [solution.answer_cell, *(solution.cells[best_cell.cell_index] for best_cell in best_cells)]
     # If steps are entered, only weights have a program with them; a bound that follows always has its own steps.
-    follows_rule = solution.parameters.pace is Pace.RULE
-    methods_with_program = FORM_BY_METHOD if follows_rule else (Method.FOLLOWED, Method.SMOOTH)
+    uses_rule = solution.parameters.pace is Pace.RULE
+    methods_with_program = KEY_AND_NAME_BY_METHOD if uses_rule else (Method.FOLLOWED, Method.SMOOTH)
     # The mechanism of the question, not that of a first look, whose noise is for fewer users.
     data, mechanism = solution.data, solution.parameters.mechanism
     labelled_rows, scaling, design = data.dataset.table, data.scaling, data.design
@@ -74,10 +74,12 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     )
     design_features = () if design is None else design.features
     columns_with_levels = []
-    for column in (f.column for f in design_features if f.encoding is FeatureKind.CATEGORIES):
-        prefix = f"{column}: "
-        levels = tuple(name.removeprefix(prefix) for name in feature_names if name.startswith(prefix))
-        columns_with_levels.append((column, levels))
+    for category_column in (f.column for f in design_features if f.encoding is FeatureKind.CATEGORIES):
+        level_prefix = f"{category_column}: "
+        category_levels = tuple(
+            name.removeprefix(level_prefix) for name in feature_names if name.startswith(level_prefix)
+        )
+        columns_with_levels.append((category_column, category_levels))
     training_without_noise = Training(
         number_ranges=numeric_ranges,
         category_levels=tuple(columns_with_levels),
@@ -85,7 +87,7 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
         max_feature_norm=scaling.norm,
         positive_above=solution.parameters.positive_above,
         positive_class="" if design is None else design.positive,
-        slope_expression=SLOPE_BY_LOSS[mechanism.loss],
+        slope_expression=SLOPE_CODE_BY_LOSS[mechanism.loss],
         num_steps=mechanism.steps,
         learning_rate=mechanism.learning_rate,
         first_averaged_step=mechanism.average.find_first_step(mechanism.steps),
@@ -101,11 +103,14 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
         "delta": mechanism.delta,
     }
     if solution.parameters.source is DataSource.SAMPLE:
-        shared_settings |= {"file": f"sample_data/{FILE}", "layout": None}  # which knows its name alone
+        shared_settings |= {
+            "file": f"sample_data/{SAMPLE_FILE}",
+            "layout": None,
+        }  # which knows its name alone
     forms = []
     for cell in dict.fromkeys(cell for cell in chosen_cells if cell.method in methods_with_program):
         training = _add_noise_settings(training_without_noise, mechanism, cell)
-        program_name = FORM_BY_METHOD[cell.method][1].format(wording.number(cell.reach))
+        program_name = KEY_AND_NAME_BY_METHOD[cell.method][1].format(wording.number(cell.reach))
         forms.append((program_name, Quantity.CLASSIFIER, {"threshold": cell.bound, "training": training}))
     return build_forms(mechanism.epsilon, shared_settings, forms)
 
@@ -113,33 +118,35 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
 def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) -> Training:
     """Return the program's training with the noise of a cell and, unless steps are entered, the rule."""
     if mechanism.pace is Pace.ENTERED and cell.method is Method.SMOOTH:
-        plan = account.plan_noise(mechanism, cell.bound)
+        noise_plan = account.plan_noise(mechanism, cell.bound)
         return replace(
-            training, gradient_noise_std=plan.gradient_noise_std, weight_noise_std=plan.weight_noise_std
+            training,
+            gradient_noise_std=noise_plan.gradient_noise_std,
+            weight_noise_std=noise_plan.weight_noise_std,
         )
     bound_follows, mechanism = cell.method is Method.FOLLOWED, apply_rule(mechanism)
     rule_plan = account.plan_rule_noise(mechanism, bound_follows)
     faded_variance = compute_faded_variance(rule_plan.direction_noise_std)
     stable_step_share = 1.0 if bound_follows else min(cell.reach, 1.0)
-    rule = Rule(
-        bounding_method=FORM_BY_METHOD[cell.method][0],
+    step_rule = Rule(
+        bounding_method=KEY_AND_NAME_BY_METHOD[cell.method][0],
         clip=cell.clip,
         unit_noise=rule_plan.unit_noise,
         count_noise_std=rule_plan.count_noise_std,
         num_users_noise_std=rule_plan.num_users_noise_std,
         momentum=descent_rule.MOMENTUM,
-        travel_limit=(1.0 - descent_rule.MOMENTUM) * descent_rule.NOISE_NORM / mechanism.steps,
-        stable_limit=descent_rule.STABLE_SHARE / mechanism.loss.smoothness * stable_step_share,
+        travel_limit=(1.0 - descent_rule.MOMENTUM) * descent_rule.MAX_NOISE_NORM / mechanism.steps,
+        stable_limit=descent_rule.STABLE_STEP_SHARE / mechanism.loss.smoothness * stable_step_share,
         last_limited_step=math.floor(descent_rule.SETTLED_SHARE * mechanism.steps),
-        fade_factor=descent_rule.FADE,
+        fade_factor=descent_rule.FADING_FACTOR,
         growth_threshold=descent_rule.AGREEMENT_TO_GROW * faded_variance,
         forgetting_threshold=descent_rule.AGREEMENT_TO_FORGET * faded_variance,
         growth_factor=descent_rule.GROWTH,
         max_growth=descent_rule.MAX_GROWTH,
         first_bound_divisor=descent.START_DIVISOR,
-        clipped_users_over_noise=descent.CLIPPED_USERS,
-        bound_rate=descent.BOUND_RATE,
-        max_log_change=descent.MAX_LOG_CHANGE,
+        clipped_users_over_noise=descent.CLIPPED_USERS_FACTOR,
+        bound_rate=descent.BOUND_ADAPTATION_RATE,
+        max_log_change=descent.MAX_LOG_BOUND_CHANGE,
         bound_range=descent.BOUND_RANGE,
     )
     return replace(
@@ -148,7 +155,7 @@ def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) ->
         first_averaged_step=1,
         gradient_noise_std=rule_plan.direction_noise_std,
         sampling_rate=1.0,
-        rule=rule,
+        rule=step_rule,
     )
 
 
@@ -215,16 +222,16 @@ def show_inputs(answer: Answer, data: TrainingData) -> section.Parts:
 def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
     """Tabulate the scores of every method at every bound: a dict of columns by heading."""
     cells = solution.cells
-    loss_summary = solution.table.summarise()
+    losses_by_cell = solution.table.summarise()
     return {
         "Method": [cell.method.label for cell in cells],
         "h": [np.nan if cell.method is Method.FOLLOWED else cell.reach for cell in cells],
         "W": 100.0 * solution.largest_weights,
-        "Runs": loss_summary.num_runs,
-        "Loss": loss_summary.means,
-        "± noise": loss_summary.half_widths,
-        "± users": loss_summary.users_half_widths,
-        "One run ±": loss_summary.spreads,
+        "Runs": losses_by_cell.num_runs,
+        "Loss": losses_by_cell.means,
+        "± noise": losses_by_cell.half_widths,
+        "± users": losses_by_cell.users_half_widths,
+        "One run ±": losses_by_cell.spreads,
         "Loss over users": solution.table.summarise(score_unit=ScoreUnit.USERS).means,
         "Loss, trained on": solution.table.summarise(side=Side.TRAINED).means,
         "Rows told right": 100.0 * solution.table.summarise(Measure.ACCURACY).means,
@@ -254,14 +261,16 @@ def show_sides(answer: Answer, data: TrainingData) -> section.Parts:
 def show_theory(answer: Answer, data: TrainingData) -> section.Parts:
     """Yield a table of A by two theories, with the best threshold and the best cap by each, and a note."""
     histogram, trade_offs = answer.solution.table.experiment.train.histogram, answer.solution.trade_offs
-    columns = {
+    table_columns = {
         "Trade-off": ["Plain descent", "Theorem 4, constant 1"],
         "A": trade_offs,
         "Best h, smooth weights": [best_smooth(histogram, trade_off).bound for trade_off in trade_offs],
         "Best cap": [best_cap(histogram, trade_off).bound for trade_off in trade_offs],
     }
-    formats = dict.fromkeys(("A", "Best h, smooth weights"), "%.3g")
-    yield section.Table(columns, "Best bound and cap by two theories", formats, key="training_theory")
+    column_formats = dict.fromkeys(("A", "Best h, smooth weights"), "%.3g")
+    yield section.Table(
+        table_columns, "Best bound and cap by two theories", column_formats, key="training_theory"
+    )
     yield (
         "The two bounds minimise $(\\max_j W_j)^2 + A \\sum_i c_i^2$ over weights $c$, proved best. *Plain "
         "descent* computes A from the features, which ε does not cover, and the steps under *More settings*. *Theorem "
@@ -333,7 +342,7 @@ def build_answer(
         answer,
         solution.data.dataset,
         "private linear classifier",
-        lambda: _list_details(solution),
+        lambda: _list_choice_entries(solution),
         question_entries={
             "data_source": solution.parameters.source.value,  # In every choice, ``source`` is the work with the method.
             "mechanism": "noisy full-batch gradient descent",
@@ -344,7 +353,7 @@ def build_answer(
     )
 
 
-def _list_details(solution: TrainingSolution) -> dict[str, object]:
+def _list_choice_entries(solution: TrainingSolution) -> dict[str, object]:
     """Return the JSON entries of the answer: method and bound (None if there is none), references, theory, cells."""
     best_cell, (plain_trade_off, _) = solution.best_cell, solution.trade_offs
     answer_cell = None if best_cell is None else solution.answer_cell
@@ -363,17 +372,17 @@ def _list_details(solution: TrainingSolution) -> dict[str, object]:
         "proved_relative_gap": finite_or_none(solution.runs.references.certificate.relative_gap),
         "trade_off_of_theory": finite_or_none(plain_trade_off),
         "bound_of_theory": best_smooth(solution.table.experiment.train.histogram, plain_trade_off).bound,
-        "methods": _list_methods(solution),
+        "methods": _list_method_entries(solution),
     }
 
 
-def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
+def _list_method_entries(solution: TrainingSolution) -> list[dict[str, object]]:
     """List the JSON entries of every method at every bound, with its scores on the users held out."""
-    loss_summary = solution.table.summarise()
+    losses_by_cell = solution.table.summarise()
     scores_by_key = {
-        "loss": loss_summary.means,
-        "half_width_95": loss_summary.half_widths,
-        "half_width_95_users": loss_summary.users_half_widths,
+        "loss": losses_by_cell.means,
+        "half_width_95": losses_by_cell.half_widths,
+        "half_width_95_users": losses_by_cell.users_half_widths,
         "loss_over_users": solution.table.summarise(score_unit=ScoreUnit.USERS).means,
         "rows_told_right": solution.table.summarise(Measure.ACCURACY).means,
     }
@@ -383,9 +392,10 @@ def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
             "bound": None if cell.method is Method.FOLLOWED else cell.reach,
             "row_clip": cell.clip,
             "largest_user_weight": finite_or_none(float(solution.largest_weights[i])),
-            "runs": int(loss_summary.num_runs[i]),
+            "runs": int(losses_by_cell.num_runs[i]),
             **{
-                key: finite_or_none(float(scores_by_cell[i])) for key, scores_by_cell in scores_by_key.items()
+                score_key: finite_or_none(float(scores_by_cell[i]))
+                for score_key, scores_by_cell in scores_by_key.items()
             },
         }
         for i, cell in enumerate(solution.cells)
@@ -399,7 +409,7 @@ def write_runs(run_table: RunTable, provenance: Provenance) -> str:
     """
     run_cell_indices, run_numbers = np.nonzero(np.isfinite(run_table.scores[:, :, 0, 0, 0]))
     run_cells = [run_table.experiment.cells[cell_index] for cell_index in run_cell_indices]
-    columns: dict[str, object] = {
+    columns_by_name: dict[str, object] = {
         "method": [cell.method.value for cell in run_cells],
         "bound": [cell.reach for cell in run_cells],
         "row_clip": [cell.clip for cell in run_cells],
@@ -410,6 +420,6 @@ def write_runs(run_table: RunTable, provenance: Provenance) -> str:
     for (side_name, score_unit, measure), score_by_run in zip(
         score_triples, run_table.scores[run_cell_indices, run_numbers].reshape(-1, 8).T, strict=True
     ):
-        columns[f"{side_name}_{score_unit.value}_{measure.value}"] = score_by_run
-    columns["label"] = provenance.label
-    return pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")
+        columns_by_name[f"{side_name}_{score_unit.value}_{measure.value}"] = score_by_run
+    columns_by_name["label"] = provenance.label
+    return pd.DataFrame(columns_by_name).to_csv(index=False, lineterminator="\n")

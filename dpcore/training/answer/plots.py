@@ -33,20 +33,20 @@ def choose_limits(solution: TrainingSolution, measure: Measure, score_unit: Scor
     A model that does much worse than guessing is of no use, and the axis ends a little beyond.
     """
     ref_scores = solution.average_references(measure, score_unit)
-    distance, highest_score = ref_scores.distance, max(ref_scores.guessing, ref_scores.without_privacy)
+    score_distance, highest_score = ref_scores.distance, max(ref_scores.guessing, ref_scores.without_privacy)
     if measure is Measure.LOSS:
-        return ref_scores.without_privacy - 0.08 * distance, highest_score + 0.45 * distance
+        return ref_scores.without_privacy - 0.08 * score_distance, highest_score + 0.45 * score_distance
     lowest_score = min(ref_scores.guessing, ref_scores.without_privacy)
-    return lowest_score - 0.9 * distance, highest_score + 0.1 * distance
+    return lowest_score - 0.9 * score_distance, highest_score + 0.1 * score_distance
 
 
-MAX_DISTANCE = 1.0
+MAX_DISTANCE_BEYOND_GUESSING = 1.0
 """How far beyond guessing the axis reaches, in distances between guessing and no privacy."""
 
 
 def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: ScoreUnit) -> Plot:
     """Plot every method at its best bound, with 95 % intervals, between no privacy and guessing."""
-    summary, measure_name = solution.table.summarise(measure, score_unit), measure.value
+    scores_by_cell, measure_name = solution.table.summarise(measure, score_unit), measure.value
     ref_scores = solution.average_references(measure, score_unit)
     # Methods without runs are listed too, since the figure is updated in place.
     listed_methods = sorted(solution.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
@@ -55,29 +55,39 @@ def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: Score
         np.array(
             [math.nan if best_cell is None else float(x[best_cell.cell_index]) for best_cell in best_cells]
         )
-        for x in (summary.means, summary.half_widths, solution.reaches)
+        for x in (scores_by_cell.means, scores_by_cell.half_widths, solution.reaches)
     )
     # A method far worse than guessing is of no use, and would press all others together.
     worse_sign = 1.0 if measure is Measure.LOSS else -1.0
-    far_mask = worse_sign * (means_by_method - ref_scores.guessing) > MAX_DISTANCE * ref_scores.distance
-    visible_means, margin = np.where(far_mask, np.nan, means_by_method), 0.12 * ref_scores.distance
+    is_far_beyond = (
+        worse_sign * (means_by_method - ref_scores.guessing)
+        > MAX_DISTANCE_BEYOND_GUESSING * ref_scores.distance
+    )
+    visible_means, margin = np.where(is_far_beyond, np.nan, means_by_method), 0.12 * ref_scores.distance
     scores_on_axis = np.append(visible_means[np.isfinite(visible_means)], ref_scores[:2])
-    limits = float(scores_on_axis.min()) - margin, float(scores_on_axis.max()) + margin
+    score_limits = float(scores_on_axis.min()) - margin, float(scores_on_axis.max()) + margin
     answer_mask = np.array([x is not None and x == solution.best_cell for x in best_cells])
     axis_labels = np.array([*map(_label_method, listed_methods, reaches_by_method)])
     items: list[Item] = []
-    for legend, mask, style, symbol in (
+    for legend_entry, method_mask, mark_style, mark_symbol in (
         ("Recommended", answer_mask, Style.CAP, "diamond"),
         ("Other methods, at their best bounds", ~answer_mask, Style.ENTERED, ""),
     ):
-        x, y, half_widths = axis_labels[mask], visible_means[mask], half_widths_by_method[mask]
-        options: dict[str, Any] = {"symbol": symbol, "size": 12, "is_unnamed": not symbol}
-        items.append(Points(legend, x, y, style, y - half_widths, y + half_widths, **options))
-    if far_mask.any():
-        symbol, axis_end = ("triangle-up", limits[1]) if worse_sign > 0.0 else ("triangle-down", limits[0])
-        edge_scores = np.where(far_mask, axis_end - worse_sign * margin / 3.0, np.nan)
+        x, y = axis_labels[method_mask], visible_means[method_mask]
+        half_widths = half_widths_by_method[method_mask]
+        point_options: dict[str, Any] = {"symbol": mark_symbol, "size": 12, "is_unnamed": not mark_symbol}
+        items.append(
+            Points(legend_entry, x, y, mark_style, y - half_widths, y + half_widths, **point_options)
+        )
+    if is_far_beyond.any():
+        mark_symbol, axis_end = (
+            ("triangle-up", score_limits[1]) if worse_sign > 0.0 else ("triangle-down", score_limits[0])
+        )
+        edge_scores = np.where(is_far_beyond, axis_end - worse_sign * margin / 3.0, np.nan)
         beyond_name = "Beyond this axis: far worse than guessing"
-        items.append(Points(beyond_name, axis_labels, edge_scores, Style.ENTERED, symbol=symbol, size=12))
+        items.append(
+            Points(beyond_name, axis_labels, edge_scores, Style.ENTERED, symbol=mark_symbol, size=12)
+        )
     items.append(Level("No privacy", ref_scores.without_privacy, dash="dot"))
     items.append(Level("Guessing", ref_scores.guessing, dash="dash"))
     means_phrase = ", ".join(
@@ -91,7 +101,7 @@ def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: Score
         f"{TITLE_BY_MEASURE[measure]} on users held out: {means_phrase}; {wording.number(ref_scores.without_privacy)} "
         f"without privacy, {wording.number(ref_scores.guessing)} guessing.",
         names_axis("method", "Method, at its best bound h (rows per user)"),
-        _make_axis(measure, limits, f"{TITLE_BY_MEASURE[measure]} on users held out"),
+        _make_axis(measure, score_limits, f"{TITLE_BY_MEASURE[measure]} on users held out"),
         items,
         solution.data.provenance,
         {
@@ -121,43 +131,48 @@ def _make_bound_axis(solution: TrainingSolution) -> Axis:
     return Axis("bound h", "rows per user", (min(reaches), max(*reaches, 2.0)), number_format=".3~g")
 
 
-def _make_axis(measure: Measure, limits: tuple[float, float], title: str) -> Axis:
+def _make_axis(measure: Measure, axis_limits: tuple[float, float], axis_title: str) -> Axis:
     """Build the axis of loss or accuracy between the given limits; accuracy is in per cent."""
     if measure is Measure.ACCURACY:
-        return share_axis(TITLE_BY_MEASURE[measure].lower(), limits, title=title, number_format=".3~%")
-    return linear_axis(TITLE_BY_MEASURE[measure].lower(), limits, title=title, number_format=".3f")
+        return share_axis(
+            TITLE_BY_MEASURE[measure].lower(), axis_limits, title=axis_title, number_format=".3~%"
+        )
+    return linear_axis(TITLE_BY_MEASURE[measure].lower(), axis_limits, title=axis_title, number_format=".3f")
 
 
 def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreUnit) -> Plot:
     """Plot loss or accuracy over the bound, with 95 % bands over the runs; beneath it the heaviest user's share."""
-    summary, cells = solution.table.summarise(measure, score_unit), solution.cells
+    scores_by_cell, cells = solution.table.summarise(measure, score_unit), solution.cells
     ref_scores = solution.average_references(measure, score_unit)
     bound_axis, measure_name = _make_bound_axis(solution), measure.value
     # The curves fit on the axis, unless these are far worse than guessing.
     guessing_score, max_distance = ref_scores.guessing, 2.0 * ref_scores.distance
-    finite_scores = np.append(summary.means[np.isfinite(summary.means)], guessing_score)
+    finite_scores = np.append(scores_by_cell.means[np.isfinite(scores_by_cell.means)], guessing_score)
     clipped_scores = np.clip(finite_scores, guessing_score - max_distance, guessing_score + max_distance)
     scores_on_axis = np.append(clipped_scores, choose_limits(solution, measure, score_unit))
-    limits = float(scores_on_axis.min()), float(scores_on_axis.max())
+    score_limits = float(scores_on_axis.min()), float(scores_on_axis.max())
     largest_weights, cell_reaches = solution.largest_weights, solution.reaches
     method_names = np.array([cell.method.value for cell in cells])
-    columns: dict[str, npt.ArrayLike] = {
+    columns_by_name: dict[str, npt.ArrayLike] = {
         "method": method_names,
         "bound": cell_reaches,
-        measure_name: summary.means,
-        "half_width_95": summary.half_widths,
-        "half_width_95_users": summary.users_half_widths,
-        "runs": summary.num_runs.astype(np.float64),
-        **{f"{measure_name}_{key}": np.full(len(cells), x) for key, x in ref_scores._asdict().items()},
+        measure_name: scores_by_cell.means,
+        "half_width_95": scores_by_cell.half_widths,
+        "half_width_95_users": scores_by_cell.users_half_widths,
+        "runs": scores_by_cell.num_runs.astype(np.float64),
+        **{
+            f"{measure_name}_{reference_key}": np.full(len(cells), reference_score)
+            for reference_key, reference_score in ref_scores._asdict().items()
+        },
         "largest_user_weight": largest_weights,
     }
     adaptive_cell_index = solution.table.find_cell_indices(Method.FOLLOWED)[0]
-    adaptive_mean = float(summary.means[adaptive_cell_index])
-    adaptive_half_width = float(summary.half_widths[adaptive_cell_index])
+    adaptive_mean = float(scores_by_cell.means[adaptive_cell_index])
+    adaptive_half_width = float(scores_by_cell.half_widths[adaptive_cell_index])
 
-    def build_horizontal_curve(curve_name: str, level: float, style: Style, **options: Any) -> Curve:
+    def build_horizontal_curve(curve_name: str, level_score: float, style: Style, **options: Any) -> Curve:
         """Build a curve at one level over the whole axis of the bound; ``options`` are those of `Curve`."""
-        return Curve(curve_name, bound_axis.limits, (level, level), style, **options)
+        return Curve(curve_name, bound_axis.limits, (level_score, level_score), style, **options)
 
     items: list[Item] = [
         build_horizontal_curve(
@@ -176,8 +191,8 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
     for method in solution.parameters.methods:
         if method is not Method.FOLLOWED:
             method_mask = method_names == method.value
-            y, half_widths = summary.means[method_mask], summary.half_widths[method_mask]
-            curve = Curve(
+            y, half_widths = scores_by_cell.means[method_mask], scores_by_cell.half_widths[method_mask]
+            method_curve = Curve(
                 method.label,
                 cell_reaches[method_mask],
                 y,
@@ -190,7 +205,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
                 hover_number=("±", half_widths),
                 shades_between_ends=True,
             )
-            items.append(curve)
+            items.append(method_curve)
     for curve_name, score, style in (
         ("Adaptive bound, no noise", ref_scores.without_noise, Style.CUSTOMARY),
         ("No noise, no clipping", ref_scores.without_noise_and_clipping, Style.ENTERED),
@@ -199,27 +214,29 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
     items.append(build_horizontal_curve("No privacy", ref_scores.without_privacy, Style.SAMPLING))
     items.append(build_horizontal_curve("Guessing", guessing_score, Style.ENTERED))
     weight_curve_name, smooth_mask = "W, the heaviest user's share", method_names == Method.SMOOTH.value
-    x, y = cell_reaches[smooth_mask], largest_weights[smooth_mask]
+    smooth_reaches, smooth_weights = cell_reaches[smooth_mask], largest_weights[smooth_mask]
     weight_plot = Plot(
         "training-weight",
         "The heaviest user's share of all weights",
         "",
         bound_axis,
         share_axis("share W", (0.0, 1.08 * float(np.nanmax(largest_weights))), number_format=".2~%"),
-        (Curve(weight_curve_name, x, y, Style.ENTERED, dash="solid", width=2.0),),
+        (Curve(weight_curve_name, smooth_reaches, smooth_weights, Style.ENTERED, dash="solid", width=2.0),),
         solution.data.provenance,
     )
-    is_any_mean_visible = ((summary.means >= limits[0]) & (summary.means <= limits[1])).any()
+    is_any_mean_visible = (
+        (scores_by_cell.means >= score_limits[0]) & (scores_by_cell.means <= score_limits[1])
+    ).any()
     return Plot(
         f"training-{measure_name}",
         f"{TITLE_BY_MEASURE[measure]} against the bound",
         f"{TITLE_BY_MEASURE[measure]} on users held out is {wording.number(adaptive_mean)} with an adaptive bound, "
         f"{wording.number(ref_scores.without_privacy)} without privacy and {wording.number(guessing_score)} guessing.",
         bound_axis,
-        _make_axis(measure, limits, f"{TITLE_BY_MEASURE[measure]} on users held out"),
+        _make_axis(measure, score_limits, f"{TITLE_BY_MEASURE[measure]} on users held out"),
         items,
         solution.data.provenance,
-        columns,
+        columns_by_name,
         lower_plot=weight_plot,
         height=440,
         note="" if is_any_mean_visible else "Every curve lies beyond this axis: far worse than guessing",
@@ -238,26 +255,28 @@ def plot_sides(solution: TrainingSolution) -> Plot:
     """Plot the loss of clipped sums: means over rows and over users, on training users and on users held out."""
     clipped_sum_indices = solution.table.find_cell_indices(Method.CLIPPED_SUM)
     bound_column, side_curves = Column("bound", solution.reaches[clipped_sum_indices]), []
-    for side_name, score_unit, side, style in SIDES:
+    for side_name, score_unit, side, curve_style in SIDES:
         mean_losses = solution.table.summarise(Measure.LOSS, score_unit, side).means[clipped_sum_indices]
         loss_column = Column(f"loss_{side_name.replace(', ', '_').replace(' ', '_')}", mean_losses)
-        dash, width = ("dot", 1.5) if side == Side.TRAINED else ("", None)
+        curve_dash, curve_width = ("dot", 1.5) if side == Side.TRAINED else ("", None)
         curve_name = f"Mean over {side_name}"
-        side_curves.append(Curve(curve_name, bound_column, loss_column, style, dash=dash, width=width))
+        side_curves.append(
+            Curve(curve_name, bound_column, loss_column, curve_style, dash=curve_dash, width=curve_width)
+        )
     adaptive_cell_index = solution.table.find_cell_indices(Method.FOLLOWED)[0]
     row_loss_text, user_loss_text = (
         wording.number(float(solution.table.summarise(score_unit=score_unit).means[adaptive_cell_index]))
         for score_unit in ScoreUnit
     )
     limits_by_unit = np.array([choose_limits(solution, Measure.LOSS, score_unit) for score_unit in ScoreUnit])
-    limits = float(limits_by_unit[:, 0].min()), float(limits_by_unit[:, 1].max())
+    loss_limits = float(limits_by_unit[:, 0].min()), float(limits_by_unit[:, 1].max())
     return Plot(
         "training-sides",
         "Rows and users, trained on and held out",
         f"With an adaptive bound the loss on users held out is {row_loss_text} over rows and {user_loss_text} over "
         "users.",
         _make_bound_axis(solution),
-        _make_axis(Measure.LOSS, limits, "Loss, clipped sums"),
+        _make_axis(Measure.LOSS, loss_limits, "Loss, clipped sums"),
         side_curves,
         solution.data.provenance,
     )

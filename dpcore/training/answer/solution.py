@@ -203,10 +203,10 @@ class TrainingSolution:
     def largest_weights(self) -> FloatArray:
         """Compute W of each cell, as of smooth weights at its bound: the heaviest user's share; NaN if it follows."""
         training_rows = self.table.experiment.train
-        bounds = np.clip([cell.bound for cell in self.cells], 1e-9, float(training_rows.sizes.max()))
-        largest_weights = smooth_losses(training_rows.histogram, bounds).largest_weight
-        followed_mask = np.array([cell.method is Method.FOLLOWED for cell in self.cells])
-        return np.where(followed_mask, np.nan, largest_weights)
+        cell_bounds = np.clip([cell.bound for cell in self.cells], 1e-9, float(training_rows.sizes.max()))
+        largest_weights = smooth_losses(training_rows.histogram, cell_bounds).largest_weight
+        has_adaptive_bound = np.array([cell.method is Method.FOLLOWED for cell in self.cells])
+        return np.where(has_adaptive_bound, np.nan, largest_weights)
 
     @property
     def is_useless(self) -> bool:

@@ -61,9 +61,11 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
         ),
     ]
     if has_fixed_bound(solution):
-        unit, bound_help = "rows per user", "The most by which one user moves the sum of gradients."
-        note = wording.agreeing(cell.reach, "row per user", unit)
-        numbers.append(Number("Bound h", wording.number(cell.reach), note, bound_help, cell.reach, unit))
+        bound_unit, bound_help = "rows per user", "The most by which one user moves the sum of gradients."
+        bound_note = wording.agreeing(cell.reach, "row per user", bound_unit)
+        numbers.append(
+            Number("Bound h", wording.number(cell.reach), bound_note, bound_help, cell.reach, bound_unit)
+        )
     return tuple(numbers)
 
 
@@ -75,9 +77,10 @@ def has_fixed_bound(solution: TrainingSolution) -> bool:
 def measure_relative_error(solution: TrainingSolution) -> RelativeError:
     """Return how much of the gain over guessing that training without privacy has is lost to privacy."""
     loss_without_privacy, guessing_loss, *_ = solution.average_references()
-    gain, cost = guessing_loss - loss_without_privacy, solution.average(Measure.LOSS) - loss_without_privacy
+    gain_without_privacy = guessing_loss - loss_without_privacy
+    loss_by_privacy = solution.average(Measure.LOSS) - loss_without_privacy
     return RelativeError(
-        max(cost, 0.0) / gain if gain > 0.0 else math.inf,
+        max(loss_by_privacy, 0.0) / gain_without_privacy if gain_without_privacy > 0.0 else math.inf,
         "the gain over guessing",
         error_phrase="privacy costs",
     )
@@ -88,14 +91,14 @@ def format_uncertainty(solution: TrainingSolution) -> str:
 
     Those that are NaN are left out.
     """
-    summary, i = solution.table.summarise(), solution.answer_index
+    losses_by_cell, answer_index = solution.table.summarise(), solution.answer_index
     return ", ".join(
-        f"± {wording.number(float(half_widths_by_cell[i]), 2)} {source_word}"
+        f"± {wording.number(float(half_widths_by_cell[answer_index]), 2)} {source_word}"
         for source_word, half_widths_by_cell in (
-            ("noise", summary.half_widths),
-            ("users", summary.users_half_widths),
+            ("noise", losses_by_cell.half_widths),
+            ("users", losses_by_cell.users_half_widths),
         )
-        if math.isfinite(half_widths_by_cell[i])
+        if math.isfinite(half_widths_by_cell[answer_index])
     )
 
 
@@ -208,20 +211,21 @@ def describe_runs(solution: TrainingSolution) -> str:
 
 def describe_model(record: ReleaseRecord) -> str:
     """Describe how a released model is applied, how it was trained, and its noise."""
-    model, noise_unit, bound_text = record.model, "rows on each coordinate of a step's summed gradient", ""
+    model, noise_unit_text = record.model, "rows on each coordinate of a step's summed gradient"
+    bound_text = ""
     if model.cell.method is Method.OUTPUT:
-        noise_unit = "on each coordinate of θ"
+        noise_unit_text = "on each coordinate of θ"
     elif model.cell.method is Method.FOLLOWED:
         bound_text = f" The last bound was {wording.counted(model.last_bound, 'row')}."
     return (
         "Clip features to their ranges and map these to [−1, 1]; divide a row by "
         f"{wording.number(record.scaling.norm)}, or by its norm if that is larger. A score θ·x above 0 says "
         f"**{wording.plain(record.positive_meaning, 120)}**. Trained with {describe_cell(model.cell)}. Noise: standard "
-        f"deviation {wording.number(model.noise_std)} {noise_unit}.{bound_text}"
+        f"deviation {wording.number(model.noise_std)} {noise_unit_text}.{bound_text}"
     )
 
 
-RELEASED = "A linear classifier was released"
+RELEASED_SENTENCE_START = "A linear classifier was released"
 PHRASE_BY_AVERAGE = {
     Average.ALL: "the average of all iterates",
     Average.LAST_HALF: "the average of the last half of the iterates",
@@ -262,7 +266,9 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
     num_runs = int(solution.table.runs_done[solution.answer_index])
     splits_phrase = wording.counted(len(solution.table.experiment.splits), "split")
     return Methods(
-        guarantee_text=write_guarantee(RELEASED, parameters.epsilon, parameters.neighbours, parameters.delta),
+        guarantee_text=write_guarantee(
+            RELEASED_SENTENCE_START, parameters.epsilon, parameters.neighbours, parameters.delta
+        ),
         procedure=f"{bound_sentence} {fit_sentences} On users held out the mean loss of a row is "
         f"{wording.number(solution.average(Measure.LOSS))} ({format_uncertainty(solution)}; 95 % intervals over "
         f"{wording.counted(num_runs, 'simulated run')} on {splits_phrase} of the users).",
@@ -306,7 +312,7 @@ def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
         "steps is one Gaussian mechanism, calibrated exactly [@balle2018]; its discreteness is counted."
     )
     return Methods(
-        guarantee_text=write_guarantee(RELEASED, facts.epsilon, facts.neighbours, facts.delta),
+        guarantee_text=write_guarantee(RELEASED_SENTENCE_START, facts.epsilon, facts.neighbours, facts.delta),
         procedure=training_sentences,
         public_procedure=training_sentences,
         disclosure=facts,

@@ -55,6 +55,7 @@ def test_draws_are_of_the_noise_with_a_mean_magnitude_of_1(noise):
     assert off[0] < np.median(off)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("noise", NoiseKind)
 @pytest.mark.parametrize("measure", [Measure.ABSOLUTE, Measure.RMSE])
 @pytest.mark.parametrize("own", [None, 20.0, 300.0])

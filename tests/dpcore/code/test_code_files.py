@@ -47,6 +47,7 @@ def in_the_app(nasty: Nasty, folder: Path, small_bytes: int) -> Dataset:
     return count(source, roles, Disclosure.PRIVATE).dataset
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("small_bytes", [5_000_000, 0])
 @pytest.mark.parametrize("name", ALL_FILES)
 def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, empty_folder: Path) -> None:
@@ -72,6 +73,7 @@ def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, empty_fold
     assert reopened.digest == data.digest
 
 
+@pytest.mark.thinned
 @PYTHON_AND_OPENDP
 @pytest.mark.parametrize("name", ALL_FILES)
 def test_a_program_counts_users_and_rows_as_the_app_does(
@@ -80,6 +82,7 @@ def test_a_program_counts_users_and_rows_as_the_app_does(
     files.check_file(ALL_FILES[name], library, empty_folder)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("cell", ["", "abc", "1.5", "12.34,5", "1e999", "nan"])
 @ALL_FOUR
 def test_a_cell_that_is_no_number_stops_a_program_before_it_spends(

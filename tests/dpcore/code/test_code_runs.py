@@ -601,6 +601,7 @@ def test_rows_that_lack_a_part_of_their_users_name_are_left_out_as_on_the_page(
     assert run(choice, library)["count"] == pytest.approx(30, abs=1)
 
 
+@pytest.mark.thinned
 @PYTHON_AND_OPENDP
 @pytest.mark.parametrize("name", ["a`b\"c'd", "^.*$", "*", "ü'''\"\"\"x", "two\nlines"])
 def test_hostile_columns_are_read_as_they_are_called(folder: Path, library: Program, name: str) -> None:

@@ -58,6 +58,7 @@ def run(
     return names, used
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("program", [Program.PYTHON, Program.OPENDP])
 @pytest.mark.parametrize("rule", [LAPLACE, GAUSSIAN])
 @pytest.mark.parametrize(

@@ -270,6 +270,7 @@ def test_a_file_of_another_kind_is_not_read_as_if_it_were_csv_without_a_word(lib
 # --- numbers and labels -------------------------------------------------------------------------------------
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("epsilon", [0.1 + 0.2, 1 / 3, 1e-6, 7.000000000000001])
 @pytest.mark.parametrize("library", list(LIBRARIES))
 def test_epsilon_is_written_exactly(library: Program, epsilon: float) -> None:

@@ -73,6 +73,7 @@ def expected_rows(rule: Any) -> list[tuple[str, float]]:
     return [row for row in replaced if row[1] != "drop"]
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("small_bytes", [5_000_000, 0])
 @pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.parquet"])
 @pytest.mark.parametrize("rule", RULES)
@@ -111,6 +112,7 @@ def run_reading(choice: Choice, library: Program, monkeypatch: pytest.MonkeyPatc
     return events.rename(columns={"privacy_unit": "user", "value": "amount"})
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("name", ["t.jsonl", "t.parquet"])
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("library", [each for each in LIBRARIES if each is not Program.BIGQUERY])

@@ -74,6 +74,7 @@ CASES: dict[str, tuple[Callable[[], Any], str, dict[str, str], str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("small_bytes", [5_000_000, 0])
 @pytest.mark.parametrize("library", [Program.PYTHON, Program.OPENDP])
 @pytest.mark.parametrize("name", CASES)

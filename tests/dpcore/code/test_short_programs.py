@@ -104,6 +104,7 @@ TRUTHS: dict[str, Any] = {
 """What is released of the rows without noise. No bound leaves out a row; totals and values are clamped."""
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("ending", MAX_LINES)
 @pytest.mark.parametrize("name", TRUTHS)
 def test_a_short_program_reads_cells_as_people_type_them(name: str, ending: str, folder: Path) -> None:
@@ -121,6 +122,7 @@ def test_the_app_counts_the_same_rows(folder: Path) -> None:
         assert math.fsum(dataset.values.values) == pytest.approx(sum(row[2] for row in ROWS if row[0]))
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("cell", [None, "", "abc", "nan", "inf", "1e999", "1.1e100", "1,5"])
 @pytest.mark.parametrize("name", ["sum", "mean, cap, private counts", "means per group", "quantile, cap"])
 @pytest.mark.parametrize("ending", MAX_LINES)

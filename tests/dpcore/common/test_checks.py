@@ -12,6 +12,7 @@ NOT_NUMBERS = [None, "1", True, np.True_, 1j, [1.0], np.array([1.0]), object()]
 NOT_FINITE = [math.nan, math.inf, -math.inf, np.float64("nan"), 10**400, -(10**5000)]
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("value", NOT_NUMBERS + NOT_FINITE, ids=lambda v: type(v).__name__)
 @pytest.mark.parametrize("check", ["finite", "positive", "non_negative", "between", "inside", "whole"])
 def test_hostile_values_get_a_sentence(check: str, value: object) -> None:

@@ -93,6 +93,7 @@ def describe(dataset, lower, upper):
     return [*per_user.ravel(), clamped.variance, clamped.mean, clamped.num_below, clamped.num_above]
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("missing", ["drop", 3.5])
 @pytest.mark.parametrize("missing_users", list(MissingUsers))
 @pytest.mark.parametrize(("lower", "upper"), [(0.0, 10.0), (2.0, 3.0), (0.0, 5.0)])

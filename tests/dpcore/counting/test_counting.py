@@ -248,6 +248,7 @@ COMMENTED = [
 ]
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize(("head", "comments", "user"), COMMENTED)
 @pytest.mark.parametrize("repeats", [10, 20_000], ids=["read at once", "longer than what is looked at first"])
 def test_comment_lines_above_the_header_are_left_out_and_said(put, head, comments, user, repeats):
@@ -368,6 +369,7 @@ EVENTS_OF = Roles(TableKind.EVENTS, user="user", value="v")
 COUNTS_OF = Roles(TableKind.COUNTS, user="user", count="v")
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize(
     ("text", "roles"),
     [

@@ -134,6 +134,7 @@ def test_an_open_quotation_mark_is_refused_with_its_line(put):
     assert count_files(fine).histogram.num_rows == 80_002
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("small_bytes", SIZES)
 @pytest.mark.parametrize(
     ("filler", "odd"),
@@ -175,6 +176,7 @@ def test_where_threads_do_not_fit_together_one_reads_alone(put, monkeypatch):
     assert sizes_read_alone == [1]
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("missing", MissingUsers)
 @pytest.mark.parametrize(
     "odd", ["", " u1,a,1\n", "u1\t,a,1\n", '" ",a,1\n', '"",a,1\n', "   ,a,1\n", ",a,1\n", "\u00a0u1,a,1\n"]

@@ -389,6 +389,7 @@ def with_a_bit_changed(packed, at):
     return packed[:at] + bytes([packed[at] ^ 1]) + packed[at:][1:]
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("small_bytes", SIZES)
 @pytest.mark.parametrize(
     ("content", "is_counted"),

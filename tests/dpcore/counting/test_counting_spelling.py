@@ -37,6 +37,7 @@ def test_users_with_and_without_decimals_are_said(put, users, said):
     assert data.histogram.num_users == len(users.split())
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize(
     ("users", "number"),
     [

@@ -189,7 +189,7 @@ def test_programs_read_a_pandas_index_in_parquet(tmp_path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=600,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

@@ -290,7 +290,7 @@ def test_every_mechanism_that_draws_can_be_read_back() -> None:
     from dpcore.training import release
 
     names = [
-        choice.MECHANISM,
+        choice.MECHANISM_NAME,
         regression_draw._build_facts(1.0).mechanism,
         release.MECHANISM,
         *(item.value for item in private_histogram.CopyNoise),

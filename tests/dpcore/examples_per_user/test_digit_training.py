@@ -61,6 +61,7 @@ def test_test_and_picking_parts_share_no_digit_with_each_other_or_with_training(
     assert deal_digits(UserDesign.SIMILAR).gradient_similarity > 0.5
 
 
+@pytest.mark.long
 def test_noise_costs_accuracy_and_the_estimate_ranks_the_ends(
     two_seeds: examples_per_user.TrainingResult,
 ) -> None:

@@ -83,6 +83,7 @@ def test_any_prices_prove_no_less_than_there_is() -> None:
         bound_selection(ownership, 1, np.full(ownership.num_users, -1))
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_records_are_within_half_a_per_cent_of_the_proved_most() -> None:
     ownership = generate_ownership(100_000, 19_000, seed=3)
     selection = select_most(ownership, 5)

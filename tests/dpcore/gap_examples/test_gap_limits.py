@@ -25,6 +25,7 @@ def brute_limit(p: float, t: float) -> float:
     return float(capped / ((p + t * h**2) / (p + q * h) ** 2).min())
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("p", [0.05, 0.2, 1 / 3, 0.4, 0.456, 0.5, 0.7, 0.95])
 @pytest.mark.parametrize("t", [0.02, 0.2, 0.44, 0.6, 0.9, 3.0])
 def test_whole_cap_limit_is_that_of_brute_force(p: float, t: float) -> None:

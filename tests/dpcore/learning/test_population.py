@@ -54,6 +54,7 @@ def test_inverse_sums_beyond_the_table(alpha: float) -> None:
         assert float(law.pieces(share).inverse_above) == pytest.approx(direct, rel=1e-10)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("alpha", [0.05, 0.25, 1.0, 3.0])
 @pytest.mark.parametrize("rows", [30, 10_000, 10**6, 10**9])
 def test_expectations_against_direct_binomial_sums(alpha: float, rows: int) -> None:
@@ -139,6 +140,7 @@ def test_more_rows_lead_to_the_limit() -> None:
     assert np.all(gaps[-1] < 1e-4)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("term", list(BiasTerm))
 @pytest.mark.parametrize("alpha", [0.25, 1.0, 2.5])
 def test_best_fraction_in_the_limit_against_a_grid(term: BiasTerm, alpha: float) -> None:

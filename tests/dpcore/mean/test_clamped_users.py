@@ -121,8 +121,8 @@ def test_no_threshold_is_better_than_the_certificate_says(has_private_counts: bo
         best = clamped_users.best_joint(problem)
         errors = [clamped_users.best_limit(problem, h).error_parts.error for h in np.geomspace(1.0, 45.0, 60)]
         assert best.certificate.lower_bound <= min(errors) * (1 + 1e-9)
-        assert best.error_parts.error <= min(errors) * (1 + threshold_search.TOLERANCE)
-        assert best.certificate.relative_gap <= threshold_search.TOLERANCE
+        assert best.error_parts.error <= min(errors) * (1 + threshold_search.SEARCH_TOLERANCE)
+        assert best.certificate.relative_gap <= threshold_search.SEARCH_TOLERANCE
         value, _ = compute_by_hand(problem, best.threshold, best.centre, best.limit)
         assert best.error_parts.error == pytest.approx(math.sqrt(value))
 
@@ -151,7 +151,7 @@ def test_grouped_users_give_the_answer_of_all(monkeypatch: pytest.MonkeyPatch) -
     codes = np.repeat(np.arange(sizes.size), sizes)
     values = Values(codes, generator.standard_t(3, sizes.size)[codes] * 10.0 + 0.1 * sizes[codes])
     exact = clamped_users.best_joint(ClampedUsersProblem(values, 2.0))
-    monkeypatch.setattr(clamped_users, "MAX_GROUPS", 600)
+    monkeypatch.setattr(clamped_users, "MAX_USER_POINTS", 600)
     problem = ClampedUsersProblem(values, 2.0)
     grouped = clamped_users.best_joint(problem)
     assert problem.points.sizes.size < 1000

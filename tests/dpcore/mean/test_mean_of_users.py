@@ -43,6 +43,7 @@ def ask(table: pd.DataFrame | str, **settings: Any) -> ss.Reply:
     return ss.mean_bound(table, user="user", value="value", disclosure="public", **{**defaults, **settings})
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("has_private_counts", [False, True])
 def test_the_error_over_bounds_is_that_of_the_parts(seed: int, has_private_counts: bool) -> None:

@@ -16,7 +16,12 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program, convert_to_rho, find_exact_sigma
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset, Values
-from dpcore.mean.private_counts import NEAR_END, ROUGH_NOISE, PrivateCountsProblem, ReleasedSums
+from dpcore.mean.private_counts import (
+    MAX_NOISE_SHARE_FOR_DELTA_METHOD,
+    NEAR_END_IN_DEVIATIONS,
+    PrivateCountsProblem,
+    ReleasedSums,
+)
 from dpcore.mean.table_values import ValueSummary
 
 SKEWED = ContributionHistogram(sizes=[1, 3, 10, 200], users=[4000, 800, 60, 3])
@@ -126,6 +131,7 @@ def variances_of_program(program, noise, b, h, eps):
     return tuple((2.0 if is_split else 1.0) * variance * s**2 for s in moved)
 
 
+@pytest.mark.thinned
 @PROGRAMS
 @pytest.mark.parametrize("p", [0.0, 0.3, 1.0])
 def test_the_noise_of_a_program_is_that_of_its_two_sums(changes, p):
@@ -229,14 +235,14 @@ def test_releases_err_as_stated_where_the_error_is_not_called_rough(release, rel
     # One row each, all of one value: the error is that of the noise alone.
     users = ContributionHistogram([1], [1000])
     problem = PrivateCountsProblem(users, 1.0, 5.0, 0.0, 5.0 * relative_mean, release)
-    share = ROUGH_NOISE
+    share = MAX_NOISE_SHARE_FOR_DELTA_METHOD
     if relative_mean < 0.5:
         # The largest noise at which the mean is not near an end.
         deviation = math.sqrt(float(mean.capped_error(problem, 1.0).privacy_variance))
-        share = problem.noise_share(1.0) * 5.0 * relative_mean / NEAR_END / deviation
+        share = problem.noise_share(1.0) * 5.0 * relative_mean / NEAR_END_IN_DEVIATIONS / deviation
     problem = replace(problem, epsilon=problem.noise_share(1.0) / share)
     stated = float(mean.capped_error(problem, 1.0).variance)
-    assert problem.noise_share(1.0) <= ROUGH_NOISE * (1.0 + 1e-9)
+    assert problem.noise_share(1.0) <= MAX_NOISE_SHARE_FOR_DELTA_METHOD * (1.0 + 1e-9)
     assert not problem.is_near_end(stated * (1.0 - 1e-9))
     assert problem.is_near_end(stated * (1.0 + 1e-9)) is (relative_mean < 0.5)
     result = simulation.simulate(problem, 1.0, True, runs=200_000, seed=4)

@@ -30,6 +30,7 @@ def build_problem(target: Target = Target.TABLE, user_share: float = 0.3, **sett
     )
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("target", Target)
 @pytest.mark.parametrize("user_share", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("threshold", [1.0, 5.5, 40.0])

@@ -153,6 +153,7 @@ def solved(quadratic, unit_noise):
     return float(problem.value)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("rho", [0.0, 1e-6, 0.03, 0.4, 1.0])
 @pytest.mark.parametrize("unit_noise", [0.02, 1.0, 40.0])
 def test_cvxpy_finds_no_better_weights(rho, unit_noise):

@@ -55,7 +55,7 @@ def test_task_weights_are_read_back(random_graph) -> None:
 
 
 def test_pair_weights_are_read_back_from_pieces(random_graph, monkeypatch) -> None:
-    monkeypatch.setattr(sections, "ROWS_PER_PIECE", 7)
+    monkeypatch.setattr(sections, "PAIRS_PER_CSV_PIECE", 7)
     graph = random_graph(3)
     allocation = weights.allocate_by_power(TaskProblem(graph, 0.3), 0.5)
     label, *body = sections.write_pair_weights(allocation, LABEL).splitlines()

@@ -12,6 +12,7 @@ from tests.dpcore.multitask.conftest import allocate_unclipped, build_problem
 BUDGET = 0.3
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("fit", BudgetFit)
 @pytest.mark.parametrize("exponent", [0.0, 0.25, 0.5, 1.0])
 def test_no_fit_exceeds_a_users_budget(random_graph, fit: BudgetFit, exponent: float) -> None:
@@ -42,6 +43,7 @@ def test_fits_are_those_of_the_weights_module(random_graph) -> None:
     assert four.task_weights == pytest.approx(clipped.task_weights / 2.0)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("loss", Loss)
 def test_each_fit_is_above_the_optimum_of_its_kind(random_graph, seed: int, loss: Loss) -> None:

@@ -17,7 +17,7 @@ def random_pairs(
     who = rng.zipf(1.6, rows) % users
     groups_of_rows = rng.integers(0, groups - 1, rows)
     return UserGroupPairs.from_arrays(
-        who, groups_of_rows, groups, values=(rng.gamma(0.7, 3.0, rows) - shift).round(2)
+        who, groups_of_rows, groups, row_values=(rng.gamma(0.7, 3.0, rows) - shift).round(2)
     )
 
 

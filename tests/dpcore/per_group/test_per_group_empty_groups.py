@@ -31,7 +31,9 @@ def pairs(behind: bool) -> UserGroupPairs:
     groups = np.r_[groups, np.arange(12)]
     users = np.r_[users, np.zeros(12, dtype=int)]
     codes = np.arange(12) if behind else np.r_[0, 2, 3, 5, 7, 8, 11, 13, 14, 16, 18, 20]
-    return UserGroupPairs.from_arrays(users, codes[groups], 12 + EMPTY, values=rng.integers(0, 6, 412) / 4.0)
+    return UserGroupPairs.from_arrays(
+        users, codes[groups], 12 + EMPTY, row_values=rng.integers(0, 6, 412) / 4.0
+    )
 
 
 BEHIND, BETWEEN = pairs(behind=True), pairs(behind=False)
@@ -51,6 +53,7 @@ def test_one_entry_stands_for_all_empty_groups() -> None:
     assert few.multiplicities.tolist() == [1.0, 1.0]
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("noise", NOISES, ids=["Laplace", "Gaussian"])
 @pytest.mark.parametrize("statistic", [Statistic.ROWS, Statistic.USERS, Statistic.SUM, Statistic.SIGNED_SUM])
 def test_where_empty_groups_stand_in_the_list_changes_no_answer(

@@ -34,7 +34,7 @@ from dpcore.per_group.problem import PerGroupProblem
 RNG = np.random.default_rng(11)
 USERS, GROUPS = RNG.integers(0, 60, 900), RNG.integers(0, 4, 900)
 VALUES = (RNG.random(900) * 4.0 + GROUPS).round(2)
-PAIRS = UserGroupPairs.from_arrays(USERS, GROUPS, 5, values=VALUES)
+PAIRS = UserGroupPairs.from_arrays(USERS, GROUPS, 5, row_values=VALUES)
 
 
 def build_parameters(
@@ -229,7 +229,7 @@ def test_without_bounds_and_with_hardly_any_noise_the_mean_is_exact() -> None:
 
 
 def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
-    thin = UserGroupPairs.from_arrays(USERS[:150], GROUPS[:150], 5, values=VALUES[:150])
+    thin = UserGroupPairs.from_arrays(USERS[:150], GROUPS[:150], 5, row_values=VALUES[:150])
     for noise, objectives in (
         (NoiseKind.LAPLACE, (Objective.ROOT_MEAN_SQUARE, Objective.LARGE_GROUPS)),
         (NoiseKind.GAUSSIAN, (Objective.MEAN_RMSE,)),
@@ -248,13 +248,13 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
             assert "Proved" not in mean_pair.certificate.sentence
             assert mean_pair.error == min(*every.values(), problem.error_of_nothing)
     one = PerGroupProblem(
-        UserGroupPairs.from_arrays(np.arange(9), np.arange(9) % 2, 2, values=VALUES[:9]),
+        UserGroupPairs.from_arrays(np.arange(9), np.arange(9) % 2, 2, row_values=VALUES[:9]),
         build_parameters(9.0),
     )
     # One group and one row each: nothing is left to chance.
     assert best_mean_pair(one).certificate.sentence.startswith("Proved best")
     wide = PerGroupProblem(
-        UserGroupPairs.from_arrays(USERS % 7, GROUPS + 5 * (USERS % 5), 25, values=VALUES),
+        UserGroupPairs.from_arrays(USERS % 7, GROUPS + 5 * (USERS % 5), 25, row_values=VALUES),
         build_parameters(30.0),
     )
     mean_pair = best_mean_pair(wide)
@@ -270,7 +270,7 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
 
 def test_where_noise_is_too_much_the_middle_or_one_mean_is_better() -> None:
     # With half of epsilon for each sum, and its error by a normal pair, nothing was worth releasing up to 0.8.
-    thin = UserGroupPairs.from_arrays(USERS[:150], GROUPS[:150], 5, values=VALUES[:150])
+    thin = UserGroupPairs.from_arrays(USERS[:150], GROUPS[:150], 5, row_values=VALUES[:150])
     assert not best_mean_pair(PerGroupProblem(thin, build_parameters(0.7))).releases_nothing
     problem = PerGroupProblem(PAIRS, build_parameters(1e-3))
     mean_pair = best_mean_pair(problem)

@@ -43,6 +43,7 @@ def test_moments_agree_with_all_choices_of_groups(statistic: Statistic) -> None:
         assert moments.sampling_variances == pytest.approx(variance, rel=1e-10, abs=1e-12)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("statistic", ADDED_UP)
 @pytest.mark.parametrize("noise", NoiseKind)
 @pytest.mark.parametrize("neighbours", [Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER])

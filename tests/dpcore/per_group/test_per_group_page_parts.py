@@ -12,7 +12,12 @@ from dpcore.per_group.moments import compute_error_parts, compute_moments, compu
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.passes import compute_parts_by_max_groups
-from dpcore.per_group.private_pair import CANDIDATES, list_tuner_candidates, pick_as_tuner, spread_numbers
+from dpcore.per_group.private_pair import (
+    MAX_TUNER_CANDIDATES,
+    list_tuner_candidates,
+    pick_as_tuner,
+    spread_numbers,
+)
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.whole_vector import best_cap
@@ -83,9 +88,9 @@ def test_candidates_are_numbers_of_three_leading_digits() -> None:
         UserGroupPairs.from_arrays(np.zeros(300, int), np.arange(300) % 90, 90), build_parameters()
     )
     tuner_candidates = list_tuner_candidates(few)
-    assert len(tuner_candidates) <= CANDIDATES
+    assert len(tuner_candidates) <= MAX_TUNER_CANDIDATES
     assert {linf for _, linf in tuner_candidates} == {1, 2, 3, 4}  # 300 rows in 90 groups: 3 or 4 in each.
-    assert len({l0 for l0, _ in tuner_candidates}) == CANDIDATES // 4
+    assert len({l0 for l0, _ in tuner_candidates}) == MAX_TUNER_CANDIDATES // 4
 
 
 def test_the_rule_minimises_its_own_objective_over_its_own_candidates() -> None:

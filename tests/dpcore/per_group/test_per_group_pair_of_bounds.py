@@ -58,7 +58,7 @@ def test_a_pass_gives_the_error_at_every_number_of_groups(
     objective: Objective, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Small blocks, so that sums are carried from one to the next; every limit, so that users enter at once.
-    monkeypatch.setattr(passes_module, "BLOCK", 14)
+    monkeypatch.setattr(passes_module, "BLOCK_ENTRIES", 14)
     pairs = random_pairs(3, users=30, groups=7, rows=200)
     problem = PerGroupProblem(pairs, build_parameters(2.0, objective, NoiseKind.GAUSSIAN))
     passes = Passes(problem.parameters, problem.weights, SortedPairs.from_problem(problem))
@@ -109,7 +109,7 @@ def sums_of(amounts: np.ndarray) -> UserGroupPairs:
     per_user = 1 + np.arange(40) % 12
     users = np.repeat(np.arange(40), per_user)
     groups = np.arange(users.size) - np.repeat(np.cumsum(per_user) - per_user, per_user)
-    return UserGroupPairs.from_arrays(users, groups, 12, values=np.resize(amounts, users.size))
+    return UserGroupPairs.from_arrays(users, groups, 12, row_values=np.resize(amounts, users.size))
 
 
 @pytest.mark.parametrize("objective", Objective)

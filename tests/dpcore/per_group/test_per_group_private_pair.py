@@ -21,7 +21,7 @@ from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import RESOLUTION, PrivatePairProblem
 from dpcore.per_group.selection_rules import SelectionRule
-from dpcore.private_choice.choice import log_softmax
+from dpcore.private_choice.choice import normalise_log_weights
 from tests.dpcore.neighbours import list_neighbours
 
 ADD, REPLACE = Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER
@@ -148,7 +148,7 @@ def laws_of_pool(pair_problem: PrivatePairProblem) -> Callable[[np.ndarray], np.
         distances = pair_problem.score_distances(
             pair_problem.combine_shares(k, np.einsum("tu,ukc->tkc", tables, added))
         )
-        return log_softmax(
+        return normalise_log_weights(
             pair_problem.log_prior - pair_problem.epsilon / (2.0 * pair_problem.sensitivity) * distances
         )
 

@@ -22,7 +22,7 @@ GAUSSIAN = {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6}
 
 def test_entries_in_any_order_are_added_up_by_user_and_group() -> None:
     users, groups, values = [3, 1, 3, 1, 3], [0, 2, 0, 1, 2], [1.0, 2.0, 4.0, 8.0, 16.0]
-    pairs = UserGroupPairs.from_arrays(users, groups, 4, values=values)
+    pairs = UserGroupPairs.from_arrays(users, groups, 4, row_values=values)
     assert pairs.user_codes.tolist() == [1, 1, 3, 3]
     assert pairs.group_codes.tolist() == [1, 2, 0, 2]
     assert pairs.rows.tolist() == [1, 1, 2, 1]
@@ -84,7 +84,7 @@ def test_a_sum_needs_sums_of_at_least_zero(small: UserGroupPairs) -> None:
     with pytest.raises(InvalidInput, match="hold no sums"):
         PerGroupProblem(UserGroupPairs.from_arrays([0], [0], 1), parameters)
     with pytest.raises(InvalidInput, match=r"1 of 2 sums.*any sign"):
-        PerGroupProblem(UserGroupPairs.from_arrays([0, 1], [0, 0], 1, values=[-1.0, 2.0]), parameters)
+        PerGroupProblem(UserGroupPairs.from_arrays([0, 1], [0, 0], 1, row_values=[-1.0, 2.0]), parameters)
     assert PerGroupProblem(small, parameters).totals.sum() == pytest.approx(small.sums.sum(), rel=1e-12)
 
 

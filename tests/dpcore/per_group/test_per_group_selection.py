@@ -70,7 +70,7 @@ def build_parameters(
 def many_users(seed: int = 3) -> UserGroupPairs:
     rng = np.random.default_rng(seed)
     who, what = rng.zipf(1.5, 900) % 120, rng.integers(0, 49, 900) ** 2 // 450
-    return UserGroupPairs.from_arrays(who, what, 6, values=rng.gamma(0.8, 4.0, 900).round(2))
+    return UserGroupPairs.from_arrays(who, what, 6, row_values=rng.gamma(0.8, 4.0, 900).round(2))
 
 
 @pytest.mark.parametrize("rule", PRIVATE_RULES)

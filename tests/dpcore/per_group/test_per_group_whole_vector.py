@@ -39,7 +39,7 @@ def build_parameters(noise: NoiseKind, epsilon: float = 1.0, **options: object) 
 def summed(vectors: list[list[float]], noise: NoiseKind, **options: object) -> PerGroupProblem:
     users = np.repeat(np.arange(len(vectors)), [len(v) for v in vectors])
     groups = np.concatenate([np.arange(len(v)) for v in vectors])
-    pairs = UserGroupPairs.from_arrays(users, groups, 8, values=np.concatenate(vectors).astype(float))
+    pairs = UserGroupPairs.from_arrays(users, groups, 8, row_values=np.concatenate(vectors).astype(float))
     return PerGroupProblem(pairs, build_parameters(noise, statistic=Statistic.SUM, **options))
 
 

@@ -129,7 +129,7 @@ def test_whole_noise_has_the_variance_that_the_proof_assumes(noise):
     at = variance(v)
     assert plan_curves.compute_noise_variance(noise.unit_variance * v, noise) == pytest.approx(at, rel=1e-9)
     assert (noise.unit_variance * v - at).min() + 1e-12 >= 0.0
-    assert (noise.unit_variance * v - at).max() <= plan_curves.GAIN
+    assert (noise.unit_variance * v - at).max() <= plan_curves.MAX_VARIANCE_SAVED
     bulge = (variance(v * (1.0 + step)) - 2.0 * at + variance(v * (1.0 - step))) / step**2
     assert 0.9 * plan_curves.BULGE_BY_NOISE[noise] < bulge.max() < plan_curves.BULGE_BY_NOISE[noise]
 

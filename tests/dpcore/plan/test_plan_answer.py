@@ -121,7 +121,7 @@ def test_what_is_dropped_and_what_is_never_reached_is_said():
 def test_a_private_table_says_that_the_plan_is_private_and_a_quantile_that_nothing_is_proved():
     private = ss.plan_bounds([3, 1, 40, 2], lines="users; rows", epsilon=1)
     assert private.disclosure is Disclosure.PRIVATE
-    assert words.LEAKS in private.detail
+    assert words.LEAK_SENTENCE in private.detail
     ranked = build_plan_answer("rows; median")
     assert not ranked.proofs
     assert "not proved" in ranked.facts["How sure"]
@@ -161,6 +161,7 @@ ALONE = {  # A line with all of the budget, its own call, and settings of that c
 }
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("program", Program)
 @pytest.mark.parametrize("delta", [None, 1e-6])
 def test_a_line_alone_has_the_number_of_its_page_and_of_its_program(program, delta):

@@ -18,7 +18,7 @@ from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource, private_counts
 from dpcore.mean.answer import build_answer as mean_answered
-from dpcore.plan import mean_lines, table
+from dpcore.plan import mean_lines, shared_rows, table
 from dpcore.plan.answer import build_answer
 from dpcore.plan.curves import BoundCurve
 from dpcore.plan.least_sum import find_least_sum
@@ -120,6 +120,7 @@ def test_the_error_on_a_table_is_that_of_all_draws_of_rows():
         assert noise == pytest.approx(2.0 * (11.0 * h / kept_total) ** 2 * (p**2 + (1.0 - p) ** 2))
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("noise", [{}, {"mechanism": "gaussian", "delta": 1e-6}], ids=["laplace", "gaussian"])
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_plan_and_mean_say_one_number_if_users_are_clamped(setting, noise):
@@ -165,8 +166,9 @@ def mean_curve(number, noise):
     return line.curve, line.reference_value
 
 
-def test_no_split_of_a_grid_is_better_with_means_on_their_tables_and_none_below_the_bound():
-    for number in range(24):
+@pytest.mark.parametrize("numbers", [range(8), pytest.param(range(8, 24), marks=pytest.mark.long)])
+def test_no_split_of_a_grid_is_better_with_means_on_their_tables_and_none_below_the_bound(numbers):
+    for number in numbers:
         curves, weights, budget = random_plan(number)
         curves[0], value = mean_curve(number, budget.mechanism)
         weights[0] = 10.0 ** np.random.default_rng(number).uniform(-1.0, 1.0) / value**2
@@ -187,10 +189,15 @@ def test_of_a_long_list_of_bounds_the_least_is_found_too():
     assert best.squared_errors == pytest.approx((alpha[:, None] + beta[:, None] * v).min(axis=0), rel=1e-12)
 
 
-def test_a_giant_user_and_a_column_of_one_value_have_a_plan():
+@pytest.mark.parametrize(
+    ("num_rows", "max_caps"), [(1_400, 2**10), pytest.param(140_000, 2**17, marks=pytest.mark.long)]
+)
+def test_a_giant_user_and_a_column_of_one_value_have_a_plan(num_rows, max_caps, monkeypatch):
     # One user with more rows than bounds are looked at one by one, and values that do not vary.
-    for values in (np.full(140_100, 5.0), np.r_[np.linspace(0.0, 9.0, 100), np.full(140_000, 10.0)]):
-        users = np.r_[np.arange(100), np.full(140_000, 100)].astype(str)
+    for module in (mean_lines, shared_rows, table):
+        monkeypatch.setattr(module, "MAX_CAPS", max_caps)
+    for values in (np.full(num_rows + 100, 5.0), np.r_[np.linspace(0.0, 9.0, 100), np.full(num_rows, 10.0)]):
+        users = np.r_[np.arange(100), np.full(num_rows, 100)].astype(str)
         frame = pd.DataFrame({"u": users, "v": values})
         data = to_dataset(frame, user="u", value="v", disclosure="public")
         parameters = PlanParameters(

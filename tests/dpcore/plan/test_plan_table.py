@@ -289,7 +289,7 @@ def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
         problem = table.build_quantile_problem(
             data, PlanParameters(1.0, lines=text, lower=0.0, upper=100.0), line.line
         )
-        for epsilon in table.EPSILONS_OF_RANKS[8::6]:  # From 0.006 on.
+        for epsilon in table.RANK_EPSILONS[8::6]:  # From 0.006 on.
             v = float(table.convert_rank_epsilon(epsilon, NoiseKind.LAPLACE))
             best = line.curve.find_best(np.array([v]))
             at = problem.with_changes(

@@ -223,8 +223,8 @@ def test_private_values_are_not_read_for_the_bound_and_lack_nothing_else():
     skewed = [0.0] * 85 + [1.0] * 15
     for values in (spread, skewed):
         squares = (np.array(values) - np.mean(values)) ** 2
-        assert np.var(squares) <= variance.LARGEST_SPREAD + 1e-12
-    assert np.var((np.array(skewed) - 0.15) ** 2) > 0.99 * variance.LARGEST_SPREAD
+        assert np.var(squares) <= variance.MAX_VARIANCE_OF_SQUARES + 1e-12
+    assert np.var((np.array(skewed) - 0.15) ** 2) > 0.99 * variance.MAX_VARIANCE_OF_SQUARES
 
 
 def test_a_root_is_no_second_release_and_some_programs_have_neither():

@@ -100,7 +100,7 @@ def test_no_neighbour_of_400_small_tables_moves_a_log_chance_by_more_than_epsilo
 
     def laws(tables: np.ndarray) -> np.ndarray:
         far = aim.distances_from_targets(np.einsum("ts,sqc->tqc", tables, added), grid)
-        return choice.log_softmax(choice.compute_logits(problem, far, np.array(1.0)))
+        return choice.normalise_log_weights(choice.compute_logits(problem, far, np.array(1.0)))
 
     tables = small_tables(400)
     counts = np.repeat(SIZES, tables[9]).tolist()
@@ -149,7 +149,9 @@ def test_the_sharper_form_breaks_privacy() -> None:
     assert there.tolist() == [3.5, *[2.5] * 50]
 
     def log_ratio(factor: float) -> float:
-        return float((choice.log_softmax(-here / factor) - choice.log_softmax(-there / factor))[0])
+        return float(
+            (choice.normalise_log_weights(-here / factor) - choice.normalise_log_weights(-there / factor))[0]
+        )
 
     assert log_ratio(1.0) == pytest.approx(1 + math.log((1 / math.e + 50) / (1 + 50 / math.e)), rel=1e-12)
     assert log_ratio(1.0) > 1.9  # It promises 1.
@@ -186,7 +188,7 @@ def test_law_is_the_normalised_exponential(condition: Condition) -> None:
 def test_law_where_exp_would_underflow(shift: float) -> None:
     # 5,000 scores about -1e6 or 1e6: exp gives 0 or overflows. They are a geometric law by construction.
     scores = shift - 0.01 * np.arange(5000)
-    found = np.exp(choice.log_softmax(scores))
+    found = np.exp(choice.normalise_log_weights(scores))
     ratio = math.exp(-0.01)
     expected = (1 - ratio) / (1 - ratio**5000) * ratio ** np.arange(5000)
     np.testing.assert_allclose(found, expected, rtol=1e-7)  # 1e6 holds hundredths to 1e-10 only.
@@ -234,12 +236,15 @@ def audited(runs: int, factor: float) -> float:
     return math.log(low / high)
 
 
+# The law is compared exactly above, and draws with the law; this looks at draws alone.
+@pytest.mark.long
 def test_audit_finds_no_leak() -> None:
     # The exact log-ratio of this event is 0.5 + ln((e^-0.5 + 10) / (1 + 10 e^-0.5)) = 0.906.
     # Of 8,000 draws the bound is 0.625 on average, with a standard deviation of 0.05.
     assert 0.35 < audited(8_000, 2.0) <= 1.0
 
 
+@pytest.mark.long
 def test_audit_catches_a_broken_mechanism() -> None:
     # epsilon instead of epsilon / 2: the exact log-ratio is 1.795, and the audit must see more than epsilon = 1.
     # Of 6,000 draws the bound is 1.45 on average, with a standard deviation of 0.065.

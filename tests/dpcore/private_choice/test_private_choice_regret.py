@@ -95,7 +95,7 @@ def test_all_pairs_of_budget_and_users_at_once() -> None:
     problem = ChoiceProblem(SmoothMean(0.4), 0.1, 200)
     both = choice.summarise_regret(problem, HISTOGRAM, [0.01, 0.1, 1.0], [0.5, 2.0])
     assert both.median_regrets.shape == both.mean_regrets.shape == both.percentile_95_regrets.shape == (2, 3)
-    for i, k in enumerate(both.scales):
+    for i, k in enumerate(both.multiples):
         for j, epsilon in enumerate(both.epsilons):
             one = choice.summarise_regret(problem, HISTOGRAM, epsilon, k)
             assert both.mean_regrets[i, j] == pytest.approx(one.mean_regrets[0, 0], rel=1e-9)
@@ -107,6 +107,7 @@ def test_all_pairs_of_budget_and_users_at_once() -> None:
 RETAIL = ("online-retail-lines", "online-retail-invoices", "online-retail-customers-per-product")
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("key", RETAIL)
 @pytest.mark.parametrize("condition", [SmoothMean, CapMean])
 @pytest.mark.parametrize("largest", [10_000, 1_000_000])
@@ -175,9 +176,9 @@ def test_what_a_draw_costs_is_said_from_public_samples_alone() -> None:
             histogram = ContributionHistogram(sizes=histogram.sizes, users=histogram.users * int(times))
             costs.append(float(choice.summarise_regret(parameters.choice, histogram).mean_regrets[0, 0]))
     assert costs
-    (found,) = choice.forecast(parameters.choice, user_counts=[20 * users[0]])
+    (found,) = choice.forecast(parameters.choice, num_users_of_samples=[20 * users[0]])
     assert found >= max(costs) * (1 - 1e-9)
-    few, many = choice.forecast(parameters.choice, user_counts=[200, 20_000])
+    few, many = choice.forecast(parameters.choice, num_users_of_samples=[200, 20_000])
     assert few > many > 0.0
 
 

@@ -302,6 +302,7 @@ def test_the_target_of_one_and_five_percent(key):
         assert found[0] >= -1e-9
 
 
+@pytest.mark.long
 def test_regret_is_what_a_release_really_costs():
     # The same distribution by the other route: OpenDP's noise, release by release.
     problem = problem_of("online-retail-invoices")

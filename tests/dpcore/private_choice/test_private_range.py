@@ -11,7 +11,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Neighbours, ReleaseFacts
 from dpcore.dataset import Values
 from dpcore.private_choice import private_range
-from dpcore.private_choice.choice import log_softmax
+from dpcore.private_choice.choice import normalise_log_weights
 from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.scores import RESOLUTION
 from tests.dpcore.neighbours import list_neighbours
@@ -97,7 +97,7 @@ def laws_of_pool(problem: RangeProblem) -> Callable[[np.ndarray], list[np.ndarra
     if problem.clamps_users:
         pool_values, cap = [private_range.scale_deviations(v, anchor, cap) for v in pool_values], 1
     sides = [
-        lambda v: (private_range.mirror(v), problem.list_ends(-anchor)),
+        lambda v: (private_range.negate_values(v), problem.list_ends(-anchor)),
         lambda v: (v, problem.list_ends(anchor)),
     ]
     added = [
@@ -109,7 +109,7 @@ def laws_of_pool(problem: RangeProblem) -> Callable[[np.ndarray], list[np.ndarra
         log_chances = []
         for each in added:
             query = np.einsum("tk,kqc->qtc", tables, each)
-            log_chances.append(log_softmax(problem.compute_logits((query[0], query[1]), anchor)))
+            log_chances.append(normalise_log_weights(problem.compute_logits((query[0], query[1]), anchor)))
         return log_chances
 
     return laws
@@ -226,7 +226,7 @@ def test_shares_of_both_sides_never_exceed_a_user() -> None:
                 count = 1 if values is not None and values.user_codes.max() == 0 else 2
                 share_above = private_range.sum_tails(values, np.array([0.0, 1e-9]), cap)[1][0]
                 share_below = private_range.sum_tails(
-                    private_range.mirror(values), np.array([0.0, 1e-9]), cap
+                    private_range.negate_values(values), np.array([0.0, 1e-9]), cap
                 )[1][0]
                 assert 0 <= share_above + share_below <= count * RESOLUTION
     (share,), _ = private_range.sum_tails(values_of([(5.0, 1.0, 7.0)]), np.array([3.0]), 6)

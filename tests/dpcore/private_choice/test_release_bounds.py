@@ -20,7 +20,7 @@ from dpcore.dataset import Dataset, Totals, Values
 from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap
 from dpcore.private_choice import choice, release_bounds
 from dpcore.private_choice.answer import selection
-from dpcore.private_choice.choice import compute_logits, log_softmax
+from dpcore.private_choice.choice import compute_logits, normalise_log_weights
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from dpcore.private_choice.release_bounds import (
     SelectionRequest,
@@ -29,7 +29,7 @@ from dpcore.private_choice.release_bounds import (
     request_total_bound,
 )
 from dpcore.private_choice.scores import CapMean
-from dpcore.quantile.parameters import PUBLIC_ROWS, QuantileParameters, Weighting
+from dpcore.quantile.parameters import ASSUMED_ROWS, QuantileParameters, Weighting
 
 USERS = Neighbours.ADD_OR_REMOVE_USER
 BOTH = (USERS, Neighbours.REPLACE_USER)
@@ -89,7 +89,7 @@ def log_ratio(
     for draw, counts in (one, other):
         problem = dataclasses.replace(draw.problem, neighbours=neighbours)
         far = problem.distances(ContributionHistogram.from_counts(counts))
-        laws.append(log_softmax(compute_logits(problem, far, np.array(problem.epsilon * factor))))
+        laws.append(normalise_log_weights(compute_logits(problem, far, np.array(problem.epsilon * factor))))
     return float(np.abs(laws[0] - laws[1]).max())
 
 
@@ -170,7 +170,7 @@ def test_a_quantile_aims_at_the_least_of_the_papers_trade_off(
     draw = request_quantile_bound(parameters, SETTING, 0.1)
     # W^2 + A sum c_i^2 at every candidate, from scratch; A with a million rows, and epsilon by max(q, 1 - q).
     reach = max(parameters.quantile_levels[0], 1.0 - parameters.quantile_levels[0])
-    spread = math.log(2.0 * PUBLIC_ROWS / 0.05) / (8.0 * math.log(1.0 / 0.05**2) ** 2) / reach**2
+    spread = math.log(2.0 * ASSUMED_ROWS / 0.05) / (8.0 * math.log(1.0 / 0.05**2) ** 2) / reach**2
     trade_off = (4.0 if population else 1.0) * spread
     h = draw.problem.candidates[:, None]
     sizes, users = histogram.sizes.astype(float), histogram.users

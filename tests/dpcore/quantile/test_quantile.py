@@ -57,6 +57,7 @@ def pieces(problem, users):
     return list(itertools.pairwise(kinks))
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("base", list(BASES))
 @pytest.mark.parametrize("h", [0.7, 1.0, 2.5, 5.0])
 def test_density_mean_and_errors_are_the_integrals(base, h):

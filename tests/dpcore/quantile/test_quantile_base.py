@@ -25,6 +25,7 @@ def tail_mass(a, b):
     return math.log(mass) - top * top / 2.0 - math.log(2.0 * math.pi) / 2.0, mean
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("a", [0.0, 0.3, 2.0, 9.0, 35.0, 1000.0])
 @pytest.mark.parametrize("width", [1e-9, 1e-4, 0.0999, 0.101, 0.7, 3.0])
 def test_normal_masses_and_means_are_the_integrals(a, width):

@@ -53,7 +53,7 @@ def test_the_smooth_search_is_honest_about_its_proof():
     problem = skewed_problem()
     progress_shares = []
     choice = optimal_bound.best_bound(
-        problem, WeightKind.SMOOTH, num_points=12, progress=progress_shares.append
+        problem, WeightKind.SMOOTH, num_bounds=12, progress=progress_shares.append
     )
     grid = np.geomspace(2.0, 60.0, 60)
     brute = optimal_bound.rank_errors(problem, WeightKind.SMOOTH, grid).expected_errors
@@ -66,7 +66,7 @@ def test_the_smooth_search_is_honest_about_its_proof():
 
 
 def test_many_caps_are_searched_on_a_grid():
-    choice = optimal_bound.best_bound(skewed_problem(longest=1000), WeightKind.CAP, num_points=8)
+    choice = optimal_bound.best_bound(skewed_problem(longest=1000), WeightKind.CAP, num_bounds=8)
     assert choice.bound == round(choice.bound)
     assert math.isinf(choice.certificate.relative_gap)
     assert choice.search_errors.bounds.size < 20
@@ -114,6 +114,7 @@ def row_weights(kind, h):
                 yield user, (1.0 if row < h else 0.0) / n_h
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("kind", list(WeightKind))
 @pytest.mark.parametrize("h", [1.0, 2.0, 7.0, 60.0, 90.0])
 def test_the_bound_is_the_one_of_claims_5_and_6(kind, h):
@@ -170,7 +171,7 @@ def test_refusals():
         RankBound(SKEWED, 0.0, -1.0, 1.5, 0.5)
     assert len(caught.value.problems) == 4
     with pytest.raises(InvalidInput, match="Points"):
-        optimal_bound.best_bound(skewed_problem(), WeightKind.CAP, num_points=2)
+        optimal_bound.best_bound(skewed_problem(), WeightKind.CAP, num_bounds=2)
     with pytest.raises(InvalidInput):
         optimal_bound.rank_errors(skewed_problem(), WeightKind.CAP, [1.5])
 

@@ -60,7 +60,7 @@ def test_over_epsilon_is_the_single_answers_side_by_side():
         curve = estimate_caps(asked, DATA.labels, 4)
         error = compute_prediction_error(asked, best, DATA.labels)
         found = {name: column[index] for name, column in sweep.items()}
-        assert found["ours_coefficients"] == pytest.approx(best.variance, rel=2 * study.TOLERANCE)
+        assert found["ours_coefficients"] == pytest.approx(best.variance, rel=2 * study.SWEEP_TOLERANCE)
         assert found["ours_predictions"] == pytest.approx(error, rel=1e-2)
         assert found["best_cap_coefficients"] == pytest.approx(curve.variances.min())
         assert found["best_cap_predictions"] == pytest.approx(curve.prediction_errors.min())
@@ -68,7 +68,7 @@ def test_over_epsilon_is_the_single_answers_side_by_side():
         assert found["no_cap_predictions"] == pytest.approx(curve.prediction_errors[-1])
         assert found["best_cap"] == curve.max_contributions
         assert found["ours_coefficients"] < found["best_cap_coefficients"] < found["no_cap_coefficients"]
-        assert found["gap"] <= study.TOLERANCE
+        assert found["gap"] <= study.SWEEP_TOLERANCE
 
 
 def test_a_stopped_sweep_keeps_what_is_done():

@@ -30,7 +30,7 @@ from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from dpcore.multitask.problem import Loss
 from dpcore.multitask.weights import BudgetFit
 from dpcore.report import content, script
-from dpcore.report.content import SCHEMA, Line, Report, write_report_json
+from dpcore.report.content import JSON_SCHEMA_NAME, Line, Report, write_report_json
 from dpcore.report.report_html import write_report_html
 from dpcore.report.script import CodeBuilder
 
@@ -91,7 +91,7 @@ def test_the_json_is_strict_and_labels_every_number():
     document = json.loads(
         write_report_json(report(PRIVATE), CREATED), parse_constant=lambda text: pytest.fail(text)
     )
-    assert document["schema"] == SCHEMA
+    assert document["schema"] == JSON_SCHEMA_NAME
     assert document["holds_private_numbers"] is True
     (own_figure, public) = document["figures"]
     assert own_figure["columns"]["x"] == [771.0, None, None]
@@ -275,7 +275,7 @@ def test_a_script_runs_where_it_says_that_it_is_to_be_put(tmp_path):
             env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
         )
     assert outcome[readmes_folder].returncode == 0, outcome[readmes_folder].stderr
     assert "No module named 'dpcore'" in outcome[downloads].stderr, "being started there is not enough"

@@ -31,7 +31,7 @@ def page_formulae() -> list[str]:
 
 
 def find_formulae(text: str) -> list[tuple[str, bool]]:
-    return [(match[1] or match[2], match[1] is not None) for match in markup._MATH.finditer(text)]
+    return [(match[1] or match[2], match[1] is not None) for match in markup._FORMULA_PATTERN.finditer(text)]
 
 
 TEXTS = page_formulae()

@@ -13,7 +13,7 @@ from dpcore.total import TotalProblem
 from dpcore.total import strategies as total_strategies
 from dpcore.total.answer import solve
 from dpcore.total.parameters import TotalParameters
-from dpcore.total.strategies import BEST, MEDIAN, NINETY_FIVE, Strategy
+from dpcore.total.strategies import BEST_STRATEGY, MEDIAN_STRATEGY, QUANTILE_95_STRATEGY, Strategy
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def power_law():
 
 def test_a_fixed_quantile_is_near_the_best_around_one_epsilon_only(power_law):
     epsilons = np.geomspace(1e-5, 10.0, 61)
-    strategies = (BEST, MEDIAN, NINETY_FIVE, Strategy(0.999))
+    strategies = (BEST_STRATEGY, MEDIAN_STRATEGY, QUANTILE_95_STRATEGY, Strategy(0.999))
     curves = total_strategies.compute_strategy_curves(power_law, epsilons, strategies)
     best, fixed = curves.relative_errors[0], curves.relative_errors[1:]
     assert np.all(fixed >= best * (1.0 - 1e-9))
@@ -46,13 +46,19 @@ def test_a_fixed_quantile_is_near_the_best_around_one_epsilon_only(power_law):
 
 
 def test_curves_are_the_errors_of_the_bounds_they_name(power_law):
-    curves = total_strategies.compute_strategy_curves(power_law, [0.01, 0.5], (BEST, MEDIAN))
+    curves = total_strategies.compute_strategy_curves(
+        power_law, [0.01, 0.5], (BEST_STRATEGY, MEDIAN_STRATEGY)
+    )
     for k, epsilon in enumerate((0.01, 0.5)):
         problem = TotalProblem(power_law.amounts, epsilon)
         assert curves.bounds[0, k] == total.best_bound(problem).max_total
         direct = total.compute_errors(problem, curves.bounds[:, k]).absolute_errors / power_law.amounts.total
         assert curves.relative_errors[:, k] == pytest.approx(direct)
-    assert [s.name for s in (BEST, MEDIAN, NINETY_FIVE)] == ["best bound", "median", "95 % quantile"]
+    assert [s.name for s in (BEST_STRATEGY, MEDIAN_STRATEGY, QUANTILE_95_STRATEGY)] == [
+        "best bound",
+        "median",
+        "95 % quantile",
+    ]
 
 
 @pytest.mark.parametrize("noise", list(NoiseKind))

@@ -92,6 +92,7 @@ def test_a_sum_has_the_scale_of_its_program(program: Program) -> None:
     assert noise == pytest.approx(by_program.get(program, 4.2247), rel=1e-3)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("totals", [[1.0, 2.0, 7.0] * 20, [1.0, -2.0, 7.0] * 20], ids=["positive", "signed"])
 @pytest.mark.parametrize("program", Program)
 def test_the_methods_name_the_noise_that_the_program_draws(program: Program, totals: list[float]) -> None:

@@ -307,11 +307,15 @@ def test_a_step_has_the_size_that_the_rule_promises():
         ahead = theta + 0.9 * (theta - before)
         before, theta = theta, ahead - eta * plan.direction_noise_std * gradient[t]
     root_mean_square = math.sqrt(np.mean(np.sum(theta**2, axis=0)))
-    assert 0.85 * training_mechanism.NOISE_NORM < root_mean_square < 1.05 * training_mechanism.NOISE_NORM
+    assert (
+        0.85 * training_mechanism.MAX_NOISE_NORM < root_mean_square < 1.05 * training_mechanism.MAX_NOISE_NORM
+    )
     # The mean over steps has less.
     result = descent.train_cells(rows, mechanism, [Cell(Method.SMOOTH, 1.0)], 0, range(400))
     assert (
-        0.5 * training_mechanism.NOISE_NORM < math.sqrt(np.mean(np.sum(result**2, axis=0))) < root_mean_square
+        0.5 * training_mechanism.MAX_NOISE_NORM
+        < math.sqrt(np.mean(np.sum(result**2, axis=0)))
+        < root_mean_square
     )
 
 
@@ -398,7 +402,7 @@ def test_the_minimiser_is_found_on_any_data_also_where_newton_ends_at_once(monke
     rows, bound = draw_rows(7, [1, 4, 2, 9, 1, 30]), 2.0
     mechanism = training_mechanism.apply_rule(Mechanism(1.0, 1e-6, loss=loss, radius=1e6))
     # A penalty far below the losses' curvature, so that descent is slow.
-    monkeypatch.setattr(optimum, "PENALTY", 1e-3)
+    monkeypatch.setattr(optimum, "PENALTY_FACTOR", 1e-3)
     monkeypatch.setattr(GaussianSteps, "release", lambda self, exact, squared: exact)
     whole_search = release.train_once(rows, mechanism, Cell(Method.OUTPUT, bound)).theta
     monkeypatch.setattr(optimum, "_minimise", lambda rows, *_: np.zeros(rows.num_features))
@@ -450,7 +454,7 @@ def test_blocks_of_users_add_up_to_the_same(monkeypatch):
     rows, mechanism = draw_rows(4, [3, 1, 12, 5, 1, 1, 8]), Mechanism(1.0, 1e-6)
     theta, bounds = np.random.default_rng(0).standard_normal((3, 4)), np.array([0.3, 0.8, 1.5, 4.0])
     total, num_within = descent.make_clipped_gradient(rows, mechanism, 4)(theta, bounds, None)
-    monkeypatch.setattr(descent, "BLOCK", 20)
+    monkeypatch.setattr(descent, "BLOCK_CELLS", 20)
     assert len(descent._cut_into_blocks(rows, 4)) > 2
     total_of_blocks, within_blocks = descent.make_clipped_gradient(rows, mechanism, 4)(theta, bounds, None)
     slopes = descent.clip_slopes(rows, mechanism, rows.signed_features @ theta, slice(None))

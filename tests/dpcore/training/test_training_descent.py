@@ -342,6 +342,7 @@ def test_without_noise_descent_ends_at_the_optimum(no_noise):
         assert loss_reached >= best.certificate.lower_bound
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("loss", LossKind)
 @pytest.mark.parametrize(("radius", "penalty"), [(1e3, 0.0), (1.5, 0.0), (1e3, 0.1)])
 def test_the_optimum_is_that_of_a_general_solver(loss, radius, penalty):
@@ -378,7 +379,7 @@ def test_features_that_say_the_same_or_nothing_leave_an_optimum(loss):
 
 
 def test_a_certificate_fails_on_half_a_fit(monkeypatch):
-    monkeypatch.setattr(optimum, "_NEWTON_STEPS", 1)
+    monkeypatch.setattr(optimum, "_MAX_NEWTON_STEPS", 1)
     model = optimum.fit_model(some_rows(3, (9, 14, 20)), LossKind.LOGISTIC, np.ones(43), 50.0)
     assert not model.certificate.proves(1e-3)
 

@@ -237,7 +237,7 @@ def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
         return np.zeros((rows.num_features, 2))
 
     monkeypatch.setattr(descent, "train_cells", one)
-    monkeypatch.setattr(experiment, "BLOCK", 3 * question.train.num_rows)
+    monkeypatch.setattr(experiment, "BLOCK_CELLS", 3 * question.train.num_rows)
     experiment.fill_table(question.make_empty_table())
     assert bundle_sizes == [1] * 2 * 20
 

@@ -229,7 +229,7 @@ def test_without_noise_it_is_descent_on_the_drawn_rows(monkeypatch, cap):
         is_kept[own_rows[:cap]] = True
     ranks = np.where(is_kept, 0, 10**9)[:, None]
     monkeypatch.setattr(descent, "draw_noise", lambda *_: (np.zeros((20, 3, 1)), np.zeros(1)))
-    theta = descent.train_cells(rows, mechanism, [Cell(Method.CAP, cap)], 0, range(1), ranks=ranks)
+    theta = descent.train_cells(rows, mechanism, [Cell(Method.CAP, cap)], 0, range(1), known_ranks=ranks)
     # Each row is rounded toward 0 by up to h / 2^18, below 2e-4, in every step.
     assert model.theta == pytest.approx(theta[:, 0], abs=1e-3)
     assert model.cell == Cell(Method.CAP, cap)

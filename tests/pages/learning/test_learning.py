@@ -305,8 +305,8 @@ def test_an_epsilon_is_named_from_which_on_the_sum_is_below_one(app):
 
 
 def test_figure_2_is_the_mass_of_uncapped_users():
-    columns = learning_population.list_mass_columns(1.5)
-    drawn = {trace.name: trace for trace in drawn_as(learning_population.plot_mass(1.5)).data}
+    columns = learning_population.list_uncapped_mass_columns(1.5)
+    drawn = {trace.name: trace for trace in drawn_as(learning_population.plot_uncapped_mass(1.5)).data}
     tau_0, mass = drawn["α = 1.5, users who lose none"].x, drawn["α = 1.5, users who lose none"].y
     # By a direct sum: what is not with the users above tau_0.
     p = np.arange(1.0, 200_001.0) ** -2.5
@@ -420,6 +420,7 @@ HISTOGRAMS = {
 }
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("name", HISTOGRAMS)
 @pytest.mark.parametrize("term", [BiasTerm.TIGHTEST, BiasTerm.COROLLARY_1, BiasTerm.LOG_FRACTION])
 def test_figures_are_small_named_and_fixed(name, term):

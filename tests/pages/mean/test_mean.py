@@ -362,16 +362,16 @@ def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
     parameters = MeanParameters(1.0, upper=100.0, variance_source=VarianceSource.FROM_VALUES)
     shown = build_mean_answer(SECRET, parameters)[1]
     detail = shown.detail
-    assert words.COUNTS_PUBLIC in detail
+    assert words.COUNTS_PUBLIC_SENTENCE in detail
     assert "Where counts are private" in shown.facts
-    assert words.VALUES_LEAK in detail
+    assert words.VALUES_LEAK_SENTENCE in detail
     worst = dataclasses.replace(parameters, variance_source=VarianceSource.WORST_CASE)
     detail = build_mean_answer(SECRET, worst)[1].detail
     assert standard.ASSUMES_PUBLIC_COUNTS in detail
-    assert words.VALUES_LEAK not in detail
+    assert words.VALUES_LEAK_SENTENCE not in detail
     shown = build_mean_answer(SECRET, dataclasses.replace(parameters, counts=mean.Counts.PRIVATE))[1]
     detail = shown.detail
-    assert words.VALUES_LEAK in detail
+    assert words.VALUES_LEAK_SENTENCE in detail
     assert "assumed to be public" not in detail
     assert "Where counts are private" not in shown.facts
     detail = build_mean_answer(SHOP, parameters)[1].detail

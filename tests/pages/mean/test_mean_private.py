@@ -70,7 +70,7 @@ def test_the_switch_moves_curves_card_and_assumptions():
     assert "Counts are **private too**" in texts
     assert all(assumption in texts for assumption in private_counts.ASSUMPTIONS)
     assert mean.ASSUMPTIONS[0] not in texts
-    assert private_counts.ERROR_IS in texts
+    assert private_counts.ERROR_APPROXIMATION_NAME in texts
     assert "counts=private" in link_of(app)
     check(app.segmented_control(key="mean.counts").set_value("Public").run())
     assert mean.ASSUMPTIONS[0] in shown_texts(app)
@@ -133,7 +133,7 @@ def test_files_say_which_setting_they_are_for():
     choice = json.loads(answer.write_choice())
     assert choice["question"]["counts"] == "private"
     assert choice["question"]["neighbours"] == private_counts.NEIGHBOURS.value
-    assert choice["question"]["errors_are"] == private_counts.ERROR_IS
+    assert choice["question"]["errors_are"] == private_counts.ERROR_APPROXIMATION_NAME
     rows = list(csv.DictReader(io.StringIO(answer.files["mean_weights.csv"]())))
     h = view.smooth_choice.threshold
     for row in rows:

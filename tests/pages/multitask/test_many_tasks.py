@@ -156,6 +156,7 @@ def compute_ratio(problem: TaskProblem, rule: WeightRule) -> float:
     ) ** power
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("fit", BudgetFit)
 @pytest.mark.parametrize("kind", Loss)
 def test_every_fit_and_loss(fit, kind):

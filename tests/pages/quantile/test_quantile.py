@@ -209,7 +209,7 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     assert answer.numbers[1].text == wording.percent(best.rank_error)
     error_text = sentences.format_error(best.rank_error, best.standard_error)
     assert f"bounded rows with a bound of {wording.number(best.bound)}, error {error_text}" in words
-    spread_text = f"± {wording.percent(best.standard_error)} over {mechanism.SUBSAMPLES} subsamples."
+    spread_text = f"± {wording.percent(best.standard_error)} over {mechanism.DEFAULT_SUBSAMPLES} subsamples."
     assert answer.numbers[1].help.endswith(spread_text)
     assert "the release draws its own" in words
     # Smooth weights draw no subsample.
@@ -405,7 +405,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     check(app.number_input(key=keys.EPSILON).set_value(0.5).run())
     job = app.session_state["quantile.search_job"]
     assert job.is_running
-    assert answer_answer.TEXT_BY_STAGE[Stage.FIRST] in app.get("progress")[0].proto.text
+    assert answer_answer.SENTENCE_BY_STAGE[Stage.FIRST] in app.get("progress")[0].proto.text
     smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, core.SEARCH_POINTS)
     assert metrics_of(app)[0].value == wording.counted(smooth.bound, "row")
     monkeypatch.undo()
@@ -428,7 +428,7 @@ def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monk
     with monkeypatch.context() as patch:
         work_waits_for_stop(patch)
         check(app.number_input(key=keys.EPSILON).set_value(0.5).run())
-        assert answer_answer.TEXT_BY_STAGE[Stage.EARLIER] in app.get("progress")[0].proto.text
+        assert answer_answer.SENTENCE_BY_STAGE[Stage.EARLIER] in app.get("progress")[0].proto.text
         assert chart(app, "quantile_error") == figure_before
         assert app.session_state[keys.PIN_OFFERED]().epsilon == before_epsilon != 0.5
         job = app.session_state["quantile.search_job"]
@@ -472,7 +472,7 @@ def test_private_values_are_asked_for_their_range_and_labelled():
     texts = shown_texts(app)
     # Of private data the bound is drawn, and that of the counts stands aside, until it is wanted off the values.
     assert app.session_state["quantile.neighbours"] is Neighbours.ADD_OR_REMOVE_USER
-    assert sentences.LEAKS_VALUES not in texts
+    assert sentences.LEAKS_VALUES_SENTENCE not in texts
     assert app.button(key="quantile_card_draw").label == "Choose with DP…"
     assert app.button(key="quantile_card_code").label == "Use the number as it is"
     assert "Do not publish" in texts
@@ -487,13 +487,13 @@ def test_private_values_are_asked_for_their_range_and_labelled():
     finish_searches(
         check(app.segmented_control(key="quantile.bound_from").set_value("Best for the values").run())
     )
-    assert sentences.LEAKS_COUNTS in shown_texts(app)
+    assert sentences.LEAKS_COUNTS_SENTENCE in shown_texts(app)
     assert app.button(key="quantile_card_code").label == "Use the number as it is"
     finish_searches(
         check(app.segmented_control(key="quantile.neighbours").set_value("One user's values").run())
     )
     texts = shown_texts(app)
-    assert sentences.LEAKS_VALUES in texts
+    assert sentences.LEAKS_VALUES_SENTENCE in texts
     assert "No ε covers a look at the values" in texts
     assert app.button(key="quantile_card_code").label == "Use the number as it is"
     # The other bases are asked for, too, where nothing was entered that they could come from.

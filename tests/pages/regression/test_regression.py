@@ -459,7 +459,7 @@ def test_the_curve_against_epsilon_is_that_of_the_core(answered_page):
     figure = chart(app, "regression_epsilon")
     for name, method in (("Best weights", "ours"), ("Best bound", "best_cap"), ("No bound", "no_cap")):
         x, y = trace(figure, name)
-        assert x.tolist() == list(study.EPSILONS)
+        assert x.tolist() == list(study.SWEPT_EPSILONS)
         assert y == pytest.approx(np.sqrt(sweep[f"{method}_coefficients"]), rel=1e-5)
 
 
@@ -498,7 +498,7 @@ def hold_searches(monkeypatch: pytest.MonkeyPatch, tells_first: bool) -> None:
     """Hold every search until it is told to stop; it has told its steps and, where it does, its first answer."""
     real = working_set.solve
     monkeypatch.setattr(jobs, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(solution, "SOON_SECONDS", 5.0 if tells_first else 0.05)
+    monkeypatch.setattr(solution, "MAX_SECONDS_TO_WAIT", 5.0 if tells_first else 0.05)
 
     def slow(problem, *, should_stop=None, on_first=None, **options):
         found = real(problem, on_first=on_first if tells_first else None, **options)
@@ -520,7 +520,7 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
         app = open_app(TITLE, **LINK)
         assert "First answer, being refined" in app.get("progress")[0].proto.text
         (drawn,) = read_heights(chart(show_coefficients(app), "regression_errors"), "Best weights")
-        assert best < drawn <= best / math.sqrt(1.0 - working_set.FIRST_GAP)
+        assert best < drawn <= best / math.sqrt(1.0 - working_set.FIRST_RELATIVE_GAP)
         open_tab_once(app, "Release")
         assert app.button(key="regression_draw").disabled
         open_tab_once(app, "Search")

@@ -73,6 +73,7 @@ def test_every_question_with_an_epsilon_says_what_it_compares_or_why_not() -> No
         assert hasattr(module, "against_epsilon") == (question.parameters is not None), question.name
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize(
     "name", ["mean", "total", "learning", "gap_examples", "start", "data_owners", "factorisation"]
 )

@@ -66,7 +66,7 @@ def keep_two_answers() -> None:
 
 
 def session_that_asks(forgets: bool = False) -> AppTest:
-    app = AppTest.from_function(keep_two_answers, default_timeout=60)
+    app = AppTest.from_function(keep_two_answers, default_timeout=600)
     app.session_state["forgets"] = forgets
     app.run()
     assert not app.exception, app.exception

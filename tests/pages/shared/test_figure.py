@@ -174,7 +174,7 @@ def test_our_plotly_is_of_the_version_that_the_package_was_made_for(monkeypatch)
     assert script.parent == plotly_script.FOLDER
     text = script.read_text(encoding="utf-8")
     assert f'version="{get_plotlyjs_version()}"' in text
-    for item in plotly_script.TRACES:
+    for item in plotly_script.TRACE_TYPES:
         assert f'moduleType:"trace",name:"{item}"' in text, item
     # Another version of the package has its own script until ours is made anew.
     monkeypatch.setattr(plotly_script, "get_plotlyjs_version", lambda: "99.0.0")
@@ -584,7 +584,7 @@ def test_paper_notation_is_one_switch_for_all_pages_and_changes_words_only(title
         {
             trace["name"]: (trace["x"], trace["y"])
             for trace in figure["data"]
-            if trace["x"] != [None] and labels.SUFFIX not in trace["name"]
+            if trace["x"] != [None] and labels.LABEL_NAME_SUFFIX not in trace["name"]
         }
         for figure in (before, after)
     )

@@ -88,7 +88,7 @@ def everything_entered() -> None:
 
 @pytest.fixture(scope="module", params=[True, False], ids=["values in sight", "counts only"])
 def filled_session(request: pytest.FixtureRequest) -> tuple[bool, dict[str, Any]]:
-    app = AppTest.from_function(everything_entered, default_timeout=60)
+    app = AppTest.from_function(everything_entered, default_timeout=600)
     app.session_state["with_values"] = request.param
     app.session_state["seen"] = seen = {}
     app.run()

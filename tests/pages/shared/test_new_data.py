@@ -52,7 +52,7 @@ def two_files() -> None:
 
 @pytest.fixture(scope="module")
 def seen() -> dict[str, Any]:
-    app = AppTest.from_function(two_files, default_timeout=60)
+    app = AppTest.from_function(two_files, default_timeout=600)
     app.session_state["seen"] = states = {}
     app.run()
     assert not app.exception, app.exception

@@ -37,13 +37,14 @@ ARGUMENTS = {
 ARGUMENTS["free_files"] = ((SimpleNamespace(file_id="a"),),)
 
 
-def test_the_app_starts_and_its_slider_moves_without_any_private_name() -> None:
+@pytest.mark.parametrize("names", [(), pytest.param(missing_names.NAMES, marks=pytest.mark.long)])
+def test_the_app_starts_and_its_slider_moves_without_any_private_name(names: tuple[str, ...]) -> None:
     port = str(helpers.launcher.choose_port(46000))
-    command = [sys.executable, "-m", "tests.missing_names", port]
+    command = [sys.executable, "-m", "tests.missing_names", port, *names]
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
     assert process.returncode == 0, process.stderr
     moved_content = json.loads(process.stdout.splitlines()[-1])
-    assert moved_content == dict.fromkeys(("all", *missing_names.NAMES), True)
+    assert moved_content == dict.fromkeys(("all", *names), True)
     assert "Traceback" not in process.stderr
 
 

@@ -210,7 +210,7 @@ def test_what_invented_users_teach_is_so():
 def test_invented_users_are_shown_and_the_data_in_use_stay():
     app = go(with_data(open_app("Mean"), SECRET), "Home")
     check(app.selectbox(key="start.users").set_value(UserPreset.ONE_HEAVY).run())
-    assert parameters.TEXT_BY_PRESET[UserPreset.ONE_HEAVY] in shown_texts(app)
+    assert parameters.DESCRIPTION_BY_PRESET[UserPreset.ONE_HEAVY] in shown_texts(app)
     assert any("**Data:** Invented users" in element.value for element in app.sidebar.markdown)
     expected = solve(SECRET, StartParameters(1.0, users=UserPreset.ONE_HEAVY)).best_choice.max_total
     assert answer_of(app, "start_card")["copied"] == f"{expected:g}"

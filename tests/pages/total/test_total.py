@@ -283,6 +283,7 @@ def test_a_sum_of_zeros_says_so():
     assert "All totals are 0" in shown_texts(app)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize(
     "histogram",
     [
