@@ -21,7 +21,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help app test test-fast test-oldest test-newest test-long test-features test-engines test-libraries lint format bench docs docs-pictures constraints package test-package paper-figures plotly clean
+.PHONY: help app test test-fast test-oldest test-newest test-long test-features test-engines test-libraries lint format bench docs docs-pictures constraints package test-package paper-figures paper-runs plotly clean
 
 # An interpreter that no longer starts (an upgraded or removed Python) makes the stamps worthless.
 ifneq ($(wildcard .venv),)
@@ -46,6 +46,7 @@ help:
 	@echo "make docs     build the documentation as a site in docs/site, with search and the calls"
 	@echo "make docs-pictures  make the pictures of the documentation and its notebook anew"
 	@echo "make paper-figures  compute the papers' figures anew that come with the app (eight minutes; DATA=folder: on the papers' own data, only printed)"
+	@echo "make paper-runs DATA=folder  train the network of Huang et al. 2023 on MNIST (90 minutes on two cores; goes on where it was stopped)"
 	@echo "make plotly   make plotly.js anew, with the kinds of traces that our figures have (needs npm)"
 	@echo "make constraints write constraints.txt: the versions in .venv, with their licences"
 	@echo "make clean    remove .venv and everything that was generated"
@@ -90,6 +91,9 @@ test-libraries: .venv/.stamp-pipelinedp .venv/.stamp-tumult .venv/.stamp-opacus 
 
 paper-figures: .venv/.stamp-app
 	@$(PY) -m benchmarks.papers $(if $(DATA),--data "$(DATA)") $(FIGURES)
+
+paper-runs: .venv/.stamp-app
+	@$(PY) -m benchmarks.papers.owner_runs --data "$(DATA)"
 
 plotly: .venv/.stamp-app
 	@$(PY) .make/plotly_js.py

@@ -20,7 +20,7 @@ from dpcore.mean.value_range import RangeChoice, ValueRangeProblem, WeightedRows
 from dpcore.private_choice import private_range
 from dpcore.private_choice.choice import convert_to_probabilities
 from dpcore.private_choice.private_range import RangeProblem
-from dpcore.private_choice.scores import RESOLUTION, interval_distance
+from dpcore.private_choice.scores import RESOLUTION, compute_interval_distance
 
 SHARE = 0.99
 """Share of the rows between the two quantiles of the usual rule, which leaves half of a per cent beyond either end."""
@@ -88,7 +88,7 @@ def cost_draw(table: Table, problem: RangeProblem) -> float:
     anchor = problem.anchor
     if anchor is None:
         half_users = round(table.users * (RESOLUTION // 2))
-        distances = interval_distance(
+        distances = compute_interval_distance(
             *table.scale_tails(private_range.sum_tails(table.values, problem.centres)), half_users
         )
         slope = problem.epsilon_of_centre / (2.0 * problem.centre_sensitivity)
@@ -122,7 +122,8 @@ def cost_quantiles(table: Table, problem: RangeProblem) -> float:
     target, slope = (1.0 - SHARE) / 2.0 * table.users * RESOLUTION, problem.epsilon / 4.0 / RESOLUTION
     upper, lower = (
         convert_to_probabilities(
-            -slope * interval_distance(*table.scale_tails(private_range.sum_tails(values, ends)), target)
+            -slope
+            * compute_interval_distance(*table.scale_tails(private_range.sum_tails(values, ends)), target)
         )
         for values in (table.values, private_range.negate_values(table.values))
     )

@@ -21,21 +21,21 @@ PRIVATE_CALLS = "select_privately", "select_range", "dropped_cells"
 """Calls of `dpcore.private_selection`."""
 
 
-def __getattr__(name: str) -> Callable[..., Any]:
+def __getattr__(attribute_name: str) -> Callable[..., Any]:
     # `from dpcore import mean` comes here first, too, and is to load no more than that.
-    if name in PRIVATE_CALLS:
+    if attribute_name in PRIVATE_CALLS:
         from dpcore import private_selection
 
-        private_call: Callable[..., Any] = getattr(private_selection, name)
+        private_call: Callable[..., Any] = getattr(private_selection, attribute_name)
         return private_call
-    if name == "owners" or "_" in name.strip("_"):
+    if attribute_name == "owners" or "_" in attribute_name.strip("_"):
         from dpcore import questions
 
-        if name in questions.QUESTIONS:
-            globals()[name] = questions.call_of(name)
-            question_call: Callable[..., Any] = globals()[name]
+        if attribute_name in questions.QUESTIONS:
+            globals()[attribute_name] = questions.call_of(attribute_name)
+            question_call: Callable[..., Any] = globals()[attribute_name]
             return question_call
-    raise AttributeError(f"module 'dpcore' has no attribute {name!r}")
+    raise AttributeError(f"module 'dpcore' has no attribute {attribute_name!r}")
 
 
 def __dir__() -> list[str]:

@@ -86,11 +86,11 @@ class Question:
     @property
     def column_arguments(self) -> tuple[str, ...]:
         """Return the names of the arguments that say how the data are read."""
-        names = {"user", "disclosure", *self.needed_columns, *self.accepted_columns}
-        names |= set(LABEL_ARGUMENTS if self.table_module else ("sheet", "separator"))
-        names |= set(PERIOD_ARGUMENTS if self.package_name in OF_UNITS else ())
-        names |= {"missing", "yes"} if "value" in names else set()
-        return tuple(name for name in HELP_BY_COLUMN if name in names)
+        accepted_names = {"user", "disclosure", *self.needed_columns, *self.accepted_columns}
+        accepted_names |= set(LABEL_ARGUMENTS if self.table_module else ("sheet", "separator"))
+        accepted_names |= set(PERIOD_ARGUMENTS if self.package_name in OF_UNITS else ())
+        accepted_names |= {"missing", "yes"} if "value" in accepted_names else set()
+        return tuple(argument_name for argument_name in HELP_BY_COLUMN if argument_name in accepted_names)
 
     @property
     def nullable_settings(self) -> tuple[str, ...]:
@@ -98,16 +98,16 @@ class Question:
         return *self.derived_settings, *self.settings_by_program, *self.required_with_data
 
 
-def to_text(value: Any) -> Any:
+def to_text(setting_value: Any) -> Any:
     """Return an option as the text that names it in a call; other values unchanged."""
-    return text_fields.name_option(value) if isinstance(value, enum.Enum) else value
+    return text_fields.name_option(setting_value) if isinstance(setting_value, enum.Enum) else setting_value
 
 
 def list_settings(question: Question, parameters_type: Any) -> dict[str, dataclasses.Field[Any]]:
     """Return the fields of the question's own settings by their names in the call, those without a default first."""
-    settings_by_field = {field_name: key for key, field_name in question.field_names_by_setting.items()}
+    setting_by_field = {field_name: key for key, field_name in question.field_names_by_setting.items()}
     fields_by_setting = {
-        settings_by_field.get(f.name, f.name): f
+        setting_by_field.get(f.name, f.name): f
         for f in dataclasses.fields(parameters_type)
         if f.name not in question.fixed_settings
     }
@@ -125,18 +125,18 @@ def build_signature(question: Question, parameters_type: Any) -> inspect.Signatu
 
     fields_by_setting = list_settings(question, parameters_type)
     no_default = inspect.Parameter.empty
-    column_defaults = {"disclosure": "private", "intercept": True, "releases": 1}
-    column_defaults |= dict.fromkeys(question.needed_columns, no_default)
-    defaults_by_name = {name: column_defaults.get(name) for name in question.column_arguments}
+    defaults_by_column = {"disclosure": "private", "intercept": True, "releases": 1}
+    defaults_by_column |= dict.fromkeys(question.needed_columns, no_default)
+    defaults_by_name = {name: defaults_by_column.get(name) for name in question.column_arguments}
     for name, f in fields_by_setting.items():  # Those without a default come first.
-        default = None if name in question.nullable_settings else f.default
-        defaults_by_name[name] = no_default if is_required(question, name, f) else default
+        argument_default = None if name in question.nullable_settings else f.default
+        defaults_by_name[name] = no_default if is_required(question, name, f) else argument_default
     data_argument = inspect.Parameter(
         "data", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None if question.default_data else no_default
     )
     keyword_arguments = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=to_text(default))
-        for name, default in defaults_by_name.items()
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=to_text(argument_default))
+        for name, argument_default in defaults_by_name.items()
     ]
     return inspect.Signature([data_argument, *keyword_arguments], return_annotation=Reply)
 
@@ -148,10 +148,10 @@ def write_docstring(question: Question, parameters_type: Any, build_answer: Any)
 
     help_by_field = describe(parameters_type)
     types_by_field = text_fields.list_field_types(parameters_type)
-    first_paragraph, _, remainder = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
-    ending_match = re.search(r"^(Examples|Source):.*", remainder, flags=re.MULTILINE | re.DOTALL)
+    first_paragraph, _, docstring_remainder = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
+    ending_match = re.search(r"^(Examples|Source):.*", docstring_remainder, flags=re.MULTILINE | re.DOTALL)
     counts_phrase = "" if question.table_module else "rows per user as a list, a dict or a Counter; "
-    none_sentence = (
+    no_data_sentence = (
         " You need no data if the settings below define the example." if question.default_data else ""
     )
     docstring_lines = [
@@ -159,7 +159,7 @@ def write_docstring(question: Question, parameters_type: Any, build_answer: Any)
         "",
         "Args:",
         "    data: A table in memory (pandas, Polars, Arrow, a DuckDB relation), one row per contribution; the path of "
-        f"a file, a folder or a pattern of names; {counts_phrase}or a `Dataset`.{none_sentence}",
+        f"a file, a folder or a pattern of names; {counts_phrase}or a `Dataset`.{no_data_sentence}",
         *(f"    {name}: {HELP_BY_COLUMN[name]}" for name in question.column_arguments),
     ]
     for name, f in list_settings(question, parameters_type).items():

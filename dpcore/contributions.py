@@ -98,8 +98,8 @@ def _read_integers(values: object, argument_name: str, max_integer: int, problem
         if first_fault_mask.any():
             first_index, num_further = int(np.argmax(first_fault_mask)), int(first_fault_mask.sum()) - 1
             further_text = f" (and {num_further:,} more)" if num_further else ""
-            entry_text = f"entry {first_index + 1} is {numbers[first_index]!s}{further_text}"
-            problems.add(f"{argument_name} must be {requirement}; {entry_text}")
+            first_fault_text = f"entry {first_index + 1} is {numbers[first_index]!s}{further_text}"
+            problems.add(f"{argument_name} must be {requirement}; {first_fault_text}")
     return numbers.astype(np.int64) if valid_mask.all() else NO_INTEGERS
 
 
@@ -109,32 +109,32 @@ def _check_lengths(sizes: IntArray, users: IntArray, problems: Problems) -> None
         problems.add(f"sizes and users must have the same length; got {sizes.size} and {users.size}")
 
 
-def read_only(array: npt.NDArray[Entry]) -> npt.NDArray[Entry]:
+def read_only(writable_array: npt.NDArray[Entry]) -> npt.NDArray[Entry]:
     """Return the array in one contiguous piece, copied only if needed, and read-only from now on."""
-    array = np.ascontiguousarray(array)
-    array.flags.writeable = False
-    return array
+    writable_array = np.ascontiguousarray(writable_array)
+    writable_array.flags.writeable = False
+    return writable_array
 
 
-def suffix_sums(terms: FloatArray) -> FloatArray:
+def suffix_sums(term_vector: FloatArray) -> FloatArray:
     """Compute for each term the sum of it and all later terms, with a 0 behind the last.
 
     Shape (k + 1,) for k terms.
     """
-    return np.concatenate((np.cumsum(terms[::-1])[::-1], [0.0]))
+    return np.concatenate((np.cumsum(term_vector[::-1])[::-1], [0.0]))
 
 
-def excess_sums(values: FloatArray, users_at_or_above: FloatArray) -> FloatArray:
+def excess_sums(ascending_values: FloatArray, users_at_or_above: FloatArray) -> FloatArray:
     """Compute sum_i (x_i - x_j)_+ over users, for each distinct x_j, with a 0 behind the last.
 
     Steps between neighbours times the users above them: terms of one sign, so that nothing cancels, where
     (sum of x above) - x_j * (users above) loses all digits once the largest values are close together.
 
     Args:
-        values: Distinct x, ascending, shape (k,).
+        ascending_values: Distinct x, ascending, shape (k,).
         users_at_or_above: Number of users with at least each x, and a 0, shape (k + 1,).
     """
-    return np.append(suffix_sums(np.diff(values) * users_at_or_above[1:-1]), 0.0)
+    return np.append(suffix_sums(np.diff(ascending_values) * users_at_or_above[1:-1]), 0.0)
 
 
 class ByDigest(ABC):
@@ -195,8 +195,8 @@ class ContributionHistogram(ByDigest):
         Only a private selection takes it: ``min_size``, ``max_size`` and `summary` fail on it.
         """
         histogram = object.__new__(cls)
-        for name in ("sizes", "users"):
-            object.__setattr__(histogram, name, read_only(NO_INTEGERS))
+        for field_name in ("sizes", "users"):
+            object.__setattr__(histogram, field_name, read_only(NO_INTEGERS))
         return histogram
 
     @classmethod
@@ -227,8 +227,8 @@ class ContributionHistogram(ByDigest):
             _check_lengths(row_sizes, row_users, problems)
         distinct_sizes, size_indices = np.unique(row_sizes, return_inverse=True)
         # float64 first: int64 could wrap around before the class's own limit is checked.
-        user_sums = np.bincount(size_indices, weights=row_users.astype(np.float64))
-        return cls(sizes=distinct_sizes, users=user_sums)
+        users_per_size = np.bincount(size_indices, weights=row_users.astype(np.float64))
+        return cls(sizes=distinct_sizes, users=users_per_size)
 
     def __repr__(self) -> str:
         sizes_text = f"{self.sizes.size:,} distinct sizes"
@@ -313,7 +313,7 @@ class ContributionHistogram(ByDigest):
         """
         num_sizes = self.sizes.size
         first_indices = range(0, num_sizes, BLOCK)
-        return tuple(slice(index, min(index + BLOCK, num_sizes)) for index in first_indices)
+        return tuple(slice(first_index, min(first_index + BLOCK, num_sizes)) for first_index in first_indices)
 
     def rows_above(self, h: npt.ArrayLike) -> FloatArray:
         """Compute how many rows the users with more than h rows have together, without a cap.
@@ -417,27 +417,27 @@ class ContributionHistogram(ByDigest):
         return Summary(median, n / m, float(self.share_held_by_heaviest(0.01)), max(gini, 0.0))
 
 
-def rank_within_users(user_codes: npt.NDArray[np.signedinteger[Any]], keys: npt.ArrayLike) -> IntArray:
+def rank_within_users(user_codes: npt.NDArray[np.signedinteger[Any]], sort_keys: npt.ArrayLike) -> IntArray:
     """Rank the rows of each user 0, 1, 2 … by a key per row, smallest first.
 
     The ranks stand in the order of the rows, which need not be sorted; shape of ``user_codes``.
     """
-    row_order = np.lexsort((np.asarray(keys), user_codes))
+    row_order = np.lexsort((np.asarray(sort_keys), user_codes))
     sorted_codes = user_codes[row_order]
-    ranks = np.empty(user_codes.size, dtype=np.int64)
-    ranks[row_order] = np.arange(user_codes.size) - np.searchsorted(sorted_codes, sorted_codes)
-    return ranks
+    ranks_within_users = np.empty(user_codes.size, dtype=np.int64)
+    ranks_within_users[row_order] = np.arange(user_codes.size) - np.searchsorted(sorted_codes, sorted_codes)
+    return ranks_within_users
 
 
-def log_spaced(low: float, high: float, num_points: int, extra_points: Sequence[float] = ()) -> FloatArray:
-    """Build ascending log-spaced numbers from ``low`` to ``high``, with both ends and the extra points between them.
+def log_spaced(low: float, highest: float, num_points: int, extra_points: Sequence[float] = ()) -> FloatArray:
+    """Build ascending log-spaced numbers from ``low`` to ``highest``, with both ends and the extra points between them.
 
     Args:
         low: Lower end, above 0.
-        high: Upper end, at least ``low``.
+        highest: Upper end, at least ``low``.
         num_points: How many before duplicates fall together, at least 2.
         extra_points: Further numbers; those outside [low, high] are left out.
     """
-    grid = np.geomspace(low, high, num_points) if high > low else np.array([float(low)])
-    inner_points = [x for x in extra_points if low <= x <= high]
-    return np.unique(np.concatenate((np.clip(grid, low, high), [low, high], inner_points)))
+    log_grid = np.geomspace(low, highest, num_points) if highest > low else np.array([float(low)])
+    inner_points = [x for x in extra_points if low <= x <= highest]
+    return np.unique(np.concatenate((np.clip(log_grid, low, highest), [low, highest], inner_points)))

@@ -70,8 +70,8 @@ class Values(ArrayFacet):
             problems.add("user_codes must be ascending")
         if not np.all(np.isfinite(self.values)):
             problems.add("values must be finite numbers")
-        for array, least in ((self.num_rows_each, 1), (self.standard_deviations, 0)):
-            if array is not None and (array.shape != self.values.shape or not np.all(array >= least)):
+        for array, least_allowed in ((self.num_rows_each, 1), (self.standard_deviations, 0)):
+            if array is not None and (array.shape != self.values.shape or not np.all(array >= least_allowed)):
                 problems.add(
                     "num_rows_each and standard_deviations need one number per value, at least 1 and at least 0"
                 )
@@ -100,16 +100,16 @@ class Values(ArrayFacet):
             return np.diff(np.append(self.first_entries, self.values.size))
         return np.add.reduceat(self.num_rows_each, self.first_entries)
 
-    def weigh(self, terms: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return each entry's term times the number of rows that the entry stands for, shape of ``terms``."""
-        return terms if self.num_rows_each is None else terms * self.num_rows_each
+    def weigh(self, terms_by_entry: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return each entry's term times the number of rows that the entry stands for, shape of ``terms_by_entry``."""
+        return terms_by_entry if self.num_rows_each is None else terms_by_entry * self.num_rows_each
 
-    def sum_per_user(self, terms: FloatArray) -> FloatArray:
+    def sum_per_user(self, terms_by_entry: FloatArray) -> FloatArray:
         """Compute for each user the sum of a term over their rows, shape (num_users,).
 
-        ``terms`` has one number per entry; an entry of several rows counts once for each of them.
+        ``terms_by_entry`` has one number per entry; an entry of several rows counts once for each of them.
         """
-        return np.asarray(np.add.reduceat(self.weigh(terms), self.first_entries))
+        return np.asarray(np.add.reduceat(self.weigh(terms_by_entry), self.first_entries))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,18 +137,18 @@ class Totals(ArrayFacet):
 
     def _check(self, problems: Problems) -> None:
         """Sort the totals, with their users if they have some; add problems for wrong entries."""
-        totals = np.asarray(self.totals, dtype=np.float64).ravel()
+        total_array = np.asarray(self.totals, dtype=np.float64).ravel()
         if self.users is not None:
-            total_order = np.argsort(totals, kind="stable")
-            totals, users = totals[total_order], self.users.ravel()
-            if users.shape != totals.shape or (users < 1).any():
+            ascending_order = np.argsort(total_array, kind="stable")
+            total_array, users_per_total = total_array[ascending_order], self.users.ravel()
+            if users_per_total.shape != total_array.shape or (users_per_total < 1).any():
                 problems.add("users must be whole numbers of at least 1, one per bin of totals")
             else:
-                object.__setattr__(self, "users", users[total_order])
-        elif not np.all(totals[1:] >= totals[:-1]):  # millions that come in order need no sorting
-            totals = np.sort(totals)
-        object.__setattr__(self, "totals", totals)
-        if totals.size == 0 or not np.all(np.isfinite(totals)) or totals[0] < 0:
+                object.__setattr__(self, "users", users_per_total[ascending_order])
+        elif not np.all(total_array[1:] >= total_array[:-1]):  # millions that come in order need no sorting
+            total_array = np.sort(total_array)
+        object.__setattr__(self, "totals", total_array)
+        if total_array.size == 0 or not np.all(np.isfinite(total_array)) or total_array[0] < 0:
             problems.add("totals must be finite numbers of at least 0, one per user")
 
 
@@ -288,9 +288,9 @@ class Dataset:
         if (layout := self.layout) is not None:
             if layout.has_missing_rule:  # Programs follow it.
                 hasher.update(f"{layout.dropped_column}/{layout.missing_constant}".encode())
-            rules = layout.yes_text, layout.periods, layout.filters
-            if any(rules):  # Programs and guarantees follow these.
-                hasher.update(repr(rules).encode())
+            reading_rules = layout.yes_text, layout.periods, layout.filters
+            if any(reading_rules):  # Programs and guarantees follow these.
+                hasher.update(repr(reading_rules).encode())
         return hasher.hexdigest()
 
     def __eq__(self, other: object) -> bool:

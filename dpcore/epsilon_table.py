@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def tabulate_replies(
-    ask: Callable[[Any, Mapping[str, Any]], Reply],
+    ask_question: Callable[[Any, Mapping[str, Any]], Reply],
     column_arguments: Collection[str],
     data: Any,
     settings: Mapping[str, Any],
@@ -23,7 +23,7 @@ def tabulate_replies(
     """Answer a question at several epsilons, and read the data once.
 
     Args:
-        ask: Answers the question about data with settings.
+        ask_question: Answers the question about data with settings.
         column_arguments: Names of the settings that say how the data are read.
         data: As the call takes it.
         settings: Likewise.
@@ -39,16 +39,16 @@ def tabulate_replies(
         raise refuse("epsilon is an empty list", remedy="Give at least one")
     replies: list[Reply] = []
     for epsilon in epsilons:
-        replies.append(ask(data, {**settings, "epsilon": epsilon}))
+        replies.append(ask_question(data, {**settings, "epsilon": epsilon}))
         if data is not None:
             data = replies[0].subject
             settings = {key: settings[key] for key in settings if key not in column_arguments}
     relative_errors = [reply.answer.relative_error for reply in replies]
-    columns = {
+    columns_by_name = {
         "bound": [reply.bound for reply in replies],
         "error": [reply.error for reply in replies],
         "relative_error": [float("nan") if r is None else r.share for r in relative_errors],
         "verdict": ["" if r is None else r.verdict.value for r in relative_errors],
         "reply": replies,
     }
-    return pd.DataFrame(columns, index=pd.Index(epsilons, name="epsilon"))
+    return pd.DataFrame(columns_by_name, index=pd.Index(epsilons, name="epsilon"))

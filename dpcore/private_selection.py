@@ -171,8 +171,8 @@ def select_range(
             if options[argument_name] is None:
                 problems.add(f"{argument_name} must be one of {list_options(options_type)}")
         if not isinstance(data, Dataset) and None in (user, value):
-            remedy = "Say which columns name the user and the value: user=…, value=…"
-            problems.add("a range is drawn from one value in each row of a user", remedy=remedy)
+            column_remedy = "Say which columns name the user and the value: user=…, value=…"
+            problems.add("a range is drawn from one value in each row of a user", remedy=column_remedy)
         problems.between(*EPSILON_RANGE, epsilon=epsilon)
     relation = options["neighbours"]
     assert isinstance(relation, Relation)
@@ -268,8 +268,8 @@ def _build_request(reply: Reply, epsilon: float | None, options: Mapping[str, An
     Raises:
         InvalidInput: Nothing needs to be selected, or a public number is missing.
     """
-    is_choice = isinstance(reply.parameters, PrivateParameters)
-    if reply.data is None or (reply.answer.setting is None and not is_choice):
+    has_private_parameters = isinstance(reply.parameters, PrivateParameters)
+    if reply.data is None or (reply.answer.setting is None and not has_private_parameters):
         raise refuse("there is no private draw for this answer")
     if epsilon is None and isinstance(reply.parameters, PrivateParameters):
         epsilon = reply.parameters.selection_epsilon
@@ -277,8 +277,8 @@ def _build_request(reply: Reply, epsilon: float | None, options: Mapping[str, An
     selection_settings = SelectionSettings(**options if epsilon is None else {"epsilon": epsilon, **options})
     request = selection.build_request(reply.answer, reply.data, selection_settings)
     if request is None:
-        remedy = "A bound that is read off these numbers alone needs no draw"
-        raise refuse("how many rows users have is public here", remedy=remedy)
+        no_draw_remedy = "A bound that is read off these numbers alone needs no draw"
+        raise refuse("how many rows users have is public here", remedy=no_draw_remedy)
     if isinstance(request, MissingInput):
         missing_settings_text = " ".join(f"{setting_name}=…" for setting_name in request.setting_names)
         raise refuse(to_plain_text(request.sentence).rstrip("."), remedy=missing_settings_text)
@@ -313,8 +313,8 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         try:
             return get_user_amounts(to_dataset(data, value=value_column, group=group_columns or None))
         except InvalidInput:
-            message = "the data cannot be read without a column of users"
-            raise refuse(message, remedy="Say which column names the user: user=…") from None
+            no_user_message = "the data cannot be read without a column of users"
+            raise refuse(no_user_message, remedy="Say which column names the user: user=…") from None
     missing = columns.get("missing")
     reads_values = is_sum_per_group or is_range or request.number is OtherBound.TOTAL or missing is not None
     roles = Roles.of_events(
@@ -331,14 +331,14 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
     return get_user_amounts(user_amounts) if isinstance(user_amounts, Dataset) else user_amounts
 
 
-def _build_from_counts(data: Any) -> ContributionHistogram:
+def _build_from_counts(counts_given: Any) -> ContributionHistogram:
     """Build the histogram from a list of numbers of rows per user.
 
     Entries below 1 and NaN are left out, and others are rounded down; a list without any gives the histogram of no
     users.
     """
     try:
-        counts = np.asarray(data, dtype=np.float64)
+        counts = np.asarray(counts_given, dtype=np.float64)
     except (TypeError, ValueError):
         counts = np.zeros((0, 0))
     if counts.ndim != 1:

@@ -157,7 +157,7 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     question = QUESTIONS[call_name]
     build_answer, parameters_type, data_type = _answer_types(question)
     settings = text_fields.rename_former(call_name, parameters_type, settings)
-    column_settings = {key: settings[key] for key in question.column_arguments if key in settings}
+    columns_by_argument = {key: settings[key] for key in question.column_arguments if key in settings}
     # What the question takes beside a data set.
     is_native = isinstance(data, data_type) and not isinstance(data, Dataset)
     has_source = question.source_with_data and data is not None and not is_native
@@ -168,7 +168,7 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
         has_range = question.package_name in OF_RANGES or "mean" in str(settings.get("statistic")).lower()
         if settings.get("yes") is not None and has_range:  # The mean of 0 and 1 is a share.
             own_settings |= {"lower": 0.0, "upper": 1.0}
-        own_settings |= {key: settings[key] for key in settings if key not in column_settings}
+        own_settings |= {key: settings[key] for key in settings if key not in columns_by_argument}
         parameters = _build_parameters(call_name, question, parameters_type, own_settings, data is not None)
     except InvalidInput as refused:
         input_problems += refused.problems
@@ -184,16 +184,16 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
                     remedy="Pass the table itself, and name its columns",
                 )
             further_columns = getattr(parameters, "value_columns", ())
-            subject = _read_data(question, data, column_settings, further_columns)
+            subject = _read_data(question, data, columns_by_argument, further_columns)
     except InvalidInput as refused:
         input_problems += refused.problems
     if input_problems:
         raise InvalidInput(input_problems)
     if question.derived_settings:
-        package = importlib.import_module(f"dpcore.{question.package_name}")
-        defaults = package.choose_defaults(subject)
+        question_package = importlib.import_module(f"dpcore.{question.package_name}")
+        default_settings = question_package.choose_defaults(subject)
         unset_keys = [key for key in question.derived_settings if settings.get(key) is None]
-        parameters = dataclasses.replace(parameters, **{key: defaults[key] for key in unset_keys})
+        parameters = dataclasses.replace(parameters, **{key: default_settings[key] for key in unset_keys})
     answer = build_answer(subject, parameters)
     dataset = subject if isinstance(subject, Dataset) else None
     call_and_settings = call_with(question.package_name, answer.parameters)
@@ -238,10 +238,10 @@ def _read_data(
     from dpcore.dataset import Dataset
 
     if question.table_module and not isinstance(data, Dataset):
-        module = importlib.import_module(f"dpcore.{question.package_name}.{question.table_module}")
-        return read_labelled(module.read_labelled_table, data, **columns)
-    column_settings = {key: columns[key] for key in columns if key not in LABEL_ARGUMENTS}
-    return to_dataset(data, **column_settings, needs=question.needed_columns, further_values=further_columns)
+        table_module = importlib.import_module(f"dpcore.{question.package_name}.{question.table_module}")
+        return read_labelled(table_module.read_labelled_table, data, **columns)
+    kept_columns = {key: columns[key] for key in columns if key not in LABEL_ARGUMENTS}
+    return to_dataset(data, **kept_columns, needs=question.needed_columns, further_values=further_columns)
 
 
 def parameters_of(call_name: str) -> type[Any]:
@@ -270,8 +270,8 @@ def types_of(call_name: str) -> dict[str, Any]:
 def _answer_types(question: Question) -> tuple[Callable[..., Any], Any, Any]:
     """Return a question's ``build_answer`` function, the class of its parameters and the type of its data."""
     build_answer = importlib.import_module(f"dpcore.{question.package_name}.answer").build_answer
-    hints = typing.get_type_hints(build_answer)
-    return build_answer, hints["parameters"], next(iter(hints.values()))
+    types_by_argument = typing.get_type_hints(build_answer)
+    return build_answer, types_by_argument["parameters"], next(iter(types_by_argument.values()))
 
 
 def call_with(package_name: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
@@ -328,9 +328,9 @@ def _build_parameters(
             with problems.collecting():
                 values_by_field[field_name] = _parse_setting(types_by_field[field_name], setting_name, value)
         for setting_name, f in fields_by_setting.items():
-            must_be_given = has_data and setting_name in question.required_with_data
-            must_be_given |= is_required(question, setting_name, f)
-            if must_be_given and settings.get(setting_name) is None:
+            is_required_now = has_data and setting_name in question.required_with_data
+            is_required_now |= is_required(question, setting_name, f)
+            if is_required_now and settings.get(setting_name) is None:
                 problems.add(f"{setting_name} is missing")
                 values_by_field[f.name] = None
         if problems.entries:
@@ -352,26 +352,26 @@ def _build_parameters(
     return parameters
 
 
-def _parse_setting(annotation: Any, setting_name: str, value: Any) -> Any:
+def _parse_setting(type_hint: Any, setting_name: str, setting_value: Any) -> Any:
     """Convert a setting to the type of its field: an option from its name or its value in links, a text from a list.
 
     Other values are returned as they are, for the parameters to check; an unknown option raises InvalidInput.
     """
-    options_type = text_fields.find_options_type(annotation)
-    if options_type is None or isinstance(value, options_type) or value is None:
-        if hasattr(value, "tolist"):  # numbers of NumPy
-            value = value.tolist()
+    options_type = text_fields.find_options_type(type_hint)
+    if options_type is None or isinstance(setting_value, options_type) or setting_value is None:
+        if hasattr(setting_value, "tolist"):  # numbers of NumPy
+            setting_value = setting_value.tolist()
         if setting_name == "groups":
             from dpcore.data.group_list import write_groups
 
-            return write_groups(value)
-        if annotation in (str, str | None):
-            if isinstance(value, list | tuple):  # Lines of a plan, or quantiles, one by one.
-                return "; ".join(map(str, value))
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                return str(value)
-        return value
-    if option := text_fields.find_option(options_type, value):
+            return write_groups(setting_value)
+        if type_hint in (str, str | None):
+            if isinstance(setting_value, list | tuple):  # Lines of a plan, or quantiles, one by one.
+                return "; ".join(map(str, setting_value))
+            if isinstance(setting_value, int | float) and not isinstance(setting_value, bool):
+                return str(setting_value)
+        return setting_value
+    if option := text_fields.find_option(options_type, setting_value):
         return option
     options_text = text_fields.list_options(options_type)
-    raise refuse(f"{setting_name} must be one of {options_text}; got {str(value)[:40]!r}")
+    raise refuse(f"{setting_name} must be one of {options_text}; got {str(setting_value)[:40]!r}")

@@ -45,11 +45,11 @@ class Figures(Mapping[str, Any]):
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
 
-    def __getitem__(self, key: str) -> Any:
+    def __getitem__(self, figure_key: str) -> Any:
         import_extra("plotly")
         from dpcore.report import plotly_figures
 
-        return plotly_figures.draw_on_white(self._answer.plots[key]())
+        return plotly_figures.draw_on_white(self._answer.plots[figure_key]())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._answer.plots)
@@ -109,10 +109,10 @@ class Reply:
         disclosure: ClassVar[Provenance]
         verdict_sentence: ClassVar[str]
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name == "answer":
-            raise AttributeError(name)
-        return getattr(self.answer, name)
+    def __getattr__(self, attribute_name: str) -> Any:
+        if attribute_name.startswith("_") or attribute_name == "answer":
+            raise AttributeError(attribute_name)
+        return getattr(self.answer, attribute_name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         stored_facts = {"data_digest": self.data_digest, "notes": self.notes}
@@ -153,13 +153,13 @@ class Reply:
 
     def __str__(self) -> str:
         """Return lines of plain text: headline, numbers, near-optimal range, own bound, notes on the data, label."""
-        *lines, label = map(to_plain_text, str(self.answer).splitlines())
+        *lines, label_line = map(to_plain_text, str(self.answer).splitlines())
         own_lines = [
-            f"{name}: {to_plain_text(text)}"
-            for name, text in self.facts.items()
-            if name.startswith("Your own")
+            f"{fact_name}: {to_plain_text(fact_text)}"
+            for fact_name, fact_text in self.facts.items()
+            if fact_name.startswith("Your own")
         ]
-        return "\n".join([*lines, *own_lines, *self.notes, label])
+        return "\n".join([*lines, *own_lines, *self.notes, label_line])
 
     __repr__ = __str__
 
@@ -243,8 +243,8 @@ class Reply:
 
     def _default_library(self) -> str:
         """Return the name of the library that opens the question's program, in lower case; opendp if none does."""
-        library = None if self.answer.code is None else self.answer.code.library
-        return "opendp" if library is None else library.name.lower()
+        program_library = None if self.answer.code is None else self.answer.code.library
+        return "opendp" if program_library is None else program_library.name.lower()
 
     def program(self, library: str = "", form: str = "") -> tuple[str, str]:
         """Write the program as `code` does, without the comment on another form.
@@ -254,15 +254,15 @@ class Reply:
         library = library or self._default_library()
         if library.lower() not in LIBRARY_BY_NAME:
             raise refuse(f"library must be one of {', '.join(LIBRARY_BY_NAME)}, got {library!r}")
-        choices_by_form = dict(self.forms)
-        if not choices_by_form:
+        releases_by_form = dict(self.forms)
+        if not releases_by_form:
             raise refuse("there is no program for this answer")
-        if form and form not in choices_by_form:
-            raise refuse(f"form must be one of {', '.join(map(repr, choices_by_form))}, got {form!r}")
-        wanted_form = form or next(iter(choices_by_form))
+        if form and form not in releases_by_form:
+            raise refuse(f"form must be one of {', '.join(map(repr, releases_by_form))}, got {form!r}")
+        wanted_form = form or next(iter(releases_by_form))
         code_by_form = {
             form_name: choice if isinstance(choice, Code) else write(choice, LIBRARY_BY_NAME[library.lower()])
-            for form_name, choice in choices_by_form.items()
+            for form_name, choice in releases_by_form.items()
             if form_name == wanted_form or not form
         }
         written_form = next((form_name for form_name in code_by_form if code_by_form[form_name].text), None)
@@ -388,16 +388,16 @@ class Reply:
         if name not in sections_by_name:
             raise refuse(f"there is no tab {name!r}; there are {', '.join(map(repr, sections_by_name))}")
         shown_parts: list[Any] = []
-        for part in section.read(sections_by_name[name](self.answer, self.data), search):
-            match part:
+        for section_part in section.read(sections_by_name[name](self.answer, self.data), search):
+            match section_part:
                 case str() | section.Note():
-                    shown_parts.append(part if isinstance(part, str) else part.text)
+                    shown_parts.append(section_part if isinstance(section_part, str) else section_part.text)
                 case section.Table():
-                    shown_parts.append(pd.DataFrame(part.columns_or_rows))
+                    shown_parts.append(pd.DataFrame(section_part.columns_or_rows))
                 case Plot():
-                    shown_parts.append(plotly_figures.draw_on_white(part))
+                    shown_parts.append(plotly_figures.draw_on_white(section_part))
                 case section.Figures():
-                    shown_parts += map(plotly_figures.draw_on_white, part.plots)
+                    shown_parts += map(plotly_figures.draw_on_white, section_part.plots)
         return shown_parts
 
     def to_json(self) -> str:

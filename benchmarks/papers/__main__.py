@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.papers import owner_runs
 from benchmarks.papers.on_data import BUILDERS
 from dpcore.answer.paper_figure import (
     FigureRuns,
@@ -147,6 +148,7 @@ def build_page() -> str:
         claim_rows += [f"{figure_cells} {text} | {mark} |" for mark, text in claims]
     head = "| figure | largest difference | what the text says of it | ours |"
     sections.append("\n".join([f"## {CLAIMS_TITLE}\n", head, "|---|---|---|---|", *claim_rows]))
+    sections.append(owner_runs.build_section())
     return "\n\n".join([*sections, content["tail"].strip("\n")]) + "\n"
 
 

@@ -11,6 +11,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -39,16 +40,20 @@ class Pictures:
     name: str
 
 
-def read_pictures(folder: Path) -> Pictures:
-    """Read the training part of MNIST or FashionMNIST: an .npz file, or two IDX files, packed with gzip or not."""
+def read_pictures(folder: Path, part: Literal["train", "test"] = "train") -> Pictures:
+    """Read a part of MNIST or FashionMNIST: an .npz file, or two IDX files, packed with gzip or not.
+
+    The test part has no name of its own, as only first labels of the training parts are known.
+    """
     for path in sorted(folder.glob("*.npz")):
         with np.load(path) as arrays:
-            if {"x_train", "y_train"} <= set(arrays.files):
-                return _name_pictures(arrays["x_train"], arrays["y_train"])
-    paths_by_part = [sorted(folder.glob(f"train-{name}-ubyte*")) for name in ("images-idx3", "labels-idx1")]
+            if {f"x_{part}", f"y_{part}"} <= set(arrays.files):
+                return _name_pictures(arrays[f"x_{part}"], arrays[f"y_{part}"])
+    stem = {"train": "train", "test": "t10k"}[part]
+    paths_by_part = [sorted(folder.glob(f"{stem}-{name}-ubyte*")) for name in ("images-idx3", "labels-idx1")]
     if not all(paths_by_part):
         raise ValueError(
-            "no train-images-idx3-ubyte with train-labels-idx1-ubyte, nor .npz with x_train and y_train"
+            f"no {stem}-images-idx3-ubyte with {stem}-labels-idx1-ubyte, nor .npz with x_{part} and y_{part}"
         )
     return _name_pictures(*(_read_idx(paths[0]) for paths in paths_by_part))
 

@@ -131,8 +131,8 @@ def compute_bound_curves(
             break
         bounds_and_errors.append(comparison.compute_best_bound_and_error(float(epsilon)))
         progress(len(bounds_and_errors) / epsilons.size)
-    bounds, errors = np.array(bounds_and_errors, dtype=np.float64).reshape(-1, 2).T
-    return BoundCurves(epsilons[: bounds.size], bounds, errors)
+    best_bounds, best_errors = np.array(bounds_and_errors, dtype=np.float64).reshape(-1, 2).T
+    return BoundCurves(epsilons[: best_bounds.size], best_bounds, best_errors)
 
 
 def compute_method_curves(comparison: MethodComparison) -> tuple[FloatArray, FloatArray]:
@@ -140,8 +140,10 @@ def compute_method_curves(comparison: MethodComparison) -> tuple[FloatArray, Flo
 
     The epsilons are the grid and the crossings on the axis.
     """
-    crossings = [epsilon for epsilon, _ in comparison.labelled_crossings if EPSILON_AXIS.contains(epsilon)]
-    epsilons = np.unique([*build_epsilon_grid(is_slow=False), *crossings])
+    crossing_epsilons = [
+        epsilon for epsilon, _ in comparison.labelled_crossings if EPSILON_AXIS.contains(epsilon)
+    ]
+    epsilons = np.unique([*build_epsilon_grid(is_slow=False), *crossing_epsilons])
     return epsilons, comparison.compute_costs(epsilons)
 
 
@@ -197,11 +199,11 @@ def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candid
         quantile_reason = "median" if share == 0.5 else f"{wording.percent(share)} of users have at most this"
         add_candidate(float(contributions[quantile_index]), quantile_reason)
     add_candidate(float(contributions[-1]), "the most that a user has")
-    bounds = np.array(sorted(reasons_by_bound))
-    errors = comparison.compute_errors(epsilon, bounds)
+    candidate_bounds = np.array(sorted(reasons_by_bound))
+    errors = comparison.compute_errors(epsilon, candidate_bounds)
     total_contributions = float(contributions @ user_counts)
     candidates = []
-    for bound, error in zip(bounds.tolist(), errors.tolist(), strict=True):
+    for bound, error in zip(candidate_bounds.tolist(), errors.tolist(), strict=True):
         reasons = [reason for reason in reasons_by_bound[bound] if reason != ROUND_REASON] or [ROUND_REASON]
         lost_share = float(np.maximum(contributions - bound, 0.0) @ user_counts) / total_contributions
         num_affected = int(user_counts[contributions > bound].sum())
@@ -268,7 +270,7 @@ def plot_best(
         provenance: Of the data.
     """
     best_bound, best_error = best_bound_and_error or (0.0, 0.0)
-    epsilon_column, plots = Column("epsilon", curves.epsilons), []
+    epsilon_column, bound_and_error_plots = Column("epsilon", curves.epsilons), []
     for quantity_name, column_name, axis_title, curve_values, value_in_use in (
         ("bound", "best_bound", comparison.bound_title, curves.bounds, best_bound),
         ("error", "error", comparison.error_title, curves.errors, best_error),
@@ -279,20 +281,20 @@ def plot_best(
         ]
         if value_in_use > 0.0:
             items.append(Mark("ε in use", epsilon, value_in_use, Style.TOTAL, is_unnamed=True))
-        end_points = [(curve_values[i], curves.epsilons[i]) for i in (0, -1) if curve_values.size]
-        end_texts = [f"{wording.number(y)} at ε = {wording.entered(x)}" for y, x in end_points]
+        curve_end_points = [(curve_values[i], curves.epsilons[i]) for i in (0, -1) if curve_values.size]
+        curve_end_texts = [f"{wording.number(y)} at ε = {wording.entered(x)}" for y, x in curve_end_points]
         plot = Plot(
             f"{question_name}-{quantity_name}-over-epsilon",
             f"Best {quantity_name} over ε",
-            f"The best {quantity_name} goes from {' to '.join(end_texts)}.",
+            f"The best {quantity_name} goes from {' to '.join(curve_end_texts)}.",
             EPSILON_AXIS,
             _build_axis(axis_title),
             items,
             provenance,
             height=340,
         )
-        plots.append(plot)
-    return tuple(plots)
+        bound_and_error_plots.append(plot)
+    return tuple(bound_and_error_plots)
 
 
 def plot_methods(
@@ -313,10 +315,12 @@ def plot_methods(
         Curve(method_name, epsilon_column, Column(method_name, costs), style, width=2.0)
         for method_name, costs, style in styled_costs
     ]
-    for crossing_epsilon, label in comparison.labelled_crossings:
+    for crossing_epsilon, crossing_label in comparison.labelled_crossings:
         if crossing_epsilon in epsilons:
             cost = float(method_costs[0, np.searchsorted(epsilons, crossing_epsilon)])
-            items.append(Mark(label, crossing_epsilon, cost, Style.ENTERED, "circle-open", is_unnamed=True))
+            items.append(
+                Mark(crossing_label, crossing_epsilon, cost, Style.ENTERED, "circle-open", is_unnamed=True)
+            )
     return Plot(
         f"{question_name}-ways-over-epsilon",
         "What each way costs over ε",
@@ -353,7 +357,7 @@ def show_over_epsilon(
     question_name: str,
     compare: Callable[[Any, Any], Comparison],
     ignored_field_names: Collection[str],
-    data: Any,
+    dataset: Any,
     parameters: Any,
 ) -> Parts:
     """Yield what a question compares over ε, or a note on why it compares nothing.
@@ -362,15 +366,15 @@ def show_over_epsilon(
         question_name: Of the question.
         compare: The function ``against_epsilon`` of its answer.
         ignored_field_names: Fields that no comparison depends on: ``NOT_COMPARED`` of its answer.
-        data: What the question is about.
+        dataset: What the question is about.
         parameters: The question's parameters.
     """
     key_parameters, epsilon = build_cache_key(parameters, ignored_field_names), parameters.epsilon
-    comparison: Comparison = yield Cached(compare, (data, key_parameters), num_kept=8)
+    comparison: Comparison = yield Cached(compare, (dataset, key_parameters), num_kept=8)
     if isinstance(comparison, str):
         yield Note(comparison)
         return
-    provenance = comparison.own_provenance or data.provenance
+    provenance = comparison.own_provenance or dataset.provenance
     method_comparison = (
         comparison if isinstance(comparison, MethodComparison) else comparison.method_comparison
     )

@@ -15,7 +15,7 @@ from dpcore.answer.plot import Plot, Style
 from dpcore.answer.section import Sections
 from dpcore.answer.unit import state_unit
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import CodeChoice
+from dpcore.code.forms import OfferedPrograms
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.noise_error import Measure, NoiseKind
@@ -134,11 +134,11 @@ class ErrorPart:
 
 
 def build_error_parts(
-    part_sizes: Mapping[str, float], format_size: Callable[[float], str]
+    part_sizes: Mapping[str, float], format_part_size: Callable[[float], str]
 ) -> tuple[ErrorPart, ...]:
-    """Build the parts of an answer's error from their sizes by name; ``format_size`` formats a size."""
+    """Build the parts of an answer's error from their sizes by name; ``format_part_size`` formats a size."""
     return tuple(
-        ErrorPart(part_name, float(part_size), format_size(float(part_size)))
+        ErrorPart(part_name, float(part_size), format_part_size(float(part_size)))
         for part_name, part_size in part_sizes.items()
     )
 
@@ -269,6 +269,7 @@ class Answer:
     Attributes:
         headline: The instruction, one sentence, Markdown.
         detail: The sentences that qualify the headline, Markdown; empty for none.
+        caveat: Sentences without which the headline misleads, Markdown; the card has them below it. Empty for none.
         numbers: The number that was asked for, its error, and further ones.
         assumptions: Sentences without full stop.
         disclosure: The disclosure of the data behind the numbers; a release carries its facts.
@@ -306,7 +307,7 @@ class Answer:
     disclosure: Provenance
     facts: Mapping[str, str] = field(default_factory=dict)
     proofs: tuple[Proof, ...] = ()
-    code: CodeChoice | None = None
+    code: OfferedPrograms | None = None
     near_optimal: str = ""
     parameters: Any = None
     solution: Any = None
@@ -320,6 +321,7 @@ class Answer:
     error_parts: tuple[ErrorPart, ...] = ()
     relative_error: RelativeError | None = None
     alternative: Alternative | None = None
+    caveat: str = ""
     sections: Sections = field(default_factory=dict)
     unit_text: str = ""
 
@@ -333,11 +335,15 @@ class Answer:
 
     @property
     def all_facts(self) -> tuple[tuple[str, str], ...]:
-        """Return (name, sentence) of verdict, near-optimal range and alternative, if known, then of all facts."""
-        first_facts = {"Verdict": self.verdict_sentence, "Near-optimal": self.near_optimal}
-        first_facts["Less error"] = self.alternative.sentence if self.alternative else ""
+        """Return (name, sentence) of caveat, verdict, near-optimal range and alternative, if any, then of all facts."""
+        leading_facts = {
+            "Caveat": self.caveat,
+            "Verdict": self.verdict_sentence,
+            "Near-optimal": self.near_optimal,
+        }
+        leading_facts["Less error"] = self.alternative.sentence if self.alternative else ""
         return (
-            *((fact_name, sentence) for fact_name, sentence in first_facts.items() if sentence),
+            *((fact_name, sentence) for fact_name, sentence in leading_facts.items() if sentence),
             *self.facts.items(),
         )
 
@@ -348,15 +354,17 @@ class Answer:
         Parts are shares if they, or their squares, add up to the error, or its square; else sizes. The squares of
         independent parts add up to the squared error. A bias and noise of either sign partly cancel.
         """
-        sizes = [part.value for part in self.error_parts]
+        part_sizes = [part.value for part in self.error_parts]
         error = self.numbers[1].value if len(self.numbers) > 1 and self.error is None else self.error
-        for power, split_phrase in ((1, "Made of"), (2, "Squared error")):
-            powers = [size**power for size in sizes]
-            if error and math.isclose(sum(powers), error**power, rel_tol=1e-6):
+        for size_exponent, split_phrase in ((1, "Made of"), (2, "Squared error")):
+            powers = [size**size_exponent for size in part_sizes]
+            if error and math.isclose(sum(powers), error**size_exponent, rel_tol=1e-6):
                 return split_phrase, tuple(wording.percent(value / sum(powers)) for value in powers), ""
-        is_cancelled = error is not None and len(sizes) > 1 and max(sizes) <= error < sum(sizes)
-        note = "(they partly cancel)" if is_cancelled else ""
-        return "", tuple(part.text for part in self.error_parts), note
+        is_cancelled = (
+            error is not None and len(part_sizes) > 1 and max(part_sizes) <= error < sum(part_sizes)
+        )
+        cancellation_note = "(they partly cancel)" if is_cancelled else ""
+        return "", tuple(part.text for part in self.error_parts), cancellation_note
 
     @property
     def verdict_sentence(self) -> str:
@@ -375,25 +383,26 @@ class Answer:
 
         Solution, files and sections are left out, as they need the data.
         """
-        values_by_field = {f.name: getattr(self, f.name) for f in fields(self)}
-        values_by_field |= {"solution": None, "files": {}, "sections": {}}
-        values_by_field["plots"] = {key: Stored(make_plot()) for key, make_plot in self.plots.items()}
-        values_by_field["bound"] = self.bound() if callable(self.bound) else self.bound
-        values_by_field["make_methods"] = Stored(self.methods)
+        values_by_field_name = {f.name: getattr(self, f.name) for f in fields(self)}
+        values_by_field_name |= {"solution": None, "files": {}, "sections": {}}
+        values_by_field_name["plots"] = {key: Stored(make_plot()) for key, make_plot in self.plots.items()}
+        values_by_field_name["bound"] = self.bound() if callable(self.bound) else self.bound
+        values_by_field_name["make_methods"] = Stored(self.methods)
         if self.write_choice is not None:
-            values_by_field["write_choice"] = Stored(self.write_choice())
+            values_by_field_name["write_choice"] = Stored(self.write_choice())
         if self.code is not None:
-            values_by_field["code"] = replace(self.code, source=self.code.forms)
-        return values_by_field
+            values_by_field_name["code"] = replace(self.code, source=self.code.forms)
+        return values_by_field_name
 
     def __str__(self) -> str:
-        """Return up to six lines: headline, two numbers, verdict, near-optimal range or detail, unit, label."""
+        """Return the answer in up to seven lines: headline, caveat, two numbers, verdict, further ones, label."""
         numbers_line = "; ".join(f"{n.label}: {n.text} {n.note}".strip() for n in self.numbers[:2])
         range_line = f"Near-optimal: {self.near_optimal}" if self.near_optimal else ""
         verdict_line = f"Verdict: {self.verdict_sentence}" if self.relative_error else ""
         detail_sentence = re.split(r"(?<=[.!?])\s+(?=[A-Z])", self.detail, maxsplit=1)[0]
         lines = (
             self.headline,
+            self.caveat,
             numbers_line,
             verdict_line,
             range_line or detail_sentence,

@@ -44,7 +44,7 @@ def build_bound_axis(histogram: ContributionHistogram) -> Axis:
 
 
 def sample_users(
-    contributions: npt.ArrayLike,
+    ascending_contributions: npt.ArrayLike,
     users_per_contribution: npt.ArrayLike,
     unit: str,
     unit_name: str = "user",
@@ -53,7 +53,7 @@ def sample_users(
     """Build bars of at most `MAX_USERS` users, the heaviest first, at even ratios of rank so that a tail shows.
 
     Args:
-        contributions: The contribution of a user, distinct and ascending, shape (k,).
+        ascending_contributions: The contribution of a user, distinct and ascending, shape (k,).
         users_per_contribution: The number of users with each, shape (k,).
         unit: The unit of a contribution, for the title.
         unit_name: The name of a bar, if it is not a user.
@@ -61,14 +61,14 @@ def sample_users(
     """
     cumulative_users = np.cumsum(np.asarray(users_per_contribution, dtype=np.float64)[::-1])
     num_users = float(cumulative_users[-1])
-    ranks = np.unique(np.floor(np.geomspace(1.0, num_users, MAX_USERS)))
+    sampled_user_ranks = np.unique(np.floor(np.geomspace(1.0, num_users, MAX_USERS)))
     if num_users <= MAX_USERS:
-        ranks = np.arange(1.0, num_users + 1.0)
-    falling_contributions = np.asarray(contributions, dtype=np.float64)[::-1]
-    contributions_at_ranks = falling_contributions[np.searchsorted(cumulative_users, ranks)]
+        sampled_user_ranks = np.arange(1.0, num_users + 1.0)
+    descending_contributions = np.asarray(ascending_contributions, dtype=np.float64)[::-1]
+    contributions_at_ranks = descending_contributions[np.searchsorted(cumulative_users, sampled_user_ranks)]
     count_text = wording.counted(int(num_users), unit_name)
-    if ranks.size < num_users:
-        count_text = f"{ranks.size} of {count_text}"
+    if sampled_user_ranks.size < num_users:
+        count_text = f"{sampled_user_ranks.size} of {count_text}"
     # Rows are what the bound is about, and need no word.
     title = f"Bars: {count_text}" + ("" if unit == "rows" else f" by {unit}")
     return UserBars(contributions_at_ranks, title, is_cut_by_second)
@@ -82,12 +82,12 @@ MAX_SINGLE_SIZES, MAX_CLASSES = 8, 10
 def plot_classes(dataset: Dataset) -> Plot:
     """Plot the share of users, and their share of all rows, as two bars for each class of sizes."""
     columns = tabulate_classes(dataset.histogram)
-    names = columns["rows_per_user"]
+    class_names = columns["rows_per_user"]
     user_shares, row_shares = np.asarray(columns["share_of_users"]), np.asarray(columns["share_of_rows"])
     axis_end = 1.2 * float(max(user_shares.max(), row_shares.max()))
     bars = [
-        Bars(series_name, names, shares, style, hover_numbers=((noun, columns[noun]),))
-        for series_name, shares, style, noun in (
+        Bars(series_name, class_names, class_shares, style, hover_numbers=((noun, columns[noun]),))
+        for series_name, class_shares, style, noun in (
             ("Share of users", user_shares, Style.CAP, "users"),
             ("Share of all rows", row_shares, Style.SMOOTH, "rows"),
         )
@@ -95,8 +95,9 @@ def plot_classes(dataset: Dataset) -> Plot:
     return Plot(
         "distribution-classes",
         "Rows per user",
-        f"{wording.percent(float(user_shares.max()))} of users have {names[int(user_shares.argmax())]} rows; users "
-        f"with {names[int(row_shares.argmax())]} rows hold {wording.percent(float(row_shares.max()))} of all rows",
+        f"{wording.percent(float(user_shares.max()))} of users have {class_names[int(user_shares.argmax())]} rows; "
+        f"users with {class_names[int(row_shares.argmax())]} rows hold "
+        f"{wording.percent(float(row_shares.max()))} of all rows",
         names_axis("rows per user"),
         share_axis("share", (0.0, axis_end), number_format=".3~%"),
         bars,
@@ -122,7 +123,10 @@ def tabulate_classes(histogram: ContributionHistogram) -> dict[str, list[str] | 
         if class_starts.size > MAX_CLASSES:
             class_starts = _cut_classes(powers, min_size, max_size)
         class_limits = zip(class_starts.tolist(), [*(class_starts[1:] - 1).tolist(), max_size], strict=True)
-        class_names = [f"{low:,}" if low == high else f"{low:,}–{high:,}" for low, high in class_limits]
+        class_names = [
+            f"{first_size:,}" if first_size == last_size else f"{first_size:,}–{last_size:,}"
+            for first_size, last_size in class_limits
+        ]
     class_indices = np.searchsorted(class_starts, sizes, side="right") - 1
     users_per_size, num_classes = histogram.users.astype(np.float64), class_starts.size
     users_per_class = np.bincount(class_indices, users_per_size, num_classes)
@@ -146,8 +150,8 @@ def plot_counts(dataset: Dataset) -> Plot:
 
     Above `MAX_POINTS` distinct sizes they are averages in bins.
     """
-    histogram, columns = dataset.histogram, tabulate_counts(dataset.histogram)
-    sizes, users_per_size = columns["size"], columns["users"]
+    histogram, count_columns = dataset.histogram, tabulate_counts(dataset.histogram)
+    plotted_sizes, users_per_size = count_columns["size"], count_columns["users"]
     commonest_size = int(histogram.sizes[int(np.argmax(histogram.users))])
     title = f"Users per size{', average in bins' if histogram.sizes.size > MAX_POINTS else ''}"
     user_limits = float(users_per_size.min()) / 2.0, float(users_per_size.max()) * 2.0
@@ -158,9 +162,9 @@ def plot_counts(dataset: Dataset) -> Plot:
         f"{histogram.max_size:,}",
         _build_rows_axis(histogram),
         Axis("users per size", "", user_limits, title=title, number_format=",.3~r"),
-        (Points("users", sizes, users_per_size, Style.CAP, size=6, opacity=0.75),),
+        (Points("users", plotted_sizes, users_per_size, Style.CAP, size=6, opacity=0.75),),
         dataset.provenance,
-        columns,
+        count_columns,
         height=340,
     )
 
@@ -184,8 +188,8 @@ def plot_tail(dataset: Dataset) -> Plot:
 
 def plot_shares(dataset: Dataset) -> Plot:
     """Plot the share of all rows that a share of the users, the heaviest first, holds; users on a log axis."""
-    histogram, columns = dataset.histogram, tabulate_shares(dataset.histogram)
-    user_shares, row_shares = columns["share_of_users"], columns["share_of_rows"]
+    histogram, share_columns = dataset.histogram, tabulate_shares(dataset.histogram)
+    user_shares, row_shares = share_columns["share_of_users"], share_columns["share_of_rows"]
     heaviest_share_text = wording.percent(histogram.summary().top_percent_share)
     limits = (min(max(1.0 / histogram.num_users, 1e-6), 0.5), 1.0)
     return Plot(
@@ -199,7 +203,7 @@ def plot_shares(dataset: Dataset) -> Plot:
             Curve("if all users were alike", user_shares, user_shares, Style.ENTERED),
         ),
         dataset.provenance,
-        columns,
+        share_columns,
         height=340,
     )
 

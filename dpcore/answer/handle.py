@@ -163,16 +163,16 @@ def draw_normal(noise_kind: NoiseKind) -> FloatArray:
     and to no correlation with it.
     """
     remaining_sets = list(np.random.default_rng(_SEED + 1).normal(0.0, 1.0, (NUM_SETS, NUM_DOTS)))
-    paired_sets = []
-    for noise_draws in draw_unit_noise(noise_kind):
+    paired_draw_sets = []
+    for unit_noise_draws in draw_unit_noise(noise_kind):
         distances_from_ideal = [
-            abs(d @ d / NUM_DOTS - 1.0) + 2.0 * abs(d @ noise_draws / NUM_DOTS) for d in remaining_sets
+            abs(d @ d / NUM_DOTS - 1.0) + 2.0 * abs(d @ unit_noise_draws / NUM_DOTS) for d in remaining_sets
         ]
-        paired_sets.append(remaining_sets.pop(int(np.argmin(distances_from_ideal))))
-    return _make_read_only(np.array(paired_sets))
+        paired_draw_sets.append(remaining_sets.pop(int(np.argmin(distances_from_ideal))))
+    return _make_read_only(np.array(paired_draw_sets))
 
 
-def _make_read_only(draws: FloatArray) -> FloatArray:
+def _make_read_only(draws_array: FloatArray) -> FloatArray:
     """Make an array read-only and return it."""
-    draws.setflags(write=False)
-    return draws
+    draws_array.setflags(write=False)
+    return draws_array

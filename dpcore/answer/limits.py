@@ -18,30 +18,34 @@ LEAST_SHARE = 0.01
 """The smallest upper end of an axis of shares."""
 
 
-def fit_limits(values: FloatArray, part_errors: FloatArray | None = None) -> Limits:
+def fit_limits(values: FloatArray, error_part_values: FloatArray | None = None) -> Limits:
     """Return the limits of a log axis around the values, each 1, 2 or 5 times a power of ten; (1, 10) without values.
 
     Args:
         values: The values that must be visible, of any shape; only finite ones above 0 count.
-        part_errors: The parts of ``values``, of any shape; those more than `SMALLEST_PART` times smaller than the
+        error_part_values: The parts of ``values``, of any shape; those more than `SMALLEST_PART` times smaller than the
             smallest value may leave the axis at its lower end.
     """
     positive_values = values[np.isfinite(values) & (values > 0.0)]
     if not positive_values.size:
         return 1.0, 10.0
-    minimum, maximum = float(positive_values.min()), float(positive_values.max())
-    if part_errors is not None:
-        minimum = float(part_errors[part_errors > minimum / SMALLEST_PART].min(initial=minimum))
-    return _round_limit(minimum / MARGIN, rounds_up=False), _round_limit(maximum * MARGIN, rounds_up=True)
+    min_positive, max_positive = float(positive_values.min()), float(positive_values.max())
+    if error_part_values is not None:
+        min_positive = float(
+            error_part_values[error_part_values > min_positive / SMALLEST_PART].min(initial=min_positive)
+        )
+    return _round_limit(min_positive / MARGIN, rounds_up=False), _round_limit(
+        max_positive * MARGIN, rounds_up=True
+    )
 
 
-def _round_limit(value: float, rounds_up: bool) -> float:
+def _round_limit(unrounded_limit: float, rounds_up: bool) -> float:
     """Round a value above 0 to 1, 2 or 5 times a power of ten, up or down."""
-    power = 10.0 ** math.floor(math.log10(value))
-    round_values = [factor * power for factor in (1.0, 2.0, 5.0, 10.0)]
+    power_of_ten = 10.0 ** math.floor(math.log10(unrounded_limit))
+    round_values = [factor * power_of_ten for factor in (1.0, 2.0, 5.0, 10.0)]
     if rounds_up:
-        return min(round_value for round_value in round_values if round_value >= value)
-    return max(round_value for round_value in round_values if round_value <= value)
+        return min(round_value for round_value in round_values if round_value >= unrounded_limit)
+    return max(round_value for round_value in round_values if round_value <= unrounded_limit)
 
 
 def linear_limits(values: FloatArray, includes_zero: bool = False) -> Limits:
@@ -54,5 +58,5 @@ def linear_limits(values: FloatArray, includes_zero: bool = False) -> Limits:
     smallest_value, largest_value = map(float, extremes)
     if includes_zero:
         return min(1.1 * smallest_value, 0.0), max(1.1 * largest_value, LEAST_SHARE)
-    free_length = 0.1 * (largest_value - smallest_value) or 0.1 * abs(largest_value) or 1.0
-    return smallest_value - free_length, largest_value + free_length
+    margin_length = 0.1 * (largest_value - smallest_value) or 0.1 * abs(largest_value) or 1.0
+    return smallest_value - margin_length, largest_value + margin_length

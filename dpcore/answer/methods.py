@@ -105,40 +105,40 @@ WORKS = _load_works()
 """Every work by its key, in the order of ``bibliography.toml``, which holds them."""
 
 
-def list_citations(text: str) -> tuple[str, ...]:
+def list_citations(citing_text: str) -> tuple[str, ...]:
     """List the keys of the works that a text cites, in order, each once.
 
     Args:
-        text: With works named as `CITATION` has it.
+        citing_text: With works named as `CITATION` has it.
 
     Raises:
         KeyError: There is no such work.
     """
-    return tuple(dict.fromkeys(WORKS[match[1]].key for match in CITATION.finditer(text)))
+    return tuple(dict.fromkeys(WORKS[match[1]].key for match in CITATION.finditer(citing_text)))
 
 
-def insert_names(text: str) -> str:
+def insert_names(citing_text: str) -> str:
     """Replace each citation by the work's name, as ``(Amin et al., 2019, section 3)``; programs without brackets."""
 
-    def name_work(match: re.Match[str]) -> str:
+    def name_work(citation_match: re.Match[str]) -> str:
         """Return the text that replaces one citation."""
-        work = WORKS[match[1]]
-        citation = ", ".join(filter(None, (work.short_name, match[2])))
-        return f"({citation})" if work.year else citation
+        cited_work = WORKS[citation_match[1]]
+        citation_text = ", ".join(filter(None, (cited_work.short_name, citation_match[2])))
+        return f"({citation_text})" if cited_work.year else citation_text
 
-    return CITATION.sub(name_work, text)
+    return CITATION.sub(name_work, citing_text)
 
 
-def to_latex(text: str) -> str:
+def to_latex(citing_text: str) -> str:
     """Convert the text to LaTeX with natbib citations, in ASCII."""
-    pieces, position = [], 0
-    for match in CITATION.finditer(text):
-        work, page_option = WORKS[match[1]], f"[{_escape_latex(match[2])}]" if match[2] else ""
-        program_name = "" if work.year else f"{_escape_latex(work.short_name)} "
-        citation = f"{program_name}\\citep{page_option}{{{work.key}}}"
-        pieces += [_escape_latex(text[position : match.start()]), citation]
+    latex_pieces, position = [], 0
+    for match in CITATION.finditer(citing_text):
+        cited_work, page_option = WORKS[match[1]], f"[{_escape_latex(match[2])}]" if match[2] else ""
+        program_name = "" if cited_work.year else f"{_escape_latex(cited_work.short_name)} "
+        latex_citation = f"{program_name}\\citep{page_option}{{{cited_work.key}}}"
+        latex_pieces += [_escape_latex(citing_text[position : match.start()]), latex_citation]
         position = match.end()
-    return "".join((*pieces, _escape_latex(text[position:])))
+    return "".join((*latex_pieces, _escape_latex(citing_text[position:])))
 
 
 def write_bibtex(work_keys: Iterable[str]) -> str:
@@ -201,8 +201,8 @@ def write_guarantee(clause: str, epsilon: float, neighbours: Neighbours | str, d
     symbols_text, budget_text = "ε", f"ε = {wording.entered(epsilon)}"
     if delta:
         symbols_text, budget_text = "(ε, δ)", f"{budget_text} and δ = {wording.entered(delta)}"
-    promise_text = f"{clause} with user-level {symbols_text}-differential privacy at {budget_text}"
-    return f"{promise_text}. Two data sets are neighbours {relation_text}."
+    guarantee_text = f"{clause} with user-level {symbols_text}-differential privacy at {budget_text}"
+    return f"{guarantee_text}. Two data sets are neighbours {relation_text}."
 
 
 class ChoiceSource(enum.Enum):
@@ -269,8 +269,8 @@ class Methods:
         subject = "This" if self.no_release_sentence and not self.is_withheld else self.subject_phrase
         sentence_start = f"{subject} was computed with [@sweetspot]"
         if self.choice_source is ChoiceSource.ENTERED:
-            ending = " from the private data and is not reported here" if self.is_withheld else ""
-            return f"{sentence_start}{ending}."
+            sentence_end = " from the private data and is not reported here" if self.is_withheld else ""
+            return f"{sentence_start}{sentence_end}."
         if self.is_withheld:
             return f"{sentence_start} from {FROM_PRIVATE}"
         if classify(self.disclosure) is Disclosure.PUBLIC:

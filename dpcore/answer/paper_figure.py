@@ -70,12 +70,16 @@ class Claim:
 
 def is_ordered(*line_keys: str) -> Callable[[Columns], bool]:
     """Return a check that the lines come in this order at every value, lowest first; NaN is ignored."""
-    return lambda c: not any(np.any(c[low] >= c[high]) for low, high in itertools.pairwise(line_keys))
+    return lambda c: (
+        not any(
+            np.any(c[lower_key] >= c[higher_key]) for lower_key, higher_key in itertools.pairwise(line_keys)
+        )
+    )
 
 
 def is_falling(*line_keys: str) -> Callable[[Columns], bool]:
     """Return a check that each of these lines falls from value to value; NaN is ignored."""
-    return lambda c: not any(np.any(np.diff(c[key]) >= 0.0) for key in line_keys)
+    return lambda c: not any(np.any(np.diff(c[line_key]) >= 0.0) for line_key in line_keys)
 
 
 def all_hold(*checks: Callable[[Columns], bool]) -> Callable[[Columns], bool]:
@@ -160,16 +164,16 @@ class PaperFigure:
             raise refuse(f"{self.name} needs the paper's own data: see `docs/papers_data.md`")
         seeds = tuple(range(1 if self.ignores_seed else self.num_runs)) if seeds is None else seeds
         x_values = self.x_values if x_values is None else x_values
-        run_numbers = np.full((len(self.lines), len(x_values), len(seeds)), np.nan)
+        results_by_line_value_run = np.full((len(self.lines), len(x_values), len(seeds)), np.nan)
         for seed_index, seed in enumerate(seeds):
             for value_index, x_value in enumerate(x_values):
                 if should_stop():
                     return None
-                numbers_by_line = self.run_once(x_value, seed)
-                numbers_of_lines = [numbers_by_line.get(line.key, math.nan) for line in self.lines]
-                run_numbers[:, value_index, seed_index] = numbers_of_lines
+                numbers_by_line_key = self.run_once(x_value, seed)
+                line_results = [numbers_by_line_key.get(line.key, math.nan) for line in self.lines]
+                results_by_line_value_run[:, value_index, seed_index] = line_results
                 progress((seed_index * len(x_values) + value_index + 1) / (len(seeds) * len(x_values)))
-        return FigureRuns(self.key, x_values, seeds, summarise_runs(run_numbers, axis=2))
+        return FigureRuns(self.key, x_values, seeds, summarise_runs(results_by_line_value_run, axis=2))
 
     @functools.cached_property
     def stored_runs(self) -> FigureRuns:
@@ -179,8 +183,8 @@ class PaperFigure:
 
     def check_claims(self, figure_runs: FigureRuns) -> list[tuple[Claim, bool]]:
         """Return (claim, whether our means agree with it) for each claim of the paper's text."""
-        columns = {line.key: figure_runs.summary.means[i] for i, line in enumerate(self.lines)}
-        return [(claim, bool(claim.holds(columns))) for claim in self.claims]
+        mean_columns = {line.key: figure_runs.summary.means[i] for i, line in enumerate(self.lines)}
+        return [(claim, bool(claim.holds(mean_columns))) for claim in self.claims]
 
     def compute_largest_difference(self, figure_runs: FigureRuns) -> float | None:
         """Compute the largest relative difference of our means from the paper's numbers; None if it prints none.
@@ -195,9 +199,9 @@ class PaperFigure:
                     if math.isfinite(own_mean):
                         differences.append(abs(own_mean / paper_value - 1.0))
         if self.stated_range is not None:
-            lowest, highest = self.stated_range
+            lowest, highest_stated = self.stated_range
             own_means = figure_runs.summary.means[0].tolist()
-            differences += [max(0.0, 1.0 - mean / lowest, mean / highest - 1.0) for mean in own_means]
+            differences += [max(0.0, 1.0 - mean / lowest, mean / highest_stated - 1.0) for mean in own_means]
         return max(differences, default=None)
 
 
@@ -225,24 +229,24 @@ class FigureRuns:
         return np.nan_to_num(self.summary.half_widths)
 
     @classmethod
-    def read(cls, figure: PaperFigure, text: str) -> FigureRuns:
+    def read(cls, figure: PaperFigure, json_text: str) -> FigureRuns:
         """Read stored runs of this figure from the text of their JSON file.
 
         Raises:
             KeyError: It has another form.
         """
-        stored_result = json.loads(text)
+        stored_members = json.loads(json_text)
 
         def read_rows(number_key: str) -> FloatArray:
             """Return the numbers stored by this key, shape (lines, values); NaN for null."""
-            number_rows = [stored_result["lines"][line.key][number_key] for line in figure.lines]
+            number_rows = [stored_members["lines"][line.key][number_key] for line in figure.lines]
             return np.array([[math.nan if x is None else x for x in row] for row in number_rows])
 
-        run_counts, spreads = read_rows("runs").astype(np.int64), read_rows("spread")
-        standard_errors = spreads / np.sqrt(np.maximum(run_counts, 1))
-        summary = Summary(read_rows("mean"), standard_errors, run_counts, spreads)
-        x_values, seeds = tuple(stored_result["values"]), tuple(stored_result["seeds"])
-        return cls(stored_result["figure"], x_values, seeds, summary, stored_result["made_with"])
+        run_counts, run_spreads = read_rows("runs").astype(np.int64), read_rows("spread")
+        standard_errors = run_spreads / np.sqrt(np.maximum(run_counts, 1))
+        summary = Summary(read_rows("mean"), standard_errors, run_counts, run_spreads)
+        x_values, seeds = tuple(stored_members["values"]), tuple(stored_members["seeds"])
+        return cls(stored_members["figure"], x_values, seeds, summary, stored_members["made_with"])
 
 
 HEIGHT = 470
@@ -251,33 +255,40 @@ HEIGHT = 470
 def build_plot(figure: PaperFigure, figure_runs: FigureRuns) -> Plot:
     """Plot our means as lines with 95 % intervals, and the paper's as dotted lines in the same colours with its ±."""
     x_values = np.array(figure_runs.x_values)
-    columns, items, has_paper_label = {"value": x_values}, list[Item](), False
+    file_columns, items, has_paper_label = {"value": x_values}, list[Item](), False
     for line_index, line in enumerate(figure.lines):
         means, half_widths = figure_runs.summary.means[line_index], figure_runs.half_widths[line_index]
         paper_name, paper_symbol = f"{line.name}, paper", f"{line.symbol}-open"
-        for curve_name, column_name, curve_numbers, half_lengths, dash, symbol in (
+        for curve_name, column_name, curve_numbers, whisker_half_lengths, curve_dash, curve_symbol in (
             (line.name, line.key, means, half_widths, line.dash or "solid", line.symbol),
             (paper_name, f"{line.key}_paper", line.paper_values, line.paper_spreads, "dot", paper_symbol),
         ):
             if not len(curve_numbers):
                 continue
             # None is NaN.
-            y_values, low_ends, high_ends = np.array(curve_numbers, dtype=np.float64), None, None
-            columns[column_name] = y_values
-            if len(half_lengths):
-                whisker_lengths = np.array(half_lengths, dtype=np.float64)
-                low_ends, high_ends = y_values - whisker_lengths, y_values + whisker_lengths
-                columns |= {f"{column_name}_low": low_ends, f"{column_name}_high": high_ends}
+            curve_y_values, whisker_lows, whisker_high_ends = (
+                np.array(curve_numbers, dtype=np.float64),
+                None,
+                None,
+            )
+            file_columns[column_name] = curve_y_values
+            if len(whisker_half_lengths):
+                whisker_lengths = np.array(whisker_half_lengths, dtype=np.float64)
+                whisker_lows, whisker_high_ends = (
+                    curve_y_values - whisker_lengths,
+                    curve_y_values + whisker_lengths,
+                )
+                file_columns |= {f"{column_name}_low": whisker_lows, f"{column_name}_high": whisker_high_ends}
             if figure.ignores_seed and column_name == line.key:  # Its interval is empty.
-                low_ends = high_ends = None
-            curve = Curve(curve_name, x_values, y_values, line.style, low_ends, high_ends)
+                whisker_lows = whisker_high_ends = None
+            curve = Curve(curve_name, x_values, curve_y_values, line.style, whisker_lows, whisker_high_ends)
             # Ours and the paper's often lie on each other: the one of each pair that has a label says enough.
             if curve_name == paper_name:
                 curve = replace(curve, label="Dotted: the paper", is_unnamed=has_paper_label)
                 has_paper_label = True
-            items.append(replace(curve, width=2.0, dash=dash, symbol=symbol))
-    for stated_end in figure.stated_range or ():
-        items.append(Level(f"Paper: {wording.number(stated_end)}", stated_end))
+            items.append(replace(curve, width=2.0, dash=curve_dash, symbol=curve_symbol))
+    for stated_range_end in figure.stated_range or ():
+        items.append(Level(f"Paper: {wording.number(stated_range_end)}", stated_range_end))
     return Plot(
         f"paper-{figure.key}",
         f"{figure.item_name}: {figure.title}",
@@ -286,7 +297,7 @@ def build_plot(figure: PaperFigure, figure_runs: FigureRuns) -> Plot:
         figure.y,
         items,
         Disclosure.PUBLIC,
-        columns,
+        file_columns,
         height=HEIGHT,
     )
 

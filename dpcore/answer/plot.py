@@ -400,8 +400,8 @@ class Plot:
     def __post_init__(self) -> None:
         """Add the items' columns to the plot's, and fit the limits of axes that have `FIT` to the items."""
         values_by_column_name = dict(self.columns)
-        for column in (column for item in self.items for column in _list_columns(item)):
-            values_by_column_name.setdefault(column.name, column.values)
+        for item_column in (item_column for item in self.items for item_column in _list_columns(item)):
+            values_by_column_name.setdefault(item_column.name, item_column.values)
         object.__setattr__(self, "columns", values_by_column_name)
         for axis_name in ("x", "y"):
             axis: Axis = getattr(self, axis_name)
@@ -419,17 +419,17 @@ class Plot:
                 drawn_values += [item.value] if item.is_vertical == (axis_name == "x") else []
             elif not isinstance(item, Band):
                 drawn_values += [getattr(item, attribute_name, None) for attribute_name in attribute_names]
-        vectors = [np.ravel(np.asarray(v, dtype=np.float64)) for v in drawn_values if v is not None]
-        return np.concatenate(vectors)
+        value_vectors = [np.ravel(np.asarray(v, dtype=np.float64)) for v in drawn_values if v is not None]
+        return np.concatenate(value_vectors)
 
     def is_hidden(self, item_name: str) -> bool:
         """Return True if an item is hidden until a toggle is switched on."""
         return any(item_name in toggle.item_names and not toggle.is_on for toggle in self.toggles)
 
-    def with_limits(self, x: Limits | None = None, y: Limits | None = None) -> Plot:
+    def with_limits(self, x_limits: Limits | None = None, y_limits: Limits | None = None) -> Plot:
         """Return the plot with other limits of its axes; None leaves an axis as it is."""
-        x_axis = replace(self.x, limits=x or self.x.limits)
-        return replace(self, x=x_axis, y=replace(self.y, limits=y or self.y.limits))
+        x_axis = replace(self.x, limits=x_limits or self.x.limits)
+        return replace(self, x=x_axis, y=replace(self.y, limits=y_limits or self.y.limits))
 
     @property
     def hidden_marks(self) -> tuple[Mark, ...]:

@@ -410,18 +410,18 @@ def read(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]:
     return read_parts
 
 
-def walk(parts: Iterable[Part], reply: Callable[[Part], Any]) -> None:
-    """Call ``reply`` on each part; send its result into the generator of parts, or throw its `InvalidInput` into it."""
+def walk(parts: Iterable[Part], reply_to_part: Callable[[Part], Any]) -> None:
+    """Call ``reply_to_part`` on each part; send its result into the generator of parts, or throw its `InvalidInput`."""
     if not isinstance(parts, Generator):
         for part in parts:
-            reply(part)
+            reply_to_part(part)
         return
     resume, reply_or_error = parts.send, None
     with contextlib.suppress(StopIteration):
         while True:
             part = resume(reply_or_error)
             try:
-                resume, reply_or_error = parts.send, reply(part)
+                resume, reply_or_error = parts.send, reply_to_part(part)
             except InvalidInput as error:  # The section may go on without the reply.
                 resume, reply_or_error = parts.throw, error
 
@@ -434,17 +434,17 @@ def flatten(sections: Sections) -> dict[str, Section]:
     return sections_by_name
 
 
-def list_plots(answer: Any, data: Any) -> list[Plot]:
+def list_plots(answer: Any, dataset: Any) -> list[Plot]:
     """List the plots of an answer, the main one first, and those of its sections with first choices.
 
     A plot whose disclosure differs from the answer's is left out, as its settings may have been read off the data.
     """
-    plots_by_key = {key: make_plot() for key, make_plot in answer.plots.items()}
+    plots_by_key = {plot_key: make_plot() for plot_key, make_plot in answer.plots.items()}
     for section in flatten(answer.sections).values():
         with contextlib.suppress(InvalidInput):  # It says why it has no plots.
-            for part in read(section(answer, data)):
+            for part in read(section(answer, dataset)):
                 plots = part.plots if isinstance(part, Figures) else (part,) if isinstance(part, Plot) else ()
-                for plot in plots:
-                    if plot.disclosure == answer.disclosure:
-                        plots_by_key.setdefault(plot.key, plot)
+                for part_plot in plots:
+                    if part_plot.disclosure == answer.disclosure:
+                        plots_by_key.setdefault(part_plot.key, part_plot)
     return list(plots_by_key.values())

@@ -37,19 +37,19 @@ def mark_selected_bound(
         return selected_bound
 
     if handle and second_bound and any(isinstance(item, Cells) for item in plot.items):
-        x, y = find_bound(handle.bounds), find_bound(second_bound.bounds)
+        selected_x, selected_y = find_bound(handle.bounds), find_bound(second_bound.bounds)
     else:
         curve = _find_bound_curve(plot, curve_name)
         if curve is None:
             return plot
-        x = find_bound(curve.x)
-        y = _read_error(curve, x)
+        selected_x = find_bound(curve.x)
+        selected_y = _read_error(curve, selected_x)
     items = [item for item in plot.items if not (isinstance(item, Mark) and item.name == IN_USE)]
     if handle and not any(isinstance(item, Mark) and item.name.startswith("Your own") for item in items):
         if second_bound is not None:
             second_bound = replace(second_bound, initial_value=find_bound(second_bound.bounds))
-        handle = replace(handle, initial_value=x, second_bound=second_bound)
-    return replace(plot, items=(*items, Mark(SELECTED, x, y, Style.TOTAL)), handle=handle)
+        handle = replace(handle, initial_value=selected_x, second_bound=second_bound)
+    return replace(plot, items=(*items, Mark(SELECTED, selected_x, selected_y, Style.TOTAL)), handle=handle)
 
 
 def find_selected_excess(plot: Plot, curve_name: str = "") -> float | None:
@@ -60,18 +60,18 @@ def find_selected_excess(plot: Plot, curve_name: str = "") -> float | None:
     mark = next((item for item in plot.items if isinstance(item, Mark) and item.name == SELECTED), None)
     if mark is None:
         return None
-    cells = next((item for item in plot.items if isinstance(item, Cells)), None)
-    if cells is not None:
+    error_cells = next((item for item in plot.items if isinstance(item, Cells)), None)
+    if error_cells is not None:
         column_index, row_index = (
             int(np.argmin(np.abs(np.log(np.asarray(grid_values) / mark_value))))
-            for grid_values, mark_value in ((cells.x, mark.x), (cells.y, mark.y))
+            for grid_values, mark_value in ((error_cells.x, mark.x), (error_cells.y, mark.y))
         )
-        error, errors = cells.values[row_index, column_index], cells.values
+        error_at_selected, error_values = error_cells.values[row_index, column_index], error_cells.values
     else:
         curve = _find_bound_curve(plot, curve_name)
         assert curve is not None
-        error, errors = mark.y, np.asarray(curve.y, dtype=np.float64)
-    return max(float(error / np.nanmin(errors)) - 1.0, 0.0)
+        error_at_selected, error_values = mark.y, np.asarray(curve.y, dtype=np.float64)
+    return max(float(error_at_selected / np.nanmin(error_values)) - 1.0, 0.0)
 
 
 def _find_bound_curve(plot: Plot, curve_name: str) -> Curve | None:
@@ -92,8 +92,8 @@ def _name_column(plot: Plot, values: npt.ArrayLike) -> str:
 
 def _read_error(curve: Curve, bound: float) -> float:
     """Return the error of a curve at a bound; beyond its end it goes on with the last slope on log axes."""
-    bounds, errors = (np.asarray(coordinates, dtype=np.float64) for coordinates in (curve.x, curve.y))
-    if bound <= bounds[-1] or min(errors[-2:]) <= 0.0:
-        return float(np.interp(bound, bounds, errors))
-    log_slope = math.log(errors[-1] / errors[-2]) / math.log(bounds[-1] / bounds[-2])
-    return float(errors[-1] * (bound / bounds[-1]) ** log_slope)
+    bounds, curve_errors = (np.asarray(coordinates, dtype=np.float64) for coordinates in (curve.x, curve.y))
+    if bound <= bounds[-1] or min(curve_errors[-2:]) <= 0.0:
+        return float(np.interp(bound, bounds, curve_errors))
+    last_log_slope = math.log(curve_errors[-1] / curve_errors[-2]) / math.log(bounds[-1] / bounds[-2])
+    return float(curve_errors[-1] * (bound / bounds[-1]) ** last_log_slope)

@@ -40,7 +40,7 @@ def write_range(
     highest_choice: float,
     unit_noun: str = "",
     symbol: str = "",
-    objective: str = "the least error",
+    objective_text: str = "the least error",
     worse_choices_phrase: str = "",
     choices_noun: str = "bounds",
 ) -> str:
@@ -51,12 +51,12 @@ def write_range(
         highest_choice: The upper end.
         unit_noun: The unit in the singular; empty for a choice without a unit, which is written with all its digits.
         symbol: The symbol of the choice; empty for a bound.
-        objective: The minimum of the quantity that stays within 5 % of it.
+        objective_text: The minimum of the quantity that stays within 5 % of it.
         worse_choices_phrase: The choices that are worse if only one is near-optimal: ``the next bounds tried``.
         choices_noun: The choices, a plural noun.
     """
     limit_percent = f"5{wording.PERCENT}"
-    limit_text = f"within {limit_percent} of {objective}"
+    limit_text = f"within {limit_percent} of {objective_text}"
     low_text = wording.number(lowest_choice) if unit_noun else wording.entered(lowest_choice)
     high_text = wording.counted(highest_choice, unit_noun) if unit_noun else wording.entered(highest_choice)
     if lowest_choice != highest_choice:
@@ -82,8 +82,8 @@ def compare_own_bound(
         format_error: Writes an error.
         choice_name: The name of what the answer chose.
     """
-    change_text = wording.change(own_error, best_error)
-    return f"{error_name} {format_error(own_error)}, {change_text} compared with {choice_name} above."
+    error_change_text = wording.change(own_error, best_error)
+    return f"{error_name} {format_error(own_error)}, {error_change_text} compared with {choice_name} above."
 
 
 def compare_half_and_double(
@@ -104,11 +104,11 @@ def compare_half_and_double(
         error_name: The name of the error.
         is_integer: True if only whole bounds are allowed.
     """
-    half = max(bound // 2, 1) if is_integer else bound / 2.0
-    best_error, half_error, double_error = compute_errors([bound, half, 2 * bound])
-    half_text = f"half ({format_bound(half)}) costs {wording.change(half_error, best_error)}, "
+    half_bound = max(bound // 2, 1) if is_integer else bound / 2.0
+    best_error, half_error, double_error = compute_errors([bound, half_bound, 2 * bound])
+    half_text = f"half ({format_bound(half_bound)}) costs {wording.change(half_error, best_error)}, "
     double_text = f"double ({format_bound(2 * bound)}) costs {wording.change(double_error, best_error)}"
-    return f"{half_text if half != bound else ''}{double_text} in {error_name}."
+    return f"{half_text if half_bound != bound else ''}{double_text} in {error_name}."
 
 
 def describe_affected(
@@ -172,6 +172,6 @@ def show_other_solver(
         "Seconds": [solved.seconds for solved in solved_results],
         "How it ended": [solved.stop_reason for solved in solved_results],
     }
-    formats = {objective_name: "%.9g", "No answer is below": "%.9g", "Seconds": "%.3f"}
-    yield Table(columns, f"{objective_name} and time of both solvers", formats)
+    formats_by_column = {objective_name: "%.9g", "No answer is below": "%.9g", "Seconds": "%.3f"}
+    yield Table(columns, f"{objective_name} and time of both solvers", formats_by_column)
     yield compare_results(*solved_results) if len(solved_results) == 2 else "Stopped before CVXPY had begun."

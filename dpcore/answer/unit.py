@@ -44,7 +44,7 @@ def state_unit(
         return answer
     selections = [*selections, *filter(None, [dataset.release])]
     rows_sentences = [f"Only rows with {row_filter.text} count" for row_filter in layout.filters]
-    badge_text = guarantee_text = advice_text = ""
+    unit_badge_text = guarantee_text = person_advice_text = ""
     if (periods := layout.periods) is not None:
         deltas = [getattr(parameters, field_name, None) or 0.0 for field_name in ("delta", "selection_delta")]
         is_gaussian = getattr(parameters, "mechanism", None) is NoiseKind.GAUSSIAN
@@ -52,7 +52,7 @@ def state_unit(
         total_epsilon = (epsilon or parameters.epsilon) + sum(facts.epsilon for facts in selections)
         total_delta = sum(deltas) + sum(facts.delta for facts in selections)
         price = periods.price_person(total_epsilon, total_delta, is_gaussian)
-        badge_text, guarantee_text, advice_text = periods.describe(price)
+        unit_badge_text, guarantee_text, person_advice_text = periods.describe(price)
         if selections and guarantee_text:
             guarantee_text += " That covers the choice of the bound, too."
         rows_sentences.append(periods.rows_sentence)
@@ -65,10 +65,10 @@ def state_unit(
         sentences = methods.guarantee_text, guarantee_text, *(f"{sentence}." for sentence in rows_sentences)
         return replace(methods, guarantee_text=" ".join(filter(None, sentences)))
 
-    person_facts = {"Whole person": guarantee_text + advice_text} if guarantee_text else {}
+    person_facts = {"Whole person": guarantee_text + person_advice_text} if guarantee_text else {}
     return replace(
         answer,
-        unit_text=badge_text,
+        unit_text=unit_badge_text,
         facts=person_facts | dict(answer.facts),
         assumptions=(*answer.assumptions, *rows_sentences),
         make_methods=state_in_methods,

@@ -56,10 +56,10 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
     """
     parser = _build_parser(command, call_name)
     arguments = _rename_former_options(call_name, _join_negative_numbers(arguments))
-    parsed_options, unknown_words = parser.parse_known_args(arguments)
-    settings = vars(parsed_options)
-    paths, report_path = settings.pop("data"), settings.pop("report")
-    writes_json, library_name = settings.pop("json"), settings.pop("code")
+    parsed_arguments, unknown_words = parser.parse_known_args(arguments)
+    settings = vars(parsed_arguments)
+    data_paths, report_path = settings.pop("data"), settings.pop("report")
+    writes_json, program_library_name = settings.pop("json"), settings.pop("code")
     # Other calls have settings of these names.
     draw_option_names = ("draw", *DRAW_OPTIONS) if call_name in questions.SELECTABLE else ()
     draw_settings = {key: settings.pop(key) for key in draw_option_names if key in settings}
@@ -69,41 +69,41 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
         parser.error(f"unrecognized arguments: {unknown_words[0]}")
     # The call refuses unknown settings, and names the nearest; the words behind them are dropped.
     unknown_options = [word[2:].partition("=")[0] for word in unknown_words if word.startswith("--")]
-    settings |= {option.replace("-", "_"): "" for option in unknown_options}
+    settings |= {unknown_option.replace("-", "_"): "" for unknown_option in unknown_options}
     settings |= {key: _parse_by_column(key, settings[key]) for key in EXAMPLES_BY_SETTING if key in settings}
-    paths = expand_patterns(paths)
-    refuse_to_overwrite(paths, "--report", report_path)
-    settings_paths = [path for path in paths if path.lower().endswith(settings_file.SETTINGS_SUFFIX)]
-    paths = [path for path in paths if path not in settings_paths]
+    data_paths = expand_patterns(data_paths)
+    refuse_to_overwrite(data_paths, "--report", report_path)
+    settings_paths = [path for path in data_paths if path.lower().endswith(settings_file.SETTINGS_SUFFIX)]
+    data_paths = [path for path in data_paths if path not in settings_paths]
     data_parameter = inspect.signature(getattr(dpcore, call_name)).parameters["data"]
-    if not paths and data_parameter.default is inspect.Parameter.empty:
+    if not data_paths and data_parameter.default is inspect.Parameter.empty:
         parser.error("the following arguments are required: DATA, beside the settings")
     if (num_files := len(settings_paths)) > 1:
         raise refuse(f"{' and '.join(settings_paths)} are {num_files} files of settings, and one is read")
-    file_settings = settings_file.read_settings(settings_paths[0]) if settings_paths else {}
-    settings = _rename_former(call_name, file_settings) | _rename_former(call_name, settings)
+    settings_of_file = settings_file.read_settings(settings_paths[0]) if settings_paths else {}
+    settings = _rename_former(call_name, settings_of_file) | _rename_former(call_name, settings)
     if call_name not in questions.QUESTIONS:
         call_parameters = inspect.signature(getattr(dpcore, call_name)).parameters
         if unknown_names := settings.keys() - call_parameters.keys():
             raise refuse(f"there is no setting {min(unknown_names)[:40]!r} of {call_name}")
         # The call refuses what is missing in its own words.
-        required_as_none = {key: None for key, p in call_parameters.items() if p.default is p.empty}
-        required_as_none.pop("data")
-        reply: Reply = getattr(dpcore, call_name)(paths, **required_as_none | settings)
+        required_settings_as_none = {key: None for key, p in call_parameters.items() if p.default is p.empty}
+        required_settings_as_none.pop("data")
+        reply: Reply = getattr(dpcore, call_name)(data_paths, **required_settings_as_none | settings)
     elif draw_settings:
-        epsilon = draw_settings.pop("draw", None)
-        reply = dpcore.select_privately(call_name, paths, settings, epsilon, **draw_settings)
+        draw_epsilon = draw_settings.pop("draw", None)
+        reply = dpcore.select_privately(call_name, data_paths, settings, draw_epsilon, **draw_settings)
     else:
-        reply = questions.reply_of(call_name, paths or None, settings)
+        reply = questions.reply_of(call_name, data_paths or None, settings)
     # A private selection has no notes: they would say more about the data than its epsilon covers.
-    for note in reply.notes if writes_json or library_name is not None else ():
+    for note in reply.notes if writes_json or program_library_name is not None else ():
         print(note, file=sys.stderr)
-    if library_name is not None:
-        sys.stdout.write(reply.code(library_name))
-        _, written_choice_name = reply.program(library_name)
-        if other_choice_names := [form for form in reply.forms if form != written_choice_name]:
-            other_choices_text = ", ".join(other_choice_names)
-            message = f"The program is for: {written_choice_name}. The app also writes: {other_choices_text}."
+    if program_library_name is not None:
+        sys.stdout.write(reply.code(program_library_name))
+        _, written_form_name = reply.program(program_library_name)
+        if other_form_names := [form_name for form_name in reply.forms if form_name != written_form_name]:
+            other_forms_text = ", ".join(other_form_names)
+            message = f"The program is for: {written_form_name}. The app also writes: {other_forms_text}."
             print(message, file=sys.stderr)
     elif writes_json:
         sys.stdout.write(reply.to_json())
@@ -121,32 +121,32 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
 def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
     """Build the parser of a question's command: data, an option for each setting of the call, ways of writing."""
     call = getattr(dpcore, call_name)
-    call_parameters, docstring = dict(inspect.signature(call).parameters), inspect.getdoc(call) or ""
+    call_parameters, call_docstring = dict(inspect.signature(call).parameters), inspect.getdoc(call) or ""
     call_parameters.pop("charge", None)
-    arguments_text = docstring.partition("\nReturns:")[0]
-    descriptions = dict(re.findall(r"^    (\w+): (.*)$", arguments_text, flags=re.MULTILINE))
+    arguments_text = call_docstring.partition("\nReturns:")[0]
+    descriptions_by_setting = dict(re.findall(r"^    (\w+): (.*)$", arguments_text, flags=re.MULTILINE))
     if call_name in questions.QUESTIONS:
         types_by_setting = questions.types_of(call_name)
     else:
         hints = typing.get_type_hints(call)
         types_by_setting = {key: hints[key] for key in call_parameters.keys() - {"data", "user", "value"}}
     is_data_optional = call_parameters.pop("data").default is None
-    required_by_setting = {key: p.default is p.empty for key, p in call_parameters.items()}
+    is_required_by_setting = {key: p.default is p.empty for key, p in call_parameters.items()}
     data_usage = f"[FILE.toml] {'[DATA ...]' if is_data_optional else 'DATA [DATA ...]'}"
     parser = argparse.ArgumentParser(
         prog=f"sweet-spot {command}",
-        usage=_build_usage(command, data_usage, required_by_setting, types_by_setting),
-        description=docstring.partition("\n")[0],
+        usage=_build_usage(command, data_usage, is_required_by_setting, types_by_setting),
+        description=call_docstring.partition("\n")[0],
         epilog=f"In a notebook: help(dpcore.{call_name}). Exit codes: 0 answered, 2 wrong input, 1 anything else.",
         formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=26, width=WIDTH),
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
     )
     data_help = (LABELLED_HELP if "label" in call_parameters else DATA_HELP) + SETTINGS_HELP
-    nargs = "*" if is_data_optional else "+"
-    parser.add_argument("data", nargs=nargs, metavar="DATA", help=data_help, default=[])
+    data_nargs = "*" if is_data_optional else "+"
+    parser.add_argument("data", nargs=data_nargs, metavar="DATA", help=data_help, default=[])
     for key, parameter in call_parameters.items():
-        _add_setting(parser, key, parameter.default, types_by_setting.get(key), descriptions[key])
+        _add_setting(parser, key, parameter.default, types_by_setting.get(key), descriptions_by_setting[key])
     if call_name in questions.SELECTABLE:
         _add_draw(parser, call_name)
     output_group = parser.add_argument_group("what is written").add_mutually_exclusive_group()
@@ -161,8 +161,8 @@ def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
 
 def _add_draw(parser: argparse.ArgumentParser, call_name: str) -> None:
     """Add the options of a private draw of the bound, described as in `Reply.draw`."""
-    docstring = (inspect.getdoc(Reply.draw) or "").partition("\nReturns:")[0]
-    descriptions = dict(re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)$", docstring, flags=re.MULTILINE))
+    draw_docstring = (inspect.getdoc(Reply.draw) or "").partition("\nReturns:")[0]
+    descriptions = dict(re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)$", draw_docstring, flags=re.MULTILINE))
     group_help = "The bound is drawn from the data with an ε of its own: it costs at every call."
     draw_help = (
         "draw the bound with this epsilon, on top of that of the release; nothing else of the data is written"
@@ -189,11 +189,11 @@ def _join_negative_numbers(arguments: list[str]) -> list[str]:
     Otherwise argparse takes -1e3 for an option.
     """
     words: list[str] = []
-    for word in arguments:
-        if re.match(r"-\.?\d", word) and words and words[-1].startswith("--") and "=" not in words[-1]:
-            words[-1] += f"={word}"
+    for argument in arguments:
+        if re.match(r"-\.?\d", argument) and words and words[-1].startswith("--") and "=" not in words[-1]:
+            words[-1] += f"={argument}"
         else:
-            words.append(word)
+            words.append(argument)
     return words
 
 
@@ -204,14 +204,14 @@ def _rename_former_options(call_name: str, arguments: list[str]) -> list[str]:
     """
     if call_name not in questions.QUESTIONS:
         return arguments
-    name_pairs = list_former_names(questions.parameters_of(call_name)).items()
-    flags_by_former_flag = {_write_flag(former): _write_flag(key) for former, key in name_pairs}
+    names_by_former = list_former_names(questions.parameters_of(call_name)).items()
+    flags_by_former_flag = {_write_flag(former): _write_flag(key) for former, key in names_by_former}
     renamed_words = []
-    for word in arguments:
-        flag, equals, value_text = word.partition("=")
-        if flag in flags_by_former_flag:
-            print(f"{flag} is now called {flags_by_former_flag[flag]}.", file=sys.stderr)
-        renamed_words.append(flags_by_former_flag.get(flag, flag) + equals + value_text)
+    for argument in arguments:
+        option_flag, equals, value_text = argument.partition("=")
+        if option_flag in flags_by_former_flag:
+            print(f"{option_flag} is now called {flags_by_former_flag[option_flag]}.", file=sys.stderr)
+        renamed_words.append(flags_by_former_flag.get(option_flag, option_flag) + equals + value_text)
     return renamed_words
 
 
@@ -221,46 +221,46 @@ def _rename_former(call_name: str, settings: dict[str, Any]) -> dict[str, Any]:
         return settings
     with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
-        current_settings = rename_former(call_name, questions.parameters_of(call_name), settings)
+        current_settings_by_name = rename_former(call_name, questions.parameters_of(call_name), settings)
     for warning_message in caught_warnings:
         print(f"{warning_message.message}.", file=sys.stderr)
-    return current_settings
+    return current_settings_by_name
 
 
 def _build_usage(
-    command: str, data_usage: str, required_by_setting: dict[str, bool], types_by_setting: dict[str, Any]
+    command: str, data_usage: str, is_required_by_setting: dict[str, bool], types_by_setting: dict[str, Any]
 ) -> str:
     """Write the usage text: options that are required or name columns, and ways of writing.
 
     Optional ones stand in brackets.
     """
-    usage_words = [f"sweet-spot {command}", data_usage.replace(" ", "\0")]
-    for key, is_required in required_by_setting.items():
+    usage_parts = [f"sweet-spot {command}", data_usage.replace(" ", "\0")]
+    for key, is_required in is_required_by_setting.items():
         if is_required or key in ("user", "value", "group", "label"):
             option_usage = f"{_write_flag(key)}\0{_choose_metavar(types_by_setting.get(key))}"
-            usage_words.append(option_usage if is_required else f"[{option_usage}]")
-    usage_line = " ".join((*usage_words, "[settings]"))
+            usage_parts.append(option_usage if is_required else f"[{option_usage}]")
+    usage_line = " ".join((*usage_parts, "[settings]"))
     indent_text = " " * len("usage: sweet-spot ")
-    width = WIDTH - len("usage: ")
-    usage_text = textwrap.fill(usage_line, width, subsequent_indent=indent_text, break_on_hyphens=False)
+    usage_width = WIDTH - len("usage: ")
+    usage_text = textwrap.fill(usage_line, usage_width, subsequent_indent=indent_text, break_on_hyphens=False)
     return f"{usage_text}\n{indent_text}[--json | --report FILE | --code LIBRARY]".replace("\0", " ")
 
 
-def _parse_by_column(setting_name: str, words: list[str]) -> dict[str, list[Any]]:
+def _parse_by_column(setting_name: str, column_words: list[str]) -> dict[str, list[Any]]:
     """Parse words like ``column=entry,entry``; return the entries of each column by its name.
 
     Those of ``ranges`` are two numbers, others are texts. All malformed words are refused at once.
     """
     entries_by_column = {}
     with Problems() as problems:
-        for word in words:
+        for word in column_words:
             column, _, entries_text = word.rpartition("=")
             entry_texts, is_range = entries_text.split(","), setting_name == "ranges"
-            numbers = [_parse_number(entry_text) for entry_text in entry_texts] if is_range else []
-            if not column or (is_range and [isinstance(number, str) for number in numbers] != [False, False]):
+            entries = [_parse_number(entry_text) for entry_text in entry_texts] if is_range else []
+            if not column or (is_range and [isinstance(number, str) for number in entries] != [False, False]):
                 example_text = f"COLUMN={EXAMPLES_BY_SETTING[setting_name]}"
                 problems.add(f"{_write_flag(setting_name)} must be like {example_text}; got {word[:60]!r}")
-            entries_by_column[column] = numbers if is_range else entry_texts
+            entries_by_column[column] = entries if is_range else entry_texts
     return entries_by_column
 
 
@@ -269,16 +269,16 @@ def _write_flag(setting_name: str) -> str:
     return f"--{setting_name.replace('_', '-')}"
 
 
-def _list_types(annotation: Any) -> tuple[Any, ...]:
+def _list_types(type_hint: Any) -> tuple[Any, ...]:
     """Return the types that an annotation allows, without None."""
-    types = typing.get_args(annotation) or (annotation,)
-    return tuple(type_ for type_ in types if type_ is not type(None))
+    allowed_types = typing.get_args(type_hint) or (type_hint,)
+    return tuple(allowed_type for allowed_type in allowed_types if allowed_type is not type(None))
 
 
-def _choose_metavar(annotation: Any) -> str:
+def _choose_metavar(type_hint: Any) -> str:
     """Return the word for an option's value in the help, such as NUMBER; COLUMN without an annotation."""
-    types = _list_types(annotation)
-    if annotation is None:
+    types = _list_types(type_hint)
+    if type_hint is None:
         return "COLUMN"
     if str in types and float in types:
         return "drop|NUMBER"
@@ -292,8 +292,8 @@ def _add_setting(
     help_text = re.sub(r"``?([^`]+)``?", r"\1", description).rstrip(".").replace("%", "%%")
     if default not in (None, inspect.Parameter.empty, ""):
         help_text += f" (default {'yes' if default is True else 'no' if default is False else default})"
-    types, flag = _list_types(setting_type), _write_flag(setting_name)
-    if bool in types:
+    allowed_types, flag = _list_types(setting_type), _write_flag(setting_name)
+    if bool in allowed_types:
         parser.add_argument(flag, action=argparse.BooleanOptionalAction, help=help_text)
     elif setting_name in (*EXAMPLES_BY_SETTING, *SEVERAL_COLUMN_ARGUMENTS):
         example_text = EXAMPLES_BY_SETTING.get(setting_name)
@@ -306,18 +306,18 @@ def _add_setting(
     elif setting_name == "groups":
         parser.add_argument(flag, type=Path, metavar="FILE", help=help_text)
     else:
-        parse = _parse_number if int in types or float in types else str
-        parser.add_argument(flag, type=parse, metavar=_choose_metavar(setting_type), help=help_text)
+        parse_word = _parse_number if int in allowed_types or float in allowed_types else str
+        parser.add_argument(flag, type=parse_word, metavar=_choose_metavar(setting_type), help=help_text)
 
 
-def _parse_number(text: str) -> Any:
+def _parse_number(word: str) -> Any:
     """Convert a text to an integer, else to a float, else return it as it is.
 
     The question refuses what is no number.
     """
     for number_type in (int, float):
         try:
-            return number_type(text)
+            return number_type(word)
         except ValueError:
             continue
-    return text
+    return word

@@ -76,7 +76,7 @@ def _start_app(arguments: list[str]) -> int:
     return launch.main(arguments)
 
 
-def _ask(command: str, arguments: list[str]) -> int:
+def _ask(command_name: str, command_arguments: list[str]) -> int:
     """Run a question's command and write errors as sentences to standard error.
 
     Return the exit code: 0, 2 for wrong input, 1 for anything else.
@@ -84,7 +84,7 @@ def _ask(command: str, arguments: list[str]) -> int:
     from dpcore.cli import ask
 
     try:
-        ask.ask(command, COMMANDS[command], arguments)
+        ask.ask(command_name, COMMANDS[command_name], command_arguments)
     except InvalidInput as error:
         for problem in error.problems:
             # A sentence about a call names its arguments as a call has them.
@@ -113,10 +113,10 @@ def _print_help(arguments: list[str]) -> int:
     descriptions_by_command = {"count": "Count contributions on files of any size, or on an engine."}
     descriptions_by_command |= {command: _read_purpose(call_name) for command, call_name in COMMANDS.items()}
     indent_width = 2 + max(map(len, descriptions_by_command)) + 2
-    wrap = functools.partial(textwrap.fill, width=WIDTH, subsequent_indent=" " * indent_width)
+    wrap_paragraph = functools.partial(textwrap.fill, width=WIDTH, subsequent_indent=" " * indent_width)
     command_paragraphs = [
-        wrap(description, initial_indent=f"  {command}".ljust(indent_width))
-        for command, description in descriptions_by_command.items()
+        wrap_paragraph(command_description, initial_indent=f"  {command}".ljust(indent_width))
+        for command, command_description in descriptions_by_command.items()
     ]
     parser = argparse.ArgumentParser(
         prog="sweet-spot",
@@ -142,7 +142,7 @@ def _read_purpose(call_name: str) -> str:
     if call_name in questions.QUESTIONS:
         code_path = code_path.with_name(questions.QUESTIONS[call_name].package_name) / "answer" / "answer.py"
         function_name = "build_answer"
-    file_text = code_path.read_text(encoding="utf-8")
-    match = re.search(rf'^def {function_name}\(.*?"""(.*?)\n', file_text, re.MULTILINE | re.DOTALL)
+    source_text = code_path.read_text(encoding="utf-8")
+    match = re.search(rf'^def {function_name}\(.*?"""(.*?)\n', source_text, re.MULTILINE | re.DOTALL)
     assert match is not None
     return match[1]

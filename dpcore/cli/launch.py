@@ -54,17 +54,17 @@ class StartError(Exception):
 
 def is_free(port: int) -> bool:
     """Return True if nothing on this computer listens on the port."""
-    with socket.socket() as probe:
-        probe.settimeout(1.0)
+    with socket.socket() as probe_socket:
+        probe_socket.settimeout(1.0)
         # Asked first: on macOS, binding to 127.0.0.1 succeeds beside a server that listens on every address.
-        if probe.connect_ex((HOST, port)) == 0:
+        if probe_socket.connect_ex((HOST, port)) == 0:
             return False
-    with socket.socket() as probe:
+    with socket.socket() as probe_socket:
         if os.name == "posix":
             # Without it, a port stays "taken" for a minute after its last server has stopped.
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((HOST, port))
+            probe_socket.bind((HOST, port))
         except OSError:
             return False
     return True
@@ -78,12 +78,12 @@ def choose_port(first_port: int = FIRST_PORT) -> int:
     raise StartError(f"no port from {first_port} to {port} is free on this computer")
 
 
-def build_server_command(port: int, address: str = HOST) -> list[str]:
+def build_server_command(port: int, bind_address: str = HOST) -> list[str]:
     """Build the words of the command that starts the server.
 
     Its flags override a person's own STREAMLIT_* settings.
     """
-    address_flags = ["--server.address", address, "--server.port", str(port)]
+    address_flags = ["--server.address", bind_address, "--server.port", str(port)]
     server_flags = ["--server.headless", "true", "--server.scriptHealthCheckEnabled", "true"]
     return [sys.executable, "-m", "streamlit", "run", "app.py", *address_flags, *server_flags]
 
@@ -136,19 +136,19 @@ def is_answering(url: str, timeout: float = 2.0, token: str = "") -> bool:
 class Output:
     """The server's output: its last 40 lines are kept, and each is also shown once `is_echoing` is set."""
 
-    def __init__(self, stream: IO[str]) -> None:
+    def __init__(self, server_output: IO[str]) -> None:
         """Read the stream in the background until it ends."""
         self.is_echoing = False
         self._lines: collections.deque[str] = collections.deque(maxlen=40)
-        self._reader = threading.Thread(target=self._read, args=(stream,), daemon=True)
+        self._reader = threading.Thread(target=self._read, args=(server_output,), daemon=True)
         self._reader.start()
 
-    def _read(self, stream: IO[str]) -> None:
+    def _read(self, server_output: IO[str]) -> None:
         """Keep each line of the stream, and write it to standard error if `is_echoing` is set."""
-        for line in stream:
-            self._lines.append(line)
+        for output_line in server_output:
+            self._lines.append(output_line)
             if self.is_echoing:
-                sys.stderr.write(line)
+                sys.stderr.write(output_line)
 
     def wait(self) -> None:
         """Wait until the server has closed its output, as it does by ending.
@@ -157,9 +157,9 @@ class Output:
         """
         self._reader.join()
 
-    def says(self, text: str) -> bool:
+    def says(self, searched_text: str) -> bool:
         """Return True if the text stands in one of the kept lines."""
-        return any(text in line for line in tuple(self._lines))
+        return any(searched_text in output_line for output_line in tuple(self._lines))
 
     def read_last_lines(self) -> str:
         """Wait up to a second for the end of the output; return the kept lines as one text."""
@@ -167,24 +167,24 @@ class Output:
         return "".join(self._lines).strip()
 
 
-def wait_until_up(server: subprocess.Popen[str], url: str, output: Output | None = None) -> None:
+def wait_until_up(server: subprocess.Popen[str], url: str, server_output: Output | None = None) -> None:
     """Wait until the server answers; raise StartError when it ends or takes too long.
 
     Two servers that start at the same moment both find the same port free, and the second would take the answers of the
-    first for its own. With its ``output``, a server is up once it has written its address itself.
+    first for its own. With its ``server_output``, a server is up once it has written its address itself.
     """
-    deadline = time.monotonic() + START_LIMIT
-    while time.monotonic() < deadline:
+    deadline_seconds = time.monotonic() + START_LIMIT
+    while time.monotonic() < deadline_seconds:
         if server.poll() is not None:
             raise StartError(f"the server ended while starting (exit code {server.returncode})")
         # It is up; its script need not have run yet.
-        if (output is None or output.says(url)) and is_answering(f"{url}/_stcore/health"):
+        if (server_output is None or server_output.says(url)) and is_answering(f"{url}/_stcore/health"):
             return
         time.sleep(0.1)
     raise StartError(f"the server did not answer within {START_LIMIT:.0f} seconds")
 
 
-def open_browser(link: str) -> Workspace | None:
+def open_browser(app_link: str) -> Workspace | None:
     """Open the link in the person's browser, unless there is no window or SWEETSPOT_NO_BROWSER is set.
 
     Returns:
@@ -200,28 +200,28 @@ def open_browser(link: str) -> Workspace | None:
         return None
     with contextlib.suppress(InvalidInput):  # No room for a file.
         workspace = Workspace()
-        if open_link(link, workspace):
+        if open_link(app_link, workspace):
             return workspace
         workspace.close()
     return None
 
 
-def stop(server: subprocess.Popen[str]) -> None:
+def stop(server_process: subprocess.Popen[str]) -> None:
     """End the server; kill it if it does not end within `STOP_LIMIT` seconds."""
-    if server.poll() is not None:
+    if server_process.poll() is not None:
         return
-    server.terminate()
+    server_process.terminate()
     try:
-        server.wait(STOP_LIMIT)
+        server_process.wait(STOP_LIMIT)
     except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
+        server_process.kill()
+        server_process.wait()
 
 
-def _start(port: int, token: str, address: str) -> tuple[subprocess.Popen[str], Output]:
+def _start(port: int, token: str, bind_address: str) -> tuple[subprocess.Popen[str], Output]:
     """Start the server and return its process and its output."""
-    server = subprocess.Popen(
-        build_server_command(port, address),
+    server_process = subprocess.Popen(
+        build_server_command(port, bind_address),
         cwd=ROOT,  # Streamlit takes the settings of the folder it is started in, and Python that folder's modules.
         env={**build_server_environment(token), "SWEETSPOT_ENDS_WITH_INPUT": "1"},
         stdin=subprocess.PIPE,  # The server ends when this is closed, even if this process is killed.
@@ -231,11 +231,11 @@ def _start(port: int, token: str, address: str) -> tuple[subprocess.Popen[str], 
         encoding="utf-8",
         errors="replace",
     )
-    assert server.stdout is not None
-    return server, Output(server.stdout)
+    assert server_process.stdout is not None
+    return server_process, Output(server_process.stdout)
 
 
-def serve(token: str, fixed_port: int | None = None, address: str = HOST) -> int:
+def serve(token: str, fixed_port: int | None = None, bind_address: str = HOST) -> int:
     """Start the server, let the app run once, open the browser, and wait until the server ends; return 1.
 
     Raise StartError if it does not come up.
@@ -243,47 +243,47 @@ def serve(token: str, fixed_port: int | None = None, address: str = HOST) -> int
     Args:
         token: What a browser must bring; empty for none.
         fixed_port: The port; None for the first free one from 8501 on.
-        address: What the server listens on.
+        bind_address: What the server listens on.
     """
     if fixed_port is not None and not is_free(fixed_port):
         raise StartError(f"port {fixed_port} is taken: stop what listens there, or choose another")
     port = fixed_port or choose_port()
     print("Starting Sweet Spot ...", flush=True)
-    server, output = _start(port, token, address)
+    server_process, server_output = _start(port, token, bind_address)
     workspace: Workspace | None = None
     try:
         while True:
             url = f"http://{HOST}:{port}"
             try:
-                wait_until_up(server, url, output)
+                wait_until_up(server_process, url, server_output)
                 break
             except StartError as error:
-                stop(server)
-                last_output = output.read_last_lines()
+                stop(server_process)
+                last_output = server_output.read_last_lines()
                 # Somebody else took it in the meantime.
                 if fixed_port is not None or PORT_TAKEN_TEXT not in last_output:
                     raise StartError(f"{error}. Its last output:\n\n{last_output or '(nothing)'}") from None
                 port = choose_port(port + 1)
-                server, output = _start(port, token, address)
+                server_process, server_output = _start(port, token, bind_address)
         # The first run imports everything and registers the pages; before it, a deep link finds no page.
         if not is_answering(f"{url}/_stcore/script-health-check", WARM_LIMIT, token):
             print("The first run of the app did not succeed; the server's output so far:", file=sys.stderr)
-            print(output.read_last_lines(), file=sys.stderr)
-        output.is_echoing = True
-        link = f"{url}/?token={token}" if token else url
-        workspace = open_browser(link)
-        print(f"Sweet Spot is at {link if workspace is None else url} (Ctrl-C stops it).", flush=True)
+            print(server_output.read_last_lines(), file=sys.stderr)
+        server_output.is_echoing = True
+        app_link = f"{url}/?token={token}" if token else url
+        workspace = open_browser(app_link)
+        print(f"Sweet Spot is at {app_link if workspace is None else url} (Ctrl-C stops it).", flush=True)
         if workspace is not None and token:
             print("If no page opens, start it with SWEETSPOT_NO_BROWSER=1: it prints the link.", flush=True)
-        output.wait()
-        exit_code = server.wait()
+        server_output.wait()
+        exit_code = server_process.wait()
         print(f"The server ended by itself (exit code {exit_code}).", file=sys.stderr)
         return 1
     finally:
         for signal_number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signal_number, signal.SIG_IGN)
-        output.is_echoing = False
-        stop(server)
+        server_output.is_echoing = False
+        stop(server_process)
         if workspace is not None:
             workspace.close()
         # What a server that had to be killed left in the temporary folder.

@@ -1,6 +1,6 @@
 """The choice carried away: runnable code for the person's library.
 
-`write(choice, library)` turns a `Choice` into a `Code`. One module per library (`with_opendp`, `with_pipelinedp`,
+`write(release, library)` turns a `ReleaseSpec` into a `Code`. One module per library (`with_opendp`, `with_pipelinedp`,
 `with_tumult`, `with_bigquery`, `with_python`); `common` makes names from the data safe in each language; `choice` holds
 the table "the same thing is called"; `several` has releases that share one budget.
 """
@@ -8,9 +8,9 @@ the table "the same thing is called"; `several` has releases that share one budg
 from __future__ import annotations
 
 from dpcore.code import several, with_bigquery, with_opendp, with_pipelinedp, with_python, with_tumult
-from dpcore.code.choice import Choice, Code, Quantity, Training, read_name_table
+from dpcore.code.choice import Code, Quantity, ReleaseSpec, Training, read_name_table
 from dpcore.code.release_noise import protect_replaced_user
-from dpcore.code.several import ReleaseShare, Several
+from dpcore.code.several import ReleasePlan, ReleaseShare
 from dpcore.common.programs import Program
 
 _WRITERS_BY_PROGRAM = {
@@ -27,12 +27,12 @@ LIBRARIES = tuple(_WRITERS_BY_PROGRAM)
 """For which code is written."""
 
 
-def write(choice: Choice | Several, library: Program) -> Code:
+def write(release: ReleaseSpec | ReleasePlan, library: Program) -> Code:
     """Write the program of a release, or of several from one budget, for one library.
 
     The same input gives the same text.
     """
-    write_one, write_several = _WRITERS_BY_PROGRAM[library]
-    if isinstance(choice, Several):
-        return write_several(choice)
-    return write_one(protect_replaced_user(choice, library))
+    write_single, write_several = _WRITERS_BY_PROGRAM[library]
+    if isinstance(release, ReleasePlan):
+        return write_several(release)
+    return write_single(protect_replaced_user(release, library))

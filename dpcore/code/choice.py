@@ -1,4 +1,4 @@
-"""The choice that a program is written for: a release, its bound, and the columns of the data.
+"""The release that a program is written for, its bound, and the columns of the data.
 
 The table in ``names.md`` has the names of the same parameter in each library. There an em dash means that a library
 has no name for it; the nearest one follows.
@@ -213,7 +213,7 @@ class GroupSelection:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ReleaseSpec:
     """A release under a bound, with all that code needs to apply it.
 
     Attributes:
@@ -335,8 +335,8 @@ class Choice:
         """Add problems unless exactly the fields of one bound are given, within their ranges."""
         given_names = {bound_name for bound_name in _BOUNDS if getattr(self, bound_name) is not None}
         if given_names not in [set(names) for names in NEEDS[self.quantity]]:
-            alternatives_text = " or ".join(" and ".join(names) for names in NEEDS[self.quantity])
-            problems.add(f"the bound of a {self.quantity.value} is {alternatives_text}, and nothing else")
+            bound_fields_text = " or ".join(" and ".join(names) for names in NEEDS[self.quantity])
+            problems.add(f"the bound of a {self.quantity.value} is {bound_fields_text}, and nothing else")
         for bound_name in ("max_rows", "max_groups"):
             if bound_name in given_names:
                 problems.whole(1, MAX_WHOLE, **{bound_name: getattr(self, bound_name)})
@@ -456,10 +456,11 @@ class Choice:
             return self.training.rule.describe_bound(float(self.threshold or 0.0))
         if self.threshold is not None:
             correlation_text = f", rows of one user alike by {self.user_share!r}" if self.grows else ""
-            clamp_text = ""
+            clamping_text = ""
             if self.clamps_users:
-                clamp_text = ", each user's deviation from the middle of the range clamped"
-            return f"smooth weights, no user above the weight of {self.threshold!r} rows{correlation_text}{clamp_text}"
+                clamping_text = ", each user's deviation from the middle of the range clamped"
+            weights_text = f"smooth weights, no user above the weight of {self.threshold!r} rows"
+            return f"{weights_text}{correlation_text}{clamping_text}"
         if self.max_total is not None:
             return f"each user's total clamped to [{self.min_total!r}, {self.max_total!r}]"
         if self.max_groups is not None:
@@ -474,7 +475,7 @@ class Code:
     """A finished program for one library, as text, with its differences from the page; empty if it has none.
 
     Attributes:
-        text: The program; empty if the library cannot express the choice.
+        text: The program; empty if the library cannot express the release.
         language: ``python`` or ``sql``.
         file_name: Name of the file.
         differences: Differences between the library and the assumptions of the page, and the nearest alternatives,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dpcore.code.choice import Choice, Code, Quantity
-from dpcore.code.several import Several
+from dpcore.code.choice import Code, Quantity, ReleaseSpec
+from dpcore.code.several import ReleasePlan
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.programs import Program
@@ -22,12 +22,12 @@ count a user once in a group."""
 Form = tuple[str, Quantity, Mapping[str, Any]]
 
 
-Forms = tuple[tuple[str, Choice | Several | Code], ...]
+Forms = tuple[tuple[str, ReleaseSpec | ReleasePlan | Code], ...]
 
 
 @dataclass(frozen=True)
-class CodeChoice:
-    """The choices that an answer offers programs for, by form; the programs are written later.
+class OfferedPrograms:
+    """The releases that an answer offers programs for, by form; the programs are written later.
 
     Attributes:
         source: Its `forms`, or a function that builds them on first use.
@@ -39,35 +39,35 @@ class CodeChoice:
 
     @cached_property
     def forms(self) -> Forms:
-        """Return (name, choice) of each form, at least one, such as the cap, smooth weights, or several releases.
+        """Return (name, release) of each form, at least one, such as the cap, smooth weights, or several releases.
 
-        In place of a choice there may be a `Code`: a program that is no release, and the same for every library.
+        In place of a release there may be a `Code`: a program that is no release, and the same for every library.
         """
         return self.source() if callable(self.source) else self.source
 
 
 def list_data_fields(dataset: Dataset) -> dict[str, Any]:
-    """Return the fields of a `Choice` that come from the data, by name; unknown ones are left out."""
-    choice_fields: dict[str, Any] = {"disclosure": dataset.provenance}
+    """Return the fields of a `ReleaseSpec` that come from the data, by name; unknown ones are left out."""
+    spec_fields: dict[str, Any] = {"disclosure": dataset.provenance}
     if dataset.privacy_unit:
-        choice_fields |= {"privacy_unit": dataset.privacy_unit, "has_known_columns": True}
-        choice_fields["file"] = name_file(dataset)
-        choice_fields["layout"] = dataset.layout
+        spec_fields |= {"privacy_unit": dataset.privacy_unit, "has_known_columns": True}
+        spec_fields["file"] = name_file(dataset)
+        spec_fields["layout"] = dataset.layout
     elif dataset.periods is not None:  # A histogram of users in periods: the file of rows is not known.
         rows_layout = TableLayout((FileLayout.by_name("events.csv"),), periods=dataset.periods)
-        choice_fields |= {"privacy_unit": ("user_id", dataset.periods.unit_column), "layout": rows_layout}
+        spec_fields |= {"privacy_unit": ("user_id", dataset.periods.unit_column), "layout": rows_layout}
     if dataset.values is not None:
-        choice_fields["value_column"] = dataset.values.column
-    group_facet = dataset.pairs or dataset.tasks
-    if group_facet is not None:
-        choice_fields["group_column"] = group_facet.label
+        spec_fields["value_column"] = dataset.values.column
+    pairs_or_tasks = dataset.pairs or dataset.tasks
+    if pairs_or_tasks is not None:
+        spec_fields["group_column"] = pairs_or_tasks.label
     if dataset.contribution is Contribution.DISTINCT_TASKS:
-        choice_fields["row_description"] = (
+        spec_fields["row_description"] = (
             "one distinct task of a user, whatever its number of rows in the file"
         )
     elif dataset.contribution is Contribution.TOTAL:
-        choice_fields["row_description"] = "one unit of the column that was added up, not a row of the file"
-    return {field_name: field_value for field_name, field_value in choice_fields.items() if field_value}
+        spec_fields["row_description"] = "one unit of the column that was added up, not a row of the file"
+    return {field_name: field_value for field_name, field_value in spec_fields.items() if field_value}
 
 
 def find_summed_column(dataset: Dataset) -> str:
@@ -92,16 +92,18 @@ def name_file(dataset: Dataset) -> str:
 
 
 def build_forms(
-    epsilon: float, base_fields: Mapping[str, Any], forms: Iterable[Form], library: Program | None = None
-) -> CodeChoice | None:
+    epsilon: float, shared_fields: Mapping[str, Any], forms: Iterable[Form], library: Program | None = None
+) -> OfferedPrograms | None:
     """Build the forms that are valid; None if none is."""
-    named_choices = []
+    named_specs = []
     for form_name, quantity, form_fields in forms:
         try:
-            named_choices.append((form_name, Choice(quantity, epsilon, **{**base_fields, **form_fields})))
+            named_specs.append(
+                (form_name, ReleaseSpec(quantity, epsilon, **{**shared_fields, **form_fields}))
+            )
         except InvalidInput:  # A bound of 0 rows or an empty range, for which there is no program.
             continue
-    return CodeChoice(tuple(named_choices), library) if named_choices else None
+    return OfferedPrograms(tuple(named_specs), library) if named_specs else None
 
 
 def name_cap_form(max_rows: float) -> str:

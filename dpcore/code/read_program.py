@@ -43,10 +43,10 @@ def read_parameters(program_text: str, library: str) -> dict[str, dict[str, Any]
     """
     if library not in _CALLS:
         raise refuse(f"parameters have names in {' and '.join(_CALLS)}, got {library!r}")
-    tree = ast.parse(program_text)
-    constants = _read_constants(tree)
+    program_tree = ast.parse(program_text)
+    constants = _read_constants(program_tree)
     arguments_by_call: dict[str, dict[str, Any]] = {}
-    for call in (node for statement in tree.body for node in _walk_in_order(statement)):
+    for call in (node for statement in program_tree.body for node in _walk_in_order(statement)):
         name = getattr(call.func, "id", getattr(call.func, "attr", ""))
         # `sum` and its kin are queries of a session's builder, not those of data frames.
         is_query = name in ("sum", "count", "average", "quantile")
@@ -54,19 +54,19 @@ def read_parameters(program_text: str, library: str) -> dict[str, dict[str, Any]
             continue
         arguments = dict(zip(_POSITIONAL.get(name, ()), call.args, strict=False))
         arguments |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-        times = sum(call_key.partition(" ")[0] == name for call_key in arguments_by_call)
-        call_key = f"{name} {times + 1}" if times else name
+        num_earlier_calls = sum(call_key.partition(" ")[0] == name for call_key in arguments_by_call)
+        call_key = f"{name} {num_earlier_calls + 1}" if num_earlier_calls else name
         arguments_by_call[call_key] = {name: _evaluate(node, constants) for name, node in arguments.items()}
     return arguments_by_call
 
 
-def build_query(program_text: str, context: Any) -> Any:
+def build_query(program_text: str, opendp_context: Any) -> Any:
     """Build the query of an OpenDP program on another context.
 
     Args:
         program_text: Program for OpenDP.
-        context: An OpenDP context whose table has the columns of the program's own: ``privacy_unit``, and what the
-            query sums.
+        opendp_context: An OpenDP context whose table has the columns of the program's own: ``privacy_unit``, and what
+            the query sums.
 
     Raises:
         InvalidInput: The program makes no query of a context, or one that needs its groups.
@@ -74,56 +74,56 @@ def build_query(program_text: str, context: Any) -> Any:
     import_extra("opendp")
     # Whoever has a context has Polars, which the core does not need.
     modules = {"dp": importlib.import_module("opendp.prelude"), "pl": importlib.import_module("polars")}
-    tree = ast.parse(program_text)
+    program_tree = ast.parse(program_text)
     # The column `value` and the candidates are those of quantiles.
-    names_of_query = "query", "value", "candidates"
-    statements = [
-        s for s in tree.body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) in names_of_query
+    query_names = "query", "value", "candidates"
+    query_statements = [
+        s for s in program_tree.body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) in query_names
     ]
-    used_names = [n.id for s in statements for n in ast.walk(s) if isinstance(n, ast.Name)]
+    used_names = [n.id for s in query_statements for n in ast.walk(s) if isinstance(n, ast.Name)]
     if used_names.count("context") != 1:
         raise refuse("OpenDP's program for this is not one query of a context", remedy="Use its code")
     if "groups" in used_names:
         message = "OpenDP's query for this needs the table of groups that its program makes"
         raise refuse(message, remedy="Use its code")
-    names: dict[str, Any] = {**_read_constants(tree), "context": context, **modules}
-    exec(compile(ast.Module([*statements], []), "program", "exec"), names)
+    names: dict[str, Any] = {**_read_constants(program_tree), "context": opendp_context, **modules}
+    exec(compile(ast.Module([*query_statements], []), "program", "exec"), names)
     return names["query"]
 
 
 def _walk_in_order(statement: ast.stmt) -> Iterator[ast.Call]:
     """Yield the calls in a statement in the order in which they end."""
-    calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
-    yield from sorted(calls, key=lambda call: (call.end_lineno or 0, call.end_col_offset or 0))
+    call_nodes = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    yield from sorted(call_nodes, key=lambda call: (call.end_lineno or 0, call.end_col_offset or 0))
 
 
-def _read_constants(tree: ast.Module) -> dict[str, Any]:
+def _read_constants(program_tree: ast.Module) -> dict[str, Any]:
     """Return by name the program's constants, set to numbers or texts.
 
     Constants that are read from the data are left out.
     """
-    constants: dict[str, Any] = {}
-    for statement in tree.body:
+    constants_by_name: dict[str, Any] = {}
+    for statement in program_tree.body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]).strip("()").isupper():
             try:
-                exec(compile(ast.Module([statement], []), "program", "exec"), constants)
+                exec(compile(ast.Module([statement], []), "program", "exec"), constants_by_name)
             except NameError:  # It is read from the data.
                 continue
-    return constants
+    return constants_by_name
 
 
-def _evaluate(node: ast.expr, constants: dict[str, Any]) -> Any:
+def _evaluate(argument_node: ast.expr, constants_by_name: dict[str, Any]) -> Any:
     """Return the value of an argument: a number, a text or a list of these.
 
     Members of enumerations are texts, their names. What is computed from data is the text of its expression.
     """
-    if isinstance(node, ast.List | ast.Tuple):
-        return [_evaluate(item, constants) for item in node.elts]
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    if isinstance(node, ast.Call):
-        return ast.unparse(node).rpartition("Metrics.")[2]
+    if isinstance(argument_node, ast.List | ast.Tuple):
+        return [_evaluate(list_item_node, constants_by_name) for list_item_node in argument_node.elts]
+    if isinstance(argument_node, ast.Attribute):
+        return argument_node.attr
+    if isinstance(argument_node, ast.Call):
+        return ast.unparse(argument_node).rpartition("Metrics.")[2]
     try:
-        return eval(compile(ast.Expression(node), "program", "eval"), dict(constants))
+        return eval(compile(ast.Expression(argument_node), "program", "eval"), dict(constants_by_name))
     except NameError:
-        return ast.unparse(node)
+        return ast.unparse(argument_node)

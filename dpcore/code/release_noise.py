@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpcore.code.choice import PER_GROUP, SPREADS, Choice, Quantity
+from dpcore.code.choice import PER_GROUP, SPREADS, Quantity, ReleaseSpec
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import SPLITS_MEANS, DrawnNoise, Program, find_noise
@@ -38,85 +38,85 @@ class ReleaseNoise:
         return self.half_width / self.deviation
 
 
-def compute_sensitivity(choice: Choice, noise_kind: NoiseKind) -> float:
+def compute_sensitivity(spec: ReleaseSpec, noise_kind: NoiseKind) -> float:
     """Compute by how much one user changes what gets noise: in L1 for Laplace noise, in L2 for Gaussian."""
-    if choice.max_norm is not None:
-        return choice.max_norm
-    max_groups = float(choice.max_groups or 1)
+    if spec.max_norm is not None:
+        return spec.max_norm
+    max_groups = float(spec.max_groups or 1)
     sensitivity_in_groups = max_groups if noise_kind is NoiseKind.LAPLACE else math.sqrt(max_groups)
-    max_amount_in_group = 1.0 if choice.max_rows is None else float(choice.max_rows)
-    if choice.max_total is not None:
-        max_amount_in_group = max(abs(choice.min_total), abs(choice.max_total))
-    if choice.threshold is not None:
-        max_amount_in_group = choice.threshold
-    if choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS):
-        max_amount_in_group *= (choice.upper or 0.0) - (choice.lower or 0.0)
+    max_amount_in_group = 1.0 if spec.max_rows is None else float(spec.max_rows)
+    if spec.max_total is not None:
+        max_amount_in_group = max(abs(spec.min_total), abs(spec.max_total))
+    if spec.threshold is not None:
+        max_amount_in_group = spec.threshold
+    if spec.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS):
+        max_amount_in_group *= (spec.upper or 0.0) - (spec.lower or 0.0)
     return sensitivity_in_groups * max_amount_in_group
 
 
-def has_whole_numbers(choice: Choice) -> bool:
+def has_whole_numbers(spec: ReleaseSpec) -> bool:
     """Return True if the release counts users or rows, without a bound on a norm: then its noise may be whole."""
-    return choice.quantity in _COUNTS and choice.max_norm is None
+    return spec.quantity in _COUNTS and spec.max_norm is None
 
 
-def count_aggregates(choice: Choice) -> int:
+def count_aggregates(spec: ReleaseSpec) -> int:
     """Return the number of noisy numbers of a release, or of each group: 2 for a mean with private counts, else 1."""
-    is_of_two_numbers = choice.quantity is Quantity.MEAN and not choice.has_public_counts
-    return 2 if is_of_two_numbers or choice.quantity is Quantity.GROUP_MEANS else 1
+    is_of_two_numbers = spec.quantity is Quantity.MEAN and not spec.has_public_counts
+    return 2 if is_of_two_numbers or spec.quantity is Quantity.GROUP_MEANS else 1
 
 
-def protect_replaced_user(choice: Choice, library: Program) -> Choice:
+def protect_replaced_user(spec: ReleaseSpec, library: Program) -> ReleaseSpec:
     """Return a release per group, for replacing users, with an add-or-remove epsilon of as much noise.
 
-    Other choices are returned unchanged. A replacement moves a release per group further than a removal: twice in L1
+    Other releases are returned unchanged. A replacement moves a release per group further than a removal: twice in L1
     and sqrt 2 times in L2, as two users without a common group differ most. If amounts may have any sign, it is twice
     in L2 too. A library, which protects a user added or removed, draws noise for that at a smaller epsilon, by its
     own relation of the two.
     """
-    is_converted = choice.replacement_epsilon is not None
-    if choice.neighbours is not Neighbours.REPLACE_USER or choice.quantity not in PER_GROUP or is_converted:
-        return choice
-    epsilon = choice.epsilon
-    program_epsilon, factor = epsilon / 2.0, 2.0 if choice.min_total < 0.0 else math.sqrt(2.0)
-    if choice.noise is NoiseKind.GAUSSIAN and library is not Program.BIGQUERY:
+    is_converted = spec.replacement_epsilon is not None
+    if spec.neighbours is not Neighbours.REPLACE_USER or spec.quantity not in PER_GROUP or is_converted:
+        return spec
+    epsilon = spec.epsilon
+    program_epsilon, factor = epsilon / 2.0, 2.0 if spec.min_total < 0.0 else math.sqrt(2.0)
+    if spec.noise is NoiseKind.GAUSSIAN and library is not Program.BIGQUERY:
         from scipy.optimize import brentq
 
-        target_scale = factor * find_noise(library, choice.noise, epsilon, choice.delta).unit_scale
+        target_scale = factor * find_noise(library, spec.noise, epsilon, spec.delta).unit_scale
 
         def log_ratio(trial_epsilon: float) -> float:
             """Return the logarithm of (noise scale at an epsilon / wanted scale)."""
-            trial_noise = find_noise(library, choice.noise, trial_epsilon, choice.delta)
+            trial_noise = find_noise(library, spec.noise, trial_epsilon, spec.delta)
             return math.log(trial_noise.unit_scale / target_scale)
 
         # The scale falls at least as the root of epsilon. The result is rounded to the safe side.
         program_epsilon = brentq(log_ratio, epsilon / (2.0 * factor**2), epsilon, rtol=1e-11) * (1.0 - 1e-10)
-    return replace(choice, epsilon=float(program_epsilon), replacement_epsilon=epsilon)
+    return replace(spec, epsilon=float(program_epsilon), replacement_epsilon=epsilon)
 
 
 def find_release_noise(
-    choice: Choice, program: Program, noise: DrawnNoise | None = None, rows_noise: DrawnNoise | None = None
+    spec: ReleaseSpec, program: Program, noise: DrawnNoise | None = None, rows_noise: DrawnNoise | None = None
 ) -> ReleaseNoise | None:
     """Find the noise on the numbers that a program releases.
 
     None for quantiles, models and weights, whose programs report none.
 
     Args:
-        choice: The release.
+        spec: The release.
         program: The program.
-        noise: Its noise at sensitivity 1, if it is not that of the choice's own budget.
+        noise: Its noise at sensitivity 1, if it is not that of the release's own budget.
         rows_noise: The noise at sensitivity 1 of a count under the same bound, if a mean divides a sum around the
             middle of its range by that.
     """
-    if choice.quantity not in _WITH_NOISE:
+    if spec.quantity not in _WITH_NOISE:
         return None
-    is_of_two_numbers = count_aggregates(choice) == 2
+    is_of_two_numbers = count_aggregates(spec) == 2
     splits_budget = is_of_two_numbers and program in SPLITS_MEANS
-    count_options: dict[str, Any] = {"of_counts": has_whole_numbers(choice)}
-    count_options["num_aggregates"] = count_aggregates(choice)
-    noise = noise or find_noise(program, choice.noise, choice.epsilon, choice.delta, **count_options)
-    sensitivity = compute_sensitivity(choice, noise.kind)
+    count_options: dict[str, Any] = {"is_of_counts": has_whole_numbers(spec)}
+    count_options["num_aggregates"] = count_aggregates(spec)
+    noise = noise or find_noise(program, spec.noise, spec.epsilon, spec.delta, **count_options)
+    sensitivity = compute_sensitivity(spec, noise.kind)
     if rows_noise is not None:
-        rows_deviation = math.sqrt(rows_noise.variance(float(choice.max_rows or 0)))
+        rows_deviation = math.sqrt(rows_noise.variance(float(spec.max_rows or 0)))
         half_width = noise.interval_half_width(COVERAGE, sensitivity / 2.0)
         return ReleaseNoise(math.sqrt(noise.variance(sensitivity / 2.0)), half_width, rows_deviation)
     if not splits_budget:
@@ -126,7 +126,7 @@ def find_release_noise(
     # epsilon 2 b. The sum is around the middle of the range, so that it moves by half of the range.
     split_noise_factor = 2.0 if noise.kind is NoiseKind.LAPLACE else math.sqrt(2.0)
     split_noise_factor = 1.0 if program is Program.BIGQUERY else split_noise_factor
-    range_width = (choice.upper or 0.0) - (choice.lower or 0.0)
-    deviation = split_noise_factor * math.sqrt(noise.variance(sensitivity / 2.0))
+    range_width = (spec.upper or 0.0) - (spec.lower or 0.0)
+    noise_deviation = split_noise_factor * math.sqrt(noise.variance(sensitivity / 2.0))
     half_width = split_noise_factor * noise.interval_half_width(COVERAGE, sensitivity / 2.0)
-    return ReleaseNoise(deviation, half_width, 2.0 * deviation / range_width)
+    return ReleaseNoise(noise_deviation, half_width, 2.0 * noise_deviation / range_width)

@@ -26,7 +26,7 @@ from dpcore.code import (
     with_python,
     with_tumult,
 )
-from dpcore.code.choice import OF_VALUES, PER_GROUP, SPREADS, Choice, Code, Quantity
+from dpcore.code.choice import OF_VALUES, PER_GROUP, SPREADS, Code, Quantity, ReleaseSpec
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import NoiseKind
@@ -49,20 +49,20 @@ class ReleaseShare:
 
     Attributes:
         name: Unique name among the results.
-        choice: The release and its bound; its own noise and epsilon are ignored.
+        spec: The release and its bound; its own noise and epsilon are ignored.
         num_parts: Its share of the budget in parts of 2^20, at least 1.
         rows_from: Name of the release of rows, under the same bound, that a mean divides its sum by; empty if the mean
             releases a pair of sums. Plain Python and OpenDP have it; other libraries release the mean by itself.
     """
 
     name: str
-    choice: Choice
+    spec: ReleaseSpec
     num_parts: int
     rows_from: str = ""
 
 
 @dataclass(frozen=True)
-class Several:
+class ReleasePlan:
     """Releases of one table from one budget; neighbours add or remove one user.
 
     Attributes:
@@ -94,13 +94,13 @@ class Several:
             release_names = [release.name for release in self.releases]
             if len(set(release_names)) < len(release_names):
                 problems.add("two releases have one name")
-            max_rows_by_name = {release.name: release.choice.max_rows for release in self.releases}
+            max_rows_by_name = {release.name: release.spec.max_rows for release in self.releases}
             for release in self.releases:
-                if release.rows_from and max_rows_by_name.get(release.rows_from) != release.choice.max_rows:
+                if release.rows_from and max_rows_by_name.get(release.rows_from) != release.spec.max_rows:
                     problems.add(f"{release.name} divides by rows that have another bound")
-                if release.choice.quantity not in QUANTITIES or release.choice.max_norm is not None:
+                if release.spec.quantity not in QUANTITIES or release.spec.max_norm is not None:
                     problems.add(f"{release.name} is no release of several")
-                if release.choice.neighbours is not Neighbours.ADD_OR_REMOVE_USER:
+                if release.spec.neighbours is not Neighbours.ADD_OR_REMOVE_USER:
                     problems.add(f"{release.name} is not for neighbours that add or remove one user")
 
     @property
@@ -111,7 +111,7 @@ class Several:
     @property
     def quantities(self) -> frozenset[Quantity]:
         """Return the released quantities."""
-        return frozenset(release.choice.quantity for release in self.releases)
+        return frozenset(release.spec.quantity for release in self.releases)
 
     @property
     def has_quantile(self) -> bool:
@@ -121,9 +121,9 @@ class Several:
     @property
     def value_columns(self) -> tuple[str, ...]:
         """Return the columns of values, first the one that quantiles and sums per group are of."""
-        choices = [release.choice for release in self.releases if release.choice.quantity in OF_VALUES]
-        choices.sort(key=lambda choice: choice.quantity in (Quantity.SUM, *VECTORS))
-        return tuple(dict.fromkeys(choice.value_column for choice in choices))
+        specs = [release.spec for release in self.releases if release.spec.quantity in OF_VALUES]
+        specs.sort(key=lambda spec: spec.quantity in (Quantity.SUM, *VECTORS))
+        return tuple(dict.fromkeys(spec.value_column for spec in specs))
 
     def compute_total(self, program: Program) -> float:
         """Compute the budget that a program divides: epsilon, or rho with Gaussian noise, in 32 binary digits."""
@@ -139,38 +139,38 @@ class Several:
             self.delta,
             release.num_parts / NUM_PARTS,
             has_quantile=self.has_quantile,
-            of_counts=release_noise.has_whole_numbers(release.choice),
-            num_aggregates=release_noise.count_aggregates(release.choice),
+            is_of_counts=release_noise.has_whole_numbers(release.spec),
+            num_aggregates=release_noise.count_aggregates(release.spec),
         )
 
     @property
     def has_known_columns(self) -> bool:
-        """Return True if the names are the data's own, as in `Choice`."""
-        return self.releases[0].choice.has_known_columns
+        """Return True if the names are the data's own, as in `ReleaseSpec`."""
+        return self.releases[0].spec.has_known_columns
 
     @property
     def disclosure(self) -> Provenance:
-        """Return the provenance of bounds and shares, as in `Choice`."""
-        return self.releases[0].choice.disclosure
+        """Return the provenance of bounds and shares, as in `ReleaseSpec`."""
+        return self.releases[0].spec.disclosure
 
     @property
-    def reading_choice(self) -> Choice:
-        """Return a made-up choice that reads all columns that the releases need.
+    def reading_spec(self) -> ReleaseSpec:
+        """Return a made-up spec that reads all columns that the releases need.
 
         Its quantity and bounds are dummies.
         """
-        first_choice = self.releases[0].choice
-        choices = [release.choice for release in self.releases]
-        group_choice = next((choice for choice in choices if choice.quantity in PER_GROUP), None)
-        value_choices = [choice for choice in choices if choice.quantity in OF_VALUES]
-        value_choices = [choice for choice in value_choices if choice.value_column == self.value_columns[0]]
-        range_choice = next((choice for choice in value_choices if choice.lower is not None), None)
-        has_values, has_groups = bool(value_choices), group_choice is not None
-        quantities = (Quantity.COUNT, Quantity.GROUP_COUNTS), (Quantity.SUM, Quantity.GROUP_SUMS)
+        first_spec = self.releases[0].spec
+        specs = [release.spec for release in self.releases]
+        group_spec = next((spec for spec in specs if spec.quantity in PER_GROUP), None)
+        value_specs = [spec for spec in specs if spec.quantity in OF_VALUES]
+        value_specs = [spec for spec in value_specs if spec.value_column == self.value_columns[0]]
+        range_spec = next((spec for spec in value_specs if spec.lower is not None), None)
+        has_values, has_groups = bool(value_specs), group_spec is not None
+        quantity_pairs = (Quantity.COUNT, Quantity.GROUP_COUNTS), (Quantity.SUM, Quantity.GROUP_SUMS)
         return replace(
-            first_choice,
-            # It determines the columns that are read; its bounds are dummies, as a choice must have some.
-            quantity=quantities[has_values][has_groups],
+            first_spec,
+            # It determines the columns that are read; its bounds are dummies, as a spec must have some.
+            quantity=quantity_pairs[has_values][has_groups],
             max_rows=None if has_values or has_groups else 1,
             max_total=1.0 if has_values else None,
             max_groups=1 if has_groups else None,
@@ -184,116 +184,116 @@ class Several:
             user_share=0.0,
             quantiles=(),
             min_total=0.0,
-            value_column=(*value_choices, first_choice)[0].value_column,
-            group_column=(group_choice or first_choice).group_column,
-            groups=() if group_choice is None else group_choice.groups,
-            edges=() if group_choice is None else group_choice.edges,
-            lower=None if range_choice is None else range_choice.lower,
-            upper=None if range_choice is None else range_choice.upper,
+            value_column=(*value_specs, first_spec)[0].value_column,
+            group_column=(group_spec or first_spec).group_column,
+            groups=() if group_spec is None else group_spec.groups,
+            edges=() if group_spec is None else group_spec.edges,
+            lower=None if range_spec is None else range_spec.lower,
+            upper=None if range_spec is None else range_spec.upper,
         )
 
     @property
     def description(self) -> str:
         """Return a phrase with the number of releases, the budget, and each release's name and bound."""
         delta_text = "" if self.delta is None else f" and delta = {self.delta!r}"
-        releases_text = "; ".join(f"{release.name}, {release.choice.bound_text}" for release in self.releases)
+        releases_text = "; ".join(f"{release.name}, {release.spec.bound_text}" for release in self.releases)
         count_text = wording.counted(len(self.releases), "release")
         return f"{count_text} from one budget of epsilon = {self.epsilon!r}{delta_text}: {releases_text}"
 
 
-def write_for_python(several: Several) -> Code:
+def write_for_python(plan: ReleasePlan) -> Code:
     """Write the program in plain Python."""
-    sentences = _list_common_differences(several, uses_rho=several.has_quantile)
-    return _write(several, Program.PYTHON, sentences)
+    difference_sentences = _list_common_differences(plan, uses_rho=plan.has_quantile)
+    return _write(plan, Program.PYTHON, difference_sentences)
 
 
-def write_for_opendp(several: Several) -> Code:
+def write_for_opendp(plan: ReleasePlan) -> Code:
     """Write the program for OpenDP's context.
 
     Weights by user, which OpenDP lacks, are replaced by bounds on rows.
     """
-    several, weight_sentences = _bound_rows_of_quantiles(several, "OpenDP")
+    plan, weight_sentences = _bound_rows_of_quantiles(plan, "OpenDP")
     # Means draw outside the context, after its queries, whose shares come first.
-    releases = sorted(several.releases, key=lambda release: release.choice.quantity in VECTORS)
-    several = replace(several, releases=tuple(releases))
-    sentences = [*_list_common_differences(several), *weight_sentences]
-    if several.has_quantile:
+    sorted_releases = sorted(plan.releases, key=lambda release: release.spec.quantity in VECTORS)
+    plan = replace(plan, releases=tuple(sorted_releases))
+    difference_sentences = [*_list_common_differences(plan), *weight_sentences]
+    if plan.has_quantile:
         law_text = (
-            "" if several.noise is NoiseKind.GAUSSIAN else " by permute-and-flip (McKenna and Sheldon 2020)"
+            "" if plan.noise is NoiseKind.GAUSSIAN else " by permute-and-flip (McKenna and Sheldon 2020)"
         )
-        sentences.append(
+        difference_sentences.append(
             f"OpenDP picks a quantile{law_text} from {with_opendp.CANDIDATES:,} values laid evenly over the range."
         )
-    if several.quantities & set(VECTORS):
-        sentences.append(with_opendp.VECTOR_OF_BOTH)
-    return _write(several, Program.OPENDP, sentences)
+    if plan.quantities & set(VECTORS):
+        difference_sentences.append(with_opendp.VECTOR_OF_BOTH)
+    return _write(plan, Program.OPENDP, difference_sentences)
 
 
-def write_for_pipelinedp(several: Several) -> Code:
+def write_for_pipelinedp(plan: ReleasePlan) -> Code:
     """Write the program for PipelineDP, or only the sentences on why there is none."""
-    several, weight_sentences = _bound_rows_of_quantiles(_drop_shared_count(several), "PipelineDP")
-    sentences = [*_list_common_differences(several, uses_rho=False), *weight_sentences]
-    if several.has_quantile:
-        sentences.append(_TREE.format(library="PipelineDP"))
-    if several.noise is NoiseKind.GAUSSIAN:
-        sentences.append(
+    plan, weight_sentences = _bound_rows_of_quantiles(_drop_shared_count(plan), "PipelineDP")
+    difference_sentences = [*_list_common_differences(plan, uses_rho=False), *weight_sentences]
+    if plan.has_quantile:
+        difference_sentences.append(_TREE.format(library="PipelineDP"))
+    if plan.noise is NoiseKind.GAUSSIAN:
+        difference_sentences.append(
             "PipelineDP composes the privacy losses of all releases: its noise is that of the exact Gaussian "
             "mechanism, or up to 0.1 % more. Its documentation calls this accountant experimental."
         )
-    elif Quantity.MEAN in several.quantities:
-        sentences.append(_SPLIT_MEAN.format(library="PipelineDP"))
-    refusal_sentences = _list_refusals(several, "PipelineDP")
-    if several.has_quantile and several.noise is NoiseKind.GAUSSIAN:
+    elif Quantity.MEAN in plan.quantities:
+        difference_sentences.append(_SPLIT_MEAN.format(library="PipelineDP"))
+    refusal_sentences = _list_refusals(plan, "PipelineDP")
+    if plan.has_quantile and plan.noise is NoiseKind.GAUSSIAN:
         refusal_sentences.append(
             "The error of a quantile in PipelineDP's tree is known with Laplace noise alone: OpenDP, Tumult and plain "
             "Python have a program with Gaussian noise."
         )
-    return _write(several, Program.PIPELINEDP, sentences, refusal_sentences)
+    return _write(plan, Program.PIPELINEDP, difference_sentences, refusal_sentences)
 
 
-def write_for_tumult(several: Several) -> Code:
+def write_for_tumult(plan: ReleasePlan) -> Code:
     """Write the program for Tumult Analytics, or only the sentences on why there is none."""
-    several, weight_sentences = _bound_rows_of_quantiles(_drop_shared_count(several), "Tumult")
-    sentences = [*_list_common_differences(several), *weight_sentences]
-    if several.quantities & {Quantity.SUM, Quantity.GROUP_SUMS}:
-        sentences.append(
+    plan, weight_sentences = _bound_rows_of_quantiles(_drop_shared_count(plan), "Tumult")
+    difference_sentences = [*_list_common_differences(plan), *weight_sentences]
+    if plan.quantities & {Quantity.SUM, Quantity.GROUP_SUMS}:
+        difference_sentences.append(
             "Tumult has no clamp for a user's total. Totals are added up before the session and stand in every row of "
             "the user; the session counts one of these rows and bounds what stands in it."
         )
-    if Quantity.MEAN in several.quantities and several.noise is NoiseKind.LAPLACE:
-        sentences.append(_SPLIT_MEAN.format(library="Tumult"))
-    return _write(several, Program.TUMULT, sentences, _list_refusals(several, "Tumult"))
+    if Quantity.MEAN in plan.quantities and plan.noise is NoiseKind.LAPLACE:
+        difference_sentences.append(_SPLIT_MEAN.format(library="Tumult"))
+    return _write(plan, Program.TUMULT, difference_sentences, _list_refusals(plan, "Tumult"))
 
 
-def write_for_bigquery(several: Several) -> Code:
+def write_for_bigquery(plan: ReleasePlan) -> Code:
     """Write a BigQuery query for each release, or only the sentences on why there are none."""
-    several, weight_sentences = _bound_rows_of_quantiles(_drop_shared_count(several), "BigQuery")
-    choice, refusal_sentences = several.reading_choice, _list_refusals(several, "BigQuery")
-    sentences = [
+    plan, weight_sentences = _bound_rows_of_quantiles(_drop_shared_count(plan), "BigQuery")
+    spec, refusal_sentences = plan.reading_spec, _list_refusals(plan, "BigQuery")
+    difference_sentences = [
         "BigQuery has no accountant: nothing but these shares holds the sum of the epsilons.",
         "BigQuery draws Laplace noise whatever noise is chosen.",
         *weight_sentences,
-        *([_TREE.format(library="BigQuery")] if several.has_quantile else []),
+        *([_TREE.format(library="BigQuery")] if plan.has_quantile else []),
     ]
-    if any(map(with_bigquery.makes_bins, (release.choice for release in several.releases))):
+    if any(map(with_bigquery.makes_bins, (release.spec for release in plan.releases))):
         refusal_sentences.append(with_bigquery.NO_BINS)
     query_texts = []
-    for release in several.releases if not refusal_sentences else ():
-        epsilon = several.compute_total(Program.BIGQUERY) * release.num_parts / NUM_PARTS
-        if epsilon < EPSILON_RANGE[0]:
+    for release in plan.releases if not refusal_sentences else ():
+        release_epsilon = plan.compute_total(Program.BIGQUERY) * release.num_parts / NUM_PARTS
+        if release_epsilon < EPSILON_RANGE[0]:
             refusal_sentences.append(f"The share of {release.name} is too small for a query of its own.")
             break
-        single_choice = replace(release.choice, epsilon=epsilon, noise=NoiseKind.LAPLACE, delta=None)
-        query_texts.append(f"-- {release.name}\n{with_bigquery.write_statements(single_choice)}")
-        sentences += with_bigquery.list_differences(single_choice)
+        single_spec = replace(release.spec, epsilon=release_epsilon, noise=NoiseKind.LAPLACE, delta=None)
+        query_texts.append(f"-- {release.name}\n{with_bigquery.write_statements(single_spec)}")
+        difference_sentences += with_bigquery.list_differences(single_spec)
     return common.assemble(
-        choice,
+        spec,
         with_bigquery.LIBRARY,
         with_bigquery.RELATION,
-        refusal_sentences or list(dict.fromkeys(sentences)),
+        refusal_sentences or list(dict.fromkeys(difference_sentences)),
         "" if refusal_sentences else "\n\n".join(query_texts),
         language="sql",
-        subject_text=several.description,
+        subject_text=plan.description,
         file_stem="plan",
     )
 
@@ -313,72 +313,72 @@ _SPLIT_MEAN = (
 )
 
 
-def _drop_shared_count(several: Several) -> Several:
+def _drop_shared_count(plan: ReleasePlan) -> ReleasePlan:
     """Return the releases without a count that only means need, for libraries that release each mean by itself."""
-    releases = tuple(release for release in several.releases if release.name != SHARED_COUNT)
-    return replace(several, releases=tuple(replace(release, rows_from="") for release in releases))
+    kept_releases = tuple(release for release in plan.releases if release.name != SHARED_COUNT)
+    return replace(plan, releases=tuple(replace(release, rows_from="") for release in kept_releases))
 
 
-def _has_row_weights(choice: Choice) -> bool:
+def _has_row_weights(spec: ReleaseSpec) -> bool:
     """Return True if a release has smooth weights and does not clamp users."""
-    return choice.threshold is not None and not choice.clamps_users
+    return spec.threshold is not None and not spec.clamps_users
 
 
-def _bound_rows_of_quantiles(several: Several, library_name: str) -> tuple[Several, list[str]]:
+def _bound_rows_of_quantiles(plan: ReleasePlan, library_name: str) -> tuple[ReleasePlan, list[str]]:
     """Return (releases with bounds on rows in place of smooth weights, sentences on it).
 
     There are no sentences if no release has such weights.
     """
-    weighted_names = [release.name for release in several.releases if _has_row_weights(release.choice)]
+    weighted_names = [release.name for release in plan.releases if _has_row_weights(release.spec)]
     if not weighted_names:
-        return several, []
-    sentence = (
+        return plan, []
+    row_bound_sentence = (
         f"{library_name} counts all rows of a quantile alike, and the plan weighs those of "
         f"{' and '.join(weighted_names)} by user. This program keeps at most as many rows per user as the plan "
         f"lets a user weigh. Plain Python has the weights; a plan made for {library_name} states the errors of this "
         "program."
     )
-    return replace(several, releases=tuple(map(_replace_weights_by_rows, several.releases))), [sentence]
+    return replace(plan, releases=tuple(map(_replace_weights_by_rows, plan.releases))), [row_bound_sentence]
 
 
 def _replace_weights_by_rows(release: ReleaseShare) -> ReleaseShare:
     """Return a release with a bound on rows in place of smooth weights; others are returned unchanged."""
-    threshold = release.choice.threshold
-    if threshold is None or not _has_row_weights(release.choice):
+    threshold = release.spec.threshold
+    if threshold is None or not _has_row_weights(release.spec):
         return release
-    return replace(release, choice=replace(release.choice, threshold=None, max_rows=max(round(threshold), 1)))
+    return replace(release, spec=replace(release.spec, threshold=None, max_rows=max(round(threshold), 1)))
 
 
-def _list_refusals(several: Several, library_name: str) -> list[str]:
+def _list_refusals(plan: ReleasePlan, library_name: str) -> list[str]:
     """List the sentences on why a library has no program; none if it has one."""
-    clamps_users = any(release.choice.clamps_users for release in several.releases)
-    sentences = [common.CLAMPS_ROWS.format(library=library_name)] if clamps_users else []
-    if several.quantities & set(SPREADS):
-        sentences.append(_NO_SPREAD.format(library=library_name))
-    if len(several.value_columns) > 1 and library_name != Program.BIGQUERY.value:
-        sentences.append(
+    clamps_users = any(release.spec.clamps_users for release in plan.releases)
+    refusal_sentences = [common.CLAMPS_ROWS.format(library=library_name)] if clamps_users else []
+    if plan.quantities & set(SPREADS):
+        refusal_sentences.append(_NO_SPREAD.format(library=library_name))
+    if len(plan.value_columns) > 1 and library_name != Program.BIGQUERY.value:
+        refusal_sentences.append(
             f"For {library_name} there is no program of several value columns: plain Python and OpenDP have it."
         )
-    return sentences
+    return refusal_sentences
 
 
-def _list_common_differences(several: Several, uses_rho: bool = True) -> list[str]:
+def _list_common_differences(plan: ReleasePlan, uses_rho: bool = True) -> list[str]:
     """List the sentences for every library.
 
     ``uses_rho`` is True if Gaussian noise is accounted for by rho.
     """
     sentences = []
-    if several.noise is NoiseKind.GAUSSIAN and uses_rho:
+    if plan.noise is NoiseKind.GAUSSIAN and uses_rho:
         sentences.append(
             "Gaussian releases add up in rho of zero-concentrated DP; the epsilons of single releases do not add up. "
             "The total rho is the largest that OpenDP converts to epsilon at delta."
         )
-    if several.zero_names:
-        names_text = " and ".join(several.zero_names)
-        sentences.append(f"Published as 0, as any noise would be more than it is worth: {names_text}.")
-    if several.quantities & set(PER_GROUP):
+    if plan.zero_names:
+        zero_names_text = " and ".join(plan.zero_names)
+        sentences.append(f"Published as 0, as any noise would be more than it is worth: {zero_names_text}.")
+    if plan.quantities & set(PER_GROUP):
         sentences.append(common.PUBLIC_GROUPS)
-    if Quantity.MEAN in several.quantities:
+    if Quantity.MEAN in plan.quantities:
         sentences.append(common.AT_LEAST_ONE)
     shares_source_text = "come from where the bounds come from, and say as much about the data"
     return [*sentences, f"Shares of the budget {shares_source_text}."]
@@ -394,92 +394,92 @@ _LIBRARIES: dict[Program, tuple[str, Any, str]] = {
 
 
 def _write(
-    several: Several, program: Program, sentences: Sequence[str], refusal_sentences: Sequence[str] = ()
+    plan: ReleasePlan, program: Program, sentences: Sequence[str], refusal_sentences: Sequence[str] = ()
 ) -> Code:
     """Build the program of several releases; without text, but with the sentences, if it is refused."""
     template_name, library_module, relation_sentence = _LIBRARIES[program]
-    choice, body_text = several.reading_choice, ""
-    uses_loss_accountant = program is Program.PIPELINEDP and several.noise is NoiseKind.GAUSSIAN
-    value_columns = several.value_columns
-    is_short = program is Program.OPENDP and with_opendp.has_short_program(choice) and len(value_columns) < 2
+    spec, body_text = plan.reading_spec, ""
+    uses_loss_accountant = program is Program.PIPELINEDP and plan.noise is NoiseKind.GAUSSIAN
+    value_columns = plan.value_columns
+    is_short = program is Program.OPENDP and with_opendp.has_short_program(spec) and len(value_columns) < 2
     if not refusal_sentences:
         body_text = common.render_program(
             template_name,
-            choice,
-            several=several,
-            total=None if uses_loss_accountant else several.compute_total(program),
-            by_rho=several.has_quantile or program is not Program.PYTHON,
-            releases=[_list_template_values(several, release, program) for release in several.releases],
-            parts_by_name={release.name: release.num_parts for release in several.releases},
-            names=sorted(quantity.name for quantity in several.quantities),
+            spec,
+            plan=plan,
+            total=None if uses_loss_accountant else plan.compute_total(program),
+            by_rho=plan.has_quantile or program is not Program.PYTHON,
+            releases=[_list_template_values(plan, release, program) for release in plan.releases],
+            parts_by_name={release.name: release.num_parts for release in plan.releases},
+            names=sorted(quantity.name for quantity in plan.quantities),
             candidates=getattr(library_module, "CANDIDATES", 0),
             tidy=is_short,
             further=value_columns[1:],
-            replacement_by_column=_find_replacements(several),
+            replacement_by_column=_find_replacements(plan),
         )
     requirements_text = with_opendp.POLARS if is_short else library_module.NEEDS
     requirements_text += " dp-accounting" if uses_loss_accountant else ""
     return common.assemble(
-        choice,
+        spec,
         library_module.LIBRARY,
         relation_sentence,
         refusal_sentences or sentences,
         body_text,
-        common.add_readers(requirements_text, choice),
-        subject_text=several.description,
+        common.add_readers(requirements_text, spec),
+        subject_text=plan.description,
         file_stem="plan",
     )
 
 
 def _find_noise(
-    several: Several, release: ReleaseShare, program: Program
+    plan: ReleasePlan, release: ReleaseShare, program: Program
 ) -> release_noise.ReleaseNoise | None:
     """Find the noise that the program of a release reports."""
-    noise, rows_noise = several.find_noise(release, program), None
+    release_noise_law, rows_noise = plan.find_noise(release, program), None
     if release.rows_from and program in (Program.PYTHON, Program.OPENDP):
-        (rows,) = (other for other in several.releases if other.name == release.rows_from)
-        rows_noise = several.find_noise(rows, program)
-    return release_noise.find_release_noise(release.choice, program, noise, rows_noise)
+        (count_releases,) = (other for other in plan.releases if other.name == release.rows_from)
+        rows_noise = plan.find_noise(count_releases, program)
+    return release_noise.find_release_noise(release.spec, program, release_noise_law, rows_noise)
 
 
-def _find_replacements(several: Several) -> dict[str, float]:
+def _find_replacements(plan: ReleasePlan) -> dict[str, float]:
     """Find for each column of values what stands for a cell without a number: the lower end of a range, or 0."""
-    choices = [release.choice for release in several.releases if release.choice.quantity in OF_VALUES]
-    lower_by_column = dict.fromkeys(several.value_columns, 0.0)
-    return lower_by_column | {c.value_column: c.lower for c in choices if c.lower is not None}
+    specs = [release.spec for release in plan.releases if release.spec.quantity in OF_VALUES]
+    replacement_by_column = dict.fromkeys(plan.value_columns, 0.0)
+    return replacement_by_column | {c.value_column: c.lower for c in specs if c.lower is not None}
 
 
-def _list_template_values(several: Several, release: ReleaseShare, program: Program) -> dict[str, Any]:
+def _list_template_values(plan: ReleasePlan, release: ReleaseShare, program: Program) -> dict[str, Any]:
     """Return the values that the template uses for one release, by name."""
-    choice = release.choice
-    min_total, max_total = choice.min_total, choice.max_total
-    column_index = several.value_columns.index(choice.value_column) if choice.quantity in OF_VALUES else 0
-    choices = [release.choice for release in several.releases]
-    ranges = {(choice.lower, choice.upper) for choice in choices if choice.lower is not None}
-    has_own_range = len(ranges) > 1 and choice.lower is not None
+    spec = release.spec
+    min_total, max_total = spec.min_total, spec.max_total
+    column_index = plan.value_columns.index(spec.value_column) if spec.quantity in OF_VALUES else 0
+    specs = [release.spec for release in plan.releases]
+    distinct_ranges = {(spec.lower, spec.upper) for spec in specs if spec.lower is not None}
+    has_own_range = len(distinct_ranges) > 1 and spec.lower is not None
     return {
         # The column in pandas, its name in Polars, and what names of that column end in.
-        "value": common.write_python_literal(choice.value_column) if column_index else "VALUE",
+        "value": common.write_python_literal(spec.value_column) if column_index else "VALUE",
         "suffix": f"_{column_index + 1}" if column_index else "",
-        "range": (choice.lower, choice.upper) if has_own_range else None,
+        "range": (spec.lower, spec.upper) if has_own_range else None,
         "name": release.name,
-        "kind": choice.quantity.name,
+        "kind": spec.quantity.name,
         "parts": release.num_parts,
-        "max_rows": choice.max_rows,
-        "max_groups": choice.max_groups,
-        "threshold": choice.threshold,
-        "clamps_users": choice.clamps_users,
-        "grows": choice.grows,
-        "user_share": choice.user_share,
-        "weight_of_rows": choice.weight_of_rows,
-        "weight_of_users": choice.weight_of_users,
+        "max_rows": spec.max_rows,
+        "max_groups": spec.max_groups,
+        "threshold": spec.threshold,
+        "clamps_users": spec.clamps_users,
+        "grows": spec.grows,
+        "user_share": spec.user_share,
+        "weight_of_rows": spec.weight_of_rows,
+        "weight_of_users": spec.weight_of_users,
         # That of a user with one row.
-        "least_weight": min(choice.threshold or 1.0, choice.weight_of_rows + choice.weight_of_users),
-        "q": choice.quantiles[0] if choice.quantiles else None,
-        "percents": with_pipelinedp.list_percents(choice),
+        "least_weight": min(spec.threshold or 1.0, spec.weight_of_rows + spec.weight_of_users),
+        "q": spec.quantiles[0] if spec.quantiles else None,
+        "percents": with_pipelinedp.list_percents(spec),
         "low": min_total,
         "high": max_total,
         "most": None if max_total is None else max(abs(min_total), abs(max_total)),
         "rows_from": release.rows_from,
-        "noise": _find_noise(several, release, program),
+        "noise": _find_noise(plan, release, program),
     }

@@ -1,4 +1,4 @@
-"""The choice for BigQuery (GoogleSQL): ``SELECT WITH DIFFERENTIAL_PRIVACY``, written by ``with_bigquery.sql.jinja``.
+"""The release for BigQuery (GoogleSQL): ``SELECT WITH DIFFERENTIAL_PRIVACY``, written by ``with_bigquery.sql.jinja``.
 
 Names and meanings from https://cloud.google.com/bigquery/docs/reference/standard-sql/query-syntax#dp_clause (options
 ``epsilon``, ``delta``, ``max_groups_contributed``, ``privacy_unit_column``),
@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpcore.code import common, with_selection
-from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice, Code, Quantity
+from dpcore.code.choice import OF_VALUES, PER_GROUP, Code, Quantity, ReleaseSpec
 from dpcore.code.common import quote_sql_name
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program
@@ -45,40 +45,38 @@ _FINDS_GROUPS = (
 )
 
 
-def makes_bins(choice: Choice) -> bool:
+def makes_bins(spec: ReleaseSpec) -> bool:
     """Return True if groups are bins of numbers or dates, rows are filtered, or the unit has a period of time."""
-    return (bool(choice.edges) and choice.quantity in PER_GROUP) or bool(
-        choice.read_as.periods or choice.read_as.filters
+    return (bool(spec.edges) and spec.quantity in PER_GROUP) or bool(
+        spec.read_as.periods or spec.read_as.filters
     )
 
 
-def is_of_one_column(choice: Choice) -> bool:
+def is_of_one_column(spec: ReleaseSpec) -> bool:
     """Return True if one column holds the values and names the groups."""
-    is_named_twice = choice.value_column == choice.group_column
-    return is_named_twice and choice.quantity in PER_GROUP and choice.quantity in OF_VALUES
+    is_named_twice = spec.value_column == spec.group_column
+    return is_named_twice and spec.quantity in PER_GROUP and spec.quantity in OF_VALUES
 
 
-def write(choice: Choice) -> Code:
+def write(spec: ReleaseSpec) -> Code:
     """Write the statements of a release, or only the sentences on why there are none."""
-    refusals = with_selection.list_refusals(choice, Program.BIGQUERY)
-    if choice.selection is not None and not refusals:
+    refusals = with_selection.list_refusals(spec, Program.BIGQUERY)
+    if spec.selection is not None and not refusals:
         # One budget for the query, which gives half of it to a hidden count of users.
-        total_epsilon = choice.epsilon + choice.selection.epsilon
-        choice = replace(choice, epsilon=total_epsilon, delta=choice.selection.delta, selection=None)
-    has_query = choice.is_in_every_library and not (
-        makes_bins(choice) or is_of_one_column(choice) or refusals
-    )
-    body_text = write_statements(choice) if has_query else ""
-    sentences = refusals or list_differences(choice)
-    return common.assemble(choice, LIBRARY, RELATION, sentences, body_text, language="sql")
+        total_epsilon = spec.epsilon + spec.selection.epsilon
+        spec = replace(spec, epsilon=total_epsilon, delta=spec.selection.delta, selection=None)
+    has_query = spec.is_in_every_library and not (makes_bins(spec) or is_of_one_column(spec) or refusals)
+    body_text = write_statements(spec) if has_query else ""
+    sentences = refusals or list_differences(spec)
+    return common.assemble(spec, LIBRARY, RELATION, sentences, body_text, language="sql")
 
 
-def list_differences(choice: Choice) -> list[str]:
+def list_differences(spec: ReleaseSpec) -> list[str]:
     """List sentences on what differs from the page, or on why there are no statements."""
-    quantity, is_smooth = choice.quantity, choice.threshold is not None
+    quantity, is_smooth = spec.quantity, spec.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="BigQuery")]
-    if choice.clamps_users:
+    if spec.clamps_users:
         return [common.CLAMPS_ROWS.format(library="BigQuery")]
     if quantity is Quantity.QUANTILE and is_smooth:
         return [
@@ -100,56 +98,56 @@ def list_differences(choice: Choice) -> list[str]:
             "BigQuery ML trains without differential privacy. The statement keeps the bound; the privacy is that of "
             "the learner you hand the rows to, which must count a user's rows together."
         ]
-    if choice.max_norm is not None:
+    if spec.max_norm is not None:
         return [
             "BigQuery bounds groups and amounts one by one, not the norm of a user's whole vector. The closest "
             "option is the pair of bounds; plain Python has the norm."
         ]
-    if makes_bins(choice):
+    if makes_bins(spec):
         return [NO_BINS]
-    if is_of_one_column(choice):
+    if is_of_one_column(spec):
         return ["BigQuery's statements need a column of groups beside that of the values: add a copy of it."]
-    differences = [common.describe_public_counts(choice), common.describe_replacement(choice)]
-    differences += [*_describe_reading(choice), *_describe_bounds(choice)]
-    if choice.delta is None:
+    differences = [common.describe_public_counts(spec), common.describe_replacement(spec)]
+    differences += [*_describe_reading(spec), *_describe_bounds(spec)]
+    if spec.delta is None:
         differences.append(
             f"BigQuery asks for a delta, which this question does not have: {common.DELTA_WHERE_NONE!r} stands in "
             "its place. Set it yourself, far below 1 / (number of users)."
         )
-    if choice.noise is NoiseKind.GAUSSIAN:
+    if spec.noise is NoiseKind.GAUSSIAN:
         differences.append("BigQuery chooses the noise itself; the bound was chosen for Gaussian noise.")
-    cost_text = "which costs part of the budget: more noise than here"
-    return [*differences, f"BigQuery also leaves out groups with few users, {cost_text}."]
+    split_cost_text = "which costs part of the budget: more noise than here"
+    return [*differences, f"BigQuery also leaves out groups with few users, {split_cost_text}."]
 
 
-def _describe_reading(choice: Choice) -> list[str]:
+def _describe_reading(spec: ReleaseSpec) -> list[str]:
     """List sentences on how the statements read rows and values."""
     notes = ["The statements were checked for their syntax and their options; nobody ran them in BigQuery."]
-    if choice.read_as.missing_is_a_user:
+    if spec.read_as.missing_is_a_user:
         notes.append("Rows that name no user are left out here; in Sweet Spot they count as one user.")
-    if choice.read_as.dropped_column:
+    if spec.read_as.dropped_column:
         notes.append(
             "Rows whose value is no number up to ±1e100 are left out, as on the page. Load the column as numbers."
         )
-    elif choice.quantity in OF_VALUES:
+    elif spec.quantity in OF_VALUES:
         notes.append(
             f"A value that is no number up to ±1e100 (NULL, other text than yes or no, marks between thousands) counts "
-            f"as {_choose_replacement(choice)!r}, so that no cell stops the query. Load the column as numbers."
+            f"as {_choose_replacement(spec)!r}, so that no cell stops the query. Load the column as numbers."
         )
     return notes
 
 
-def _describe_bounds(choice: Choice) -> list[str]:
+def _describe_bounds(spec: ReleaseSpec) -> list[str]:
     """List sentences on how the statements bound what a user adds."""
-    quantity = choice.quantity
-    if quantity is Quantity.MEAN and choice.threshold is not None:
+    quantity = spec.quantity
+    if quantity is Quantity.MEAN and spec.threshold is not None:
         return [
             "BigQuery has no weights per user. The first statement adds up each user's rows with their weights; the "
             "guarantee rests on contribution_bounds_per_group, which clamps the result."
         ]
     if quantity is Quantity.MEAN:
-        average_text = "in BigQuery it averages users' averages, which is another quantity"
-        return [_SAMPLED, f"AVG is not used: {average_text}."]
+        average_sentence_part = "in BigQuery it averages users' averages, which is another quantity"
+        return [_SAMPLED, f"AVG is not used: {average_sentence_part}."]
     if quantity is Quantity.COUNT:
         return [
             "BigQuery has no bound on rows per user, but clamping a user's count at it gives the same count. "
@@ -173,65 +171,65 @@ def _describe_bounds(choice: Choice) -> list[str]:
     return []
 
 
-def write_statements(choice: Choice) -> str:
+def write_statements(spec: ReleaseSpec) -> str:
     """Write the statements of a release that BigQuery has."""
-    unit_columns_sql = [quote_sql_name(name) for name in choice.privacy_unit]
-    yes = choice.read_as.yes_text if choice.value_column == choice.read_as.share_column else ""
-    group_sql = quote_sql_name(choice.group_column)
-    columns_sql = [*unit_columns_sql, group_sql] if choice.quantity in PER_GROUP else unit_columns_sql
-    value_sql = quote_sql_name(choice.value_column)
-    groups_sql = ", ".join(quote_sql_name(name, '"') for name in choice.groups)
-    needs_values, dropped_column = choice.quantity in OF_VALUES, choice.read_as.dropped_column
-    is_mean = choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS)
-    mean_template_values = _list_mean_values(choice) if is_mean else {}
+    unit_columns_sql = [quote_sql_name(name) for name in spec.privacy_unit]
+    yes_text = spec.read_as.yes_text if spec.value_column == spec.read_as.share_column else ""
+    group_sql = quote_sql_name(spec.group_column)
+    columns_sql = [*unit_columns_sql, group_sql] if spec.quantity in PER_GROUP else unit_columns_sql
+    value_sql = quote_sql_name(spec.value_column)
+    groups_sql = ", ".join(quote_sql_name(name, '"') for name in spec.groups)
+    needs_values, dropped_column = spec.quantity in OF_VALUES, spec.read_as.dropped_column
+    is_mean = spec.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS)
+    mean_template_values = _list_mean_values(spec) if is_mean else {}
     return common.render_program(
         "with_bigquery.sql",
-        choice,
-        delta=choice.delta if choice.delta is not None else common.DELTA_WHERE_NONE,
+        spec,
+        delta=spec.delta if spec.delta is not None else common.DELTA_WHERE_NONE,
         unit=unit_columns_sql[0]
         if len(unit_columns_sql) == 1
         else f"TO_JSON_STRING(STRUCT({', '.join(unit_columns_sql)}))",
         unit_columns=", ".join(unit_columns_sql),
         has_unit=" AND ".join(f"{name} IS NOT NULL" for name in unit_columns_sql),
-        table=quote_sql_name(choice.bigquery_table),
+        table=quote_sql_name(spec.bigquery_table),
         named=[name for name in dict.fromkeys(columns_sql) if not (needs_values and name == value_sql)],
         value=value_sql,
         largest=_LARGEST,
         dropped=bool(dropped_column),
-        yes=quote_sql_name(fold_text(yes), '"') if yes else "",
+        yes=quote_sql_name(fold_text(yes_text), '"') if yes_text else "",
         # Rows without a number are dropped by the column of the values, so there is one column of numbers.
         number_column=quote_sql_name(dropped_column) if dropped_column else value_sql if needs_values else "",
-        unread=_choose_replacement(choice),
+        unread=_choose_replacement(spec),
         group=group_sql,
-        in_list=f" AND {group_sql} IN ({groups_sql})" if choice.groups else "",
+        in_list=f" AND {group_sql} IN ({groups_sql})" if spec.groups else "",
         public_rows=common.PUBLIC_ROWS,
         **mean_template_values,
     )
 
 
-def _choose_replacement(choice: Choice) -> float:
+def _choose_replacement(spec: ReleaseSpec) -> float:
     """Return the number that replaces a value that is no number: the page's constant, the lower end, or 0."""
-    if choice.read_as.missing_constant is not None:
-        return choice.read_as.missing_constant
-    return 0.0 if choice.lower is None or choice.max_total is not None else choice.lower
+    if spec.read_as.missing_constant is not None:
+        return spec.read_as.missing_constant
+    return 0.0 if spec.lower is None or spec.max_total is not None else spec.lower
 
 
-def _list_mean_values(choice: Choice) -> dict[str, float | str]:
+def _list_mean_values(spec: ReleaseSpec) -> dict[str, float | str]:
     """Return the template's values of a mean, by name: what is subtracted from values, and limits of the rest.
 
     The lower end is subtracted if counts are public; else the middle, which halves the sensitivity.
     """
-    assert choice.lower is not None
-    assert choice.upper is not None
-    start = choice.lower if choice.has_public_counts else choice.lower + (choice.upper - choice.lower) / 2.0
-    value_sql = quote_sql_name(choice.value_column)
-    clamped_sql = f"LEAST(GREATEST({value_sql}, {choice.lower!r}), {choice.upper!r})"
-    max_weight: float | int = choice.max_rows if choice.max_rows is not None else choice.threshold or 0.0
+    assert spec.lower is not None
+    assert spec.upper is not None
+    start = spec.lower if spec.has_public_counts else spec.lower + (spec.upper - spec.lower) / 2.0
+    value_sql = quote_sql_name(spec.value_column)
+    clamped_sql = f"LEAST(GREATEST({value_sql}, {spec.lower!r}), {spec.upper!r})"
+    max_weight: float | int = spec.max_rows if spec.max_rows is not None else spec.threshold or 0.0
     return {
         "start": start,
         "shifted": clamped_sql
         if start == 0.0
         else f"{clamped_sql} - {f'({start!r})' if start < 0.0 else repr(start)}",
-        "low": max_weight * (choice.lower - start) + 0.0,  # No negative zero.
-        "high": max_weight * (choice.upper - start),
+        "low": max_weight * (spec.lower - start) + 0.0,  # No negative zero.
+        "high": max_weight * (spec.upper - start),
     }

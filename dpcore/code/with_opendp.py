@@ -1,4 +1,4 @@
-"""The choice for OpenDP: its Polars context.
+"""The release for OpenDP: its Polars context.
 
 Names and behaviour were checked against opendp 0.16.0 with polars 1.36.1, which the tests run (2026-11-21):
 https://docs.opendp.org/en/v0.16.0/api/python/opendp.extras.polars.html (``truncate_per_group``,
@@ -14,7 +14,7 @@ import re
 from typing import Any
 
 from dpcore.code import common, with_selection
-from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
+from dpcore.code.choice import PER_GROUP, Code, Quantity, ReleaseSpec
 from dpcore.code.release_noise import find_release_noise
 from dpcore.common.programs import Program
 from dpcore.data.tables import FileKind
@@ -34,27 +34,27 @@ VECTOR_OF_BOTH = (
 )
 
 
-def write(choice: Choice) -> Code:
+def write(spec: ReleaseSpec) -> Code:
     """Write the program of a release, or only the sentences on why there is none."""
-    if choice.selection is not None:
-        return with_selection.write(choice, Program.OPENDP, LIBRARY, SELECTION_NEEDS)
-    body_text = _render_body(choice) if choice.is_in_libraries else ""
-    releases_vector = choice.quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice)
-    is_polars_query = choice.max_norm is None and not releases_vector
+    if spec.selection is not None:
+        return with_selection.write(spec, Program.OPENDP, LIBRARY, SELECTION_NEEDS)
+    body_text = _render_body(spec) if spec.is_in_libraries else ""
+    releases_vector = spec.quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(spec)
+    is_polars_query = spec.max_norm is None and not releases_vector
     relation_sentence = RELATION if is_polars_query else common.ADD_OR_REMOVE
-    requirements_text = POLARS if has_short_program(choice) else common.add_readers(NEEDS, choice)
-    differences = _list_differences(choice)
-    return common.assemble(choice, LIBRARY, relation_sentence, differences, body_text, requirements_text)
+    requirements_text = POLARS if has_short_program(spec) else common.add_readers(NEEDS, spec)
+    differences = _list_differences(spec)
+    return common.assemble(spec, LIBRARY, relation_sentence, differences, body_text, requirements_text)
 
 
-def has_short_program(choice: Choice) -> bool:
+def has_short_program(spec: ReleaseSpec) -> bool:
     """Return True if a short program reads the file by Polars alone.
 
     That is for one plain text or Parquet file of public data. Not for private data: a lone quotation mark in one
     user's cell ends Polars' reader with lines of other users in its message. Besides, the need for more than a cast
     is itself private.
     """
-    table_layout, (file_layout, *other_layouts) = choice.read_as, choice.read_as.files
+    table_layout, (file_layout, *other_layouts) = spec.read_as, spec.read_as.files
     is_utf8_text = file_layout.kind is FileKind.TEXT and file_layout.encoding in ("utf-8", "ascii")
     is_utf8_text &= len(file_layout.separator) == 1
     is_one_file = (is_utf8_text or file_layout.kind is FileKind.PARQUET) and not other_layouts
@@ -66,29 +66,29 @@ def has_short_program(choice: Choice) -> bool:
         or table_layout.has_missing_rule
         or bool(table_layout.yes_text or table_layout.filters)
     )
-    needs_marks = any(table_layout.decimal(column_name) for column_name in choice.number_columns)
+    needs_marks = any(table_layout.decimal(column_name) for column_name in spec.number_columns)
     # Polars takes some names for patterns of names.
-    column_names = (*choice.privacy_unit, choice.value_column, choice.group_column)
+    column_names = (*spec.privacy_unit, spec.value_column, spec.group_column)
     has_plain_names = (
-        len(choice.privacy_unit) == 1
-        and choice.value_column != choice.group_column
+        len(spec.privacy_unit) == 1
+        and spec.value_column != spec.group_column
         and all(re.fullmatch(r"\w[\w ]*", column_name) for column_name in column_names)
     )
     is_tidy_file = is_one_file and has_plain_layout and not has_missing_rule and not needs_marks
-    is_release = choice.is_in_libraries and choice.quantity is not Quantity.MODEL and choice.selection is None
-    is_of_public_data = choice.is_of_public_data and not choice.groups
+    is_release = spec.is_in_libraries and spec.quantity is not Quantity.MODEL and spec.selection is None
+    is_of_public_data = spec.is_of_public_data and not spec.groups
     return is_release and is_of_public_data and is_tidy_file and has_plain_names
 
 
-def _list_differences(choice: Choice) -> list[str]:
+def _list_differences(spec: ReleaseSpec) -> list[str]:
     """List sentences on what differs from the page, or on why there is no program."""
-    quantity, is_smooth = choice.quantity, choice.threshold is not None
+    quantity, is_smooth = spec.quantity, spec.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="OpenDP")]
     if quantity in _REFUSAL_BY_QUANTITY:
         return [_REFUSAL_BY_QUANTITY[quantity]]
-    differences = [common.describe_public_counts(choice), common.describe_gaussian_noise(choice)]
-    differences.append(common.describe_clamped_mean(choice))
+    differences = [common.describe_public_counts(spec), common.describe_gaussian_noise(spec)]
+    differences.append(common.describe_clamped_mean(spec))
     if quantity is Quantity.QUANTILE and is_smooth:
         return [
             "OpenDP's quantile counts all rows alike, so smooth weights cannot be expressed. The closest option is a "
@@ -106,14 +106,14 @@ def _list_differences(choice: Choice) -> list[str]:
             "group privacy for MAX_ROWS)."
         )
     if quantity in PER_GROUP:
-        differences += [common.PUBLIC_GROUPS, common.describe_replacement(choice)]
-    if quantity in PER_GROUP and choice.max_norm is not None:
+        differences += [common.PUBLIC_GROUPS, common.describe_replacement(spec)]
+    if quantity in PER_GROUP and spec.max_norm is not None:
         differences.append(
             "OpenDP's context bounds groups and rows one by one, not the norm of a user's whole vector. Polars brings "
             "the vectors to it, and OpenDP's mechanism adds the noise for that norm: that no vector exceeds it rests "
             "on this program."
         )
-    if quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice):
+    if quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(spec):
         differences.append(VECTOR_OF_BOTH)
     return differences
 
@@ -126,9 +126,9 @@ _REFUSAL_BY_QUANTITY = {
 }
 
 
-def _render_body(choice: Choice) -> str:
+def _render_body(spec: ReleaseSpec) -> str:
     """Render the program without head and notes."""
-    release_noise = find_release_noise(choice, Program.OPENDP)
-    template_values: dict[str, Any] = {"tidy": has_short_program(choice), "noise": release_noise}
+    release_noise = find_release_noise(spec, Program.OPENDP)
+    template_values: dict[str, Any] = {"tidy": has_short_program(spec), "noise": release_noise}
     template_values |= {"candidates": CANDIDATES, "public_rows": common.PUBLIC_ROWS}
-    return common.render_program("with_opendp.py", choice, **template_values)
+    return common.render_program("with_opendp.py", spec, **template_values)

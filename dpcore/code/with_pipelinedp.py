@@ -1,4 +1,4 @@
-"""The choice for PipelineDP, on its local backend.
+"""The release for PipelineDP, on its local backend.
 
 Parameter names and rules from ``AggregateParams`` (pipeline_dp/aggregate_params.py) and the sensitivities in
 pipeline_dp/dp_computations.py of github.com/OpenMined/PipelineDP, versions 0.2.1 and 0.3.1, and
@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpcore.code import common, with_selection
-from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
+from dpcore.code.choice import PER_GROUP, Code, Quantity, ReleaseSpec
 from dpcore.code.release_noise import find_release_noise
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program
@@ -22,31 +22,31 @@ LIBRARY = "PipelineDP 0.3"
 NEEDS = "Python 3.11 to 3.13, and pip install 'pipeline-dp>=0.3,<0.4' pandas"
 
 
-def write(choice: Choice) -> Code:
+def write(spec: ReleaseSpec) -> Code:
     """Write the program of a release, or only the sentences on why there is none."""
-    refusals = with_selection.list_refusals(choice, Program.PIPELINEDP)
-    body_text = _render_body(choice) if choice.is_in_every_library and not refusals else ""
-    needs_text = f"{NEEDS} dp-accounting" if composes_losses(choice) else NEEDS
-    requirements_text = common.add_readers(needs_text, choice)
-    differences = refusals or _list_differences(choice)
-    return common.assemble(choice, LIBRARY, common.ADD_OR_REMOVE, differences, body_text, requirements_text)
+    refusals = with_selection.list_refusals(spec, Program.PIPELINEDP)
+    body_text = _render_body(spec) if spec.is_in_every_library and not refusals else ""
+    needs_text = f"{NEEDS} dp-accounting" if composes_losses(spec) else NEEDS
+    requirements_text = common.add_readers(needs_text, spec)
+    differences = refusals or _list_differences(spec)
+    return common.assemble(spec, LIBRARY, common.ADD_OR_REMOVE, differences, body_text, requirements_text)
 
 
-def composes_losses(choice: Choice) -> bool:
+def composes_losses(spec: ReleaseSpec) -> bool:
     """Return True if an accountant composes the noise of sums and rows, instead of half the budget for each."""
-    is_ratio = choice.quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice)
-    return is_ratio and choice.noise is NoiseKind.GAUSSIAN
+    is_ratio = spec.quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(spec)
+    return is_ratio and spec.noise is NoiseKind.GAUSSIAN
 
 
-def _list_differences(choice: Choice) -> list[str]:
+def _list_differences(spec: ReleaseSpec) -> list[str]:
     """List sentences on what differs from the page, or on why there is no program."""
-    quantity, is_smooth = choice.quantity, choice.threshold is not None
+    quantity, is_smooth = spec.quantity, spec.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="PipelineDP")]
-    if choice.clamps_users:
+    if spec.clamps_users:
         return [common.CLAMPS_ROWS.format(library="PipelineDP")]
-    differences = [common.describe_public_counts(choice)]
-    if choice.noise is NoiseKind.GAUSSIAN:
+    differences = [common.describe_public_counts(spec)]
+    if spec.noise is NoiseKind.GAUSSIAN:
         differences.append(
             # Measured with 0.3.1 for epsilon from 0.01 to 50 and delta from 1e-9 to 1e-3.
             "PipelineDP finds the scale of Gaussian noise itself: that of the exact mechanism, as on the page, or up "
@@ -58,8 +58,8 @@ def _list_differences(choice: Choice) -> list[str]:
             "per user, and PipelineDP clamps that one row: its guarantee covers the result, since a user "
             "is one row."
         )
-    differences.append(common.describe_clamped_mean(choice))
-    if common.has_noisy_rows(choice) and choice.noise is NoiseKind.LAPLACE:
+    differences.append(common.describe_clamped_mean(spec))
+    if common.has_noisy_rows(spec) and spec.noise is NoiseKind.LAPLACE:
         differences.append(common.SPLIT_MEAN)
     if quantity is Quantity.QUANTILE and is_smooth:
         return [
@@ -83,31 +83,31 @@ def _list_differences(choice: Choice) -> list[str]:
         ]
     if quantity is Quantity.COEFFICIENTS:
         return [common.NO_WEIGHTS.format(library="PipelineDP")]
-    if choice.max_norm is not None:
+    if spec.max_norm is not None:
         return [
             "PipelineDP has no bound on the norm of what a user adds to all partitions. The closest option is the pair "
             "of bounds, max_partitions_contributed with max_contributions_per_partition; plain Python has the norm."
         ]
     if quantity in PER_GROUP:
-        groups_sentence = common.PUBLIC_GROUPS if choice.selection is None else with_selection.SELECTED
-        differences += [groups_sentence, common.describe_replacement(choice)]
+        groups_sentence = common.PUBLIC_GROUPS if spec.selection is None else with_selection.SELECTED
+        differences += [groups_sentence, common.describe_replacement(spec)]
     if quantity is Quantity.GROUP_MEANS:
-        differences += [] if choice.noise is NoiseKind.GAUSSIAN else [common.SPLIT_MEANS]
+        differences += [] if spec.noise is NoiseKind.GAUSSIAN else [common.SPLIT_MEANS]
     return differences
 
 
-def list_percents(choice: Choice) -> list[float]:
+def list_percents(spec: ReleaseSpec) -> list[float]:
     """List the quantiles in percent, to 13 digits, since 0.07 * 100 is 7.000000000000001."""
-    return [float(f"{100 * quantile:.13g}") for quantile in choice.quantiles]
+    return [float(f"{100 * quantile:.13g}") for quantile in spec.quantiles]
 
 
-def _render_body(choice: Choice) -> str:
+def _render_body(spec: ReleaseSpec) -> str:
     """Render the program without head and notes."""
-    release_noise = find_release_noise(choice, Program.PIPELINEDP)
-    template_values: dict[str, Any] = {"percents": list_percents(choice), "noise": release_noise}
+    release_noise = find_release_noise(spec, Program.PIPELINEDP)
+    template_values: dict[str, Any] = {"percents": list_percents(spec), "noise": release_noise}
     template_values["public_rows"] = common.PUBLIC_ROWS
-    template_values["composes_losses"] = composes_losses(choice)
-    selection = choice.selection
-    template_values["total_epsilon"] = choice.epsilon + (selection.epsilon if selection else 0.0)
-    template_values["total_delta"] = (choice.delta or 0.0) + (selection.delta if selection else 0.0)
-    return common.render_program("with_pipelinedp.py", choice, **template_values)
+    template_values["composes_losses"] = composes_losses(spec)
+    selection = spec.selection
+    template_values["total_epsilon"] = spec.epsilon + (selection.epsilon if selection else 0.0)
+    template_values["total_delta"] = (spec.delta or 0.0) + (selection.delta if selection else 0.0)
+    return common.render_program("with_pipelinedp.py", spec, **template_values)

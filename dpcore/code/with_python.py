@@ -1,4 +1,4 @@
-"""The choice in plain Python: pandas and NumPy for weights and caps, OpenDP for the noise.
+"""The release in plain Python: pandas and NumPy for weights and caps, OpenDP for the noise.
 
 OpenDP's constructors (``make_laplace``, ``make_gaussian``, ``make_noisy_max``, ``binary_search_param``) were checked
 against opendp 0.16.0, which the tests run (2026-11-21):
@@ -8,7 +8,7 @@ https://docs.opendp.org/en/v0.16.0/api/python/opendp.measurements.html
 from __future__ import annotations
 
 from dpcore.code import common, with_selection
-from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
+from dpcore.code.choice import PER_GROUP, Code, Quantity, ReleaseSpec
 from dpcore.code.release_noise import find_release_noise
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
@@ -24,31 +24,31 @@ REPLACE_LABELS = (
 CANDIDATES = 2000
 
 
-def write(choice: Choice) -> Code:
+def write(spec: ReleaseSpec) -> Code:
     """Write the program of a release in plain Python; for a classifier, the one that trains it."""
-    if choice.quantity is Quantity.CLASSIFIER:
-        return _write_classifier(choice)
-    if choice.selection is not None:
-        return with_selection.write(choice, Program.PYTHON, LIBRARY, NEEDS)
-    relation_sentence = REPLACE if choice.has_public_counts else common.ADD_OR_REMOVE
-    relation_sentence = REPLACE_LABELS if choice.quantity is Quantity.COEFFICIENTS else relation_sentence
-    differences = [common.describe_clamped_mean(choice)]
-    if choice.quantity is Quantity.MODEL:
+    if spec.quantity is Quantity.CLASSIFIER:
+        return _write_classifier(spec)
+    if spec.selection is not None:
+        return with_selection.write(spec, Program.PYTHON, LIBRARY, NEEDS)
+    relation_sentence = REPLACE if spec.has_public_counts else common.ADD_OR_REMOVE
+    relation_sentence = REPLACE_LABELS if spec.quantity is Quantity.COEFFICIENTS else relation_sentence
+    differences = [common.describe_clamped_mean(spec)]
+    if spec.quantity is Quantity.MODEL:
         differences.append(
             "The code only applies the bound; the learner that gets the rows must provide the privacy. It must count a "
             "user's rows together (user-level DP, or group privacy for MAX_ROWS)."
         )
-    if choice.quantity is Quantity.QUANTILE:
-        values_text = f"{CANDIDATES:,} values laid evenly between the ends of the base"
-        differences.append(f"The answer is picked from {values_text}.")
-    if choice.quantity in PER_GROUP:
-        differences += [common.PUBLIC_GROUPS, common.describe_replacement(choice)]
-    if choice.quantity is Quantity.TASK_WEIGHTS:
+    if spec.quantity is Quantity.QUANTILE:
+        candidates_text = f"{CANDIDATES:,} values laid evenly between the ends of the base"
+        differences.append(f"The answer is picked from {candidates_text}.")
+    if spec.quantity in PER_GROUP:
+        differences += [common.PUBLIC_GROUPS, common.describe_replacement(spec)]
+    if spec.quantity is Quantity.TASK_WEIGHTS:
         differences.append(
             "The list of tasks, their sizes and the number of users must be public numbers. The noise covers weighted "
             "sums whose entries lie in [-1, 1]; here every entry is 1, which counts users."
         )
-    if choice.quantity is Quantity.COEFFICIENTS:
+    if spec.quantity is Quantity.COEFFICIENTS:
         differences.append(
             "The weights C are a file: Downloads, C. They need a residual variance that you entered: one that was "
             "computed from the labels puts the labels into C. C has a line for each complete row, in the order of the "
@@ -56,12 +56,12 @@ def write(choice: Choice) -> Code:
             "made, the program refuses C: fill these labels, or remove their rows, and compute C again."
         )
     sigma = None
-    if choice.noise is NoiseKind.GAUSSIAN and choice.delta is not None:
-        sigma = find_exact_sigma(choice.epsilon, choice.delta)
-    template_values = {"sigma": sigma, "noise": find_release_noise(choice, Program.PYTHON)}
-    body_text = common.render_program("with_python.py", choice, candidates=CANDIDATES, **template_values)
-    requirements_text = common.add_readers(NEEDS, choice)
-    return common.assemble(choice, LIBRARY, relation_sentence, differences, body_text, requirements_text)
+    if spec.noise is NoiseKind.GAUSSIAN and spec.delta is not None:
+        sigma = find_exact_sigma(spec.epsilon, spec.delta)
+    template_values = {"sigma": sigma, "noise": find_release_noise(spec, Program.PYTHON)}
+    body_text = common.render_program("with_python.py", spec, candidates=CANDIDATES, **template_values)
+    requirements_text = common.add_readers(NEEDS, spec)
+    return common.assemble(spec, LIBRARY, relation_sentence, differences, body_text, requirements_text)
 
 
 _CLASSIFIER_LIBRARY = "plain Python (pandas, NumPy)"
@@ -83,26 +83,26 @@ _CLASSIFIER_DIFFERENCES = (
 )
 
 
-def _write_classifier(choice: Choice) -> Code:
+def _write_classifier(spec: ReleaseSpec) -> Code:
     """Write the program that trains a linear classifier, in plain Python."""
-    training = choice.training
+    training = spec.training
     assert training is not None
-    numbers_literal = ", ".join(
-        f"{common.quote_python_text(column_name)}: ({lower!r}, {upper!r})"
-        for column_name, (lower, upper) in training.number_ranges
+    number_ranges_literal = ", ".join(
+        f"{common.quote_python_text(column_name)}: ({range_lower!r}, {range_upper!r})"
+        for column_name, (range_lower, range_upper) in training.number_ranges
     )
     levels_literal = ", ".join(
         f"{common.quote_python_text(column_name)}: {common.write_python_literal(level_names)}"
         for column_name, level_names in training.category_levels
     )
     template_name = "classifier.py" if training.rule is None else "classifier_by_rule.py"
-    literals_by_name = {"numbers": f"{{{numbers_literal}}}", "levels": f"{{{levels_literal}}}"}
-    body_text = common.render_program(template_name, choice, training=training, **literals_by_name)
-    requirements_text = common.add_readers(_CLASSIFIER_NEEDS, choice)
+    literals_by_name = {"numbers": f"{{{number_ranges_literal}}}", "levels": f"{{{levels_literal}}}"}
+    body_text = common.render_program(template_name, spec, training=training, **literals_by_name)
+    requirements_text = common.add_readers(_CLASSIFIER_NEEDS, spec)
     return common.assemble(
-        choice,
+        spec,
         _CLASSIFIER_LIBRARY,
-        _SENTENCE_BY_RELATION[choice.neighbours],
+        _SENTENCE_BY_RELATION[spec.neighbours],
         _CLASSIFIER_DIFFERENCES,
         body_text,
         requirements_text,

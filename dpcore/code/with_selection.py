@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpcore.code import common
-from dpcore.code.choice import Choice, Code
+from dpcore.code.choice import Code, ReleaseSpec
 from dpcore.code.release_noise import find_release_noise
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program, find_exact_sigma
@@ -26,60 +26,60 @@ _ONLY_PAIRS = (
 )
 
 
-def list_refusals(choice: Choice, program: Program) -> list[str]:
+def list_refusals(spec: ReleaseSpec, program: Program) -> list[str]:
     """List the sentence on why a library cannot select a choice's groups privately.
 
     Empty if it can, or if no groups are selected.
     """
-    selection, program_name = choice.selection, program.value
+    selection, program_name = spec.selection, program.value
     if selection is None:
         return []
-    if choice.max_norm is not None:
+    if spec.max_norm is not None:
         return [_ONLY_PAIRS.format(library=program_name)]
-    is_gaussian = choice.noise is NoiseKind.GAUSSIAN
+    is_gaussian = spec.noise is NoiseKind.GAUSSIAN
     if program in (Program.PYTHON, Program.OPENDP) and selection.rule == GEOMETRIC:
         return [
             f"{program_name} has no truncated geometric rule. PipelineDP has it; here choose a Laplace threshold."
         ]
     if program is Program.PIPELINEDP:
-        is_even = selection.epsilon == choice.epsilon
-        is_even &= not is_gaussian or selection.delta == choice.delta
-        parts_text = "ε and δ" if is_gaussian else "ε"
-        even_sentence = f"PipelineDP splits {parts_text} evenly between groups and noise. Choose that."
-        return [] if is_even else [even_sentence]
+        has_even_split = selection.epsilon == spec.epsilon
+        has_even_split &= not is_gaussian or selection.delta == spec.delta
+        split_parts_text = "ε and δ" if is_gaussian else "ε"
+        even_sentence = f"PipelineDP splits {split_parts_text} evenly between groups and noise. Choose that."
+        return [] if has_even_split else [even_sentence]
     if program is Program.TUMULT:
-        has_rule = selection.rule == LAPLACE and selection.min_users == 1 and not is_gaussian
-        only_text = (
+        has_library_rule = selection.rule == LAPLACE and selection.min_users == 1 and not is_gaussian
+        only_laplace_text = (
             "selects groups by a Laplace threshold, beside Laplace noise and without a least number of users"
         )
-        return [] if has_rule else [f"Tumult {only_text}. Choose that, or plain Python."]
+        return [] if has_library_rule else [f"Tumult {only_laplace_text}. Choose that, or plain Python."]
     if program is Program.BIGQUERY:
-        has_rule = (
-            selection.rule == LAPLACE and selection.min_users == 1 and selection.epsilon == choice.epsilon
+        has_library_rule = (
+            selection.rule == LAPLACE and selection.min_users == 1 and selection.epsilon == spec.epsilon
         )
-        only_text = (
+        only_laplace_text = (
             "selects groups by a Laplace threshold, with half of ε and without a least number of users"
         )
-        return [] if has_rule else [f"BigQuery {only_text}. Choose that, or plain Python."]
+        return [] if has_library_rule else [f"BigQuery {only_laplace_text}. Choose that, or plain Python."]
     return []
 
 
-def write(choice: Choice, program: Program, library_name: str, requirements_text: str) -> Code:
+def write(spec: ReleaseSpec, program: Program, library_name: str, requirements_text: str) -> Code:
     """Write the program with a private selection of groups, for plain Python or OpenDP, or only why there is none."""
-    selection, refusals = choice.selection, list_refusals(choice, program)
+    selection, refusals = spec.selection, list_refusals(spec, program)
     assert selection is not None
-    body_text, differences = "", [SELECTED, common.describe_replacement(choice)]
+    body_text, differences = "", [SELECTED, common.describe_replacement(spec)]
     if program is Program.OPENDP:
-        differences.append(common.describe_gaussian_noise(choice))
+        differences.append(common.describe_gaussian_noise(spec))
     if not refusals:
         template_values: dict[str, Any] = {"whole": program is Program.OPENDP, "sigma": None}
-        template_values |= {"selection_sigma": None, "noise": find_release_noise(choice, program)}
-        if choice.noise is NoiseKind.GAUSSIAN and choice.delta is not None:
-            template_values["sigma"] = find_exact_sigma(choice.epsilon, choice.delta)
+        template_values |= {"selection_sigma": None, "noise": find_release_noise(spec, program)}
+        if spec.noise is NoiseKind.GAUSSIAN and spec.delta is not None:
+            template_values["sigma"] = find_exact_sigma(spec.epsilon, spec.delta)
         if selection.rule == GAUSSIAN:
             template_values["selection_sigma"] = find_exact_sigma(selection.epsilon, selection.delta / 2.0)
-        body_text = common.render_program("with_selection.py", choice, **template_values)
-    requirements_text = common.add_readers(requirements_text, choice)
+        body_text = common.render_program("with_selection.py", spec, **template_values)
+    requirements_text = common.add_readers(requirements_text, spec)
     return common.assemble(
-        choice, library_name, common.ADD_OR_REMOVE, refusals or differences, body_text, requirements_text
+        spec, library_name, common.ADD_OR_REMOVE, refusals or differences, body_text, requirements_text
     )

@@ -1,4 +1,4 @@
-"""The choice for Tumult Analytics, on Spark.
+"""The release for Tumult Analytics, on Spark.
 
 Names from the API reference of tmlt.analytics 0.20 (https://docs.tmlt.dev/analytics/latest/reference/) and from
 github.com/opendp/tumult-analytics, src/tmlt/analytics/constraints/_truncation.py (``MaxRowsPerID(max)``,
@@ -9,7 +9,7 @@ github.com/opendp/tumult-analytics, src/tmlt/analytics/constraints/_truncation.p
 from __future__ import annotations
 
 from dpcore.code import common, with_selection
-from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
+from dpcore.code.choice import PER_GROUP, Code, Quantity, ReleaseSpec
 from dpcore.code.release_noise import find_release_noise
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program, convert_to_rho
@@ -19,28 +19,28 @@ NEEDS = "Java 17, Python 3.10 to 3.12, and pip install 'tmlt.analytics>=0.21,<0.
 RELATION = f"{common.ADD_OR_REMOVE} That is what AddRowsWithID says."
 
 
-def write(choice: Choice) -> Code:
+def write(spec: ReleaseSpec) -> Code:
     """Write the program of a release, or only the sentences on why there is none."""
-    rho = convert_to_rho(choice.epsilon, choice.delta) if choice.noise is NoiseKind.GAUSSIAN else None
-    release_noise = find_release_noise(choice, Program.TUMULT)
+    rho = convert_to_rho(spec.epsilon, spec.delta) if spec.noise is NoiseKind.GAUSSIAN else None
+    release_noise = find_release_noise(spec, Program.TUMULT)
     template_values = {"rho": rho, "noise": release_noise, "public_rows": common.PUBLIC_ROWS}
     body_text = ""
-    refusals = with_selection.list_refusals(choice, Program.TUMULT)
-    if choice.is_in_every_library and not refusals:
-        body_text = common.render_program("with_tumult.py", choice, **template_values)
-    differences, requirements_text = refusals or _list_differences(choice), common.add_readers(NEEDS, choice)
-    return common.assemble(choice, LIBRARY, RELATION, differences, body_text, requirements_text)
+    refusals = with_selection.list_refusals(spec, Program.TUMULT)
+    if spec.is_in_every_library and not refusals:
+        body_text = common.render_program("with_tumult.py", spec, **template_values)
+    differences, requirements_text = refusals or _list_differences(spec), common.add_readers(NEEDS, spec)
+    return common.assemble(spec, LIBRARY, RELATION, differences, body_text, requirements_text)
 
 
-def _list_differences(choice: Choice) -> list[str]:
+def _list_differences(spec: ReleaseSpec) -> list[str]:
     """List sentences on what differs from the page, or on why there is no program."""
-    quantity, is_smooth = choice.quantity, choice.threshold is not None
+    quantity, is_smooth = spec.quantity, spec.threshold is not None
     if quantity is Quantity.CLASSIFIER:
         return [common.NOWHERE.format(library="Tumult")]
-    if choice.clamps_users:
+    if spec.clamps_users:
         return [common.CLAMPS_ROWS.format(library="Tumult")]
-    differences = [common.describe_public_counts(choice), common.describe_gaussian_noise(choice)]
-    differences.append(common.describe_clamped_mean(choice))
+    differences = [common.describe_public_counts(spec), common.describe_gaussian_noise(spec)]
+    differences.append(common.describe_clamped_mean(spec))
     preparation_text = (
         "before the session, one row per user. The session then bounds that one row: its guarantee covers the result, "
         "since adding or removing a user adds or removes their one row."
@@ -56,9 +56,9 @@ def _list_differences(choice: Choice) -> list[str]:
         differences.append(
             f"Tumult has no weights per user. Rows are added up with their weights {preparation_text}"
         )
-    if common.has_noisy_rows(choice) and choice.noise is NoiseKind.LAPLACE:
+    if common.has_noisy_rows(spec) and spec.noise is NoiseKind.LAPLACE:
         differences.append(common.SPLIT_MEAN)
-    if choice.max_rows is not None or choice.max_groups is not None:
+    if spec.max_rows is not None or spec.max_groups is not None:
         differences.append(
             "Tumult picks the rows that stay by a hash, the same in every run: what their choice does to the result "
             "does not average out over runs."
@@ -83,19 +83,19 @@ def _list_differences(choice: Choice) -> list[str]:
         ]
     if quantity is Quantity.COEFFICIENTS:
         return [common.NO_WEIGHTS.format(library="Tumult")]
-    if choice.max_norm is not None:
+    if spec.max_norm is not None:
         return [
             "Tumult has no bound on the norm of what a user adds to all groups. The closest option is the pair of "
             "bounds, MaxGroupsPerID with MaxRowsPerGroupPerID; plain Python has the norm."
         ]
     if quantity in PER_GROUP:
-        groups_sentence = common.PUBLIC_GROUPS if choice.selection is None else with_selection.SELECTED
-        differences += [groups_sentence, common.describe_replacement(choice)]
+        groups_sentence = common.PUBLIC_GROUPS if spec.selection is None else with_selection.SELECTED
+        differences += [groups_sentence, common.describe_replacement(spec)]
     if quantity is Quantity.GROUP_SUMS:
         differences.append(
             "Tumult has no clamp for a user's total in a group. Totals are added up before the session, one row per "
             "user and group, which it then bounds: adding or removing a user adds or removes their rows."
         )
     if quantity is Quantity.GROUP_MEANS:
-        differences += [] if choice.noise is NoiseKind.GAUSSIAN else [common.SPLIT_MEANS]
+        differences += [] if spec.noise is NoiseKind.GAUSSIAN else [common.SPLIT_MEANS]
     return differences

@@ -89,15 +89,15 @@ class _Intervals(NamedTuple):
     split_at_left: Split
     split_at_right: Split
 
-    def take(self, indices: np.ndarray) -> _Intervals:
+    def take(self, interval_indices: np.ndarray) -> _Intervals:
         """Return the intervals at these indices, or where a mask is True."""
-        taken_splits = (_select(split, indices) for split in (self.split_at_left, self.split_at_right))
-        return _Intervals(self.left[indices], self.right[indices], *taken_splits)
+        end_splits = (_select(split, interval_indices) for split in (self.split_at_left, self.split_at_right))
+        return _Intervals(self.left[interval_indices], self.right[interval_indices], *end_splits)
 
 
-def _select(split: Split, indices: np.ndarray | slice) -> Split:
+def _select(point_split: Split, point_indices: np.ndarray | slice) -> Split:
     """Return the parts of an objective at some of its points."""
-    return Split(*(part[..., indices] for part in split))
+    return Split(*(objective_part[..., point_indices] for objective_part in point_split))
 
 
 def _concatenate(first_split: Split, second_split: Split) -> Split:
@@ -142,12 +142,12 @@ def minimise(
     values = split_at_points.values
     best_index = int(np.argmin(values))
     best_point, best_value = float(points[best_index]), float(values[best_index])
-    splits = (_select(split_at_points, point_slice) for point_slice in (slice(-1), slice(1, None)))
-    intervals = _Intervals(points[:-1], points[1:], *splits)
+    end_splits = (_select(split_at_points, point_slice) for point_slice in (slice(-1), slice(1, None)))
+    intervals = _Intervals(points[:-1], points[1:], *end_splits)
     # A single point is its own proof.
     proved_bound = best_value if points.size == 1 else math.inf
     num_evaluations, stop_reason = points.size, ""
-    log_length = math.log(high / low) or 1.0  # Progress is a share of it; of a single point it is 0.
+    log_search_length = math.log(high / low) or 1.0  # Progress is a share of it; of a single point it is 0.
     while intervals.left.size:
         # The one inequality that the proof rests on; less the rounding of the falling part, it holds in float64 too.
         rising_at_left = intervals.split_at_left.rising
@@ -165,13 +165,13 @@ def minimise(
             smaller_end_values = np.minimum(intervals.split_at_left.values, intervals.split_at_right.values)
             lower_bounds = np.where(unsplittable_mask, smaller_end_values, lower_bounds)
         # Ends with nothing between them in float64 cannot be halved: they settle with the bound they have.
-        settled_mask = unsplittable_mask | (lower_bounds >= best_value * (1.0 - tolerance))
+        settled_interval_mask = unsplittable_mask | (lower_bounds >= best_value * (1.0 - tolerance))
         # A settled interval keeps its bound: the lower bound is the smallest of them.
-        if settled_mask.any():
-            proved_bound = min(proved_bound, float(lower_bounds[settled_mask].min()))
-        intervals = intervals.take(~settled_mask)
-        midpoints, lower_bounds = midpoints[~settled_mask], lower_bounds[~settled_mask]
-        progress(1.0 - min(1.0, float(np.sum(np.log(intervals.right / intervals.left))) / log_length))
+        if settled_interval_mask.any():
+            proved_bound = min(proved_bound, float(lower_bounds[settled_interval_mask].min()))
+        intervals = intervals.take(~settled_interval_mask)
+        midpoints, lower_bounds = midpoints[~settled_interval_mask], lower_bounds[~settled_interval_mask]
+        progress(1.0 - min(1.0, float(np.sum(np.log(intervals.right / intervals.left))) / log_search_length))
         if not intervals.left.size:
             break
         if should_stop():
@@ -201,8 +201,8 @@ def move_to_kink(
     compute_split: Callable[[FloatArray], Split],
     minimum: Minimum,
     kinks_around: Callable[[float], FloatArray],
-    low: float,
-    high: float,
+    lowest_point: float,
+    highest_point: float,
 ) -> Minimum:
     """Move a minimum inside the range to the lowest point near it, then onto a kink beside it if that is no higher.
 
@@ -213,37 +213,40 @@ def move_to_kink(
         compute_split: The objective in its parts, vectorised over ascending points.
         minimum: From `minimise`; at either end of the range it is left as it is.
         kinks_around: The kinks on either side of a point, exactly as the objective has them.
-        low: Lower end of the range.
-        high: Upper end.
+        lowest_point: Lower end of the range.
+        highest_point: Upper end.
 
     Returns:
         The same with a value no higher (up to rounding), and the same lower bound, which holds everywhere.
     """
     best_point, best_value, num_evaluations = minimum.minimiser, minimum.value, minimum.num_evaluations
-    if not low < best_point < high:
+    if not lowest_point < best_point < highest_point:
         return minimum
-    left_end, right_end = max(best_point / KINK_FACTOR, low), min(best_point * KINK_FACTOR, high)
+    left_end, right_end = (
+        max(best_point / KINK_FACTOR, lowest_point),
+        min(best_point * KINK_FACTOR, highest_point),
+    )
     for _ in range(KINK_ROUNDS):
         best_and_kinks = best_point, *kinks_around(best_point)
-        points = log_spaced(left_end, right_end, KINK_POINTS, best_and_kinks)
-        split_at_points = compute_split(points)
-        num_evaluations += points.size
-        values = split_at_points.values
-        best_index = int(np.argmin(values))
-        if float(values[best_index]) < best_value:
-            best_point, best_value = float(points[best_index]), float(values[best_index])
-        best_index = int(np.searchsorted(points, best_point))
+        nearby_points = log_spaced(left_end, right_end, KINK_POINTS, best_and_kinks)
+        split_at_points = compute_split(nearby_points)
+        num_evaluations += nearby_points.size
+        objective_values = split_at_points.values
+        best_index = int(np.argmin(objective_values))
+        if float(objective_values[best_index]) < best_value:
+            best_point, best_value = float(nearby_points[best_index]), float(objective_values[best_index])
+        best_index = int(np.searchsorted(nearby_points, best_point))
         # The neighbours of the lowest point enclose a valley. More is not claimed: the lower bound is that of the
         # search.
-        neighbour_indices = max(best_index - 1, 0), min(best_index + 1, points.size - 1)
-        left_end, right_end = (float(points[index]) for index in neighbour_indices)
-    kinks = np.unique(np.clip(kinks_around(best_point), low, high))
-    split_at_points = compute_split(kinks)
-    values = split_at_points.values
-    best_index = int(np.argmin(values))
-    if float(values[best_index]) <= best_value * (1.0 + KINK_TIE):
-        best_point, best_value = float(kinks[best_index]), float(values[best_index])
-    num_evaluations += kinks.size
+        neighbour_indices = max(best_index - 1, 0), min(best_index + 1, nearby_points.size - 1)
+        left_end, right_end = (float(nearby_points[neighbour_index]) for neighbour_index in neighbour_indices)
+    clipped_kinks = np.unique(np.clip(kinks_around(best_point), lowest_point, highest_point))
+    split_at_points = compute_split(clipped_kinks)
+    objective_values = split_at_points.values
+    best_index = int(np.argmin(objective_values))
+    if float(objective_values[best_index]) <= best_value * (1.0 + KINK_TIE):
+        best_point, best_value = float(clipped_kinks[best_index]), float(objective_values[best_index])
+    num_evaluations += clipped_kinks.size
     return replace(minimum, minimiser=best_point, value=best_value, num_evaluations=num_evaluations)
 
 
@@ -271,7 +274,7 @@ def find_interval_within(
 
 
 def _find_interval_end(
-    compute_split: Callable[[FloatArray], Split], first_end: float, last_end: float, limit: float
+    compute_split: Callable[[FloatArray], Split], first_end: float, last_end: float, objective_limit: float
 ) -> float:
     """Find the last integer from ``first_end`` to ``last_end`` up to which the objective is proved within the limit."""
     # A stack of targets: if the way to one is not proved, a nearer one is tried first.
@@ -280,15 +283,15 @@ def _find_interval_end(
         if not target_stack:
             break
         low, high = min(proved_end, target_stack[-1]), max(proved_end, target_stack[-1])
-        points = np.unique(np.clip(np.rint(log_spaced(low, high, FIRST_POINTS)), low, high))
-        split_at_points = compute_split(points)
+        segment_points = np.unique(np.clip(np.rint(log_spaced(low, high, FIRST_POINTS)), low, high))
+        split_at_points = compute_split(segment_points)
         values = split_at_points.values
-        empty_mask = (np.diff(points) <= 1.0) | (points.size == 2)
+        empty_mask = (np.diff(segment_points) <= 1.0) | (segment_points.size == 2)
         interval_bounds = split_at_points.falling[:-1] + split_at_points.rising[1:]
         upper_bounds = np.where(empty_mask, np.maximum(values[:-1], values[1:]), interval_bounds)
-        within_mask = upper_bounds <= limit
+        within_mask = upper_bounds <= objective_limit
         if last_end < first_end:
-            points, within_mask = points[::-1], within_mask[::-1]
+            segment_points, within_mask = segment_points[::-1], within_mask[::-1]
             empty_mask = empty_mask[::-1]
         if within_mask.all():
             proved_end = target_stack.pop()
@@ -296,10 +299,10 @@ def _find_interval_end(
         # The first interval that is not proved. A value above the limit ends the stretch; a poor bound asks for a
         # closer look.
         unproved_index = int(np.argmin(within_mask))
-        proved_end = float(points[unproved_index])
+        proved_end = float(segment_points[unproved_index])
         if empty_mask[unproved_index]:
             break
-        target_stack.append(float(points[unproved_index + 1]))
+        target_stack.append(float(segment_points[unproved_index + 1]))
     return proved_end
 
 
@@ -310,7 +313,7 @@ MAX_LOG_RATIO = 10.0
 
 
 def find_least_noise(
-    compute_epsilon: Callable[[float], float], epsilon: float, guess: float, tolerance: float
+    compute_epsilon: Callable[[float], float], epsilon: float, first_sigma: float, tolerance: float
 ) -> float:
     """Find the least noise that spends at most ``epsilon``, from above and to a relative tolerance.
 
@@ -320,7 +323,7 @@ def find_least_noise(
     Args:
         compute_epsilon: From the noise, above 0, to the ε that it spends.
         epsilon: The budget.
-        guess: Of the noise; the nearer, the fewer looks.
+        first_sigma: Of the noise; the nearer, the fewer looks.
         tolerance: Relative, of the noise.
 
     Raises:
@@ -334,24 +337,24 @@ def find_least_noise(
         log_ratio = math.log(max(compute_epsilon(math.exp(log_sigma)), 1e-300)) - log_epsilon
         return min(max(log_ratio, -MAX_LOG_RATIO), MAX_LOG_RATIO)
 
-    log_guess = math.log(guess)
+    log_guess = math.log(first_sigma)
     low_log_noise = high_log_noise = log_guess
-    value_at_low = value_at_high = compute_log_excess(log_guess)
+    log_excess_at_low = value_at_high = compute_log_excess(log_guess)
     num_calls_left, log_stride = MAX_EVALUATIONS, 0.1
     while value_at_high > 0.0 and num_calls_left and high_log_noise < MAX_LOG_NOISE:
-        low_log_noise, value_at_low = high_log_noise, value_at_high
+        low_log_noise, log_excess_at_low = high_log_noise, value_at_high
         high_log_noise += max(min(value_at_high, 3.0), log_stride)
         value_at_high = compute_log_excess(high_log_noise)
         log_stride, num_calls_left = 2.0 * log_stride, num_calls_left - 1
-    while value_at_low <= 0.0 and num_calls_left and low_log_noise > -MAX_LOG_NOISE:
-        high_log_noise, value_at_high = low_log_noise, value_at_low
-        low_log_noise -= max(min(-value_at_low, 3.0), log_stride)
-        value_at_low = compute_log_excess(low_log_noise)
+    while log_excess_at_low <= 0.0 and num_calls_left and low_log_noise > -MAX_LOG_NOISE:
+        high_log_noise, value_at_high = low_log_noise, log_excess_at_low
+        low_log_noise -= max(min(-log_excess_at_low, 3.0), log_stride)
+        log_excess_at_low = compute_log_excess(low_log_noise)
         log_stride, num_calls_left = 2.0 * log_stride, num_calls_left - 1
-    if value_at_low <= 0.0 or value_at_high > 0.0:
+    if log_excess_at_low <= 0.0 or value_at_high > 0.0:
         remedy = "Take another ε, or fewer steps where there are some"
         raise refuse("no noise was found that keeps ε with these settings", remedy=remedy)
-    chord_value_at_low, chord_value_at_high, last_side = value_at_low, value_at_high, 0
+    chord_value_at_low, chord_value_at_high, last_side = log_excess_at_low, value_at_high, 0
     while high_log_noise - low_log_noise > tolerance and value_at_high < -tolerance / 4.0 and num_calls_left:
         # Aimed a little above the root: the safe end is the one that is returned.
         root_share = chord_value_at_low / (chord_value_at_low - chord_value_at_high)
@@ -365,7 +368,7 @@ def find_least_noise(
             chord_value_at_low *= 0.5 if last_side == 1 else 1.0
             last_side = 1
         else:
-            low_log_noise, value_at_low, chord_value_at_low = midpoint, value_at_middle, value_at_middle
+            low_log_noise, log_excess_at_low, chord_value_at_low = midpoint, value_at_middle, value_at_middle
             chord_value_at_high *= 0.5 if last_side == -1 else 1.0
             last_side = -1
     return math.exp(high_log_noise)

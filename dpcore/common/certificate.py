@@ -54,10 +54,10 @@ class Certificate:
         """Return (value - lower_bound) / |value|, signed; infinite if it is undefined or not finite."""
         if not (math.isfinite(self.value) and math.isfinite(self.lower_bound)):
             return math.inf
-        difference = self.value - self.lower_bound
-        if difference == 0.0:
+        signed_gap = self.value - self.lower_bound
+        if signed_gap == 0.0:
             return 0.0
-        return difference / abs(self.value) if self.value != 0.0 else math.copysign(math.inf, difference)
+        return signed_gap / abs(self.value) if self.value != 0.0 else math.copysign(math.inf, signed_gap)
 
     def proves(self, tolerance: float) -> bool:
         """Return True if the value is within ``tolerance`` (relative) of the best possible."""
@@ -73,14 +73,14 @@ class Certificate:
         if relative_gap <= 1e-12:
             claim = "Best by an approximate error" if approximation_text else "Proved best to within rounding"
             return f"{claim}: {self.argument}.{approximation_text}"
-        exponent = math.floor(math.log10(relative_gap))
-        rounded_mantissa = math.ceil(relative_gap / 10.0**exponent * 10.0) / 10.0
+        gap_exponent = math.floor(math.log10(relative_gap))
+        rounded_mantissa = math.ceil(relative_gap / 10.0**gap_exponent * 10.0) / 10.0
         if rounded_mantissa >= 10.0:
-            rounded_mantissa, exponent = 1.0, exponent + 1
+            rounded_mantissa, gap_exponent = 1.0, gap_exponent + 1
         # No line breaks before a no-break space's sign, nor after a minus sign; after a hyphen it does.
-        gap_text = f"{rounded_mantissa:g}e−{-exponent:d} (relative)"
-        if exponent >= -4:
-            gap_text = f"{rounded_mantissa * 10.0 ** (exponent + 2):.3g}{wording.PERCENT}"
+        gap_text = f"{rounded_mantissa:g}e−{-gap_exponent:d} (relative)"
+        if gap_exponent >= -4:
+            gap_text = f"{rounded_mantissa * 10.0 ** (gap_exponent + 2):.3g}{wording.PERCENT}"
         return f"Proved: no choice of this kind is better by more than {gap_text}; {self.argument}.{approximation_text}"
 
 
@@ -101,11 +101,11 @@ class Solved:
     seconds: float
 
 
-def solve_timed(solver: str, solve: Callable[[], tuple[Certificate, str]]) -> Solved:
+def solve_timed(solver_name: str, solve: Callable[[], tuple[Certificate, str]]) -> Solved:
     """Run a solver and measure its seconds."""
     start_seconds = time.perf_counter()
     certificate, stop_reason = solve()
-    return Solved(solver, certificate, stop_reason, time.perf_counter() - start_seconds)
+    return Solved(solver_name, certificate, stop_reason, time.perf_counter() - start_seconds)
 
 
 def compare_results(own_result: Solved, other_result: Solved) -> str:

@@ -36,9 +36,9 @@ class InputProblem:
         return f"{first_sentence} {_end_sentence(self.remedy)}" if self.remedy else first_sentence
 
 
-def _end_sentence(text: str) -> str:
+def _end_sentence(sentence_text: str) -> str:
     """Return the text with a full stop, unless it has an end mark."""
-    return text if text.endswith((".", "?", "!", "…")) else f"{text}."
+    return sentence_text if sentence_text.endswith((".", "?", "!", "…")) else f"{sentence_text}."
 
 
 class InvalidInput(ValueError):
@@ -107,8 +107,8 @@ def describe_error(error: Exception) -> tuple[InputProblem, ...]:
         # Our own line says more than that of the library, or of Python's import, where the error arose.
         code_frames = [frame for frame in code_frames if _is_own_file(frame.filename)] or code_frames
         last_frame = code_frames[-1] if code_frames else None
-        line_text = f", {Path(last_frame.filename).name} line {last_frame.lineno}" if last_frame else ""
-        message = f"an error that nobody foresaw ended this ({type(error).__name__}{line_text})"
+        code_line_text = f", {Path(last_frame.filename).name} line {last_frame.lineno}" if last_frame else ""
+        message = f"an error that nobody foresaw ended this ({type(error).__name__}{code_line_text})"
         remedy = "Try again; if it comes back, please report these words"
     return (InputProblem(message, "", remedy),)
 
@@ -130,12 +130,12 @@ VALUE_BOUND_RANGE = (1e-9, 1e9)
 def quote(value: object) -> str:
     """Return a value as a short text for a sentence, at most 40 characters."""
     try:
-        text = repr(value)
-        if isinstance(value, float) and math.isfinite(value) and "e" in text:
-            text = wording.digits(value)
+        value_text = repr(value)
+        if isinstance(value, float) and math.isfinite(value) and "e" in value_text:
+            value_text = wording.digits(value)
     except ValueError:  # Python refuses to print whole numbers of more than 4,300 digits.
         return "a number of thousands of digits"
-    return text if len(text) <= 40 else text[:37] + "..."
+    return value_text if len(value_text) <= 40 else value_text[:37] + "..."
 
 
 def _as_float(argument: object) -> float:
@@ -209,21 +209,21 @@ class Problems:
         """
         return self._check_each(arguments, lambda number: number >= 0, "be a finite number of at least 0")
 
-    def between(self, low: float, high: float, **arguments: object) -> bool:
+    def between(self, low: float, highest: float, **arguments: object) -> bool:
         """Add a problem for each argument that is no number in [low, high].
 
         Return True if there is none.
         """
         requirement = "lie between {} and {}"
-        return self._check_each(arguments, lambda number: low <= number <= high, requirement, low, high)
+        return self._check_each(arguments, lambda number: low <= number <= highest, requirement, low, highest)
 
     def inside(self, low: float, high: float, **arguments: object) -> bool:
         """Add a problem for each argument that is not strictly between low and high.
 
         Return True if there is none.
         """
-        requirement = "lie strictly between {} and {}"
-        return self._check_each(arguments, lambda number: low < number < high, requirement, low, high)
+        requirement_format = "lie strictly between {} and {}"
+        return self._check_each(arguments, lambda number: low < number < high, requirement_format, low, high)
 
     def ascending(self, **arguments: object) -> bool:
         """Add a problem unless both arguments are finite and the first is below the second.
@@ -249,15 +249,15 @@ class Problems:
             self.add(f"{name} must be of the kind {required_type.__name__}")
         return not wrong_names
 
-    def whole(self, low: int, high: int, **arguments: object) -> bool:
+    def whole(self, lowest: int, highest: int, **arguments: object) -> bool:
         """Add a problem for each argument that is no whole number in [low, high].
 
         Return True if there is none.
         """
         return self._check_each(
             arguments,
-            lambda number: number == math.floor(number) and low <= number <= high,
-            f"be a whole number between {low:,} and {high:,}",
+            lambda number: number == math.floor(number) and lowest <= number <= highest,
+            f"be a whole number between {lowest:,} and {highest:,}",
         )
 
     def _check_each(
@@ -272,11 +272,11 @@ class Problems:
         Return True if there is none.
         """
         are_valid = True
-        for name, argument in arguments.items():
-            number = _as_float(argument)
-            if not (math.isfinite(number) and is_valid(number)):
+        for argument_name, argument in arguments.items():
+            float_argument = _as_float(argument)
+            if not (math.isfinite(float_argument) and is_valid(float_argument)):
                 requirement_text = requirement_format.format(*map(wording.entered, limits))
-                self.add(f"{name} must {requirement_text}; got {quote(argument)}")
+                self.add(f"{argument_name} must {requirement_text}; got {quote(argument)}")
                 are_valid = False
         return are_valid
 

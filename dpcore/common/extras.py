@@ -26,8 +26,8 @@ def import_extra(library_name: str) -> Any:
     try:
         return importlib.import_module(library_name)
     except ModuleNotFoundError as error:
-        extra = EXTRA_BY_MODULE[library_name]
-        message = f"{_PURPOSE_BY_EXTRA[extra]} {library_name}, which is not installed"
+        extra_name = EXTRA_BY_MODULE[library_name]
+        message = f"{_PURPOSE_BY_EXTRA[extra_name]} {library_name}, which is not installed"
         raise refuse(
-            message, remedy=f"Install the extra `{extra}`: pip install '<wheel>[{extra}]'"
+            message, remedy=f"Install the extra `{extra_name}`: pip install '<wheel>[{extra_name}]'"
         ) from error

@@ -31,13 +31,13 @@ class PersonPrice:
     @property
     def text(self) -> str:
         """Return epsilon, and delta and rho if above 0, as text, rounded up."""
-        text = f"ε = {format_rounded_up(self.epsilon, 4)}"
-        text += f", δ = {format_rounded_up(self.delta, 4)}" if self.delta else ""
-        return text + (f" (ρ = {format_rounded_up(self.rho, 4)})" if self.rho else "")
+        price_text = f"ε = {format_rounded_up(self.epsilon, 4)}"
+        price_text += f", δ = {format_rounded_up(self.delta, 4)}" if self.delta else ""
+        return price_text + (f" (ρ = {format_rounded_up(self.rho, 4)})" if self.rho else "")
 
 
 def price_person(
-    epsilon: float, delta: float, num_units: int, num_releases: int = 1, rho: float = 0.0
+    epsilon: float, delta: float, num_units: int, num_releases: int = 1, release_rho: float = 0.0
 ) -> PersonPrice:
     """Compute the guarantee for a person who is some units of each of some releases: group privacy, then composition.
 
@@ -50,14 +50,14 @@ def price_person(
         delta: Likewise, at least 0.
         num_units: Units of the person in each release, at least 1.
         num_releases: At least 1.
-        rho: Of zero-concentrated DP of one release for one unit, if it has it; else 0.
+        release_rho: Of zero-concentrated DP of one release for one unit, if it has it; else 0.
 
     Source: Dwork, Roth 2014, theorem 2.2 and its (epsilon, delta) form, and theorem 3.16; Bun, Steinke 2016,
         proposition 1.9 and lemma 1.7, for rho; Canonne, Kamath, Steinke 2020, proposition 7, for its conversion, solved
         for epsilon at each order.
     """
-    if rho and num_units * num_releases > 1:
-        person_rho = num_units**2 * num_releases * rho
+    if release_rho and num_units * num_releases > 1:
+        person_rho = num_units**2 * num_releases * release_rho
         epsilons = person_rho * _ORDERS + np.log1p(-1.0 / _ORDERS) - np.log(_ORDERS * delta) / (_ORDERS - 1.0)
         return PersonPrice(max(float(epsilons.min()) * (1.0 + 1e-9), 0.0), delta, person_rho)
     person_delta = 0.0

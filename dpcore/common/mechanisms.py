@@ -73,25 +73,25 @@ def release_laplace(
             problems.add("values must be a vector of finite numbers")
         problems.positive(sensitivity=sensitivity)
         problems.between(*EPSILON_RANGE, epsilon=epsilon)
-    scale = float(sensitivity) / float(epsilon)
-    if not math.isfinite(scale):
+    noise_scale = float(sensitivity) / float(epsilon)
+    if not math.isfinite(noise_scale):
         raise refuse("sensitivity over epsilon leaves float64", remedy="Express the values in a larger unit")
-    dp = _load_opendp()
-    vector_space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=exact_values.size)
-    input_space = vector_space, dp.l1_distance(T=float)
+    opendp = _load_opendp()
+    vector_space = opendp.vector_domain(opendp.atom_domain(T=float, nan=False), size=exact_values.size)
+    domain_and_metric = vector_space, opendp.l1_distance(T=float)
 
     def prove_epsilon(b: float) -> float:
         """Return the epsilon that OpenDP proves for noise of scale b."""
-        return float(dp.m.make_laplace(*input_space, scale=b).map(sensitivity))
+        return float(opendp.m.make_laplace(*domain_and_metric, scale=b).map(sensitivity))
 
-    scale = _raise_scale(prove_epsilon, scale, epsilon)
-    proven_epsilon = prove_epsilon(scale)
-    _require_proof(proven_epsilon <= epsilon, epsilon, scale)
+    noise_scale = _raise_scale(prove_epsilon, noise_scale, epsilon)
+    proven_epsilon = prove_epsilon(noise_scale)
+    _require_proof(proven_epsilon <= epsilon, epsilon, noise_scale)
     if charge is not None:
         charge(proven_epsilon, 0.0)
-    measurement = dp.m.make_laplace(*input_space, scale=scale)
+    measurement = opendp.m.make_laplace(*domain_and_metric, scale=noise_scale)
     noisy_values = np.array(measurement(exact_values.tolist()), dtype=np.float64)
-    return LaplaceRelease(noisy_values, proven_epsilon, scale, sensitivity)
+    return LaplaceRelease(noisy_values, proven_epsilon, noise_scale, sensitivity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,14 +143,14 @@ def release_discrete_laplace(
         Steinke 2020, section 5.2.
     """
     exact_values = _require_integers(values, sensitivity, epsilon)
-    scale = find_laplace_scale(sensitivity, epsilon)
-    measurement = _make_laplace(exact_values.size, scale)
+    noise_scale = find_laplace_scale(sensitivity, epsilon)
+    measurement = _make_laplace(exact_values.size, noise_scale)
     proven_epsilon = float(measurement.map(int(sensitivity)))
-    _require_proof(proven_epsilon <= epsilon, epsilon, scale)
+    _require_proof(proven_epsilon <= epsilon, epsilon, noise_scale)
     if charge is not None:
         charge(proven_epsilon, 0.0)
     noisy_values = np.array(measurement(exact_values.tolist()), dtype=np.int64)
-    return IntegerRelease(noisy_values, proven_epsilon, 0.0, scale, DISCRETE_LAPLACE)
+    return IntegerRelease(noisy_values, proven_epsilon, 0.0, noise_scale, DISCRETE_LAPLACE)
 
 
 def find_laplace_scale(sensitivity: int, epsilon: float) -> float:
@@ -161,16 +161,16 @@ def find_laplace_scale(sensitivity: int, epsilon: float) -> float:
     )
 
 
-def _raise_scale(prove_epsilon: Callable[[float], float], scale: float, epsilon: float) -> float:
+def _raise_scale(prove_epsilon: Callable[[float], float], least_scale: float, epsilon: float) -> float:
     """Return the first float at or above a scale at which epsilon is proved: OpenDP rounds up in the last digits.
 
     After `_SAFE_STEPS` floats, the last one is returned without a proof.
     """
     for _ in range(_SAFE_STEPS):
-        if prove_epsilon(scale) <= epsilon:
+        if prove_epsilon(least_scale) <= epsilon:
             break
-        scale = math.nextafter(scale, math.inf)
-    return scale
+        least_scale = math.nextafter(least_scale, math.inf)
+    return least_scale
 
 
 def release_discrete_gaussian(
@@ -276,13 +276,13 @@ def start_gaussian_steps(
         problems.between(*EPSILON_RANGE, epsilon=epsilon)
         problems.inside(0.0, 1.0, delta=delta)
     total_squared_sensitivity = int(squared_sensitivity)
-    scale = find_gaussian_scale(total_squared_sensitivity, epsilon, delta)
-    approximate_measurement = _fix_delta(_make_gaussian(1, scale), delta)
+    noise_scale = find_gaussian_scale(total_squared_sensitivity, epsilon, delta)
+    approximate_measurement = _fix_delta(_make_gaussian(1, noise_scale), delta)
     proven_epsilon, proven_delta = approximate_measurement.map(_round_root_up(total_squared_sensitivity))
-    _require_proof(proven_epsilon <= epsilon and proven_delta <= delta, epsilon, scale)
+    _require_proof(proven_epsilon <= epsilon and proven_delta <= delta, epsilon, noise_scale)
     if charge is not None:
         charge(float(proven_epsilon), float(proven_delta))
-    return GaussianSteps(float(proven_epsilon), float(proven_delta), scale, total_squared_sensitivity)
+    return GaussianSteps(float(proven_epsilon), float(proven_delta), noise_scale, total_squared_sensitivity)
 
 
 @functools.lru_cache(maxsize=256)
@@ -327,26 +327,26 @@ def _require_proof(is_proven: bool, epsilon: float, scale: float) -> None:
 
 
 def _require_integers(
-    values: npt.ArrayLike, sensitivity: int, epsilon: float, delta: float | None = None
+    released_values: npt.ArrayLike, sensitivity: int, epsilon: float, delta: float | None = None
 ) -> IntArray:
     """Return a vector as int64; raise `InvalidInput` if it, or a parameter of its release, is not valid."""
     with Problems() as problems:
-        integers = _check_integers(values, problems)
+        integer_array = _check_integers(released_values, problems)
         problems.whole(1, 10**12, sensitivity=sensitivity)
         problems.between(*EPSILON_RANGE, epsilon=epsilon)
         if delta is not None:
             problems.inside(0.0, 1.0, delta=delta)
-    return integers.astype(np.int64)
+    return integer_array.astype(np.int64)
 
 
-def _check_integers(values: npt.ArrayLike, problems: Problems) -> npt.NDArray[Any]:
+def _check_integers(released_values: npt.ArrayLike, problems: Problems) -> npt.NDArray[Any]:
     """Return the values as an array, and add a problem unless they are a vector of integers up to 2^53 in size."""
-    integers = np.asarray(values)
-    if integers.ndim != 1 or integers.size == 0 or integers.dtype.kind not in "iu":
+    integer_array = np.asarray(released_values)
+    if integer_array.ndim != 1 or integer_array.size == 0 or integer_array.dtype.kind not in "iu":
         problems.add("values must be a vector of whole numbers")
-    elif max(abs(int(integers.min())), abs(int(integers.max()))) > _MAX_INTEGER:
+    elif max(abs(int(integer_array.min())), abs(int(integer_array.max()))) > _MAX_INTEGER:
         problems.add("values must be at most 2⁵³ in magnitude")
-    return integers
+    return integer_array
 
 
 @functools.cache
@@ -359,30 +359,30 @@ def _load_opendp() -> Any:
     import_extra("opendp")
     module_names = ("mod", "combinators", "measurements", "domains", "metrics", "measures")
     modules = [importlib.import_module(f"opendp.{name}") for name in module_names]
-    mod, combinators, measurements, *space_modules = modules
-    mod.enable_features("contrib")
+    domain_module, combinators, measurements, *space_modules = modules
+    domain_module.enable_features("contrib")
     space_members = {name: member for module in space_modules for name, member in vars(module).items()}
     return SimpleNamespace(**space_members | {"c": combinators, "m": measurements})
 
 
-def _make_laplace(size: int, scale: float) -> Any:
-    """Build OpenDP's measurement that adds discrete Laplace noise to a vector of ``size`` integers."""
+def _make_laplace(vector_size: int, scale: float) -> Any:
+    """Build OpenDP's measurement that adds discrete Laplace noise to a vector of ``vector_size`` integers."""
     dp = _load_opendp()
-    input_space = dp.vector_domain(dp.atom_domain(T="i64"), size=size), dp.l1_distance(T="i64")
-    return dp.m.make_laplace(*input_space, scale=scale)
+    domain_and_metric = dp.vector_domain(dp.atom_domain(T="i64"), size=vector_size), dp.l1_distance(T="i64")
+    return dp.m.make_laplace(*domain_and_metric, scale=scale)
 
 
-def _make_gaussian(size: int, scale: float) -> Any:
-    """Build OpenDP's measurement that adds discrete Gaussian noise to a vector of ``size`` integers."""
+def _make_gaussian(vector_size: int, scale: float) -> Any:
+    """Build OpenDP's measurement that adds discrete Gaussian noise to a vector of ``vector_size`` integers."""
     dp = _load_opendp()
-    input_space = dp.vector_domain(dp.atom_domain(T="i64"), size=size), dp.l2_distance(T=float)
-    return dp.m.make_gaussian(*input_space, scale=scale)
+    domain_and_metric = dp.vector_domain(dp.atom_domain(T="i64"), size=vector_size), dp.l2_distance(T=float)
+    return dp.m.make_gaussian(*domain_and_metric, scale=scale)
 
 
-def _fix_delta(measurement: Any, delta: float) -> Any:
+def _fix_delta(zcdp_measurement: Any, delta: float) -> Any:
     """Convert a zero-concentrated DP measurement to one that states its epsilon at ``delta``."""
-    dp = _load_opendp()
-    return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(measurement), delta)
+    opendp = _load_opendp()
+    return opendp.c.make_fix_delta(opendp.c.make_zCDP_to_approxDP(zcdp_measurement), delta)
 
 
 @dataclass(frozen=True)
@@ -436,24 +436,24 @@ def exponential_mechanism(
         # rho = epsilon^2 / 8, rounded up by OpenDP.
         return math.sqrt(8.0 * float(_make_noisy_max(b).map(int(sensitivity))))
 
-    scale = _raise_scale(prove_epsilon, 2.0 * int(sensitivity) / epsilon, epsilon)
-    proven_epsilon = prove_epsilon(scale)
-    _require_proof(proven_epsilon <= epsilon, epsilon, scale)
+    gumbel_scale = _raise_scale(prove_epsilon, 2.0 * int(sensitivity) / epsilon, epsilon)
+    proven_epsilon = prove_epsilon(gumbel_scale)
+    _require_proof(proven_epsilon <= epsilon, epsilon, gumbel_scale)
     # Set up before the charge, so that what can fail has not cost anything.
-    draw_index = make_selection(scores, scale)
+    draw_candidate_index = make_selection(scores, gumbel_scale)
     if charge is not None:
         charge(proven_epsilon, 0.0)
-    return SelectionRelease(draw_index(), proven_epsilon, scale)
+    return SelectionRelease(draw_candidate_index(), proven_epsilon, gumbel_scale)
 
 
-def make_selection(scores: Sequence[int], scale: float) -> Callable[[], int]:
+def make_selection(scores: Sequence[int], gumbel_scale: float) -> Callable[[], int]:
     """Return a function that draws an index with the law softmax(score / scale), exactly."""
-    measurement, score_list = _make_noisy_max(scale), list(scores)
+    measurement, score_list = _make_noisy_max(gumbel_scale), list(scores)
     return lambda: int(measurement(score_list))
 
 
-def _make_noisy_max(scale: float) -> Any:
+def _make_noisy_max(gumbel_scale: float) -> Any:
     """Build OpenDP's measurement that returns the index of the largest score after Gumbel noise."""
     dp = _load_opendp()
-    input_space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
-    return dp.m.make_noisy_max(*input_space, dp.zero_concentrated_divergence(), scale=scale)
+    domain_and_metric = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
+    return dp.m.make_noisy_max(*domain_and_metric, dp.zero_concentrated_divergence(), scale=gumbel_scale)

@@ -70,8 +70,8 @@ def check_noise(problems: Problems, noise: object, epsilon: object, delta: objec
         problems.add("noise must be a NoiseKind")
     elif noise is NoiseKind.GAUSSIAN:
         if delta is None:
-            remedy = "Give one strictly between 0 and 1, such as 1e-6"
-            problems.add("Gaussian noise needs a delta", remedy=remedy)
+            delta_remedy = "Give one strictly between 0 and 1, such as 1e-6"
+            problems.add("Gaussian noise needs a delta", remedy=delta_remedy)
         else:
             problems.inside(0.0, 1.0, delta=delta)
     elif delta is not None:
@@ -155,10 +155,10 @@ def make_perspective(noise: NoiseKind, measure: Measure) -> Perspective:
         return Perspective(np.ones_like, lambda r: np.full_like(r, noise.mean_magnitude))
     if measure is Measure.RMSE:
         # M(r) = sqrt(r^2 + v).
-        unit_deviation = math.sqrt(noise.unit_variance)
+        unit_noise_deviation = math.sqrt(noise.unit_variance)
         return Perspective(
-            lambda r: np.minimum(r, 1e100) / np.hypot(np.minimum(r, 1e100), unit_deviation),
-            lambda r: noise.unit_variance / np.hypot(r, unit_deviation),
+            lambda r: np.minimum(r, 1e100) / np.hypot(np.minimum(r, 1e100), unit_noise_deviation),
+            lambda r: noise.unit_variance / np.hypot(r, unit_noise_deviation),
         )
     if noise is NoiseKind.LAPLACE:
         # M(r) = r + e^-r.
@@ -202,11 +202,11 @@ def find_balance(perspective: Perspective, pull: float) -> float:
         return float(perspective.intercept(ratio_array)) - pull * float(perspective.slope(ratio_array))
 
     # The excess falls: from above 0 at r = 0, where the slope is 0, to below 0, as the intercept goes to 0.
-    upper_end = 1.0
-    while compute_excess(upper_end) > 0.0:
-        upper_end *= 2.0
+    ratio_upper_end = 1.0
+    while compute_excess(ratio_upper_end) > 0.0:
+        ratio_upper_end *= 2.0
     # A root may lie near 0, where only digits relative to it mean something.
-    return float(brentq(compute_excess, 0.0, upper_end, xtol=1e-300))
+    return float(brentq(compute_excess, 0.0, ratio_upper_end, xtol=1e-300))
 
 
 ASSUMED_SHARE = 0.2
@@ -276,13 +276,13 @@ class Summary:
         return np.asarray(np.where(self.num_runs > 1, t_quantiles * self.standard_errors, np.nan))
 
 
-def summarise_runs(values: FloatArray, axis: int = 1) -> Summary:
+def summarise_runs(run_values: FloatArray, axis: int = 1) -> Summary:
     """Compute mean, standard error, number and spread of runs over their axis; a NaN is a run that is missing."""
-    finished_mask = np.isfinite(values)
-    run_counts = np.asarray(finished_mask.sum(axis=axis))
+    finished_run_mask = np.isfinite(run_values)
+    run_counts = np.asarray(finished_run_mask.sum(axis=axis))
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.where(finished_mask, values, 0.0).sum(axis=axis) / run_counts
-        deviations = np.where(finished_mask, values - np.expand_dims(means, axis), 0.0)
-        squared_sums = (deviations * deviations).sum(axis=axis)
-        spreads = np.sqrt(squared_sums / np.where(run_counts > 1, run_counts - 1, np.nan))
+        means = np.where(finished_run_mask, run_values, 0.0).sum(axis=axis) / run_counts
+        run_deviations = np.where(finished_run_mask, run_values - np.expand_dims(means, axis), 0.0)
+        squared_deviation_sums = (run_deviations * run_deviations).sum(axis=axis)
+        spreads = np.sqrt(squared_deviation_sums / np.where(run_counts > 1, run_counts - 1, np.nan))
         return Summary(means, spreads / np.sqrt(run_counts), run_counts, spreads)

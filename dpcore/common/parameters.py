@@ -62,9 +62,9 @@ class Option(enum.Enum):
 
     def __new__(cls, value: str, label: str = "") -> Self:
         """Return a member with its value and its label."""
-        option = object.__new__(cls)
-        option._value_, option.label = value, label
-        return option
+        member = object.__new__(cls)
+        member._value_, member.label = value, label
+        return member
 
 
 class Place(enum.Enum):
@@ -155,39 +155,39 @@ class Field:
 
     def complete(self, type_hint: Any, default: Any) -> Field:
         """Return the field with the attributes that follow from the dataclass field's type and default filled in."""
-        hint_types = typing.get_args(type_hint) or (type_hint,)
-        is_number = int in hint_types or float in hint_types
+        allowed_types = typing.get_args(type_hint) or (type_hint,)
+        accepts_numbers = int in allowed_types or float in allowed_types
         is_required = self.is_required
         if is_required is None:
-            is_required = bool(self.name) or (is_number and NoneType not in hint_types)
+            is_required = bool(self.name) or (accepts_numbers and NoneType not in allowed_types)
         return replace(
             self,
             name=self.name or (self.label if is_required else ""),
             is_required=is_required,
             initial=(None if default is MISSING else default) if self.initial is UNSET else self.initial,
-            value_type=next((t for t in (bool, str) if t in hint_types), float),
-            is_integer=self.is_integer or int in hint_types,
+            value_type=next((t for t in (bool, str) if t in allowed_types), float),
+            is_integer=self.is_integer or int in allowed_types,
         )
 
-    def check(self, problems: Problems, value: Any, type_hint: Any) -> None:
+    def check(self, problems: Problems, field_value: Any, type_hint: Any) -> None:
         """Add a problem if a value is missing, not an option, or outside the limits.
 
         It is for a field that applies with the choices made.
         """
         allowed_values = self.stops or tuple(self.options or ())
-        if allowed_values and value not in allowed_values:
+        if allowed_values and field_value not in allowed_values:
             options_text = ", ".join(
                 f"{allowed_value:,}" if isinstance(allowed_value, int) else str(allowed_value.value)
                 for allowed_value in allowed_values
             )
-            problems.add(f"{self.name} must be one of {options_text}; got {quote(value)}")
-        elif value is None and self.only_with is not None and self.is_required:
+            problems.add(f"{self.name} must be one of {options_text}; got {quote(field_value)}")
+        elif field_value is None and self.only_with is not None and self.is_required:
             problems.add(f"{self.name} is missing", remedy="Enter a number")
-        elif self.limits is not None and (value is not None or self.is_required):
+        elif self.limits is not None and (field_value is not None or self.is_required):
             if int in (typing.get_args(type_hint) or (type_hint,)):
-                problems.whole(int(self.limits[0]), int(self.limits[1]), **{self.name: value})
+                problems.whole(int(self.limits[0]), int(self.limits[1]), **{self.name: field_value})
             else:
-                problems.between(*self.limits, **{self.name: value})
+                problems.between(*self.limits, **{self.name: field_value})
 
 
 EPSILON = Field("Privacy budget ε", "", FieldOrigin.PUBLIC, name="ε", is_required=True, initial=1.0)
@@ -282,15 +282,15 @@ def gaussian_delta(limits: tuple[float, float] | None, noise_field: str, **attri
     return public.number(None, "δ", limits, name="δ", **attributes)
 
 
-def declared_in(parameters_type: Any, name: str, default: Any = UNSET, **changes: Any) -> Any:
+def declared_in(parameters_type: Any, field_name: str, default: Any = UNSET, **changes: Any) -> Any:
     """Declare a field as another class does, but with these attributes of `Field`, and with the default if given."""
-    dataclass_field = fields_by_name(parameters_type)[name]
-    help_text = declared_fields(parameters_type)[name].help
-    metadata = {
+    dataclass_field = fields_by_name(parameters_type)[field_name]
+    help_text = declared_fields(parameters_type)[field_name].help
+    field_metadata = {
         **dataclass_field.metadata,
         DECLARATION: replace(dataclass_field.metadata[DECLARATION], help=help_text, **changes),
     }
-    return field(default=dataclass_field.default if default is UNSET else default, metadata=metadata)
+    return field(default=dataclass_field.default if default is UNSET else default, metadata=field_metadata)
 
 
 def fields_by_name(parameters_type: Any) -> Mapping[str, Any]:
@@ -301,13 +301,13 @@ def fields_by_name(parameters_type: Any) -> Mapping[str, Any]:
 @functools.cache
 def _declared_fields(parameters_type: Any) -> Mapping[str, Field]:
     """Return the declarations of a parameters class by field name; the shared epsilon is not among them."""
-    type_hints, help_by_name = list_field_types(parameters_type), _field_docstrings(parameters_type)
-    declarations: dict[str, Field] = {}
+    type_hints, help_by_field = list_field_types(parameters_type), _field_docstrings(parameters_type)
+    declarations_by_field: dict[str, Field] = {}
     for f in fields(parameters_type):
         if DECLARATION in f.metadata:
-            declaration = replace(f.metadata[DECLARATION], help=help_by_name.get(f.name, ""))
-            declarations[f.name] = declaration.complete(type_hints[f.name], f.default)
-    return declarations
+            declaration = replace(f.metadata[DECLARATION], help=help_by_field.get(f.name, ""))
+            declarations_by_field[f.name] = declaration.complete(type_hints[f.name], f.default)
+    return declarations_by_field
 
 
 # The type is written out: mypy takes the class of a dataclass for one that cannot be hashed.
@@ -316,18 +316,18 @@ declared_fields: typing.Callable[[Any], Mapping[str, Field]] = _declared_fields
 
 def _field_docstrings(parameters_type: Any) -> dict[str, str]:
     """Return the docstrings below the fields of a class and its bases, each on one line."""
-    docstrings: dict[str, str] = {}
-    for base in reversed(parameters_type.__mro__[:-1]):
-        module_tree = ast.parse(inspect.getsource(sys.modules[base.__module__]))
-        classes = [node for node in module_tree.body if isinstance(node, ast.ClassDef)]
-        (class_body,) = (node.body for node in classes if node.name == base.__name__)
-        docstrings |= {
+    docstrings_by_field: dict[str, str] = {}
+    for base_class in reversed(parameters_type.__mro__[:-1]):
+        module_tree = ast.parse(inspect.getsource(sys.modules[base_class.__module__]))
+        class_nodes = [node for node in module_tree.body if isinstance(node, ast.ClassDef)]
+        (class_bodies,) = (node.body for node in class_nodes if node.name == base_class.__name__)
+        docstrings_by_field |= {
             field_node.target.id: " ".join(str(next_node.value.value).split())
-            for field_node, next_node in itertools.pairwise(class_body)
+            for field_node, next_node in itertools.pairwise(class_bodies)
             if isinstance(field_node, ast.AnnAssign) and isinstance(field_node.target, ast.Name)
             if isinstance(next_node, ast.Expr) and isinstance(next_node.value, ast.Constant)
         }
-    return docstrings
+    return docstrings_by_field
 
 
 @dataclass(frozen=True)
@@ -350,15 +350,15 @@ class Parameters:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
             has_wrong_kinds = False
             for name, declaration in declared_fields(type(self)).items():
-                value = getattr(self, name)
+                field_value = getattr(self, name)
                 is_enum = isinstance(type_hints[name], type) and issubclass(type_hints[name], enum.Enum)
-                if is_enum and not isinstance(value, type_hints[name]):
-                    problems.of_kind(type_hints[name], **{name: value})
+                if is_enum and not isinstance(field_value, type_hints[name]):
+                    problems.of_kind(type_hints[name], **{name: field_value})
                     has_wrong_kinds = True
                     continue
                 if applies(declaration.only_with, self.__getattribute__):
-                    declaration.check(problems, value, type_hints[name])
-                elif value is not None and fields_by_name(self)[name].default is None:
+                    declaration.check(problems, field_value, type_hints[name])
+                elif field_value is not None and fields_by_name(self)[name].default is None:
                     problems.add(describe_misplaced(declaration, declared_fields(type(self))))
             if not has_wrong_kinds:
                 self._check_together(problems)
@@ -366,13 +366,13 @@ class Parameters:
     def _check_together(self, problems: Problems) -> None:
         """Add problems of several fields together, each of which has the right class; here there are none."""
 
-    def without(self: P, *names: str) -> P:
+    def without(self: P, *field_names: str) -> P:
         """Return the parameters with the defaults of these fields: the key of an answer that ignores them."""
-        named_fields = [f for f in fields(self) if f.name in names]
-        reset_values: dict[str, Any] = {
+        named_fields = [f for f in fields(self) if f.name in field_names]
+        defaults_by_field: dict[str, Any] = {
             f.name: f.default for f in named_fields if getattr(self, f.name) != f.default
         }
-        return replace(self, **reset_values) if reset_values else self
+        return replace(self, **defaults_by_field) if defaults_by_field else self
 
     @property
     def unused_names(self) -> tuple[str, ...]:
@@ -397,37 +397,37 @@ def applies(only_with: tuple[str, Collection[Any]] | None, get_value: typing.Cal
 
 def list_unused(
     declarations: Mapping[str, Field],
-    values_by_name: Mapping[str, Any],
+    values_by_field: Mapping[str, Any],
     get_default: typing.Callable[[str], Any],
 ) -> list[str]:
-    """List the names in ``values_by_name`` whose field does not apply.
+    """List the names in ``values_by_field`` whose field does not apply.
 
     A choice that does not apply itself counts with its default.
     """
 
-    def get_choice(name: str) -> Any:
+    def get_choice(field_name: str) -> Any:
         """Return the value of a choice, its default if it does not apply."""
-        does_apply = applies(declarations[name].only_with, get_choice)
-        return values_by_name[name] if does_apply else get_default(name)
+        does_apply = applies(declarations[field_name].only_with, get_choice)
+        return values_by_field[field_name] if does_apply else get_default(field_name)
 
-    return [name for name in values_by_name if not applies(declarations[name].only_with, get_choice)]
+    return [name for name in values_by_field if not applies(declarations[name].only_with, get_choice)]
 
 
 def describe_misplaced(declaration: Field, declarations: Mapping[str, Field]) -> str:
     """Return the sentence on a value that was given where its field does not apply."""
     assert declaration.only_with is not None
     other_declaration, needed_values = declarations[declaration.only_with[0]], declaration.only_with[1]
-    label_by_value = other_declaration.options or {}
-    value_texts = " or ".join(f'"{label_by_value.get(value, value)}"' for value in needed_values)
+    labels_by_value = other_declaration.options or {}
+    value_texts = " or ".join(f'"{labels_by_value.get(value, value)}"' for value in needed_values)
     return f"{declaration.name} can be set only with {value_texts} as {other_declaration.name}"
 
 
 def check_shared(problems: Problems, parameters_type: Any, settings: Any) -> None:
     """Add problems of the fields that an object has in common with a parameters class, by its declarations."""
     type_hints = list_field_types(parameters_type)
-    for name, declaration in declared_fields(parameters_type).items():
-        if hasattr(settings, name):
-            declaration.check(problems, getattr(settings, name), type_hints[name])
+    for field_name, declaration in declared_fields(parameters_type).items():
+        if hasattr(settings, field_name):
+            declaration.check(problems, getattr(settings, field_name), type_hints[field_name])
 
 
 def list_fields_beside_data(parameters_type: Any) -> tuple[str, ...]:
@@ -439,15 +439,15 @@ def list_fields_beside_data(parameters_type: Any) -> tuple[str, ...]:
 
 def describe(parameters_type: Any) -> dict[str, str]:
     """Return the help text of each field by name, with the range of its values."""
-    low_text, high_text = map(wording.entered, EPSILON_RANGE)
-    help_by_name = {"epsilon": f"Privacy budget, from {low_text} to {high_text}."}
+    lowest_text, highest_text = map(wording.entered, EPSILON_RANGE)
+    help_by_field = {"epsilon": f"Privacy budget, from {lowest_text} to {highest_text}."}
     for field_name, declaration in declared_fields(parameters_type).items():
         help_text = f"{declaration.label}. {declaration.help}".rstrip()
         if declaration.stops:
             help_text += f" One of {', '.join(map(wording.entered, declaration.stops))}."
         elif declaration.limits is not None:
-            low_text, high_text = map(wording.entered, declaration.limits)
-            range_text = f"From {low_text} to {high_text}."
+            lowest_text, highest_text = map(wording.entered, declaration.limits)
+            range_text = f"From {lowest_text} to {highest_text}."
             help_text += "" if range_text in help_text else f" {range_text}"
-        help_by_name[field_name] = help_text
-    return help_by_name
+        help_by_field[field_name] = help_text
+    return help_by_field

@@ -61,9 +61,9 @@ _LABEL = re.compile(
 _MECHANISM = re.compile(r"[A-Za-z][A-Za-z0-9 -]{0,79}")
 
 
-def is_mechanism(text: str) -> bool:
+def is_mechanism(mechanism_text: str) -> bool:
     """Return True if a text may be a mechanism's name in the label of a file."""
-    return _MECHANISM.fullmatch(text) is not None
+    return _MECHANISM.fullmatch(mechanism_text) is not None
 
 
 @dataclass(frozen=True)
@@ -96,14 +96,14 @@ class ReleaseFacts:
                 problems.add("the mechanism must be said in words")
 
     @classmethod
-    def from_label(cls, text: str) -> ReleaseFacts | None:
+    def from_label(cls, label_text: str) -> ReleaseFacts | None:
         """Read the facts from a release's ``label``, with its digits rounded up; None if the text is no such label."""
-        label_match = _LABEL.fullmatch(text)
-        neighbours_by_name = {relation.short: relation for relation in Neighbours}
-        if label_match is None or label_match[3] not in neighbours_by_name:
+        label_match = _LABEL.fullmatch(label_text)
+        neighbours_by_short_name = {relation.short: relation for relation in Neighbours}
+        if label_match is None or label_match[3] not in neighbours_by_short_name:
             return None
         try:
-            neighbours = neighbours_by_name[label_match[3]]
+            neighbours = neighbours_by_short_name[label_match[3]]
             return cls(float(label_match[1]), float(label_match[2] or 0.0), neighbours, label_match[4])
         except ValueError:  # Two points in a number, or an epsilon of 0.
             return None
@@ -157,13 +157,13 @@ def round_up_to_float(exact: Fraction) -> float:
     return nearest_float if Fraction(nearest_float) >= exact else math.nextafter(nearest_float, math.inf)
 
 
-def format_rounded_up(value: float, num_digits: int = 6) -> str:
+def format_rounded_up(privacy_parameter: float, num_digits: int = 6) -> str:
     """Format a privacy parameter with ``num_digits`` significant digits, rounded up.
 
     An excess below 1e-12 of it is rounding of a sum (0.1 + 0.2) and does not raise the last digit shown.
     """
     # The shortest decimal that is this float, as it was entered: 0.1, and not the binary fraction just above it.
-    exact_decimal = Decimal(repr(float(value)))
+    exact_decimal = Decimal(repr(float(privacy_parameter)))
     if not exact_decimal:
         return "0"
     last_digit_unit = Decimal(1).scaleb(exact_decimal.adjusted() - num_digits + 1)
@@ -186,9 +186,9 @@ class LaplaceNoise:
     scale: float
 
     @classmethod
-    def for_release(cls, sensitivity: float, epsilon: float) -> LaplaceNoise:
+    def for_release(cls, l1_sensitivity: float, epsilon: float) -> LaplaceNoise:
         """Return the noise that makes a statistic of this L1 sensitivity epsilon-DP."""
-        return cls(scale=sensitivity / epsilon)
+        return cls(scale=l1_sensitivity / epsilon)
 
     @property
     def variance(self) -> float:
@@ -209,11 +209,11 @@ class GaussianNoise:
     scale: float
 
     @classmethod
-    def for_release(cls, sensitivity: float, epsilon: float, delta: float) -> GaussianNoise:
+    def for_release(cls, l2_sensitivity: float, epsilon: float, delta: float) -> GaussianNoise:
         """Return the noise that makes a statistic of the given L2 sensitivity (epsilon, delta)-DP, never too little.
 
         Args:
-            sensitivity: L2 sensitivity, at least 0, in the unit of what is released.
+            l2_sensitivity: L2 sensitivity, at least 0, in the unit of what is released.
             epsilon: Above 0.
             delta: Strictly between 0 and 1.
 
@@ -221,10 +221,10 @@ class GaussianNoise:
             InvalidInput: A parameter is out of its range.
         """
         with Problems() as problems:
-            problems.non_negative(sensitivity=sensitivity)
+            problems.non_negative(sensitivity=l2_sensitivity)
             problems.positive(epsilon=epsilon)
             problems.inside(0.0, 1.0, delta=delta)
-        return cls(scale=sensitivity * _gaussian_unit_scale(float(epsilon), float(delta)))
+        return cls(scale=l2_sensitivity * _gaussian_unit_scale(float(epsilon), float(delta)))
 
     @property
     def variance(self) -> float:
@@ -298,21 +298,21 @@ def bound_sampled_epsilon(
 
 def bound_mixture_epsilon(
     sigma: float,
-    moves: Sequence[float],
-    weights: Sequence[float],
+    mean_moves: Sequence[float],
+    move_probabilities: Sequence[float],
     num_steps: int,
     delta: float,
     grid_distance: float,
 ) -> float:
     """Compute an upper bound on epsilon of steps in which a user moves a Gaussian by a random amount.
 
-    The amount is one of ``moves``, with probabilities ``weights``. It is for neighbours that add or remove a user;
-    rounding is as in `bound_sampled_epsilon`.
+    The amount is one of ``mean_moves``, with probabilities ``move_probabilities``. It is for neighbours that add or
+    remove a user; rounding is as in `bound_sampled_epsilon`.
 
     Args:
         sigma: Standard deviation of a step's noise.
-        moves: By how much, ascending from 0.
-        weights: With which probabilities; they sum to 1.
+        mean_moves: By how much, ascending from 0.
+        move_probabilities: With which probabilities; they sum to 1.
         num_steps: How many steps there are.
         delta: At which epsilon is asked.
         grid_distance: Distance of the grid's points.
@@ -324,7 +324,7 @@ def bound_mixture_epsilon(
 
     with np.errstate(all="ignore"):  # As in `compute_gaussian_sigma`.
         step_losses = losses.from_mixture_gaussian_mechanism(
-            sigma, list(moves), list(weights), value_discretization_interval=grid_distance
+            sigma, list(mean_moves), list(move_probabilities), value_discretization_interval=grid_distance
         )
         return float(step_losses.self_compose(num_steps).get_epsilon_for_delta(delta))
 
@@ -332,17 +332,17 @@ def bound_mixture_epsilon(
 @functools.lru_cache(maxsize=4096)
 def _gaussian_unit_scale(epsilon: float, delta: float) -> float:
     """Compute the standard deviation at sensitivity 1 by dp-accounting, raised by more than its rounding."""
-    sigma = compute_gaussian_sigma(epsilon, delta)
+    rounded_sigma = compute_gaussian_sigma(epsilon, delta)
     # It solves delta = Phi(1 / (2 sigma) - epsilon sigma) - e^epsilon Phi(...) to 1e-12 (absolute in sigma), a
     # difference that loses Phi / delta in relative precision. Measured against 60 digits the loss is 4e-9 at
     # epsilon = 1e-6, delta = 1e-15; this pushes by 2e-7 there.
-    first_delta_term = 0.5 * math.erfc((epsilon * sigma - 0.5 / sigma) / math.sqrt(2.0))
-    return sigma * (1.0 + 1e-13 + 32.0 * sys.float_info.epsilon * first_delta_term / delta) + 2e-12
+    first_delta_term = 0.5 * math.erfc((epsilon * rounded_sigma - 0.5 / rounded_sigma) / math.sqrt(2.0))
+    return rounded_sigma * (1.0 + 1e-13 + 32.0 * sys.float_info.epsilon * first_delta_term / delta) + 2e-12
 
 
-def write_file_name(stem: str, disclosure: Provenance) -> str:
+def write_file_name(file_stem: str, disclosure: Provenance) -> str:
     """Return a file name without its ending; it says if numbers are private, or of a DP release with which epsilon."""
-    hyphenated_stem = stem.replace("_", "-")
+    hyphenated_stem = file_stem.replace("_", "-")
     if isinstance(disclosure, ReleaseFacts):
         return f"{hyphenated_stem}-DP-release-epsilon-{format_rounded_up(disclosure.epsilon)}"
     is_private = disclosure is Disclosure.PRIVATE
@@ -431,9 +431,9 @@ class Ledger:
         """
         facts_by_mark = dict(zip(self.marks, self.releases, strict=True))
         merged_ledger = self
-        for mark, facts in zip(other_ledger.marks, other_ledger.releases, strict=True):
-            if facts_by_mark.get(mark) != facts:
-                unused_mark = draw_mark() if mark in merged_ledger.marks else mark
+        for release_mark, facts in zip(other_ledger.marks, other_ledger.releases, strict=True):
+            if facts_by_mark.get(release_mark) != facts:
+                unused_mark = draw_mark() if release_mark in merged_ledger.marks else release_mark
                 merged_ledger = Ledger((*merged_ledger.releases, facts), (*merged_ledger.marks, unused_mark))
         return merged_ledger
 
@@ -443,14 +443,14 @@ class Ledger:
         if not self.releases:
             return None
         # There always is one: every relation covers changed values.
-        neighbours = next(
-            neighbours
-            for neighbours in _STRONGEST_FIRST
-            if all((facts.neighbours, neighbours) in _STEPS_BY_RELATIONS for facts in self.releases)
+        common_neighbours = next(
+            common_neighbours
+            for common_neighbours in _STRONGEST_FIRST
+            if all((facts.neighbours, common_neighbours) in _STEPS_BY_RELATIONS for facts in self.releases)
         )
         exact_epsilon, exact_delta = Fraction(0), Fraction(0)
         for facts in self.releases:
-            num_steps = _STEPS_BY_RELATIONS[facts.neighbours, neighbours]
+            num_steps = _STEPS_BY_RELATIONS[facts.neighbours, common_neighbours]
             exact_epsilon += num_steps * Fraction(facts.epsilon)
             delta_factor = Fraction(1)
             if num_steps == 2 and facts.delta:
@@ -461,7 +461,7 @@ class Ledger:
                     delta_factor = 1 + Fraction(math.nextafter(exp_epsilon, math.inf))
             exact_delta += delta_factor * Fraction(facts.delta)
         total_delta = round_up_to_float(min(exact_delta, Fraction(1)))
-        return Total(round_up_to_float(exact_epsilon), total_delta, neighbours)
+        return Total(round_up_to_float(exact_epsilon), total_delta, common_neighbours)
 
     @property
     def sentence(self) -> str:

@@ -94,8 +94,8 @@ class DrawnNoise:
         if self.kind is NoiseKind.LAPLACE:
             # a + 2 E(-a - z)_+ is a + 2 p^(a + 1) / (1 - p^2) at p = e^(-1/b).
             half_inverse = _half_inverse(scales)
-            powers = np.exp(-np.minimum(2.0 * a * half_inverse, 700.0))
-            return np.asarray(a + powers / np.sinh(2.0 * half_inverse))
+            tail_powers = np.exp(-np.minimum(2.0 * a * half_inverse, 700.0))
+            return np.asarray(a + tail_powers / np.sinh(2.0 * half_inverse))
         return _mean_gaussian(scales, a)
 
     def measure_error(self, measure: Measure, shift: npt.ArrayLike, sensitivity: npt.ArrayLike) -> FloatArray:
@@ -109,34 +109,34 @@ class DrawnNoise:
 
     def interval_half_width(self, coverage: float, sensitivity: float) -> float:
         """Compute the smallest m with P(|noise| <= m) >= ``coverage``, which is in [0, 1)."""
-        scale = self.unit_scale * sensitivity
-        if not self.is_discrete or scale == 0.0:
-            return noise_error.magnitude_within(self.kind, coverage) * scale
+        noise_scale = self.unit_scale * sensitivity
+        if not self.is_discrete or noise_scale == 0.0:
+            return noise_error.magnitude_within(self.kind, coverage) * noise_scale
         if self.kind is NoiseKind.LAPLACE:
             # P(|z| > m) = 2 p^(m + 1) / (1 + p).
-            log_tail = math.log((1.0 - coverage) * (1.0 + math.exp(-1.0 / scale)) / 2.0)
-            return float(max(math.ceil(-scale * log_tail - 1.0 - 1e-12), 0))
-        values, probabilities = _list_gaussian(scale)
+            log_tail = math.log((1.0 - coverage) * (1.0 + math.exp(-1.0 / noise_scale)) / 2.0)
+            return float(max(math.ceil(-noise_scale * log_tail - 1.0 - 1e-12), 0))
+        values, probabilities = _list_gaussian(noise_scale)
         return float(values[values >= 0][np.argmax(_cumulate_magnitudes(values, probabilities) >= coverage)])
 
 
-def _half_inverse(scale: FloatArray) -> FloatArray:
+def _half_inverse(noise_scale: FloatArray) -> FloatArray:
     """Return 1 / (2 b), limited to 350 so that its hyperbolic sine stays within float64."""
     with np.errstate(divide="ignore"):
-        return np.asarray(np.minimum(0.5 / scale, 350.0))
+        return np.asarray(np.minimum(0.5 / noise_scale, 350.0))
 
 
-def _list_gaussian(scale: float) -> tuple[FloatArray, FloatArray]:
+def _list_gaussian(noise_scale: float) -> tuple[FloatArray, FloatArray]:
     """Return (whole numbers within 40 deviations, their probabilities under a discrete Gaussian)."""
-    max_magnitude = math.ceil(40.0 * scale) + 1
+    max_magnitude = math.ceil(40.0 * noise_scale) + 1
     whole_numbers = np.arange(-max_magnitude, max_magnitude + 1, dtype=np.float64)
-    relative_weights = np.exp(-0.5 * (whole_numbers / scale) ** 2)
+    relative_weights = np.exp(-0.5 * (whole_numbers / noise_scale) ** 2)
     return whole_numbers, relative_weights / relative_weights.sum()
 
 
-def _cumulate_magnitudes(values: FloatArray, probabilities: FloatArray) -> FloatArray:
+def _cumulate_magnitudes(whole_numbers: FloatArray, probabilities: FloatArray) -> FloatArray:
     """Return P(|z| <= m) for m = 0, 1, 2 ..., from the probabilities of whole numbers around 0."""
-    magnitude_probabilities = probabilities[values >= 0].copy()
+    magnitude_probabilities = probabilities[whole_numbers >= 0].copy()
     magnitude_probabilities[1:] *= 2.0
     return np.cumsum(magnitude_probabilities)
 
@@ -146,61 +146,61 @@ _LARGE_SIGMA = 20.0
 kink of |a + z| at -a takes a sixth of the density there."""
 
 
-def _mean_gaussian(scale: FloatArray, shifts: FloatArray) -> FloatArray:
+def _mean_gaussian(noise_scales: FloatArray, shifts: FloatArray) -> FloatArray:
     """Compute E|shift + z| for a discrete Gaussian z of each scale; all shapes are equal."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        densities = np.exp(-0.5 * (shifts / scale) ** 2) / (scale * math.sqrt(2.0 * math.pi))
-    continuous_means = noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, scale)
-    means = np.where(scale > _LARGE_SIGMA, continuous_means - densities / 6.0, continuous_means)
-    for index in map(tuple, np.argwhere((scale > 0.0) & (scale <= _LARGE_SIGMA))):
-        whole_numbers, probabilities = _list_gaussian(float(scale[index]))
+        densities = np.exp(-0.5 * (shifts / noise_scales) ** 2) / (noise_scales * math.sqrt(2.0 * math.pi))
+    continuous_means = noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, noise_scales)
+    means = np.where(noise_scales > _LARGE_SIGMA, continuous_means - densities / 6.0, continuous_means)
+    for index in map(tuple, np.argwhere((noise_scales > 0.0) & (noise_scales <= _LARGE_SIGMA))):
+        whole_numbers, probabilities = _list_gaussian(float(noise_scales[index]))
         means[index] = float((np.abs(whole_numbers + shifts[index]) * probabilities).sum())
     return means
 
 
 def find_noise(
     program: Program,
-    kind: NoiseKind,
+    noise_kind: NoiseKind,
     epsilon: float,
     delta: float | None = None,
     *,
-    of_counts: bool = False,
+    is_of_counts: bool = False,
     num_aggregates: int = 1,
 ) -> DrawnNoise:
     """Find the noise that a program draws for a release.
 
     Args:
         program: The program.
-        kind: The noise that is asked for; BigQuery draws Laplace noise whatever it is.
+        noise_kind: The noise that is asked for; BigQuery draws Laplace noise whatever it is.
         epsilon: Budget of the release, above 0.
         delta: Strictly between 0 and 1 with Gaussian noise; None with Laplace noise.
-        of_counts: True if whole numbers are released: users or rows.
+        is_of_counts: True if whole numbers are released: users or rows.
         num_aggregates: Aggregates of BigQuery's query, which gives each an even share and one more to a hidden count
             of users.
     """
     if program is Program.BIGQUERY:
         return DrawnNoise(NoiseKind.LAPLACE, (num_aggregates + 1.0) / epsilon)
-    is_discrete = of_counts and program in _WHOLE_COUNTS
-    if kind is NoiseKind.LAPLACE:
-        return DrawnNoise(kind, 1.0 / epsilon, is_discrete)
+    is_discrete = is_of_counts and program in _WHOLE_COUNTS
+    if noise_kind is NoiseKind.LAPLACE:
+        return DrawnNoise(noise_kind, 1.0 / epsilon, is_discrete)
     assert delta is not None
     if program in (Program.OPENDP, Program.TUMULT):
-        return DrawnNoise(kind, math.sqrt(0.5 / convert_to_rho(epsilon, delta)), is_discrete)
-    sigma = noise_error.compute_unit_scale(kind, epsilon, delta)
-    excess_share = _PIPELINEDP_EXCESS if program is Program.PIPELINEDP else 0.0
+        return DrawnNoise(noise_kind, math.sqrt(0.5 / convert_to_rho(epsilon, delta)), is_discrete)
+    sigma = noise_error.compute_unit_scale(noise_kind, epsilon, delta)
+    sigma_excess_share = _PIPELINEDP_EXCESS if program is Program.PIPELINEDP else 0.0
     # A discrete Gaussian of the exact sigma is private to less than float64 tells; no library draws it.
-    return DrawnNoise(kind, sigma * (1.0 + excess_share), is_discrete)
+    return DrawnNoise(noise_kind, sigma * (1.0 + sigma_excess_share), is_discrete)
 
 
 def find_share_noise(
     program: Program,
-    kind: NoiseKind,
+    noise_kind: NoiseKind,
     epsilon: float,
     delta: float | None = None,
-    share: float = 1.0,
+    budget_share: float = 1.0,
     *,
     has_quantile: bool = False,
-    of_counts: bool = False,
+    is_of_counts: bool = False,
     num_aggregates: int = 1,
 ) -> DrawnNoise:
     """Find the noise that a program draws for one of several releases from one budget.
@@ -211,20 +211,20 @@ def find_share_noise(
 
     Args:
         program: The program.
-        kind: As in `find_noise`, like the other arguments.
+        noise_kind: As in `find_noise`, like the other arguments.
         epsilon: Budget of all releases, above 0.
         delta: Likewise.
-        share: Share of the budget, in (0, 1].
+        budget_share: Share of the budget, in (0, 1].
         has_quantile: True if a quantile is among the releases.
-        of_counts: True if this release is of whole numbers.
+        is_of_counts: True if this release is of whole numbers.
         num_aggregates: Aggregates of this release in BigQuery, which gets a query of its own.
 
     Source: Dong, Roth, Su 2022, corollary 3.3; Bun and Steinke 2016, lemma 2.3 and proposition 1.6.
     """
-    accountant = Program.OPENDP if has_quantile and kind is NoiseKind.GAUSSIAN else program
-    undivided_noise = find_noise(accountant, kind, epsilon, delta, num_aggregates=num_aggregates)
-    scale_divisor = share if undivided_noise.kind is NoiseKind.LAPLACE else math.sqrt(share)
-    is_discrete = of_counts and program in _WHOLE_COUNTS
+    accountant = Program.OPENDP if has_quantile and noise_kind is NoiseKind.GAUSSIAN else program
+    undivided_noise = find_noise(accountant, noise_kind, epsilon, delta, num_aggregates=num_aggregates)
+    scale_divisor = budget_share if undivided_noise.kind is NoiseKind.LAPLACE else math.sqrt(budget_share)
+    is_discrete = is_of_counts and program in _WHOLE_COUNTS
     return DrawnNoise(undivided_noise.kind, undivided_noise.unit_scale / scale_divisor, is_discrete)
 
 
@@ -241,24 +241,24 @@ def find_total(
     if undivided_noise.kind is NoiseKind.GAUSSIAN:
         # The search for sigma ends at 1e-9 of it: what is lost here keeps rho on its safe side.
         epsilon_or_rho = 0.5 / undivided_noise.unit_scale**2 * (1.0 - 2.0**-32)
-    mantissa, exponent = math.frexp(epsilon_or_rho)
-    return math.ldexp(math.floor(mantissa * 2.0**32), exponent - 32)
+    binary_mantissa, binary_exponent = math.frexp(epsilon_or_rho)
+    return math.ldexp(math.floor(binary_mantissa * 2.0**32), binary_exponent - 32)
 
 
-def choose_library(program: Program, kind: NoiseKind) -> Program:
+def choose_library(program: Program, noise_kind: NoiseKind) -> Program:
     """Return the program itself, or for the best known mechanism the library whose noise comes nearest."""
     if program is not Program.BEST:
         return program
-    return Program.OPENDP if kind is NoiseKind.LAPLACE else Program.PYTHON
+    return Program.OPENDP if noise_kind is NoiseKind.LAPLACE else Program.PYTHON
 
 
 def describe_program(
     program: Program,
-    kind: NoiseKind,
+    noise_kind: NoiseKind,
     epsilon: float,
     delta: float | None,
     *,
-    of_counts: bool = False,
+    is_of_counts: bool = False,
     num_aggregates: int = 1,
 ) -> str:
     """Write a phrase on the noise that a program draws, for which errors are computed.
@@ -266,22 +266,22 @@ def describe_program(
     The arguments are those of `find_noise`, which computes the noise itself.
     """
     if program is Program.BIGQUERY:
-        noise_phrase = ", whatever noise is chosen" if kind is NoiseKind.GAUSSIAN else ""
+        noise_phrase = ", whatever noise is chosen" if noise_kind is NoiseKind.GAUSSIAN else ""
         epsilon_share = {1: "half", 2: "two thirds"}[num_aggregates]
         return (
             f"Laplace, as BigQuery draws it{noise_phrase}, with {epsilon_share} of ε; the rest goes to a hidden count "
             "of users. It was read in the source of ZetaSQL; nobody ran BigQuery."
         )
-    if program is Program.BEST and kind is NoiseKind.GAUSSIAN and of_counts:
+    if program is Program.BEST and noise_kind is NoiseKind.GAUSSIAN and is_of_counts:
         return "exact Gaussian, in whole numbers. No library draws it; plain Python's is in real numbers."
-    program = choose_library(program, kind)
-    if kind is NoiseKind.LAPLACE or delta is None:
-        return f"{kind.value}, as {program.value} draws it."
-    sigma = find_noise(program, kind, epsilon, delta).unit_scale
-    excess_share = sigma / find_exact_sigma(epsilon, delta) - 1.0
-    if excess_share < 1e-3:
+    program = choose_library(program, noise_kind)
+    if noise_kind is NoiseKind.LAPLACE or delta is None:
+        return f"{noise_kind.value}, as {program.value} draws it."
+    sigma = find_noise(program, noise_kind, epsilon, delta).unit_scale
+    sigma_excess_share = sigma / find_exact_sigma(epsilon, delta) - 1.0
+    if sigma_excess_share < 1e-3:
         return f"exact Gaussian, as {program.value} draws it."
-    excess_text = wording.percent(excess_share)
+    excess_text = wording.percent(sigma_excess_share)
     return f"Gaussian, as {program.value} draws it: {excess_text} above the exact mechanism."
 
 

@@ -51,18 +51,22 @@ def load_json(content: bytes, max_bytes: int, file_label: str) -> JsonValue:
         raise refuse(f"{file_label} has {size_text}; at most {max_size_text} are read")
     problems = Problems()
 
-    def build_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    def build_object(name_value_pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         """Build the members of a JSON object, and add a problem if a name occurs twice."""
-        members_by_name = dict(members)
-        if len(members_by_name) < len(members) and len(problems.entries) < MAX_PROBLEMS:
+        members_by_name = dict(name_value_pairs)
+        if len(members_by_name) < len(name_value_pairs) and len(problems.entries) < MAX_PROBLEMS:
             known_names: set[str] = set()
-            repeated_name = next(name for name, _ in members if name in known_names or known_names.add(name))  # type: ignore[func-returns-value]
+            repeated_name = next(
+                member_name
+                for member_name, _ in name_value_pairs
+                if member_name in known_names or known_names.add(member_name)  # type: ignore[func-returns-value]
+            )
             problems.add(f"{quote(repeated_name)} stands twice in one object of {file_label}")
         return members_by_name
 
     try:
-        text = content.decode("utf-8-sig")
-        value = json.loads(text, object_pairs_hook=build_object, parse_constant=_refuse_constant)
+        json_text = content.decode("utf-8-sig")
+        value = json.loads(json_text, object_pairs_hook=build_object, parse_constant=_refuse_constant)
     except UnicodeDecodeError:
         problems.add(f"{file_label} is not text in UTF-8")
     except RecursionError:
@@ -81,9 +85,9 @@ class _ConstantError(Exception):
     """NaN or an infinity."""
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def _refuse_constant(constant_name: str) -> NoReturn:
     """Raise `_ConstantError` for NaN or an infinity."""
-    raise _ConstantError(name)
+    raise _ConstantError(constant_name)
 
 
 @dataclass(frozen=True)
@@ -106,21 +110,21 @@ class JsonValue:
             self.problems.add(message, self.location)
 
     def get_members(
-        self, needed: Collection[str], optional: Collection[str] = ()
+        self, needed_names: Collection[str], optional_names: Collection[str] = ()
     ) -> dict[str, JsonValue] | None:
         """Return the members of an object by name; None, with problems, if one is missing or unknown."""
         # Room for unknown names, so that they can be told, and for no more than are told.
-        members = self.get_named(len(needed) + len(optional) + MAX_PROBLEMS)
-        if members is None:
+        members_by_name = self.get_named(len(needed_names) + len(optional_names) + MAX_PROBLEMS)
+        if members_by_name is None:
             return None
         num_problems = len(self.problems.entries)
-        for name in members:
-            if name not in needed and name not in optional:
-                self.refuse(f"{quote(name)} is not known here")
-        for name in needed:
-            if name not in members:
-                self.refuse(f"{name} is missing")
-        return members if len(self.problems.entries) == num_problems else None
+        for member_name in members_by_name:
+            if member_name not in needed_names and member_name not in optional_names:
+                self.refuse(f"{quote(member_name)} is not known here")
+        for member_name in needed_names:
+            if member_name not in members_by_name:
+                self.refuse(f"{member_name} is missing")
+        return members_by_name if len(self.problems.entries) == num_problems else None
 
     def read_members(
         self, needed: Mapping[str, Reader], optional: Mapping[str, Reader] = MappingProxyType({})
@@ -129,15 +133,15 @@ class JsonValue:
         num_problems, members = len(self.problems.entries), self.get_members(needed, optional)
         if members is None:
             return None
-        readers = {name: reader for name, reader in {**needed, **optional}.items() if name in members}
-        results_by_name = {name: reader(members[name]) for name, reader in readers.items()}
+        present_readers = {name: reader for name, reader in {**needed, **optional}.items() if name in members}
+        results_by_name = {name: reader(members[name]) for name, reader in present_readers.items()}
         # Where no more problems are noted, none shows.
         return results_by_name if len(self.problems.entries) == num_problems < MAX_PROBLEMS else None
 
-    def build(self, make: Callable[..., T], *values: Any, **keywords: Any) -> T | None:
-        """Call ``make`` with values that were read; None, with its problems added here, if it raises `InvalidInput`."""
+    def build(self, build_object: Callable[..., T], *arguments: Any, **keyword_arguments: Any) -> T | None:
+        """Call ``build_object`` with values that were read; None, with its problems added here, if it refuses them."""
         try:
-            return make(*values, **keywords)
+            return build_object(*arguments, **keyword_arguments)
         except InvalidInput as error:
             for problem in error.problems:
                 self.refuse(problem.message)
@@ -182,18 +186,18 @@ class JsonValue:
             self.must_be("a number")
             return None
         try:
-            number = float(self.value)
+            float_value = float(self.value)
         except OverflowError:
-            number = math.inf
-        if not math.isfinite(number):
+            float_value = math.inf
+        if not math.isfinite(float_value):
             self.must_be("a finite number")
             return None
-        return number
+        return float_value
 
-    def get_integer(self, low: int, high: int) -> int | None:
+    def get_integer(self, lowest: int, highest: int) -> int | None:
         """Return the integer; None, with a problem, if it is none in [low, high]."""
-        if type(self.value) is not int or not low <= self.value <= high:
-            self.must_be(f"a whole number from {low:,} to {high:,}")
+        if type(self.value) is not int or not lowest <= self.value <= highest:
+            self.must_be(f"a whole number from {lowest:,} to {highest:,}")
             return None
         return self.value
 
@@ -211,18 +215,18 @@ class JsonValue:
 
         Its type is int64 if all must be integers, else float64.
         """
-        numbers, (low, high) = self.value, limits
-        if not isinstance(numbers, list) or not 0 < len(numbers) <= max_entries:
+        list_entries, (lowest, highest) = self.value, limits
+        if not isinstance(list_entries, list) or not 0 < len(list_entries) <= max_entries:
             self.must_be(f"a list of 1 to {max_entries:,} entries")
             return None
         types = (int,) if is_integer else (int, float)
-        valid_flags = [type(number) in types and low <= number <= high for number in numbers]
-        if all(valid_flags):
-            return np.array(numbers, dtype=np.int64 if is_integer else np.float64)
-        bad_index = valid_flags.index(False)
-        bad_entry = self._inner(numbers[bad_index], f"entry {bad_index + 1:,}")
-        number_text = "a whole number" if is_integer else "a number"
-        bad_entry.must_be(f"{number_text} from {low:,} to {high:,}")
+        are_valid_entries = [type(number) in types and lowest <= number <= highest for number in list_entries]
+        if all(are_valid_entries):
+            return np.array(list_entries, dtype=np.int64 if is_integer else np.float64)
+        bad_index = are_valid_entries.index(False)
+        bad_entry = self._inner(list_entries[bad_index], f"entry {bad_index + 1:,}")
+        requirement_text = "a whole number" if is_integer else "a number"
+        bad_entry.must_be(f"{requirement_text} from {lowest:,} to {highest:,}")
         return None
 
     def choose(self, values_by_text: Mapping[str, T]) -> T | None:
@@ -239,32 +243,32 @@ class JsonValue:
             type_name: One of `ARRAY_TYPE_BY_NAME`.
             num_dimensions: How many it must have.
         """
-        members = self.get_members(["shape", type_name])
-        if members is None:
+        members_by_name = self.get_members(["shape", type_name])
+        if members_by_name is None:
             return None
-        side_nodes = members["shape"].get_entries(num_dimensions)
-        base64_text = members[type_name].value
-        shape = [side_node.get_integer(0, 10**10) for side_node in side_nodes or ()]
+        length_nodes = members_by_name["shape"].get_entries(num_dimensions)
+        base64_text = members_by_name[type_name].value
+        shape = [length_node.get_integer(0, 10**10) for length_node in length_nodes or ()]
         if None in shape or len(shape) != num_dimensions:
             self.must_be(f"an array with {num_dimensions} sides")
             return None
         if not isinstance(base64_text, str):
-            members[type_name].must_be("a text in base64")
+            members_by_name[type_name].must_be("a text in base64")
             return None
         try:
             content = base64.b64decode(base64_text, validate=True)
         except (binascii.Error, ValueError):
-            members[type_name].must_be("a text in base64")
+            members_by_name[type_name].must_be("a text in base64")
             return None
         if len(content) != math.prod(side or 0 for side in shape) * ARRAY_TYPE_BY_NAME[type_name].itemsize:
             self.must_be("an array as long as its shape says")
             return None
-        array = np.frombuffer(content, dtype=ARRAY_TYPE_BY_NAME[type_name])
-        return array.reshape([side or 0 for side in shape])
+        decoded_array = np.frombuffer(content, dtype=ARRAY_TYPE_BY_NAME[type_name])
+        return decoded_array.reshape([side or 0 for side in shape])
 
-    def _inner(self, value: Any, name: str) -> JsonValue:
+    def _inner(self, inner_value: Any, name: str) -> JsonValue:
         """Return a value inside this one; its location ends with ``name``."""
-        return JsonValue(value, f"{self.location}, {name}" if self.location else name, self.problems)
+        return JsonValue(inner_value, f"{self.location}, {name}" if self.location else name, self.problems)
 
     def must_be(self, requirement: str) -> None:
         """Add the problem that the value is not what ``requirement`` names, such as "a number"; say what it is."""
@@ -289,9 +293,9 @@ def read_texts(max_texts: int, max_characters: int) -> Reader:
     )
 
 
-def read_optional(reader: Reader) -> Reader:
+def read_optional(value_reader: Reader) -> Reader:
     """Return a reader of a value that may also be null."""
-    return lambda json_value: None if json_value.value is None else reader(json_value)
+    return lambda json_value: None if json_value.value is None else value_reader(json_value)
 
 
 def _describe(value: Any) -> str:
@@ -303,25 +307,25 @@ def _describe(value: Any) -> str:
     return quote(value)
 
 
-def encode_array(values: npt.NDArray[Any]) -> dict[str, Any]:
+def encode_array(array: npt.NDArray[Any]) -> dict[str, Any]:
     """Encode an array of numbers for JSON without loss: its shape, and its entries in base64.
 
     Args:
-        values: Of whole numbers that fit into int64, or of floats.
+        array: Of whole numbers that fit into int64, or of floats.
     """
-    type_name = "float64" if values.dtype.kind == "f" else "int64"
-    content = np.ascontiguousarray(values, dtype=ARRAY_TYPE_BY_NAME[type_name]).tobytes()
-    return {"shape": list(values.shape), type_name: base64.b64encode(content).decode("ascii")}
+    type_name = "float64" if array.dtype.kind == "f" else "int64"
+    array_bytes = np.ascontiguousarray(array, dtype=ARRAY_TYPE_BY_NAME[type_name]).tobytes()
+    return {"shape": list(array.shape), type_name: base64.b64encode(array_bytes).decode("ascii")}
 
 
 MADE_WITH = f"Sweet Spot {VERSION}"
 CHOICE_SCHEMA = "sweetspot/choice/1"
 
 
-def write_document(schema: str, **sections: object) -> str:
+def write_document(schema: str, **members_by_section: object) -> str:
     """Return sections as the text of an indented JSON file, after their schema and the program's name."""
-    members = {"schema": schema, "made_with": MADE_WITH, **sections}
-    return json.dumps(members, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    document_members = {"schema": schema, "made_with": MADE_WITH, **members_by_section}
+    return json.dumps(document_members, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def finite_or_none(value: float) -> float | None:
@@ -333,9 +337,9 @@ def certificate_fields(certificate: Certificate | None) -> dict[str, object]:
     """Return the JSON entries of a certificate by key; the proof is "none" without one."""
     if certificate is None:
         return {"proved_relative_gap": None, "proof": "none"}
-    gap = finite_or_none(certificate.relative_gap)
+    relative_gap = finite_or_none(certificate.relative_gap)
     approximation_fields = {"approximate": certificate.approximation} if certificate.approximation else {}
-    return {"proved_relative_gap": gap, "proof": certificate.argument, **approximation_fields}
+    return {"proved_relative_gap": relative_gap, "proof": certificate.argument, **approximation_fields}
 
 
 Members = dict[str, Reader]
@@ -359,31 +363,31 @@ class Codec:
     readers: Mapping[Any, Reader] = field(default_factory=dict)
     writers: Mapping[type, Callable[[Any], Any]] = field(default_factory=dict)
 
-    def write(self, value: Any) -> Any:
+    def write(self, object_value: Any) -> Any:
         """Convert a value to JSON; texts and lists that are too long are cut."""
-        if type(value) in self.writers:
-            return self.writers[type(value)](value)
-        if is_dataclass(value):
-            return self.write_fields(value)
-        if isinstance(value, enum.Enum):
-            return value.value
-        if isinstance(value, np.ndarray):
-            return encode_array(value)
-        if isinstance(value, str):
-            return cut(value, self.max_text)
-        if isinstance(value, tuple):
-            return [self.write(entry) for entry in value[: self.max_entries]]
-        return value
+        if type(object_value) in self.writers:
+            return self.writers[type(object_value)](object_value)
+        if is_dataclass(object_value):
+            return self.write_fields(object_value)
+        if isinstance(object_value, enum.Enum):
+            return object_value.value
+        if isinstance(object_value, np.ndarray):
+            return encode_array(object_value)
+        if isinstance(object_value, str):
+            return cut(object_value, self.max_text)
+        if isinstance(object_value, tuple):
+            return [self.write(tuple_entry) for tuple_entry in object_value[: self.max_entries]]
+        return object_value
 
-    def write_fields(self, value: Any) -> dict[str, Any]:
+    def write_fields(self, dataclass_object: Any) -> dict[str, Any]:
         """Convert a dataclass object's fields to JSON, by name; empty fields with that default are left out."""
-        members: dict[str, Any] = {}
-        for f in fields(value):
-            field_value = getattr(value, f.name)
+        members_by_field: dict[str, Any] = {}
+        for f in fields(dataclass_object):
+            field_value = getattr(dataclass_object, f.name)
             is_empty = isinstance(field_value, str | tuple | None) and not field_value
             if f.init and not (is_empty and field_value == f.default):
-                members[f.name] = self.write(field_value)
-        return members
+                members_by_field[f.name] = self.write(field_value)
+        return members_by_field
 
     def read(self, node: JsonValue, value_type: Any) -> Any:
         """Read a value of a type; None, with a problem, if the JSON holds no such value."""
@@ -400,7 +404,7 @@ class Codec:
             members = node.read_members(*self.list_readers(value_type))
             return None if members is None else node.build(value_type, **members)  # type: ignore[arg-type]
         if issubclass(value_type, enum.Enum):
-            return node.choose({option.value: option for option in value_type})
+            return node.choose({enum_option.value: enum_option for enum_option in value_type})
         if value_type is bool:
             return node.get_boolean()
         if value_type is str:
@@ -418,14 +422,14 @@ class Codec:
             return None
         return tuple(map(self.read, entry_nodes, entry_types))
 
-    def list_readers(self, class_: Any) -> tuple[Members, Members]:
+    def list_readers(self, dataclass_type: Any) -> tuple[Members, Members]:
         """Return (readers of required fields, readers of other fields) of a dataclass, each by field name."""
         required_and_optional: tuple[Members, Members] = ({}, {})
-        for f in fields(class_):
+        for f in fields(dataclass_type):
             if f.init:
                 has_default = f.default is not MISSING or f.default_factory is not MISSING
-                type_reader = self.make_reader(list_field_types(class_)[f.name])
-                reader = self.readers.get((class_, f.name), type_reader)
+                type_reader = self.make_reader(list_field_types(dataclass_type)[f.name])
+                reader = self.readers.get((dataclass_type, f.name), type_reader)
                 required_and_optional[has_default][f.name] = reader
         return required_and_optional
 
@@ -434,6 +438,6 @@ class Codec:
         return lambda node: self.read(node, value_type)
 
 
-def cut(text: str, max_length: int) -> str:
+def cut(long_text: str, max_length: int) -> str:
     """Cut a text to a length, with lone surrogates replaced."""
-    return text[:max_length].encode(errors="replace").decode()
+    return long_text[:max_length].encode(errors="replace").decode()

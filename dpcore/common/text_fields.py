@@ -36,8 +36,8 @@ def to_fields(parameters: Any) -> dict[str, str]:
 
     Floats keep every digit.
     """
-    values_by_name = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
-    return {name: to_text(value) for name, value in values_by_name.items() if value is not None}
+    values_by_field = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
+    return {field_name: to_text(value) for field_name, value in values_by_field.items() if value is not None}
 
 
 def to_text(value: Any) -> str:
@@ -53,8 +53,8 @@ def to_text(value: Any) -> str:
 
 def to_values(parameters: Any) -> dict[str, Any]:
     """Convert all fields to what JSON holds, by name: enums become their values, and None is left out."""
-    values_by_name = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
-    filled_values = {name: value for name, value in values_by_name.items() if value is not None}
+    values_by_field = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
+    filled_values = {name: value for name, value in values_by_field.items() if value is not None}
     return {
         name: value.value if isinstance(value, enum.Enum) else value for name, value in filled_values.items()
     }
@@ -73,10 +73,10 @@ def from_fields(parameters_type: type[P], texts_by_field: Mapping[str, str]) -> 
     Raises:
         InvalidInput: Unknown or missing fields, unreadable text, values out of range; all at once.
     """
-    values_by_name, problems = _read_values(parameters_type, texts_by_field)
+    values_by_field, problems = _read_values(parameters_type, texts_by_field)
     if not problems.entries:
         try:
-            return parameters_type(**values_by_name)
+            return parameters_type(**values_by_field)
         except InvalidInput as error:
             problems.extend(error.problems)
     raise InvalidInput(problems.entries)
@@ -93,7 +93,7 @@ def list_text_limits(parameters_type: Any) -> dict[str, int]:
 
 
 def read_good_fields(
-    parameters_type: type[P], texts_by_field: Mapping[str, str], stand_ins: Mapping[str, Any]
+    parameters_type: type[P], texts_by_field: Mapping[str, str], stand_ins_by_field: Mapping[str, Any]
 ) -> tuple[P, tuple[str, ...], list[InputProblem]]:
     """Build a parameters object from the text fields that are valid, and list the problems of the others.
 
@@ -103,7 +103,7 @@ def read_good_fields(
     Args:
         parameters_type: The dataclass.
         texts_by_field: Field name to text.
-        stand_ins: Values for fields without a default that are missing or bad; by themselves they are valid.
+        stand_ins_by_field: Values for fields without a default that are missing or bad; by themselves they are valid.
 
     Returns:
         The validated object, the names of fields that it does not have from the texts though they stand there or
@@ -112,34 +112,34 @@ def read_good_fields(
     field_values, problems = _read_values(parameters_type, texts_by_field)
     known_fields = [field for field in fields(parameters_type) if field.init]  # type: ignore[arg-type]
     required_names = {f.name for f in known_fields if f.default is MISSING and f.default_factory is MISSING}
-    accepted_values = {name: value for name, value in stand_ins.items() if name in required_names}
-    parameters, refused_problems = _try_build(parameters_type, accepted_values | field_values)
+    accepted_by_field = {name: value for name, value in stand_ins_by_field.items() if name in required_names}
+    parameters, refused_problems = _try_build(parameters_type, accepted_by_field | field_values)
     problems.extend(refused_problems)
     if parameters is None:
-        parameters = parameters_type(**accepted_values)
-        remaining_values, group_size = dict(field_values), 1
-        while group_size <= min(3, len(remaining_values)):
-            for tried_names in itertools.combinations(remaining_values, group_size):
-                tried_values = {name: remaining_values[name] for name in tried_names}
-                larger_parameters, _ = _try_build(parameters_type, accepted_values | tried_values)
+        parameters = parameters_type(**accepted_by_field)
+        remaining_by_field, group_size = dict(field_values), 1
+        while group_size <= min(3, len(remaining_by_field)):
+            for tried_names in itertools.combinations(remaining_by_field, group_size):
+                tried_by_field = {name: remaining_by_field[name] for name in tried_names}
+                larger_parameters, _ = _try_build(parameters_type, accepted_by_field | tried_by_field)
                 if larger_parameters is not None:
                     # Then single ones again: what did not hold before may hold now.
                     parameters, group_size = larger_parameters, 0
-                    accepted_values |= {name: remaining_values.pop(name) for name in tried_names}
+                    accepted_by_field |= {name: remaining_by_field.pop(name) for name in tried_names}
                     break
             group_size += 1
-        field_values = {name: value for name, value in field_values.items() if name not in remaining_values}
+        field_values = {name: value for name, value in field_values.items() if name not in remaining_by_field}
     unread_names = ({*texts_by_field} | required_names) - set(field_values)
     missing_names = tuple(field.name for field in known_fields if field.name in unread_names)
     return parameters, missing_names, problems.entries
 
 
 def _try_build(
-    parameters_type: type[P], field_values: Mapping[str, Any]
+    parameters_type: type[P], values_by_field: Mapping[str, Any]
 ) -> tuple[P | None, tuple[InputProblem, ...]]:
     """Build a parameters object; return (object, ()), or (None, problems) if it is refused."""
     try:
-        return parameters_type(**field_values), ()
+        return parameters_type(**values_by_field), ()
     except InvalidInput as error:
         return None, error.problems
 
@@ -152,17 +152,17 @@ def _read_values(parameters_type: type[Any], texts: Mapping[str, str]) -> tuple[
     for name in texts:
         if name not in fields_by_name:
             problems.add(f"{name[:40]} is not a parameter of this page")
-    values_by_name: dict[str, Any] = {}
+    values_by_field: dict[str, Any] = {}
     for name, field in fields_by_name.items():
         if name in texts:
             try:
                 max_characters = field.metadata.get(LONGEST, MAX_TEXT)
-                values_by_name[name] = _parse_value(type_hints[name], texts[name], max_characters)
+                values_by_field[name] = _parse_value(type_hints[name], texts[name], max_characters)
             except (ValueError, OverflowError):
                 problems.add(f"{name} cannot be read; got {texts[name][:40]!r}")
         elif field.default is MISSING and field.default_factory is MISSING:
             problems.add(f"{name} is missing")
-    return values_by_name, problems
+    return values_by_field, problems
 
 
 def _parse_value(type_hint: Any, text: str, max_characters: int = MAX_TEXT) -> Any:
@@ -189,8 +189,8 @@ def build_from(parameters_type: type[P], parameters: Any, **overrides: Any) -> P
         **overrides: Fields of the new object that differ.
     """
     field_names = {field.name for field in fields(parameters_type) if field.init} - set(overrides)  # type: ignore[arg-type]
-    shared_values = {name: getattr(parameters, name) for name in field_names if hasattr(parameters, name)}
-    return parameters_type(**shared_values, **overrides)
+    shared_by_field = {name: getattr(parameters, name) for name in field_names if hasattr(parameters, name)}
+    return parameters_type(**shared_by_field, **overrides)
 
 
 def parse_numbers(text: str) -> tuple[float, ...]:
@@ -230,15 +230,15 @@ def find_options_type(type_hint: Any) -> type[enum.Enum] | None:
     return type_hint if isinstance(type_hint, type) and issubclass(type_hint, enum.Enum) else None
 
 
-def find_option(options_type: type[enum.Enum], value: Any) -> enum.Enum | None:
+def find_option(options_type: type[enum.Enum], value_or_name: Any) -> enum.Enum | None:
     """Return the option with this value or name, in any case and with - for _; None if there is none."""
 
-    def normalise(name: object) -> str:
+    def normalise(option_name: object) -> str:
         """Return the text in lower case, with underscores for hyphens."""
-        return str(name).lower().replace("-", "_")
+        return str(option_name).lower().replace("-", "_")
 
     for option in options_type:
-        if normalise(value) in (normalise(option.value), normalise(option.name)):
+        if normalise(value_or_name) in (normalise(option.value), normalise(option.name)):
             return option
     return None
 
@@ -256,8 +256,8 @@ def list_options(options_type: type[enum.Enum]) -> str:
 def list_former_names(parameters_type: Any) -> dict[str, str]:
     """Return today's name of each field by its former name, for the fields that were renamed."""
     declared_fields = [field for field in fields(parameters_type) if DECLARATION in field.metadata]
-    declarations = {field.name: field.metadata[DECLARATION] for field in declared_fields}
-    return {field.former_name: name for name, field in declarations.items() if field.former_name}
+    declarations_by_field = {field.name: field.metadata[DECLARATION] for field in declared_fields}
+    return {field.former_name: name for name, field in declarations_by_field.items() if field.former_name}
 
 
 def rename_former(call_name: str, parameters_type: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -271,18 +271,18 @@ def rename_former(call_name: str, parameters_type: type[Any], settings: Mapping[
     Raises:
         InvalidInput: A setting stands under both names.
     """
-    current_by_former, current_settings = list_former_names(parameters_type), dict(settings)
+    current_by_former, current_by_name = list_former_names(parameters_type), dict(settings)
     for former_name in sorted(set(current_by_former) & set(settings)):
         current_name = current_by_former[former_name]
         if settings.get(current_name) is not None:
-            message = f"{current_name} stands here under its former name {former_name}, too"
-            raise refuse(message, remedy=f"Leave out {former_name}")
+            former_message = f"{current_name} stands here under its former name {former_name}, too"
+            raise refuse(former_message, remedy=f"Leave out {former_name}")
         _warn(
             f"{former_name} of {call_name} is now called {current_name}; the former name will go with the next version"
         )
-        current_settings[current_name] = current_settings.pop(former_name)
+        current_by_name[current_name] = current_by_name.pop(former_name)
     for current_name, type_hint in list_field_types(parameters_type).items():
-        options_type, entered_value = find_options_type(type_hint), current_settings.get(current_name)
+        options_type, entered_value = find_options_type(type_hint), current_by_name.get(current_name)
         if (
             options_type is not None
             and isinstance(entered_value, str)
@@ -292,13 +292,13 @@ def rename_former(call_name: str, parameters_type: type[Any], settings: Mapping[
                 option = options_type(
                     entered_value
                 )  # Only `_missing_` of the enumeration knows a former value.
-                message = f"{entered_value!r} of {current_name} is now called {option.value!r}"
-                _warn(f"{message}; the former value will go with the next version")
-                current_settings[current_name] = option
-    return current_settings
+                former_message = f"{entered_value!r} of {current_name} is now called {option.value!r}"
+                _warn(f"{former_message}; the former value will go with the next version")
+                current_by_name[current_name] = option
+    return current_by_name
 
 
-def _warn(message: str) -> None:
+def _warn(warning_message: str) -> None:
     """Warn with a `DeprecationWarning` in the line that calls `dpcore`.
 
     Python shows none that points into a package.
@@ -309,4 +309,4 @@ def _warn(message: str) -> None:
         and caller_frame.f_globals.get("__name__", "").partition(".")[0] == "dpcore"
     ):
         stack_level, caller_frame = stack_level + 1, caller_frame.f_back
-    warnings.warn(message, DeprecationWarning, stacklevel=stack_level)
+    warnings.warn(warning_message, DeprecationWarning, stacklevel=stack_level)

@@ -111,15 +111,15 @@ class EffectiveSizes:
         self.user_share = user_share
         converted_sizes = self.convert(histogram.sizes)
         self.sizes: FloatArray
-        self.sizes, size_indices = np.unique(converted_sizes, return_inverse=True)
-        users_by_size = np.bincount(size_indices, weights=histogram.users.astype(np.float64))
+        self.sizes, effective_size_indices = np.unique(converted_sizes, return_inverse=True)
+        users_by_size = np.bincount(effective_size_indices, weights=histogram.users.astype(np.float64))
         self.users = np.asarray(users_by_size, dtype=np.float64)
         self.num_users = histogram.num_users
         self.min_size, self.max_size = float(self.sizes[0]), float(self.sizes[-1])
 
-    def convert(self, rows: npt.ArrayLike) -> FloatArray:
+    def convert(self, numbers_of_rows: npt.ArrayLike) -> FloatArray:
         """Convert numbers of rows above 0 to effective sizes, same shape, never falling with rows (all 1 if ρ = 1)."""
-        row_array = np.asarray(rows, dtype=np.float64)
+        row_array = np.asarray(numbers_of_rows, dtype=np.float64)
         return np.asarray(row_array / (1.0 + (row_array - 1.0) * self.user_share))
 
     @cached_property
@@ -205,9 +205,9 @@ def smooth_root(histogram: Sizes, trade_off: float) -> float:
     reached_mask = sizes * (trade_off * inverse_above + 1.0) >= trade_off * users_above
     k = int(np.argmax(reached_mask))  # The largest size always qualifies: nobody lies above it.
     _, q, i = (float(piece_sum) for piece_sum in histogram.pieces(sizes[k - 1] if k else 0.0))
-    root = trade_off * q / (trade_off * i + 1.0)
+    threshold_root = trade_off * q / (trade_off * i + 1.0)
     # The root may round just outside the piece on which its formula holds.
-    return min(max(root, float(sizes[k - 1]) if k else 0.0), float(sizes[k]))
+    return min(max(threshold_root, float(sizes[k - 1]) if k else 0.0), float(sizes[k]))
 
 
 def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
@@ -240,12 +240,12 @@ def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
         stop_reason = "Privacy noise rules: every user weighs the same."
     else:
         stop_reason = "Exact: the root of the optimality condition."
-    value = float(losses.total(trade_off))
-    argument = "a dual bound computed from the same data"
+    objective_value = float(losses.total(trade_off))
+    bound_argument = "a dual bound computed from the same data"
     # Any h bounds from below. Near s_m the root's last digit can be all there is to Q; there h = s_m, where
     # Q is exactly 0, is tight (at A = 1e45 the root alone leaves a gap of 1).
     dual_bound = max(lower_bound(histogram, trade_off, h) for h in (root, float(histogram.max_size)))
-    return Optimum(threshold, losses, Certificate(value, dual_bound, argument), stop_reason)
+    return Optimum(threshold, losses, Certificate(objective_value, dual_bound, bound_argument), stop_reason)
 
 
 def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
@@ -290,40 +290,40 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
         # The derivative has the sign of h (2 S - A q^2) - A q S: without a slope it falls all the way to the right
         # end.
         if derivative_slope > 0.0:
-            root = trade_off * users_above * rows_below / derivative_slope
-            root_floor = math.floor(min(root, float(sizes[low_index])))
+            derivative_root = trade_off * users_above * rows_below / derivative_slope
+            root_floor = math.floor(min(derivative_root, float(sizes[low_index])))
             # One further on each side: at 1e12 the root itself is rounded.
             candidate_caps.update(range(root_floor - 1, root_floor + 3))
-    candidate_array = np.array(sorted(candidate_caps))
-    allowed_caps = candidate_array[(candidate_array >= sizes[0]) & (candidate_array <= sizes[-1])]
-    objectives = capped_losses(histogram, allowed_caps).total(trade_off)
-    cap = int(allowed_caps[int(np.argmin(objectives))])
-    losses = capped_losses(histogram, float(cap))
+    cap_array = np.array(sorted(candidate_caps))
+    allowed_caps = cap_array[(cap_array >= sizes[0]) & (cap_array <= sizes[-1])]
+    objectives_at_caps = capped_losses(histogram, allowed_caps).total(trade_off)
+    cap = int(allowed_caps[int(np.argmin(objectives_at_caps))])
+    losses_at_cap = capped_losses(histogram, float(cap))
     if histogram.sizes.size == 1:
         stop_reason = "All users have equally many rows: there is only one bound to choose."
     elif trade_off == 0.0:
         stop_reason = "Without sampling error the smallest bound is best."
     else:
         stop_reason = "Exact: bisection over the sizes, then the root within one piece."
-    value = float(losses.total(trade_off))
+    value = float(losses_at_cap.total(trade_off))
     proved_bound = cap_lower_bound(histogram, trade_off, value)
     certificate = Certificate(value, proved_bound, "lower limits on intervals that cover every bound")
-    return Optimum(float(cap), losses, certificate, stop_reason)
+    return Optimum(float(cap), losses_at_cap, certificate, stop_reason)
 
 
-def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, value: float) -> float:
+def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, best_objective: float) -> float:
     """Compute a lower bound on the objective of every whole cap in [s_1, s_m], by branch and bound without derivatives.
 
     On [a, b] the objective is at least (a / n_a)^2 + A / n_b, since h / n_h never falls and n_h never shrinks
-    as h grows. Intervals are halved (geometrically) until each bound reaches ``value`` (1 - `CAP_TOLERANCE`) or
-    the interval is a single cap.
+    as h grows. Intervals are halved (geometrically) until each bound reaches ``best_objective`` (1 - `CAP_TOLERANCE`)
+    or the interval is a single cap.
 
     Args:
         histogram: Rows per user.
         trade_off: A >= 0.
-        value: Objective of the candidate to be proved.
+        best_objective: Objective of the candidate to be proved.
     """
-    target_value = value * (1.0 - CAP_TOLERANCE)
+    target_value = best_objective * (1.0 - CAP_TOLERANCE)
     # With so many sizes at or below a cap; asked for once, not in every round.
     rows_below, users_above, _ = histogram.pieces_after(slice(None))
     # Sixty-four intervals to begin with: one call on an array costs hardly more than one on a number.
@@ -333,14 +333,14 @@ def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, value: f
     right_ends = np.append(left_ends[1:] - 1, max_size)
     proved_bound = math.inf
     while left_ends.size:
-        end_pairs = np.stack((left_ends, right_ends)).astype(np.float64)
-        size_indices = np.searchsorted(histogram.sizes, end_pairs, side="right")
-        kept_rows = rows_below[size_indices] + end_pairs * users_above[size_indices]
-        lower_bounds = (end_pairs[0] / kept_rows[0]) ** 2 + trade_off / kept_rows[1]
-        settled_mask = (lower_bounds >= target_value) | (left_ends == right_ends)
-        if settled_mask.any():
-            proved_bound = min(proved_bound, float(lower_bounds[settled_mask].min()))
-        left_ends, right_ends = left_ends[~settled_mask], right_ends[~settled_mask]
+        interval_ends = np.stack((left_ends, right_ends)).astype(np.float64)
+        size_indices = np.searchsorted(histogram.sizes, interval_ends, side="right")
+        kept_rows = rows_below[size_indices] + interval_ends * users_above[size_indices]
+        interval_bounds = (interval_ends[0] / kept_rows[0]) ** 2 + trade_off / kept_rows[1]
+        settled_interval_mask = (interval_bounds >= target_value) | (left_ends == right_ends)
+        if settled_interval_mask.any():
+            proved_bound = min(proved_bound, float(interval_bounds[settled_interval_mask].min()))
+        left_ends, right_ends = left_ends[~settled_interval_mask], right_ends[~settled_interval_mask]
         geometric_means = np.sqrt(left_ends.astype(np.float64) * right_ends).astype(np.int64)
         middle_caps = np.clip(geometric_means, left_ends, right_ends - 1)
         left_ends = np.concatenate((left_ends, middle_caps + 1))
@@ -355,9 +355,9 @@ PROBES = 30
 def find_interval_within(
     objective: Callable[[FloatArray], FloatArray],
     minimiser: float,
-    low: float,
-    high: float,
-    limit: float,
+    lowest_point: float,
+    highest_point: float,
+    objective_limit: float,
     is_integer: bool,
 ) -> tuple[float, float]:
     """Find the interval around the minimiser of a quasi-convex function on which it stays within a limit.
@@ -365,9 +365,9 @@ def find_interval_within(
     Args:
         objective: Quasi-convex on [low, high]; of arrays, value by value.
         minimiser: Its minimiser, in [low, high]; objective(minimiser) <= limit.
-        low: Smallest argument allowed.
-        high: Largest argument allowed.
-        limit: Largest value tolerated.
+        lowest_point: Smallest argument allowed.
+        highest_point: Largest argument allowed.
+        objective_limit: Largest value tolerated.
         is_integer: Whether arguments are whole numbers.
 
     Returns:
@@ -387,7 +387,7 @@ def find_interval_within(
                 return inner_point
             # Put so that an undefined value lies beyond the limit. The function is quasi-convex: the first probe
             # beyond it ends the interval.
-            indices_beyond = np.flatnonzero(~(objective(probe_points) <= limit))
+            indices_beyond = np.flatnonzero(~(objective(probe_points) <= objective_limit))
             if not indices_beyond.size:
                 return outer_point
             first_index_beyond = int(indices_beyond[0])
@@ -397,4 +397,4 @@ def find_interval_within(
             if abs(outer_point - inner_point) <= (1.0 if is_integer else 1e-9 * abs(inner_point)):
                 return inner_point
 
-    return find_edge(minimiser, low), find_edge(minimiser, high)
+    return find_edge(minimiser, lowest_point), find_edge(minimiser, highest_point)

@@ -15,17 +15,17 @@ PERCENT = "\N{NO-BREAK SPACE}%"
 """The end of a percentage: a line never breaks before its sign."""
 
 
-def number(value: float, num_digits: int = 3) -> str:
-    """Format ``value`` with ``num_digits`` significant digits; integers below 1e15 in full, with separators."""
-    if not math.isfinite(value):
-        return "not defined" if math.isnan(value) else ("∞" if value > 0 else "−∞")
-    if value == int(value) and abs(value) < 1e15:
-        return f"{int(value):,}".replace("-", "−")
-    exponent = math.floor(math.log10(abs(value)))
-    if -4 <= exponent < num_digits + 3:
-        number_text = f"{value:,.{max(num_digits - 1 - exponent, 0)}f}"
+def number(number_value: float, num_digits: int = 3) -> str:
+    """Format ``number_value`` with ``num_digits`` significant digits; integers below 1e15 in full, with separators."""
+    if not math.isfinite(number_value):
+        return "not defined" if math.isnan(number_value) else ("∞" if number_value > 0 else "−∞")
+    if number_value == int(number_value) and abs(number_value) < 1e15:
+        return f"{int(number_value):,}".replace("-", "−")
+    decimal_exponent = math.floor(math.log10(abs(number_value)))
+    if -4 <= decimal_exponent < num_digits + 3:
+        number_text = f"{number_value:,.{max(num_digits - 1 - decimal_exponent, 0)}f}"
     else:
-        number_text = f"{value:.{num_digits - 1}e}"
+        number_text = f"{number_value:.{num_digits - 1}e}"
     return number_text.replace("-", "−")
 
 
@@ -41,9 +41,9 @@ def digits(value: float) -> str:
     """
     if not math.isfinite(value) or value == 0.0:
         return "0" if value == 0.0 else repr(float(value))
-    short_text = f"{value:.15g}"
-    is_rounding = abs(float(short_text) - value) <= 2.0 * math.ulp(value)
-    exact_decimal = Decimal(short_text if is_rounding else repr(float(value)))
+    rounded_text = f"{value:.15g}"
+    is_rounding = abs(float(rounded_text) - value) <= 2.0 * math.ulp(value)
+    exact_decimal = Decimal(rounded_text if is_rounding else repr(float(value)))
     if 1e-6 <= abs(exact_decimal) < 1e15:
         decimal_text = f"{exact_decimal:f}"
         return decimal_text.rstrip("0").rstrip(".") if "." in decimal_text else decimal_text
@@ -78,14 +78,14 @@ def percent(share: float, num_digits: int = 2) -> str:
     return f"{percent_text}{PERCENT}".replace("-", "−")
 
 
-def counted(count: float, singular: str, plural: str | None = None) -> str:
+def counted(count: float, singular_noun: str, plural_noun: str | None = None) -> str:
     """Format a count with its noun: ``1 row``, ``1,234 rows``."""
-    return f"{number(count)} {agreeing(count, singular, plural or singular + 's')}"
+    return f"{number(count)} {agreeing(count, singular_noun, plural_noun or singular_noun + 's')}"
 
 
-def agreeing(count: float, singular: str, plural: str) -> str:
+def agreeing(count: float, singular_word: str, plural_word: str) -> str:
     """Choose the word that goes with a count: ``lies`` with 1 user, ``lie`` with 2."""
-    return singular if count == 1 else plural
+    return singular_word if count == 1 else plural_word
 
 
 def change(value: float, reference: float) -> str:
@@ -95,12 +95,12 @@ def change(value: float, reference: float) -> str:
     """
     if reference == 0.0 or not math.isfinite(value / reference):
         return "not comparable"
-    ratio = value / reference
-    if abs(ratio - 1.0) < 5e-5:
+    value_ratio = value / reference
+    if abs(value_ratio - 1.0) < 5e-5:
         return "the same"
-    if ratio >= 2.0:
-        return f"{number(ratio, 2)} times as much"
-    return f"{percent(ratio - 1.0)} more" if ratio > 1.0 else f"{percent(1.0 - ratio)} less"
+    if value_ratio >= 2.0:
+        return f"{number(value_ratio, 2)} times as much"
+    return f"{percent(value_ratio - 1.0)} more" if value_ratio > 1.0 else f"{percent(1.0 - value_ratio)} less"
 
 
 # --- Text from outside (names of files and columns) -------------------------------------------------------------------
@@ -111,9 +111,9 @@ _ADDRESS = re.compile(r"https?:(?=//)|www(?=\.)|@", re.IGNORECASE)
 _JOINER = "\N{WORD JOINER}"
 
 
-def plain(text: str, max_characters: int = 80) -> str:
+def plain(markdown_text: str, max_characters: int = 80) -> str:
     """Cut a text to ``max_characters`` and escape it, so that Streamlit's Markdown shows it literally."""
-    shortened_text = " ".join(text.split())
+    shortened_text = " ".join(markdown_text.split())
     if len(shortened_text) > max_characters:
         shortened_text = shortened_text[: max_characters - 1] + "…"
     return _SPECIAL.sub(r"\\\1", _ADDRESS.sub(rf"\g<0>{_JOINER}", shortened_text))

@@ -104,10 +104,10 @@ def _create_locked_folder() -> tuple[Path, int]:
         # Where a file system knows no locks, nobody else can take one either, and the folder is left alone.
         _take_lock(lock_handle)
         with contextlib.suppress(FileNotFoundError):
-            if os.path.sameopenfile(lock_handle, second_handle := os.open(folder / _LOCK, os.O_RDONLY)):
-                os.close(second_handle)
+            if os.path.sameopenfile(lock_handle, second_lock_handle := os.open(folder / _LOCK, os.O_RDONLY)):
+                os.close(second_lock_handle)
                 return folder, lock_handle
-            os.close(second_handle)
+            os.close(second_lock_handle)
         os.close(lock_handle)
     raise FileNotFoundError(f"no folder in {tempfile.gettempdir()} stays")
 
@@ -150,8 +150,8 @@ def open_link(link: str, workspace: Workspace) -> bool:
     page_text = f"""<!doctype html><meta charset="utf-8"><title>Sweet Spot</title>
 <script>location.replace({json.dumps(link)})</script><a href="{html.escape(link)}">Open Sweet Spot</a>"""
     page_handle = os.open(page_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(page_handle, "w", encoding="utf-8") as stream:
-        stream.write(page_text)
+    with open(page_handle, "w", encoding="utf-8") as page_stream:
+        page_stream.write(page_text)
     return webbrowser.open(page_path.as_uri())
 
 

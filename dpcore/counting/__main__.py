@@ -168,9 +168,9 @@ def _count(command_options: argparse.Namespace) -> CountResult:
     unnamed_rule = MissingUsers.ONE_USER if command_options.missing_users == "one" else MissingUsers.LEAVE_OUT
     user_value_task = command_options.user, command_options.value, command_options.task
     periods = build_periods(command_options.date, command_options.periods)
-    rules: dict[str, Any] = {"missing": command_options.missing, "yes": command_options.yes}
-    rules |= {"periods": periods, "filters": parse_filters(command_options.filters)}
-    roles = Roles.of_events(*user_value_task, contribution, unnamed_rule, **rules)
+    value_rules: dict[str, Any] = {"missing": command_options.missing, "yes": command_options.yes}
+    value_rules |= {"periods": periods, "filters": parse_filters(command_options.filters)}
+    roles = Roles.of_events(*user_value_task, contribution, unnamed_rule, **value_rules)
     if command_options.distribution_to is not None and not command_options.task:
         raise refuse("--distribution-to needs --task, the column of groups")
     disclosure = Disclosure.PUBLIC if command_options.public else Disclosure.PRIVATE
@@ -180,14 +180,14 @@ def _count(command_options: argparse.Namespace) -> CountResult:
     if not further_paths and is_address(path_or_address) and not os.path.exists(path_or_address):
         if not command_options.table:
             raise refuse("an engine needs --table, the name of the table to count")
-        table = open_table(connect(path_or_address), command_options.table)
+        engine_table = open_table(connect(path_or_address), command_options.table)
         if (command_options.values_to is None) != (command_options.value_bins is None):
             raise refuse("--values-to and --value-bins go together")
         value_bins = None if command_options.value_bins is None else ValueBins(*command_options.value_bins)
         max_pairs = command_options.max_pairs if command_options.pairs_to is not None else None
         table_options = {"name": command_options.table, "max_pairs": max_pairs, **counting_options}
         table_options["value_bins"] = value_bins
-        return count_table(table, roles, disclosure, **table_options)
+        return count_table(engine_table, roles, disclosure, **table_options)
     if command_options.pairs_to is not None:
         raise refuse("--pairs-to is for engines; the app reads the pairs of files itself")
     if command_options.values_to is not None or command_options.value_bins is not None:
@@ -197,23 +197,23 @@ def _count(command_options: argparse.Namespace) -> CountResult:
     source_paths = expand_patterns(command_options.source)
     refuse_to_overwrite(source_paths, "--to", command_options.to)
     refuse_to_overwrite(source_paths, "--distribution-to", command_options.distribution_to)
-    for _, schema in find_summaries(source_paths):
-        summary_name, _, command_name = SUMMARIES[schema]
+    for _, summary_schema in find_summaries(source_paths):
+        summary_name, _, command_name = SUMMARIES[summary_schema]
         raise refuse(f"{summary_name} is counted already", remedy=f"Ask: sweet-spot {command_name} FILE")
-    source = open_files(source_paths, sheet=command_options.sheet, separator=command_options.separator)
+    file_source = open_files(source_paths, sheet=command_options.sheet, separator=command_options.separator)
     if command_options.names is not None:
-        source = source.with_names(command_options.names.split(","))
+        file_source = file_source.with_names(command_options.names.split(","))
     memory_limit = _parse_bytes(command_options.memory)
-    roles = prefer_pair_roles(source.roles, roles)
-    return count(source, roles, disclosure, memory_limit=memory_limit, **counting_options)
+    roles = prefer_pair_roles(file_source.roles, roles)
+    return count(file_source, roles, disclosure, memory_limit=memory_limit, **counting_options)
 
 
 def refuse_to_overwrite(source_paths: list[str], option_name: str, output_path: Path | None) -> None:
     """Raise InvalidInput if the output file of this option is one of the files to read; not if there is none (None)."""
     for source_path in filter(os.path.exists, source_paths):
         if output_path is not None and os.path.exists(output_path) and output_path.samefile(source_path):
-            message = f"{option_name} names {shorten(str(output_path))}, which is to be read"
-            raise refuse(message, remedy="Name another")
+            overwrite_message = f"{option_name} names {shorten(str(output_path))}, which is to be read"
+            raise refuse(overwrite_message, remedy="Name another")
 
 
 def _parse_bytes(size_text: str) -> int:
@@ -224,10 +224,10 @@ def _parse_bytes(size_text: str) -> int:
     return int(float(size_match[1]) * _BYTES_BY_UNIT[size_match[2]])
 
 
-def _print_progress(fraction: float) -> None:
+def _print_progress(fraction_done: float) -> None:
     """Print the fraction done as a percentage on standard error, over the line before."""
-    line_end = "\n" if fraction >= 1.0 else "\r"
-    print(f"counting {100.0 * fraction:3.0f} %", end=line_end, file=sys.stderr, flush=True)
+    line_end = "\n" if fraction_done >= 1.0 else "\r"
+    print(f"counting {100.0 * fraction_done:3.0f} %", end=line_end, file=sys.stderr, flush=True)
 
 
 def write_pairs_csv(pairs: Pairs) -> str:
@@ -239,8 +239,8 @@ def write_pairs_csv(pairs: Pairs) -> str:
     cell_lists = [pairs.user_codes.tolist(), pairs.task_codes.tolist(), pairs.rows.tolist()]
     cell_lists += [pairs.sums.tolist()] if pairs.sums is not None else []
     header_text = ",".join([*PAIRS_HEADER, *([PAIRS_SUM] if pairs.sums is not None else [])])
-    lines = [",".join(map(str, cells)) for cells in zip(*cell_lists, strict=True)]
-    return "\n".join([header_text, *lines, ""])
+    csv_lines = [",".join(map(str, line_cells)) for line_cells in zip(*cell_lists, strict=True)]
+    return "\n".join([header_text, *csv_lines, ""])
 
 
 def _print_report(dataset: Dataset, summary_sentence: str) -> None:

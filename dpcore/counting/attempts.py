@@ -108,11 +108,11 @@ class FileAttempts(ABC):
 
         Files in another encoding than UTF-8, or with marked fields, are rewritten first.
         """
-        for index, each in enumerate(self._relations):
+        for relation_index, each in enumerate(self._relations):
             if each.is_text and (each.marked_separator or not each.encoding.startswith("utf-8")):
                 if not each.encoding.startswith("utf"):
                     self.notes.append(diagnose.describe_windows_1252(each))
-                self._relations[index] = self._recode(index, each.encoding)
+                self._relations[relation_index] = self._recode(relation_index, each.encoding)
         with closing(diagnose.TruncationCheck(self._relations, self._should_stop)) as truncation_check:
             self._should_stop = truncation_check.should_stop
             try:
@@ -134,9 +134,9 @@ class FileAttempts(ABC):
         while num_mends < 3 + len(self._relations):
             num_notes_before = len(self.notes)
             try:
-                for index, each in enumerate(self._relations):
+                for relation_index, each in enumerate(self._relations):
                     if each.kind is FileKind.JSON and each.encoding != "utf-8":  # a mark that DuckDB refuses
-                        self._relations[index] = self._recode(index, each.encoding)
+                        self._relations[relation_index] = self._recode(relation_index, each.encoding)
                 return self._reduce()
             except duckdb.OutOfMemoryException as error:
                 del self.notes[num_notes_before:]
@@ -156,13 +156,13 @@ class FileAttempts(ABC):
                 num_mends += 1
         raise InvalidInput([diagnose.describe_damage(self._relations[0])])
 
-    def _recode(self, index: int, encoding: str) -> Relation:
+    def _recode(self, relation_index: int, encoding: str) -> Relation:
         """Write a file as UTF-8 into the temporary folder, note its encoding, and return the copy's relation."""
         assert self._workspace is not None
-        output_path = self._workspace.folder / f"utf8-{index}"
-        self.encodings_by_index[index] = encoding
-        old_relation = self._relations[index]
-        return diagnose.recode_file(old_relation, encoding, output_path, self._should_stop, self._steps)
+        utf8_path = self._workspace.folder / f"utf8-{relation_index}"
+        self.encodings_by_index[relation_index] = encoding
+        old_relation = self._relations[relation_index]
+        return diagnose.recode_file(old_relation, encoding, utf8_path, self._should_stop, self._steps)
 
     @contextmanager
     def _open_connection(self) -> Iterator[Duck]:
@@ -183,13 +183,13 @@ class FileAttempts(ABC):
             finally:
                 self._open_duck = outer_duck
 
-    def _is_disk_full(self, error: Exception) -> bool:
+    def _is_disk_full(self, duckdb_error: Exception) -> bool:
         """Return True if DuckDB failed because the disk is full, by its message or by the free space."""
         full_disk_phrases = ("max_temp_directory_size", "No space left", "not enough space")
         has_room = self._workspace is None or self._workspace.has_room(_MIN_FREE_BYTES)
-        return any(phrase in str(error) for phrase in full_disk_phrases) or not has_room
+        return any(phrase in str(duckdb_error) for phrase in full_disk_phrases) or not has_room
 
-    def _reduce_memory(self, error: Exception) -> None:
+    def _reduce_memory(self, memory_error: Exception) -> None:
         """Use less memory in the next attempt: first one thread and small buffers, then fewer users at a time.
 
         Raise InvalidInput if that is done already.
@@ -201,10 +201,10 @@ class FileAttempts(ABC):
             return
         larger_pass_counts = [num_passes for num_passes in PASS_COUNTS if num_passes > self._num_passes]
         if not larger_pass_counts:
-            if self._is_disk_full(error):
+            if self._is_disk_full(memory_error):
                 raise InvalidInput([FULL_DISK])
-            message = f"counting needs more than the memory limit of {self._memory_limit:,} bytes"
-            raise refuse(message, remedy="Raise the limit")
+            memory_message = f"counting needs more than the memory limit of {self._memory_limit:,} bytes"
+            raise refuse(memory_message, remedy="Raise the limit")
         self._num_passes = larger_pass_counts[0]
 
     @abstractmethod

@@ -92,7 +92,7 @@ def to_dataset(
     columns_by_argument = {"value": value, "group": group}
     unmet_needs = [name for name in columns_by_argument if name in needs and not columns_by_argument[name]]
     provenance: Provenance = Disclosure.PRIVATE
-    dataset: Dataset | None = None
+    given_dataset: Dataset | None = None
     with Problems() as problems:
         with problems.collecting():
             provenance = check_provenance(disclosure)
@@ -118,9 +118,9 @@ def to_dataset(
                 parquet_bytes = write_parquet(data, named_columns, unmet_needs if user_columns else ())
                 source = files.open_files([MemoryFile(parquet_bytes)], [FRAME_FILE])
             elif (file_paths := files.list_paths(data)) is None:
-                dataset = _build_from_counts(data, provenance)
+                given_dataset = _build_from_counts(data, provenance)
             elif files.find_summaries(file_paths):
-                dataset = files.read_summary(file_paths, provenance=provenance)
+                given_dataset = files.read_summary(file_paths, provenance=provenance)
             else:
                 source = files.open_files(file_paths, sheet=sheet, separator=separator)
             if source is not None:
@@ -131,10 +131,10 @@ def to_dataset(
                     column_names.refuse_missing(problems, source.columns, further_values)
                     further_columns = (column for column in further_values if column != roles.value)
                     roles = replace(roles, further_values=tuple(further_columns))
-                dataset = count(source, roles, provenance).dataset
-    assert dataset is not None  # There is no Stop here.
-    _refuse_missing_facets(dataset, unmet_needs)
-    return dataset
+                given_dataset = count(source, roles, provenance).dataset
+    assert given_dataset is not None  # There is no Stop here.
+    _refuse_missing_facets(given_dataset, unmet_needs)
+    return given_dataset
 
 
 def _build_from_counts(data: Any, provenance: Provenance) -> Dataset:
@@ -165,29 +165,29 @@ def _refuse_missing_facets(dataset: Dataset, needed_arguments: Sequence[str]) ->
     has_groups = bool(dataset.pairs or dataset.pair_sizes or dataset.tasks)
     has_facet_by_argument = {"value": has_value_totals or dataset.values is not None, "group": has_groups}
     with Problems() as problems:
-        for name in needed_arguments:
-            if not has_facet_by_argument[name]:
-                remedy = f"Take a table with one row per contribution, and name its column: {name}=…"
-                problems.add(f"this question needs the {name} of each row", remedy=remedy)
+        for argument_name in needed_arguments:
+            if not has_facet_by_argument[argument_name]:
+                remedy = f"Take a table with one row per contribution, and name its column: {argument_name}=…"
+                problems.add(f"this question needs the {argument_name} of each row", remedy=remedy)
 
 
 def _choose_roles(
-    source: Source, user_columns: list[str], value_column: str | None, group_columns: list[str],
+    file_source: Source, user_columns: list[str], value_column: str | None, group_columns: list[str],
     contribution: Contribution, unmet_needs: Sequence[str], earlier_problems: Problems,
-    options: Mapping[str, Any],
+    roles_options: Mapping[str, Any],
 ) -> Roles:  # fmt: skip
     """Return the roles of the named columns, or the guessed roles if no user is named or the file is of pairs that fit.
 
     Raise InvalidInput, together with the earlier problems, for named columns that do not exist, and for columns that a
     table of events needs and nobody named.
     """
-    guessed_roles = source.roles
+    guessed_roles = file_source.roles
     guesses_events = guessed_roles.kind is TableKind.EVENTS
     with Problems([*earlier_problems.entries]) as problems:
         named_columns = [*user_columns, *group_columns, *column_names.list_columns(value_column)]
-        column_names.refuse_missing(problems, source.columns, named_columns)
+        column_names.refuse_missing(problems, file_source.columns, named_columns)
         if guesses_events and not user_columns:
-            names_text = column_names.list_names(source.columns)
+            names_text = column_names.list_names(file_source.columns)
             if guessed_roles.user:
                 names_text += f"; {column_names.shorten(guessed_roles.user)} looks likely"
             problems.add(f"say which column names the user: user=…, one of {names_text}")
@@ -195,7 +195,7 @@ def _choose_roles(
             column_names.add_missing_arguments(problems, unmet_needs)
     roles = guessed_roles
     if user_columns:
-        roles = Roles.of_events(user_columns, value_column, group_columns, contribution, **options)
+        roles = Roles.of_events(user_columns, value_column, group_columns, contribution, **roles_options)
     if guessed_roles.kind is TableKind.PAIRS:
         # Where no column is named the sums that stand beside the pairs are taken, as the app proposes.
         pair_roles = replace(guessed_roles, value=value_column or guessed_roles.value)
@@ -298,18 +298,18 @@ def count(
     table_layout = None if roles.periods is None else column_roles.build_rule_layout(roles)
     if source.head.layouts:
         file_layouts = list(source.head.layouts)
-        for index, encoding in file_reduction.encodings_by_index.items():
-            file_layouts[index] = replace(file_layouts[index], encoding=encoding)
+        for file_index, encoding in file_reduction.encodings_by_index.items():
+            file_layouts[file_index] = replace(file_layouts[file_index], encoding=encoding)
         decimal_mark_pairs = tuple(file_reduction.decimal_marks.items())
-        value_options = column_roles.describe_values(roles, source.head.booleans)
-        table_layout = TableLayout(tuple(file_layouts), decimal_mark_pairs, **value_options)
+        table_rules = column_roles.describe_values(roles, source.head.booleans)
+        table_layout = TableLayout(tuple(file_layouts), decimal_mark_pairs, **table_rules)
     source_text = f"File {source.name}."
     dataset = build_counted_dataset(facets, source.name, source_text, roles, provenance, notes, table_layout)
     is_counted_histogram = roles.kind is TableKind.HISTOGRAM and dataset.release is None
     if is_counted_histogram and (size_column := roles.size or "").startswith(TOTALS_PREFIX):
         totals_column = size_column.removeprefix(TOTALS_PREFIX)
-        totals = Totals(dataset.histogram.sizes, totals_column, dataset.histogram.users)
-        dataset = replace(dataset, contribution=Contribution.TOTAL, totals=totals)
+        size_totals = Totals(dataset.histogram.sizes, totals_column, dataset.histogram.users)
+        dataset = replace(dataset, contribution=Contribution.TOTAL, totals=size_totals)
     if is_counted_histogram and (periods := column_roles.read_periods(roles.users or "")):
         dataset = dataset.in_periods(periods)
     # Each further column is counted as the first one was: every check and rule is the same.
@@ -327,8 +327,8 @@ def count(
             dataset, further=(*dataset.further, further_dataset), notes=(*dataset.notes, *notes)
         )
         if dataset.layout is not None and further_dataset.layout is not None:
-            number_pairs = dict(dataset.layout.numbers) | dict(further_dataset.layout.numbers)
-            dataset = replace(dataset, layout=replace(dataset.layout, numbers=tuple(number_pairs.items())))
+            marks_by_column = dict(dataset.layout.numbers) | dict(further_dataset.layout.numbers)
+            dataset = replace(dataset, layout=replace(dataset.layout, numbers=tuple(marks_by_column.items())))
     return CountResult.build(start_seconds, dataset)
 
 
@@ -341,16 +341,16 @@ _ROUNDED_PATTERN = re.compile(r"[0-9]{15}0+")
 def _note_shortened_ids(head: Table, roles: Roles) -> list[str]:
     """Write a note on each column of users in whose first rows a spreadsheet has shortened numbers."""
     is_workbook = any(file_layout.kind is FileKind.WORKBOOK for file_layout in head.layouts)
-    notes = []
-    for column in roles.privacy_unit:
-        long_cells = [cell for cell in head.frame[column] if len(cell) > 15 and cell.isdigit()]
+    shortened_notes = []
+    for user_column in roles.privacy_unit:
+        long_cells = [cell for cell in head.frame[user_column] if len(cell) > 15 and cell.isdigit()]
         is_rounded = is_workbook and bool(long_cells) and all(map(_ROUNDED_PATTERN.fullmatch, long_cells))
-        if is_rounded or any(map(_SHORTENED_PATTERN.fullmatch, head.frame[column])):
-            notes.append(
-                f"Column {column_names.shorten(column)} has numbers that a spreadsheet has shortened: different people "
-                "may have become one. Export the ids again, as text."
+        if is_rounded or any(map(_SHORTENED_PATTERN.fullmatch, head.frame[user_column])):
+            shortened_notes.append(
+                f"Column {column_names.shorten(user_column)} has numbers that a spreadsheet has shortened: different "
+                "people may have become one. Export the ids again, as text."
             )
-    return notes
+    return shortened_notes
 
 
 def convert_to_events(roles: Roles) -> Roles:

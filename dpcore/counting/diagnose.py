@@ -38,11 +38,11 @@ def describe_damage(relation: Relation) -> InputProblem:
     """Describe a file that cannot be read to its end, as a problem."""
     if relation.packing:
         return formats.describe_damaged_archive(relation.packing, relation.name)
-    damage = {
+    damage_by_kind = {
         FileKind.TEXT: "it cannot be read to its end",
         FileKind.JSON: "some line is no JSON object",
     }.get(relation.kind, "the Parquet file is damaged or cut off")
-    return InputProblem(damage, formats.describe_file(relation.name), "Export it again")
+    return InputProblem(damage_by_kind, formats.describe_file(relation.name), "Export it again")
 
 
 def describe_windows_1252(relation: Relation) -> str:
@@ -99,16 +99,16 @@ class TruncationCheck:
         """Read a file to its end, which raises InvalidInput if it is cut off; add a problem on an overlong end."""
         # Line ends behind the last line are not part of it: they are counted, and at most one is kept.
         num_inner_breaks, num_trailing_breaks, end_bytes, pending_break = 0, 0, b"", b""
-        with relation.open_bytes() as file:
-            while block := file.read(_CHUNK_BYTES):
+        with relation.open_bytes() as binary_stream:
+            while byte_block := binary_stream.read(_CHUNK_BYTES):
                 if self._end_event.is_set():
                     return
-                if stripped_block := block.rstrip(b"\r\n"):
+                if stripped_block := byte_block.rstrip(b"\r\n"):
                     end_bytes = (end_bytes + pending_break + stripped_block)[-_END_BYTES:]
                     num_inner_breaks += num_trailing_breaks + stripped_block.count(b"\n")
                     num_trailing_breaks = 0
-                num_trailing_breaks += block.count(b"\n", len(stripped_block))
-                pending_break = b"\n" if len(stripped_block) < len(block) else b""
+                num_trailing_breaks += byte_block.count(b"\n", len(stripped_block))
+                pending_break = b"\n" if len(stripped_block) < len(byte_block) else b""
         if relation.is_text and _is_overlong(end_bytes):
             message, remedy = LONG_LINE
             problems.add(message, f"line {num_inner_breaks + 1:,} of {shorten(relation.name)}", remedy)
@@ -118,9 +118,9 @@ def _may_end_overlong(relation: Relation) -> bool:
     """Return True if the last line of a text file is longer than a row may be, or many line ends hide its length."""
     if not relation.is_text:
         return False
-    with relation.path.open("rb") as file:
-        file.seek(-min(relation.path.stat().st_size, _END_BYTES), 2)
-        end_bytes = file.read()
+    with relation.path.open("rb") as binary_stream:
+        binary_stream.seek(-min(relation.path.stat().st_size, _END_BYTES), 2)
+        end_bytes = binary_stream.read()
     # After so many line ends the last line is not in `end_bytes`.
     return _is_overlong(end_bytes) or not end_bytes.strip(b"\r\n")
 
@@ -140,12 +140,12 @@ def refuse_open_quotes(relations: Sequence[Relation], should_stop: ShouldStop | 
     with Problems() as problems:
         for relation in relations:
             num_quote_marks = 0
-            with relation.open_bytes() as file:
+            with relation.open_bytes() as binary_stream:
                 for _ in range(relation.num_skipped_lines):
-                    file.readline()
-                while block := file.read(_CHUNK_BYTES):
+                    binary_stream.readline()
+                while byte_block := binary_stream.read(_CHUNK_BYTES):
                     check_stop(should_stop)
-                    num_quote_marks += block.count(b'"')
+                    num_quote_marks += byte_block.count(b'"')
             if num_quote_marks % 2:  # inside a quotation they are doubled
                 location = f"line {_find_open_quote(relation, should_stop):,} of {shorten(relation.name)}"
                 problems.add("a quotation mark is opened and never closed", location, QUOTES_REMEDY)
@@ -167,18 +167,18 @@ def refuse_reopened_marks(
 
 def _find_open_quote(relation: Relation, should_stop: ShouldStop | None) -> int:
     """Return the number of the first line of the record whose quotation never ends; of the last one if all end."""
-    first_line, last_line = 0, 0
-    with relation.open_bytes() as file:
-        line_stream = formats.open_lines(file)  # held, so that nothing closes it before the file
+    record_first_line, record_last_line = 0, 0
+    with relation.open_bytes() as binary_stream:
+        line_stream = formats.open_lines(binary_stream)  # held, so that nothing closes it before the file
         csv_reader = csv.reader(line_stream, delimiter=relation.separator, strict=True)
         try:
             for _ in csv_reader:
-                first_line, last_line = last_line, csv_reader.line_num
-                if last_line % 10_000 == 0:
+                record_first_line, record_last_line = record_last_line, csv_reader.line_num
+                if record_last_line % 10_000 == 0:
                     check_stop(should_stop)
-            return first_line + 1
+            return record_first_line + 1
         except (csv.Error, UnicodeDecodeError):
-            return last_line + 1
+            return record_last_line + 1
 
 
 # --- cells that are refused --------------------------------------------------------------------------------
@@ -232,10 +232,10 @@ def _find_lines(relation: Relation, row_numbers: list[int], should_stop: ShouldS
     first_lines_by_row = dict[int, int]()
     with relation.open_bytes() as file:
         row_number, line_stream = 0, formats.open_lines(file, relation.num_skipped_lines, newline=None)
-        for first_line, is_row in _iterate_records(relation, line_stream):
+        for first_line_number, is_row in _iterate_records(relation, line_stream):
             row_number += is_row
             if is_row and row_number in row_numbers:
-                first_lines_by_row[row_number] = first_line
+                first_lines_by_row[row_number] = first_line_number
                 if len(first_lines_by_row) == len(set(row_numbers)):
                     break
             if row_number % 10_000 == 0:
@@ -250,10 +250,10 @@ def _iterate_records(relation: Relation, line_stream: io.TextIOWrapper) -> Itera
         return
     csv_reader = csv.reader(line_stream, delimiter=relation.separator, skipinitialspace=True)
     next(csv_reader, None)
-    first_line = csv_reader.line_num + 1
+    first_line_number = csv_reader.line_num + 1
     for record in csv_reader:
-        yield relation.num_skipped_lines + first_line, bool(record) or relation.num_stored_columns == 1
-        first_line = csv_reader.line_num + 1
+        yield relation.num_skipped_lines + first_line_number, bool(record) or relation.num_stored_columns == 1
+        first_line_number = csv_reader.line_num + 1
 
 
 # --- files that DuckDB refuses -----------------------------------------------------------------------------
@@ -290,7 +290,7 @@ class Diagnosis:
             raise InvalidInput([describe_damage(self.relations[0])])
         return new_relations
 
-    def _recover(self, index: int, relation: Relation) -> Relation:
+    def _recover(self, relation_index: int, relation: Relation) -> Relation:
         """Return a file with options that should work, recoded if needed; if none will, unchanged, with a problem."""
         import duckdb
 
@@ -303,24 +303,24 @@ class Diagnosis:
                 else:
                     duck.fetch_rows(f"SELECT count(COLUMNS(*)::VARCHAR) FROM {write_scan(relation)}")
         except duckdb.Error:
-            return self._recode_or_refuse(index, relation, file_suffix)
-        reasons = {rejected.reason for rejected in rejected_lines}
-        if "INVALID ENCODING" in reasons or "INVALID UNICODE" in reasons:
+            return self._recode_or_refuse(relation_index, relation, file_suffix)
+        refusal_reasons = {rejected.reason for rejected in rejected_lines}
+        if "INVALID ENCODING" in refusal_reasons or "INVALID UNICODE" in refusal_reasons:
             self.notes.append(describe_windows_1252(relation))
-            return self.recode(index, "cp1252")
-        if not reasons <= {rejects.SHORT_REASON} and self._mixes_line_ends(relation):
-            return self.recode(index, "utf-8")
+            return self.recode(relation_index, "cp1252")
+        if not refusal_reasons <= {rejects.SHORT_REASON} and self._mixes_line_ends(relation):
+            return self.recode(relation_index, "utf-8")
         if rejects.report_rejected(rejected_lines, relation, self._problems, self.notes, 0, file_suffix):
             return replace(relation, has_short_rows=True, is_single_threaded=True)
-        return relation if rejected_lines else self._recode_or_refuse(index, relation, file_suffix)
+        return relation if rejected_lines else self._recode_or_refuse(relation_index, relation, file_suffix)
 
-    def _recode_or_refuse(self, index: int, relation: Relation, file_suffix: str) -> Relation:
+    def _recode_or_refuse(self, relation_index: int, relation: Relation, file_suffix: str) -> Relation:
         """Recode a file refused for no known reason; if that cannot help, refuse its JSON lines or add a problem."""
         if relation.kind is FileKind.JSON:
-            with relation.open_bytes() as file:
-                rejects.refuse_bad_lines(file, file_suffix, self.should_stop)
+            with relation.open_bytes() as binary_stream:
+                rejects.refuse_bad_lines(binary_stream, file_suffix, self.should_stop)
         if self._mixes_line_ends(relation) or relation.packing:
-            return self.recode(index, "utf-8")
+            return self.recode(relation_index, "utf-8")
         self._problems.extend([describe_damage(relation)])
         return relation
 
@@ -329,15 +329,15 @@ class Diagnosis:
         if not (relation.is_text and relation.encoding.startswith("utf-8")):
             return False
         num_breaks_by_end, last_byte = {b"\r\n": 0, b"\n": 0, b"\r": 0}, b""
-        with relation.open_bytes() as stream:
-            while block := stream.read(_SMALL_CHUNK_BYTES):
+        with relation.open_bytes() as binary_stream:
+            while byte_block := binary_stream.read(_SMALL_CHUNK_BYTES):
                 check_stop(self.should_stop)
                 for line_end in num_breaks_by_end:
-                    num_breaks_by_end[line_end] += block.count(line_end)
-                num_breaks_by_end[b"\r\n"] += last_byte == b"\r" and block.startswith(b"\n")
-                last_byte = block[-1:]
+                    num_breaks_by_end[line_end] += byte_block.count(line_end)
+                num_breaks_by_end[b"\r\n"] += last_byte == b"\r" and byte_block.startswith(b"\n")
+                last_byte = byte_block[-1:]
         num_crlf = num_breaks_by_end.pop(b"\r\n")
-        return (num_crlf > 0) + sum(n > num_crlf for n in num_breaks_by_end.values()) > 1
+        return (num_crlf > 0) + sum(num_breaks > num_crlf for num_breaks in num_breaks_by_end.values()) > 1
 
 
 def recode_file(
@@ -356,30 +356,30 @@ def recode_file(
         InvalidInput: The bytes do not fit the encoding; or text with such a separator contains quotation marks.
     """
     steps.num_steps += 1
-    num_file_bytes, location = max(relation.path.stat().st_size, 1), formats.describe_file(relation.name)
+    num_file_bytes, file_location = max(relation.path.stat().st_size, 1), formats.describe_file(relation.name)
     separator = relation.marked_separator
     # The five undefined bytes are control characters in Latin-1, as in every browser.
     error_handler = "windows-1252-rest" if encoding == "cp1252" else "strict"
     byte_decoder = codecs.getincrementaldecoder(encoding)(error_handler)
     text_decoder = io.IncrementalNewlineDecoder(byte_decoder, translate=True)
-    with relation.open_bytes() as stream, output_path.open("w", encoding="utf-8", newline="") as out_stream:
-        num_bytes_read, unfinished_line, block = 0, "", b" "
-        while block:
-            block = stream.read(_SMALL_CHUNK_BYTES)
+    with relation.open_bytes() as stream, output_path.open("w", encoding="utf-8", newline="") as utf8_stream:
+        num_bytes_read, unfinished_line, byte_block = 0, "", b" "
+        while byte_block:
+            byte_block = stream.read(_SMALL_CHUNK_BYTES)
             try:
-                text = text_decoder.decode(block, final=not block)
+                decoded_text = text_decoder.decode(byte_block, final=not byte_block)
             except UnicodeError:
-                message = f"the file looks like {encoding.upper()}, but some bytes do not fit"
-                raise refuse(message, location, formats.SAVE_AS_UTF_8) from None
+                encoding_message = f"the file looks like {encoding.upper()}, but some bytes do not fit"
+                raise refuse(encoding_message, file_location, formats.SAVE_AS_UTF_8) from None
             if separator:
-                if '"' in text and separator != " +":
-                    remedy = "Save it with commas between fields"
-                    raise refuse("its fields cannot be quoted", location, remedy)
-                *complete_lines, unfinished_line = (unfinished_line + text).split("\n")
-                text = "".join(mark_fields(line, separator) + "\n" for line in complete_lines)
-                text += mark_fields(unfinished_line, separator) if not block else ""
-            out_stream.write(text)
-            num_bytes_read += len(block)
+                if '"' in decoded_text and separator != " +":
+                    separator_remedy = "Save it with commas between fields"
+                    raise refuse("its fields cannot be quoted", file_location, separator_remedy)
+                *complete_lines, unfinished_line = (unfinished_line + decoded_text).split("\n")
+                decoded_text = "".join(mark_fields(line, separator) + "\n" for line in complete_lines)
+                decoded_text += mark_fields(unfinished_line, separator) if not byte_block else ""
+            utf8_stream.write(decoded_text)
+            num_bytes_read += len(byte_block)
             check_stop(should_stop)
             steps.report_fraction(0.5 if relation.packing else num_bytes_read / num_file_bytes)
     steps.finish()

@@ -78,14 +78,14 @@ def check_stop(should_stop: ShouldStop | None) -> None:
         raise StoppedError
 
 
-def start_thread(work: Callable[[], Any]) -> Future[Any]:
+def start_thread(function: Callable[[], Any]) -> Future[Any]:
     """Run a function in a thread that does not keep Python from exiting, and return its future result."""
     future: Future[Any] = Future()
 
     def run() -> None:
         """Run the function, and set its result or its exception in the future."""
         try:
-            future.set_result(work())
+            future.set_result(function())
         except BaseException as error:
             future.set_exception(error)
 
@@ -93,14 +93,14 @@ def start_thread(work: Callable[[], Any]) -> Future[Any]:
     return future
 
 
-def quote_literal(text: str) -> str:
+def quote_literal(literal_text: str) -> str:
     """Return the text as an SQL literal in quotation marks."""
-    return "'" + text.replace("'", "''") + "'"
+    return "'" + literal_text.replace("'", "''") + "'"
 
 
-def quote_identifier(name: str) -> str:
+def quote_identifier(column_name: str) -> str:
     """Return a column name as an SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
+    return '"' + column_name.replace('"', '""') + '"'
 
 
 def write_part_condition(key_cells_sql: str, part_index: int, num_parts: int) -> str:
@@ -147,14 +147,14 @@ def _open_in_memory() -> duckdb.DuckDBPyConnection:
 
 
 @functools.lru_cache(maxsize=500)
-def _compile_operation(operation: Any) -> str:
+def _compile_operation(ibis_operation: Any) -> str:
     """Return an Ibis operation as DuckDB's SQL, cached."""
-    return query.to_sql(operation.to_expr(), "duckdb")
+    return query.to_sql(ibis_operation.to_expr(), "duckdb")
 
 
-def compile_sql(expression: Table) -> str:
+def compile_sql(table_expression: Table) -> str:
     """Return an Ibis expression as DuckDB's SQL; the result is cached."""
-    return _compile_operation(expression.op())
+    return _compile_operation(table_expression.op())
 
 
 # Without the first two settings DuckDB would fetch extensions from its servers. The time of the disabled optimizer
@@ -191,7 +191,7 @@ class Duck:
 
     def __init__(
         self,
-        files: Sequence[File] = (),
+        readable_files: Sequence[File] = (),
         folder: Path | None = None,
         memory_limit: int = MEMORY_LIMIT,
         should_stop: ShouldStop | None = None,
@@ -206,7 +206,7 @@ class Duck:
         if folder is None:
             return
         self.connection.register_filesystem(build_file_system())
-        allowed_sql = ", ".join(quote_literal(str(path)) for path in files)
+        allowed_sql = ", ".join(quote_literal(str(file_path)) for file_path in readable_files)
         execute = self.connection.execute
         execute(f"SET memory_limit = '{memory_limit}B'; SET temp_directory = {quote_literal(str(folder))}")
         execute(f"{_IN_UTC}; SET preserve_insertion_order = false")
@@ -248,21 +248,21 @@ class Duck:
         self.connection.close()
         _threads_by_duck.pop(self, None)
 
-    def get_table(self, name: str) -> Table:
+    def get_table(self, table_name: str) -> Table:
         """Return the DuckDB table or view of this name as an unbound Ibis table with its columns."""
         import ibis
 
-        type_rows = self.connection.execute(f"DESCRIBE {quote_identifier(name)}").fetchall()
+        type_rows = self.connection.execute(f"DESCRIBE {quote_identifier(table_name)}").fetchall()
         types_by_column = {str(type_row[0]): _ibis_type(str(type_row[1])) for type_row in type_rows}
-        table: Table = ibis.table(types_by_column, name=name)
+        table: Table = ibis.table(types_by_column, name=table_name)
         return table
 
-    def store_table(self, name: str, expression: Table) -> Table:
+    def store_table(self, table_name: str, table_expression: Table) -> Table:
         """Store the rows of an expression in a temporary table of this name, and return that table."""
         if self._steps is not None:
             self._steps.num_steps += 1
-        self.execute(f"CREATE TEMP TABLE {quote_identifier(name)} AS {compile_sql(expression)}")
-        return self.get_table(name)
+        self.execute(f"CREATE TEMP TABLE {quote_identifier(table_name)} AS {compile_sql(table_expression)}")
+        return self.get_table(table_name)
 
     def create_view(
         self, name: str, rows: Table, where_sql: str = "true", sql_by_mark: Mapping[str, str] | None = None
@@ -277,45 +277,45 @@ class Duck:
         """
         import ibis
 
-        marks_sql = "".join(f", {sql} AS {column}" for column, sql in (sql_by_mark or {}).items())
+        marks_sql = "".join(f", {mark_sql} AS {column}" for column, mark_sql in (sql_by_mark or {}).items())
         view_sql = f"SELECT *{marks_sql} FROM ({compile_sql(rows)}) WHERE {where_sql}"
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {quote_identifier(name)} AS {view_sql}")
         table: Table = ibis.table({**rows.schema(), **dict.fromkeys(sql_by_mark or {}, "int64")}, name=name)
         return table
 
-    def execute(self, sql: str) -> None:
+    def execute(self, statement_sql: str) -> None:
         """Run a statement whose result is not needed."""
-        self._run_statement(sql, lambda result: None)
+        self._run_statement(statement_sql, lambda result: None)
 
-    def fetch_rows(self, sql: str) -> list[tuple[Any, ...]]:
+    def fetch_rows(self, query_sql: str) -> list[tuple[Any, ...]]:
         """Run a query and return its rows as tuples."""
-        rows: list[tuple[Any, ...]] = self._run_statement(sql, lambda result: result.fetchall())
-        return rows
+        row_tuples: list[tuple[Any, ...]] = self._run_statement(query_sql, lambda result: result.fetchall())
+        return row_tuples
 
-    def fetch_expression(self, expression: Table) -> Columns:
+    def fetch_expression(self, table_expression: Table) -> Columns:
         """Run an Ibis expression and return its columns as arrays by name, nulls as NaN."""
-        return self.fetch_columns(compile_sql(expression))
+        return self.fetch_columns(compile_sql(table_expression))
 
-    def fetch_columns(self, sql: str) -> Columns:
+    def fetch_columns(self, query_sql: str) -> Columns:
         """Run a query and return its columns as arrays by name, nulls as NaN."""
-        columns: dict[str, Any] = self._run_statement(sql, lambda result: result.fetchnumpy())
-        for column_name, column_values in columns.items():
+        arrays_by_column: dict[str, Any] = self._run_statement(query_sql, lambda result: result.fetchnumpy())
+        for column_name, column_values in arrays_by_column.items():
             if np.ma.is_masked(column_values):
                 column_values = np.ma.filled(column_values.astype(np.float64), np.nan)
-            columns[column_name] = np.asarray(column_values)
-        return columns
+            arrays_by_column[column_name] = np.asarray(column_values)
+        return arrays_by_column
 
-    def _run_statement(self, sql: str, fetch: Callable[[Any], Any]) -> Any:
-        """Run a statement, and return what ``fetch`` reads of its result.
+    def _run_statement(self, statement_sql: str, read_result: Callable[[Any], Any]) -> Any:
+        """Run a statement, and return what ``read_result`` reads of its result.
 
         While files are read, it reports progress and stops if the user wants to.
         """
         if self._in_memory:  # too short to be stopped
             check_stop(self._should_stop)
-            return fetch(self.connection.execute(sql))
+            return read_result(self.connection.execute(statement_sql))
         if _exit_event.is_set():
             raise StoppedError
-        future = start_thread(lambda: fetch(self.connection.execute(sql)))
+        future = start_thread(lambda: read_result(self.connection.execute(statement_sql)))
         is_stopped = False
         try:
             while not future.done():
@@ -382,13 +382,13 @@ _INVISIBLE = "\u00ad\u180e\u200b\u200c\u200d\u2060\ufeff"
 _HIDDEN_SQL = quote_literal(_SPACES + _INVISIBLE)
 
 
-def note_placeholders(num_contributions: int, notes: list[str]) -> None:
+def note_placeholders(num_contributions: int, dataset_notes: list[str]) -> None:
     """Add a note on this number of contributions of users called NA and the like, unless it is 0."""
     if num_contributions:
         noun_forms = "contribution is of a user", "contributions are of users"
         subject_text = wording.counted(num_contributions, *noun_forms)
         advice_text = "If that means nobody, empty these cells first."
-        notes.append(f"{subject_text} called NA, null or the like. {advice_text}")
+        dataset_notes.append(f"{subject_text} called NA, null or the like. {advice_text}")
 
 
 def write_user_checks(user_columns: Sequence[str], text_columns: Sequence[str]) -> dict[str, str]:
@@ -411,7 +411,7 @@ def write_user_checks(user_columns: Sequence[str], text_columns: Sequence[str]) 
         sql_by_check["with_point"] = write_flag_sql(has_point_sql)
     if text_columns:
         sql_by_check["beyond_ascii"] = write_flag_sql(" OR ".join(map(_is_beyond_ascii_sql, text_columns)))
-        has_nul_sqls = [f"contains({column}, chr(0))" for column in text_columns]
+        has_nul_sqls = [f"contains({text_column}, chr(0))" for text_column in text_columns]
         sql_by_check["nul"] = write_flag_sql(" OR ".join(has_nul_sqls))
     return sql_by_check
 

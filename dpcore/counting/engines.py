@@ -100,54 +100,54 @@ _READERS_BY_ENDING = {".parquet": "read_parquet", ".csv": "read_csv"}
 _READERS_BY_ENDING |= dict.fromkeys((".json", ".jsonl"), "read_json")
 
 
-def is_address(text: str) -> bool:
+def is_address(source_text: str) -> bool:
     """Return True if a text begins with the scheme of an engine that Ibis knows, such as ``postgres:``."""
-    address_scheme, colon, _ = text.partition(":")
+    address_scheme, colon, _ = source_text.partition(":")
     return bool(colon) and len(address_scheme) > 1 and _is_known(address_scheme)
 
 
-def _is_known(scheme: str) -> bool:
+def _is_known(address_scheme: str) -> bool:
     """Return True if Ibis has an engine of this scheme or its alias."""
     from importlib.metadata import entry_points
 
-    engine_key = _KEYS_BY_ALIAS.get(scheme, scheme)
+    engine_key = _KEYS_BY_ALIAS.get(address_scheme, address_scheme)
     entry_names = (entry_point.name for entry_point in entry_points(group="ibis.backends"))
     return engine_key in ENGINES or engine_key in entry_names
 
 
-def connect(address: str) -> Any:
+def connect(engine_address: str) -> Any:
     """Connect to an engine through Ibis.
 
     Args:
-        address: Such as ``postgres://analyst@host/database`` or ``spark:``.
+        engine_address: Such as ``postgres://analyst@host/database`` or ``spark:``.
 
     Raises:
         InvalidInput: The address contains a password, the driver is missing, or the engine does not answer.
     """
     import ibis
 
-    address_scheme, _, address_remainder = address.partition(":")
+    address_scheme, _, address_remainder = engine_address.partition(":")
     engine_key = _KEYS_BY_ALIAS.get(address_scheme, address_scheme)
     engine = ENGINES.get(engine_key)
     engine_title = engine.title if engine else engine_key
     if not _is_known(address_scheme):
-        remedy = f"Choose one of {', '.join(ENGINES)}"
-        raise refuse(f"no engine is called {shorten(address_scheme)}", remedy=remedy)
+        engine_remedy = f"Choose one of {', '.join(ENGINES)}"
+        raise refuse(f"no engine is called {shorten(address_scheme)}", remedy=engine_remedy)
     ibis_address = f"{engine_key}://{address_remainder.removeprefix('//')}"
     split_url = urlsplit(ibis_address)
     query_options = dict(parse_qsl(split_url.query))
     if split_url.password or any(_SECRET_PATTERN.search(option_name) for option_name in query_options):
         origin_phrase = engine.credentials_text if engine else "the environment, or the engine's own profile"
-        remedy = f"Leave it out; it is taken from {origin_phrase}"
-        raise refuse("a password stands in the address", remedy=remedy)
+        engine_remedy = f"Leave it out; it is taken from {origin_phrase}"
+        raise refuse("a password stands in the address", remedy=engine_remedy)
     connection_options = {} if engine is None else _build_options(engine, split_url)
     try:
         if engine_key in _ENGINES_WITHOUT_ADDRESS:
             return getattr(ibis, engine_key).connect(**query_options, **connection_options)
         backend = ibis.connect(ibis_address, **connection_options)
     except ImportError as error:
-        remedy = f"Install it: python -m pip install 'ibis-framework[{engine_key}]'"
-        raise refuse(f"the driver for {engine_title} is not installed", remedy=remedy) from error
+        engine_remedy = f"Install it: python -m pip install 'ibis-framework[{engine_key}]'"
+        raise refuse(f"the driver for {engine_title} is not installed", remedy=engine_remedy) from error
     except Exception as error:  # every driver has its own
         raise refuse(f"{engine_title} does not answer as it should: {take_first_line(error)}") from error
     if engine_key == "postgres":
@@ -174,9 +174,9 @@ def _build_options(engine: Engine, split_url: SplitResult) -> dict[str, Any]:
     return connection_options
 
 
-def take_first_line(error: Exception) -> str:
+def take_first_line(driver_error: Exception) -> str:
     """Return the first line of a driver's error, at most 300 characters; the name of its class if it has no text."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:300]
+    return (str(driver_error).strip().splitlines() or [type(driver_error).__name__])[0].rstrip(".")[:300]
 
 
 def open_table(backend: Any, name: str) -> Table:
@@ -201,8 +201,8 @@ def open_table(backend: Any, name: str) -> Table:
             *schema_names, table_name = [
                 quoted_name or plain_name for quoted_name, plain_name in _NAME_PART_PATTERN.findall(name)
             ]
-            database = tuple(schema_names) if len(schema_names) > 1 else "".join(schema_names) or None
-            return backend.table(table_name, database=database)
+            database_name = tuple(schema_names) if len(schema_names) > 1 else "".join(schema_names) or None
+            return backend.table(table_name, database=database_name)
         except Exception:
             with suppress(Exception):
                 return backend.table(name)  # with a dot in its name
@@ -262,19 +262,19 @@ def count_table(
     has_nan = bool(table.get_backend().has_operation(operations.IsNan))
     rows = query.select_events(table, roles, has_nan=has_nan)
 
-    def run_query(expression: Table) -> Columns:
+    def run_query(query_expression: Table) -> Columns:
         """Run a query in the engine, unless Stop was pressed, and return its columns as arrays by name."""
         check_stop(should_stop)
-        arrow_table = expression.to_pyarrow()
+        arrow_table = query_expression.to_pyarrow()
         steps.finish()
         arrays_by_name = {column: arrow_table[column].to_numpy() for column in arrow_table.column_names}
         # Some engines return sums of integers as decimals, in arrays of objects.
         return {c: a.astype(np.float64) if a.dtype.kind == "O" else a for c, a in arrays_by_name.items()}
 
-    def query_number(expression: Table) -> int:
+    def query_number(query_expression: Table) -> int:
         """Run a query of one number in the engine, as one more step, and return it; null counts as 0."""
         steps.num_steps += 1
-        (number_column,) = run_query(expression).values()
+        (number_column,) = run_query(query_expression).values()
         return int(np.nan_to_num(number_column)[0])
 
     fetch_values = (
@@ -327,8 +327,8 @@ def write_recipe(
     user_columns = roles.privacy_unit or ("user_id",)
     command_words = ["python", "-m", "dpcore.counting", "--from", engine.example_address]
     command_words += ["--table", table_name]
-    command_words += [word for column in user_columns for word in ("--user", column)]
-    command_words += [word for column in roles.groups for word in ("--task", column)]
+    command_words += [word for key_column in user_columns for word in ("--user", key_column)]
+    command_words += [word for key_column in roles.groups for word in ("--task", key_column)]
     command_words += ["--value", roles.value] if roles.value is not None else []
     if roles.contribution is not Contribution.ROWS:
         command_words += ["--count", COUNT_OPTIONS[roles.contribution]]
@@ -340,11 +340,11 @@ def write_recipe(
         rule_options |= {"--date": roles.periods.column, "--periods": roles.periods.span}
     command_words += [word for option, text in rule_options.items() if text for word in (option, text)]
     if value_bins is not None:
-        bin_words = [wording.digits(number) for number in vars(value_bins).values()]
+        bin_words = [wording.digits(bin_number) for bin_number in vars(value_bins).values()]
         command_words += ["--values-to", "values.json", "--value-bins", *bin_words]
     python_code = _write_python(engine, roles, table_name, user_columns, value_bins)
-    command = shlex.join([*command_words, "--to", "histogram.csv"])
-    return command, python_code, write_sql(engine, roles, table_name, value_bins)
+    shell_command = shlex.join([*command_words, "--to", "histogram.csv"])
+    return shell_command, python_code, write_sql(engine, roles, table_name, value_bins)
 
 
 COUNT_OPTIONS = dict(zip(Contribution, ("rows", "distinct-tasks", "total"), strict=True))
@@ -360,9 +360,9 @@ def _write_python(
         import_code = "\nfrom dpcore.data.value_bins import ValueBins"
         bins_code = f", value_bins=ValueBins{tuple(vars(value_bins).values())}"
     columns_code = f"{list(user_columns)}, {roles.value!r}, {list(roles.groups)}"
-    rules: dict[str, Any] = {"missing": roles.missing_rule, "yes": roles.yes_text or None}
-    rules |= {"periods": roles.periods, "filters": roles.filters or None}
-    rules_code = "".join(f", {name}={rule!r}" for name, rule in rules.items() if rule is not None)
+    rules_by_argument: dict[str, Any] = {"missing": roles.missing_rule, "yes": roles.yes_text or None}
+    rules_by_argument |= {"periods": roles.periods, "filters": roles.filters or None}
+    rules_code = "".join(f", {name}={rule!r}" for name, rule in rules_by_argument.items() if rule is not None)
     import_code += "\nfrom dpcore.data.periods import Periods" if roles.periods is not None else ""
     import_code += "\nfrom dpcore.data.row_filter import RowFilter" if roles.filters else ""
     return f"""from dpcore import counting

@@ -54,8 +54,8 @@ class Facets:
 
 def list_task_names(duck: Duck, codes_table: Table) -> tuple[str, ...]:
     """Return the name of each task by code: its cells, each cut to `LONGEST_TASK_NAME`, with × between several."""
-    max_length, task_columns = dataset.LONGEST_TASK_NAME, query.list_task_columns(codes_table)
-    cell_sqls = [f"substr(CAST({column} AS VARCHAR), 1, {max_length})" for column in task_columns]
+    max_characters, task_columns = dataset.LONGEST_TASK_NAME, query.list_task_columns(codes_table)
+    cell_sqls = [f"substr(CAST({column} AS VARCHAR), 1, {max_characters})" for column in task_columns]
     names_sql = f"SELECT {', '.join(cell_sqls)} FROM ({compile_sql(codes_table)}) ORDER BY code"
     return tuple(" × ".join(str(cell) for cell in name_cells) for name_cells in duck.fetch_rows(names_sql))
 
@@ -75,11 +75,11 @@ def fetch_binned_values(
             f"the rows of users fill up to {num_entries:,} pairs of user and bin; at most {max_entries:,} fit"
         )
         raise refuse(message, remedy="Take fewer bins, or a sample of whole users")
-    columns = run_query(query.bin_user_values(rows, bins.lower, bins.upper, bins.num_bins))
-    arrays = (columns[name] for name in ("user", "rows", "mean", "standard_deviation"))
-    return binned_values.build_values(*arrays, column=column, bins=bins)
+    bin_columns = run_query(query.bin_user_values(rows, bins.lower, bins.upper, bins.num_bins))
+    bin_arrays = (bin_columns[array_name] for array_name in ("user", "rows", "mean", "standard_deviation"))
+    return binned_values.build_values(*bin_arrays, column=column, bins=bins)
 
 
-def convert_to_floats(columns: Columns) -> dict[str, FloatArray]:
+def convert_to_floats(arrays_by_column: Columns) -> dict[str, FloatArray]:
     """Return the columns as float64, which is exact below 2^53; nulls, such as empty sums, become 0."""
-    return {name: np.nan_to_num(np.asarray(array, np.float64)) for name, array in columns.items()}
+    return {name: np.nan_to_num(np.asarray(array, np.float64)) for name, array in arrays_by_column.items()}

@@ -93,16 +93,16 @@ class Source:
         """Return True if the files have no column names, so that theirs were made up."""
         return any(file_layout.names for file_layout in self.head.layouts)
 
-    def with_names(self, names: Sequence[str]) -> Source:
+    def with_names(self, new_column_names: Sequence[str]) -> Source:
         """Return the source with these names of its columns; refuse files that name their columns themselves.
 
         Args:
-            names: From left to right.
+            new_column_names: From left to right.
 
         Raises:
             InvalidInput: The files name their columns; or these are too few, too many, empty or not distinct.
         """
-        new_names = tuple(" ".join(name.split()) for name in names)
+        new_names = tuple(" ".join(column_name.split()) for column_name in new_column_names)
         with Problems() as problems:
             if not self.lacks_column_names:
                 problems.add("the files name their columns themselves")
@@ -123,7 +123,7 @@ class Source:
             self.owned_folder.close()
 
 
-def expand_patterns(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
+def expand_patterns(paths_or_patterns: Sequence[str | os.PathLike[str]]) -> list[str]:
     """Return the paths, with each pattern such as ``logs/*.csv`` and each partitioned folder replaced by its files.
 
     Raises:
@@ -131,7 +131,7 @@ def expand_patterns(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     """
     expanded_paths: list[str] = []
     with Problems() as problems:
-        for path in [os.fspath(path) for path in paths]:
+        for path in [os.fspath(path) for path in paths_or_patterns]:
             if "\0" in path:
                 problems.add("a path holds a NUL character, which no name of a file has")
             elif partition_paths := _list_partitions(path):
@@ -157,25 +157,25 @@ def _is_in_delta_table(path: str) -> bool:
     """Return True if a folder that contains the file is a Delta table; partitions lie a few folders below it."""
     folders = list(Path(os.path.abspath(path)).parents)[:6]
     # The function of `os` returns False for a name that is too long.
-    return any(os.path.isdir(folder / "_delta_log") for folder in folders)
+    return any(os.path.isdir(parent_folder / "_delta_log") for parent_folder in folders)
 
 
 _FOLDER_PATTERN = re.compile(r"([^=]+)=(.*)")
 """The name of a folder that names a column and its cell, as Hive writes it."""
 
 
-def _list_partitions(path: str) -> list[str]:
+def _list_partitions(folder_path: str) -> list[str]:
     """Return the files of a folder whose folders name cells, as in ``year=2024``; empty for any other path."""
     # Unlike `Path.glob`, the function of `os` raises no error for a name that is too long.
-    if not os.path.isdir(path) or _is_in_delta_table(os.path.join(path, "file")):
+    if not os.path.isdir(folder_path) or _is_in_delta_table(os.path.join(folder_path, "file")):
         return []
-    files = sorted(Path(path).glob("*=*/**/*"))
-    return [str(file) for file in files if file.is_file() and not file.name.startswith(("_", "."))]
+    partition_files = sorted(Path(folder_path).glob("*=*/**/*"))
+    return [str(file) for file in partition_files if file.is_file() and not file.name.startswith(("_", "."))]
 
 
-def _list_folder_cells(path: File) -> tuple[tuple[str, str], ...]:
+def _list_folder_cells(file: File) -> tuple[tuple[str, str], ...]:
     """Return the name and the cell of each column that the innermost folders of a path name."""
-    folder_names = () if isinstance(path, MemoryFile) else path.parts[-2::-1]
+    folder_names = () if isinstance(file, MemoryFile) else file.parts[-2::-1]
     matches = list(itertools.takewhile(bool, map(_FOLDER_PATTERN.fullmatch, folder_names)))
     return tuple(
         (" ".join(unquote(match[1]).split()), unquote(match[2]).replace("__HIVE_DEFAULT_PARTITION__", ""))
@@ -184,19 +184,19 @@ def _list_folder_cells(path: File) -> tuple[tuple[str, str], ...]:
     )
 
 
-def name_file(path: File) -> str:
+def name_file(file: File) -> str:
     """Return the display name of a file, from which programs read it: with the folders that name cells."""
-    num_folders = len(_list_folder_cells(path))
+    num_folders = len(_list_folder_cells(file))
     return (
-        Path(*path.parts[-num_folders - 2 :]).as_posix()
-        if isinstance(path, Path) and num_folders
-        else path.name
+        Path(*file.parts[-num_folders - 2 :]).as_posix()
+        if isinstance(file, Path) and num_folders
+        else file.name
     )
 
 
-def add_folder_cells(path: File, relation: Relation, table: Table) -> tuple[Relation, Table]:
+def add_folder_cells(file: File, relation: Relation, table: Table) -> tuple[Relation, Table]:
     """Return the relation and the table of a file with the columns that its folders name and the file lacks."""
-    cell_by_column = {name: cell for name, cell in _list_folder_cells(path) if name not in relation.columns}
+    cell_by_column = {name: cell for name, cell in _list_folder_cells(file) if name not in relation.columns}
     if not cell_by_column:
         return relation, table
     refuse_many_columns(len(relation.columns) + len(cell_by_column))
@@ -208,9 +208,9 @@ def add_folder_cells(path: File, relation: Relation, table: Table) -> tuple[Rela
     return replace(relation, columns=columns, folder_cells=tuple(cell_by_column.values())), table
 
 
-def _describe_folder(path: str) -> str:
+def _describe_folder(folder_path: str) -> str:
     """Describe why a folder is not read, with what to do."""
-    if os.path.isdir(os.path.join(path, "_delta_log")):
+    if os.path.isdir(os.path.join(folder_path, "_delta_log")):
         return f"{_DELTA_MESSAGE}. {_DELTA_REMEDY}"
     return "a folder is no table. Name its files with a pattern, such as folder/part*.csv"
 
@@ -243,16 +243,16 @@ SUMMARIES = {
 """The name of each kind of file of summaries, its reader, and a command that answers from it, by its schema."""
 
 
-def find_summaries(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> list[tuple[File, str]]:
+def find_summaries(files_to_search: Sequence[str | os.PathLike[str] | MemoryFile]) -> list[tuple[File, str]]:
     """Return those of the files whose first bytes state that they hold summaries, each with its schema."""
     summary_files = []
-    for file in convert_to_files(paths):
-        if isinstance(file, MemoryFile) or os.path.isfile(file):
+    for summary_file in convert_to_files(files_to_search):
+        if isinstance(summary_file, MemoryFile) or os.path.isfile(summary_file):
             # The function that reads the file reports an error.
-            with suppress(OSError), file.open("rb") as stream:
+            with suppress(OSError), summary_file.open("rb") as stream:
                 first_bytes = stream.read(_COMPARED_BYTES)
                 schemas = [schema for schema in SUMMARIES if group_pairs.has_schema(first_bytes, schema)]
-                summary_files += [(file, schema) for schema in schemas[:1]]
+                summary_files += [(summary_file, schema) for schema in schemas[:1]]
     return summary_files
 
 
@@ -266,24 +266,24 @@ def read_summary(
     Raises:
         InvalidInput: There are several files, it cannot be a release, or the numbers in it fit no data.
     """
-    (path, schema), *_ = find_summaries(paths)
+    (summary_file, schema), *_ = find_summaries(paths)
     summary_name, read_content, _ = SUMMARIES[schema]
     if len(paths) > 1:
         raise refuse(f"{summary_name} is one file", remedy="Choose it alone")
     if not isinstance(provenance, Disclosure):
         raise refuse(f"{summary_name} cannot be a DP release", remedy="Say public or private")
-    with path.open("rb") as file:
-        content = file.read(binned_values.MAX_BYTES + 1)
-    return read_content(content, path.name if names is None else names[0], provenance)
+    with summary_file.open("rb") as binary_stream:
+        file_bytes = binary_stream.read(binned_values.MAX_BYTES + 1)
+    return read_content(file_bytes, summary_file.name if names is None else names[0], provenance)
 
 
-def read_if_summary(data: Any, provenance: Disclosure | ReleaseFacts = Disclosure.PRIVATE) -> Any:
+def read_if_summary(paths_or_data: Any, provenance: Disclosure | ReleaseFacts = Disclosure.PRIVATE) -> Any:
     """Return the dataset of a file of summaries that data name and that can be read; other data unchanged."""
     with suppress(InvalidInput, OSError):
-        paths = list_paths(data)
-        if paths and find_summaries(paths):
-            return read_summary(paths, provenance=provenance)
-    return data
+        data_paths = list_paths(paths_or_data)
+        if data_paths and find_summaries(data_paths):
+            return read_summary(data_paths, provenance=provenance)
+    return paths_or_data
 
 
 @convert_system_errors()
@@ -314,7 +314,7 @@ def open_files(
         InvalidInput: They cannot be read, or do not belong together; all problems at once.
     """
     files = convert_to_files(paths)
-    file_names = [name_file(file) for file in files] if names is None else list(names)
+    file_names = [name_file(source_file) for source_file in files] if names is None else list(names)
     stated_separator = read_separator(separator)
     if not files:
         raise refuse("no file is chosen", remedy="Choose at least one")
@@ -322,12 +322,12 @@ def open_files(
     head_tables: list[Table] = []
     remaining_bytes = small_bytes
     with Problems() as problems:
-        for file, name in zip(files, file_names, strict=True):
+        for source_file, name in zip(files, file_names, strict=True):
             try:
                 relation, table, num_kept_bytes = _inspect(
-                    file, name, remaining_bytes, should_stop, sheet, stated_separator
+                    source_file, name, remaining_bytes, should_stop, sheet, stated_separator
                 )
-                relation, table = add_folder_cells(file, relation, table)
+                relation, table = add_folder_cells(source_file, relation, table)
             except InvalidInput as refused:
                 file_problems = refused.problems
                 problems.extend(file_problems if len(files) == 1 else _add_file_name(file_problems, name))
@@ -347,52 +347,52 @@ def open_files(
             problems.add("only workbooks have sheets", "", "Leave the sheet out")
         if separator and file_kinds != {FileKind.TEXT}:
             problems.add("only text has a separator of fields", "", "Leave the separator out")
-    num_bytes = sum(file.stat().st_size for file in files)
+    num_bytes = sum(source_file.stat().st_size for source_file in files)
     copy_notes = _note_copies(files, file_names)
     if all(relation.table is not None for relation in relations):
         table = join_tables(head_tables)
         return Source.of_table(replace(table, notes=(*copy_notes, *table.notes)), num_bytes, owned_folder)
     refuse_other_columns([(relation.name, relation.columns) for relation in relations])
     file_layouts = tuple(file_layout for table in head_tables for file_layout in table.layouts)
-    notes = (*copy_notes, *head_tables[0].notes)
-    head = replace(head_tables[0], layouts=file_layouts, notes=notes, **join_types(head_tables))
+    source_notes = (*copy_notes, *head_tables[0].notes)
+    head = replace(head_tables[0], layouts=file_layouts, notes=source_notes, **join_types(head_tables))
     further_text = f" and {len(relations) - 1} more" if len(relations) > 1 else ""
     return Source(relations[0].name + further_text, head, False, tuple(relations), num_bytes, owned_folder)
 
 
 def _inspect(
-    path: File, name: str, remaining_bytes: int, should_stop: ShouldStop | None, sheet: str, separator: str
+    file: File, name: str, remaining_bytes: int, should_stop: ShouldStop | None, sheet: str, separator: str
 ) -> tuple[Relation, Table, int]:
     """Return a file as a relation, its first rows or all of them, and how many of the remaining bytes they take.
 
     Only text and JSON that become a table in memory take bytes: their uncompressed size; all other files take 0.
     """
-    file_start = formats.read_start(path, name)
-    file_stamp = read_stamp(path)  # Before anything is read, so that later writes are detected.
+    file_start = formats.read_start(file, name)
+    file_stamp = read_stamp(file)  # Before anything is read, so that later writes are detected.
     if file_start.kind is FileKind.WORKBOOK:
-        table = read_workbook(path, name, should_stop, sheet)
-        return Relation.of_table(table), table, 0
+        head_table = read_workbook(file, name, should_stop, sheet)
+        return Relation.of_table(head_table), head_table, 0
     if file_start.kind is FileKind.PARQUET:
-        relation, table = heads.inspect_parquet(path, name, SMALL_CELLS if remaining_bytes > 0 else 0)
-        return replace(relation, stamp=file_stamp), table, 0
+        relation, head_table = heads.inspect_parquet(file, name, SMALL_CELLS if remaining_bytes > 0 else 0)
+        return replace(relation, stamp=file_stamp), head_table, 0
     is_json = file_start.kind is FileKind.JSON
     max_bytes = max(remaining_bytes, ARRAY_BYTES) if file_start.is_json_array else remaining_bytes
-    content = formats.read_small(path, file_start, max_bytes, name) if max_bytes > 0 else None
+    content = formats.read_small(file, file_start, max_bytes, name) if max_bytes > 0 else None
     if content is not None:
         try:
-            table = read_json(content, name)[0] if is_json else read_table(content, name, separator)
-            table = _add_packing(table, file_start.packing)
-            return Relation.of_table(table), table, len(content)
+            head_table = read_json(content, name)[0] if is_json else read_table(content, name, separator)
+            head_table = _add_packing(head_table, file_start.packing)
+            return Relation.of_table(head_table), head_table, len(content)
         except TooManyCells:  # DuckDB reads it like a large file, with little memory
             if file_start.is_json_array:
                 raise
     if file_start.is_json_array:
         raise refuse(f"the JSON array is longer than {ARRAY_BYTES:,} bytes", "", "Write one object per line")
     if is_json:
-        relation, table = heads.inspect_json(path, name, file_start)
+        relation, head_table = heads.inspect_json(file, name, file_start)
     else:
-        relation, table = heads.inspect_text(path, name, file_start, separator)
-    return replace(relation, stamp=file_stamp), _add_packing(table, file_start.packing), 0
+        relation, head_table = heads.inspect_text(file, name, file_start, separator)
+    return replace(relation, stamp=file_stamp), _add_packing(head_table, file_start.packing), 0
 
 
 def _add_packing(table: Table, packing: str) -> Table:
@@ -402,14 +402,14 @@ def _add_packing(table: Table, packing: str) -> Table:
 
 def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
     """Write notes on files with the same content as an earlier one; raise InvalidInput if a file is named twice."""
-    notes: list[str] = []
+    copy_notes: list[str] = []
     first_index_by_start: dict[tuple[int, bytes], int] = {}
     with Problems() as problems:
-        for index, (file, name) in enumerate(zip(files, names, strict=True)):
+        for file_index, (file, name) in enumerate(zip(files, names, strict=True)):
             with file.open("rb") as stream:
                 size_and_start = (file.stat().st_size, stream.read(_COMPARED_BYTES))
-            first_index = first_index_by_start.setdefault(size_and_start, index)
-            if first_index == index:
+            first_index = first_index_by_start.setdefault(size_and_start, file_index)
+            if first_index == file_index:
                 continue
             first_file = files[first_index]
             if first_file is file or (
@@ -418,15 +418,15 @@ def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
                 problems.add("this file is named twice", describe_file(name), "Name it once")
                 continue
             with file.open("rb") as stream, first_file.open("rb") as first_stream:
-                blocks = iter(lambda: stream.read(1 << 20), b"")
-                if all(block == first_stream.read(len(block)) for block in blocks):
-                    notes.append(f"{shorten(name)} is an exact copy of {shorten(names[first_index])}.")
-    return notes
+                later_blocks = iter(lambda: stream.read(1 << 20), b"")
+                if all(later_block == first_stream.read(len(later_block)) for later_block in later_blocks):
+                    copy_notes.append(f"{shorten(name)} is an exact copy of {shorten(names[first_index])}.")
+    return copy_notes
 
 
-def _add_file_name(problems: Sequence[InputProblem], name: str) -> list[InputProblem]:
+def _add_file_name(problems: Sequence[InputProblem], display_name: str) -> list[InputProblem]:
     """Return the problems with the file in the location of each, unless it stands there."""
-    file_location = describe_file(name)
+    file_location = describe_file(display_name)
     return [
         problem
         if file_location in problem.location

@@ -39,8 +39,8 @@ class MemoryFile:
 
     name = "file"
 
-    def __init__(self, content: bytes) -> None:
-        self.content = content
+    def __init__(self, file_bytes: bytes) -> None:
+        self.content = file_bytes
         self._address = f"{MEMORY_SCHEME}://{next(_file_numbers)}"
         _memory_files[self._address] = self
 
@@ -93,9 +93,9 @@ def build_file_system() -> Any:
     return _MemoryFileSystem()
 
 
-def describe_file(name: str) -> str:
+def describe_file(display_name: str) -> str:
     """Return the location text of a problem of a whole file."""
-    return f"file {shorten(name)}"
+    return f"file {shorten(display_name)}"
 
 
 # --- the format ---------------------------------------------------------------------------------------------
@@ -129,9 +129,9 @@ class FileStart:
         return self.kind is FileKind.JSON and _skip_blanks(self.content).startswith(b"[")
 
 
-def _skip_blanks(content: bytes) -> bytes:
+def _skip_blanks(file_bytes: bytes) -> bytes:
     """Return the content without a UTF-8 byte-order mark and blanks at its beginning."""
-    return content.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n")
+    return file_bytes.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n")
 
 
 def read_start(path: File, name: str) -> FileStart:
@@ -144,8 +144,8 @@ def read_start(path: File, name: str) -> FileStart:
         file_mode = path.stat().st_mode
         if not (stat.S_ISREG(file_mode) or stat.S_ISDIR(file_mode)):
             raise refuse("a pipe or a device cannot be read twice", describe_file(name), "Copy it to a file")
-        with path.open("rb") as file:
-            magic_bytes = file.read(8)
+        with path.open("rb") as binary_stream:
+            magic_bytes = binary_stream.read(8)
     packing = "gzip" if magic_bytes.startswith(b"\x1f\x8b") else ""
     if magic_bytes.startswith(b"\x28\xb5\x2f\xfd") or _SKIPPED_FRAME_PATTERN.match(magic_bytes):
         packing = "zstd"
@@ -153,24 +153,24 @@ def read_start(path: File, name: str) -> FileStart:
         raise refuse("the Parquet file is encrypted", describe_file(name), DECRYPT_REMEDY)
     if magic_bytes.startswith(b"PAR1"):
         return FileStart(FileKind.PARQUET, packing, magic_bytes, False)
-    with open_plain_bytes(path, packing, name) as stream:
-        content = _read_up_to(stream, HEAD_BYTES + 1)
-    is_complete, content = len(content) <= HEAD_BYTES, content[:HEAD_BYTES]
-    if content.startswith(b"PAR1") and packing:
+    with open_plain_bytes(path, packing, name) as plain_stream:
+        start_bytes = _read_up_to(plain_stream, HEAD_BYTES + 1)
+    is_complete, start_bytes = len(start_bytes) <= HEAD_BYTES, start_bytes[:HEAD_BYTES]
+    if start_bytes.startswith(b"PAR1") and packing:
         raise refuse("this is a compressed Parquet file", describe_file(name), "Unpack it")
-    if content.startswith(b"PK\x03\x04") and not packing and _is_workbook(path, content):
-        return FileStart(FileKind.WORKBOOK, packing, content, is_complete)
-    json_match = re.match(rb"\{|\[\s*[{\]]", _skip_blanks(content))
-    return FileStart(FileKind.JSON if json_match else FileKind.TEXT, packing, content, is_complete)
+    if start_bytes.startswith(b"PK\x03\x04") and not packing and _is_workbook(path, start_bytes):
+        return FileStart(FileKind.WORKBOOK, packing, start_bytes, is_complete)
+    json_match = re.match(rb"\{|\[\s*[{\]]", _skip_blanks(start_bytes))
+    return FileStart(FileKind.JSON if json_match else FileKind.TEXT, packing, start_bytes, is_complete)
 
 
-def read_small(path: File, file_start: FileStart, max_bytes: int, name: str) -> bytes | None:
+def read_small(file: File, file_start: FileStart, max_bytes: int, display_name: str) -> bytes | None:
     """Return all uncompressed bytes, or None if they are more than ``max_bytes`` and than the beginning of the file."""
     if file_start.is_complete:
         return file_start.content
-    with open_plain_bytes(path, file_start.packing, name) as stream:
-        content = _read_up_to(stream, max_bytes + 1)
-    return content if len(content) <= max_bytes else None
+    with open_plain_bytes(file, file_start.packing, display_name) as plain_stream:
+        plain_bytes = _read_up_to(plain_stream, max_bytes + 1)
+    return plain_bytes if len(plain_bytes) <= max_bytes else None
 
 
 @contextmanager
@@ -179,26 +179,26 @@ def _refuse_unreadable(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message = f"it cannot be opened: {error.strerror}"
-        raise refuse(message, describe_file(name), "Check the path and your rights to read it") from None
+        open_message = f"it cannot be opened: {error.strerror}"
+        raise refuse(open_message, describe_file(name), "Check the path and your rights to read it") from None
 
 
-def _is_workbook(path: File, content: bytes) -> bool:
+def _is_workbook(file: File, start_bytes: bytes) -> bool:
     """Return True if a ZIP archive has Excel's folder; if it is damaged, judge by the bytes of its beginning."""
     try:
-        with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
-            return any(member_name.startswith("xl/") for member_name in archive.namelist())
+        with file.open("rb") as stream, zipfile.ZipFile(stream) as zip_archive:
+            return any(member_name.startswith("xl/") for member_name in zip_archive.namelist())
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
-        return b"xl/" in content  # a damaged workbook, which is reported as such
+        return b"xl/" in start_bytes  # a damaged workbook, which is reported as such
 
 
 @contextmanager
-def open_plain_bytes(path: File, packing: str, name: str) -> Iterator[IO[bytes]]:
+def open_plain_bytes(file: File, packing: str, name: str) -> Iterator[IO[bytes]]:
     """Open the uncompressed bytes of a file as a stream; raise InvalidInput if it turns out to be damaged."""
     import pyarrow as pa
 
     with _refuse_unreadable(name):
-        packed_stream = path.open("rb")
+        packed_stream = file.open("rb")
     with packed_stream:
         try:
             if packing == "gzip":
@@ -216,19 +216,19 @@ def open_plain_bytes(path: File, packing: str, name: str) -> Iterator[IO[bytes]]
             raise refuse("it cannot be read to its end", describe_file(name), "Export it again") from None
 
 
-def describe_damaged_archive(packing: str, name: str) -> InputProblem:
+def describe_damaged_archive(packing: str, display_name: str) -> InputProblem:
     """Describe a compressed file that cannot be unpacked to its end, as a problem."""
-    message = f"the {'Zstandard' if packing == 'zstd' else packing} file is damaged or cut off"
-    return InputProblem(message, describe_file(name), "Copy or export it again")
+    damage_message = f"the {'Zstandard' if packing == 'zstd' else packing} file is damaged or cut off"
+    return InputProblem(damage_message, describe_file(display_name), "Copy or export it again")
 
 
 def _read_up_to(stream: IO[bytes], num_bytes: int) -> bytes:
     """Read up to ``num_bytes`` bytes; return fewer only at the end of the stream."""
-    blocks, num_missing_bytes = [], num_bytes
-    while num_missing_bytes and (block := stream.read(num_missing_bytes)):
-        blocks.append(block)
-        num_missing_bytes -= len(block)
-    return b"".join(blocks)
+    byte_blocks, num_missing_bytes = [], num_bytes
+    while num_missing_bytes and (byte_block := stream.read(num_missing_bytes)):
+        byte_blocks.append(byte_block)
+        num_missing_bytes -= len(byte_block)
+    return b"".join(byte_blocks)
 
 
 def open_lines(stream: IO[bytes], num_skipped_lines: int = 0, newline: str | None = "\n") -> io.TextIOWrapper:
@@ -264,42 +264,42 @@ SAVE_AS_UTF_8 = "It may be cut off or damaged; save it as UTF-8"
 IF_WRONG_TEXT = "; if letters look wrong, save it as UTF-8."
 
 
-def is_blank(content: bytes) -> bool:
+def is_blank(start_bytes: bytes) -> bool:
     """Return True if the bytes are only blanks and byte-order marks, in any encoding."""
-    return not content.strip(b" \t\r\n\x00\xef\xbb\xbf\xff\xfe")
+    return not start_bytes.strip(b" \t\r\n\x00\xef\xbb\xbf\xff\xfe")
 
 
-def check_text(content: bytes) -> None:
+def check_text(file_bytes: bytes) -> None:
     """Raise InvalidInput if the content is empty, too large, or by its first bytes not a text table."""
-    if is_blank(content):
-        message = "the file holds nothing but blanks" if content else "the file is empty"
-        raise refuse(message, remedy="Choose a file with column names and rows")
-    if len(content) > MAX_BYTES:
-        message = f"the file has {len(content):,} bytes; at most {MAX_BYTES:,} are read into memory"
-        raise refuse(message, remedy="Reduce it to counts per user")
-    magic_bytes = next(filter(content.startswith, _FORMAT_NAMES_BY_MAGIC), b"")
+    if is_blank(file_bytes):
+        size_message = "the file holds nothing but blanks" if file_bytes else "the file is empty"
+        raise refuse(size_message, remedy="Choose a file with column names and rows")
+    if len(file_bytes) > MAX_BYTES:
+        size_message = f"the file has {len(file_bytes):,} bytes; at most {MAX_BYTES:,} are read into memory"
+        raise refuse(size_message, remedy="Reduce it to counts per user")
+    magic_bytes = next(filter(file_bytes.startswith, _FORMAT_NAMES_BY_MAGIC), b"")
     format_phrase = _FORMAT_NAMES_BY_MAGIC.get(magic_bytes, "")
-    if content.startswith(b"PK\x03\x04"):
-        format_phrase = "an Excel workbook (XLSX)" if b"xl/" in content else "a ZIP archive"
+    if file_bytes.startswith(b"PK\x03\x04"):
+        format_phrase = "an Excel workbook (XLSX)" if b"xl/" in file_bytes else "a ZIP archive"
     if format_phrase:
         is_archive = format_phrase.endswith("archive")
-        remedy = "Unpack it and choose the CSV file inside" if is_archive else SAVE_AS_CSV
-        raise refuse(f"this is {format_phrase}, not a table in text form", remedy=remedy)
-    lowercase_start = content[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+        format_remedy = "Unpack it and choose the CSV file inside" if is_archive else SAVE_AS_CSV
+        raise refuse(f"this is {format_phrase}, not a table in text form", remedy=format_remedy)
+    lowercase_start = file_bytes[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if lowercase_start.startswith((b"<!doctype", b"<html", b"<?xml", b"{", b"[{", b"[[")):
         raise refuse("this is a web page, XML or JSON, not a table in text form", remedy=SAVE_AS_CSV)
 
 
-def detect_encoding(content: bytes) -> str:
+def detect_encoding(file_bytes: bytes) -> str:
     """Return the encoding that a byte-order mark, or zeros in every other byte, show; empty if neither does."""
-    for encoding, *byte_order_marks in (  # UTF-32 first, as its mark begins with that of UTF-16
+    for detected_encoding, *byte_order_marks in (  # UTF-32 first, as its mark begins with that of UTF-16
         ("utf-8-sig", codecs.BOM_UTF8),
         ("utf-32", codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
         ("utf-16", codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
     ):
-        if content.startswith(tuple(byte_order_marks)):
-            return encoding
-    byte_codes = np.frombuffer(content[:4096], np.uint8)
+        if file_bytes.startswith(tuple(byte_order_marks)):
+            return detected_encoding
+    byte_codes = np.frombuffer(file_bytes[:4096], np.uint8)
     even_zero_share, odd_zero_share = (
         np.count_nonzero(byte_codes[offset::2] == 0) / max(byte_codes[offset::2].size, 1) for offset in (0, 1)
     )
@@ -308,35 +308,35 @@ def detect_encoding(content: bytes) -> str:
     return "utf-16-be" if even_zero_share > 0.3 and odd_zero_share < 0.02 else ""
 
 
-def decode(content: bytes) -> tuple[str, str, list[str]]:
+def decode(file_bytes: bytes) -> tuple[str, str, list[str]]:
     """Decode the content; return the text with newlines as line ends, Python's name of the encoding, and notes."""
-    notes: list[str] = []
-    encoding = detect_encoding(content) or "utf-8"
+    decoding_notes: list[str] = []
+    encoding = detect_encoding(file_bytes) or "utf-8"
     try:
-        text = content.decode(encoding)
+        decoded_text = file_bytes.decode(encoding)
     except UnicodeDecodeError as error:
         if not encoding.startswith("utf-8"):
             message = f"the file looks like {encoding.upper()}, but byte {error.start + 1:,} does not fit"
             raise refuse(message, remedy=SAVE_AS_UTF_8) from None
-        line_number = content.count(b"\n", 0, error.start) + 1
+        line_number = file_bytes.count(b"\n", 0, error.start) + 1
         encoding, encoding_name = "cp1252", "Windows-1252"
         try:
-            text = content.decode(encoding)
+            decoded_text = file_bytes.decode(encoding)
         except UnicodeDecodeError:
             encoding, encoding_name = "latin-1", "Latin-1"
-            text = content.decode(encoding)
+            decoded_text = file_bytes.decode(encoding)
         note = f"The file is not UTF-8 (first on line {line_number:,}), so it was read as {encoding_name}"
-        notes.append(note + IF_WRONG_TEXT)
-    text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    text = text.replace("\n\ufeff", "\n")  # files with byte-order marks were joined
-    beginning = text[:65536]
-    header_text = next((s for s in beginning.split("\n") if s.strip() and not s.startswith("#")), "")
+        decoding_notes.append(note + IF_WRONG_TEXT)
+    decoded_text = decoded_text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    decoded_text = decoded_text.replace("\n\ufeff", "\n")  # files with byte-order marks were joined
+    text_start = decoded_text[:65536]
+    header_text = next((s for s in text_start.split("\n") if s.strip() and not s.startswith("#")), "")
     delimiter_codes = {ord(delimiter) for delimiter in CONTROL_DELIMITERS if delimiter in header_text}
     control_codes = {*range(9), *range(14, 32), 0x7F, 0xFFFD} - delimiter_codes
-    num_controls = sum(beginning.count(chr(control_code)) for control_code in control_codes)
-    if num_controls > 0.01 * len(beginning) and num_controls > 1:
+    num_controls = sum(text_start.count(chr(control_code)) for control_code in control_codes)
+    if num_controls > 0.01 * len(text_start) and num_controls > 1:
         raise refuse("the file holds binary data, not a table in text form", remedy=SAVE_AS_CSV)
-    if "\0" in text:
-        location = f"line {text.count(chr(10), 0, text.index(chr(0))) + 1:,}"
-        raise refuse("there is a NUL byte, which no text has", location, "Export it again")
-    return text, "utf-16" if encoding.startswith("utf-16") else encoding, notes
+    if "\0" in decoded_text:
+        nul_location = f"line {decoded_text.count(chr(10), 0, decoded_text.index(chr(0))) + 1:,}"
+        raise refuse("there is a NUL byte, which no text has", nul_location, "Export it again")
+    return decoded_text, "utf-16" if encoding.startswith("utf-16") else encoding, decoding_notes

@@ -34,14 +34,14 @@ def list_table_columns(table: Any) -> list[str]:
     import pandas as pd
 
     if isinstance(table, pd.DataFrame):
-        return [str(name) for name in [*_list_level_names(table), *table.columns]]
+        return [str(column_name) for column_name in [*_list_level_names(table), *table.columns]]
     if hasattr(table, "collect_schema"):  # Polars; the columns of a LazyFrame cost as much as this
         return list(table.collect_schema().names())
     if hasattr(table, "column_names"):
         return list(table.column_names)
     if hasattr(table, "schema") and hasattr(table.schema, "names"):
         return list(table.schema.names)
-    return [str(name) for name in table.columns]
+    return [str(column_name) for column_name in table.columns]
 
 
 def _list_level_names(frame: pd.DataFrame) -> list[Any]:
@@ -51,15 +51,15 @@ def _list_level_names(frame: pd.DataFrame) -> list[Any]:
     return [f"level_{level}" if name is None else name for level, name in enumerate(frame.index.names)]
 
 
-def select_frame_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+def select_frame_columns(frame: pd.DataFrame, selected_names: Sequence[str]) -> pd.DataFrame:
     """Return these columns and index levels of a pandas table as columns, with their names as text."""
     import pandas as pd
 
     num_levels, series_by_name = len(_list_level_names(frame)), {}
     for index, name in enumerate(list_table_columns(frame)):
-        if name in names and index < num_levels:
+        if name in selected_names and index < num_levels:
             series_by_name[name] = pd.Series(frame.index.get_level_values(index)).reset_index(drop=True)
-        elif name in names:
+        elif name in selected_names:
             series_by_name[name] = frame.iloc[:, index - num_levels].reset_index(drop=True)
     return pd.DataFrame(series_by_name, copy=False)
 
@@ -118,9 +118,9 @@ def _frame_to_arrow(frame: pd.DataFrame) -> pa.Table:
     return pa.table(arrow_columns)
 
 
-def refuse_repeated_names(problems: Problems, columns: Sequence[str], names: Sequence[str]) -> None:
+def refuse_repeated_names(problems: Problems, table_columns: Sequence[str], names: Sequence[str]) -> None:
     """Add a problem for each of these names that several columns have."""
-    for name, num_columns in Counter(columns).items():
+    for name, num_columns in Counter(table_columns).items():
         if num_columns > 1 and name in names:
             problems.add(f"{num_columns} columns are called {column_names.shorten(name)}", "", "Rename them")
 
@@ -146,14 +146,14 @@ def write_parquet(table: Any, named_columns: list[str], missing_arguments: Seque
             column_names.add_missing_arguments(problems, missing_arguments)
     arrow_table = select_arrow_columns(table, selected_columns)
     with Problems() as problems:
-        for index, field in enumerate(arrow_table.schema):
-            if pa.types.is_interval(field.type):  # a type that Parquet does not support
+        for index, arrow_field in enumerate(arrow_table.schema):
+            if pa.types.is_interval(arrow_field.type):  # a type that Parquet does not support
                 time_kinds = find_times(arrow_table.schema.names, arrow_table.schema.types)
-                refuse_times(problems, time_kinds, field.name)
-                arrow_table = arrow_table.set_column(index, field.name, pa.nulls(len(arrow_table)))
-    buffer = io.BytesIO()
-    pq.write_table(arrow_table, buffer)
-    return buffer.getvalue()
+                refuse_times(problems, time_kinds, arrow_field.name)
+                arrow_table = arrow_table.set_column(index, arrow_field.name, pa.nulls(len(arrow_table)))
+    parquet_buffer = io.BytesIO()
+    pq.write_table(arrow_table, parquet_buffer)
+    return parquet_buffer.getvalue()
 
 
 # --- tables with a label -------------------------------------------------------------------------------------
@@ -205,27 +205,27 @@ def read_labelled(
 
 def _check_lists_by_column(argument_name: str, example_text: str, argument: object, length: int = 0) -> None:
     """Raise InvalidInput unless an argument is None or a mapping of columns to lists of this length (0 for any)."""
-    entries = [None] if argument is not None else []
+    lists = [None] if argument is not None else []
     if isinstance(argument, Mapping):
-        entries = list(argument.values())
-    if not all(isinstance(entry, list | tuple) and len(entry) == (length or len(entry)) for entry in entries):
+        lists = list(argument.values())
+    if not all(isinstance(entry, list | tuple) and len(entry) == (length or len(entry)) for entry in lists):
         allowed_text = f"entries by column, such as {argument_name}={{'column': {example_text}}}"
         raise refuse(f"{argument_name} must hold {allowed_text}; got {str(argument)[:40]}")
 
 
-def _read_table(data: Any, user_columns: list[str], label: str | None, features: list[str]) -> Table:
+def _read_table(data: Any, user_columns: list[str], label: str | None, feature_columns: list[str]) -> Table:
     """Read one table, in memory or in a text file, as a table of text; raise InvalidInput for other data."""
-    if paths := list_paths(data):
-        if len(paths) > 1:
-            raise refuse(f"a table with labels is one file; there are {len(paths)} here")
-        path = Path(paths[0])
+    if table_paths := list_paths(data):
+        if len(table_paths) > 1:
+            raise refuse(f"a table with labels is one file; there are {len(table_paths)} here")
+        path = Path(table_paths[0])
         try:
-            content = path.read_bytes()
+            file_bytes = path.read_bytes()
         except OSError as error:
             raise refuse(f"{path} cannot be read: {error.strerror}") from None
-        return read_table(content, path.name)
+        return read_table(file_bytes, path.name)
     if is_table(data):
-        return _convert_table(data, user_columns, label, features)
+        return _convert_table(data, user_columns, label, feature_columns)
     raise refuse(f"data must be a table or the path of a text file; got {type(data).__name__}")
 
 
@@ -253,8 +253,8 @@ def _convert_table(data: Any, user_columns: list[str], label: str | None, featur
     duration_kinds = {name: time_kind for name, time_kind in time_kinds.items() if time_kind == "durations"}
     with Problems() as problems:
         refuse_times(problems, time_kinds, label)
-        for column in features:
-            refuse_times(problems, duration_kinds, column)
+        for feature_column in features:
+            refuse_times(problems, duration_kinds, feature_column)
     return read_table(frame.to_csv(index=False).encode(), LABELLED_FRAME_FILE)
 
 
@@ -263,7 +263,7 @@ def _build_design(
     user_columns: list[str],
     label: str | None,
     features: list[str],
-    levels: Mapping[str, Sequence[str]],
+    levels_of_columns: Mapping[str, Sequence[str]],
     has_intercept: bool,
 ) -> Design:
     """Build the design of label, user and features; raise InvalidInput for missing columns or unknown levels."""
@@ -271,18 +271,18 @@ def _build_design(
         if len(user_columns) > 1:
             problems.add("a table with labels needs one column that says who: join them into one")
         user_column = user_columns[0] if user_columns else None
-        for role, column in (("user", user_column), ("label", label)):
+        for role_name, column in (("user", user_column), ("label", label)):
             if column is None:
                 names_text = column_names.list_names(table.columns)
-                problems.add(f"say which column names the {role}: {role}=…, one of {names_text}")
+                problems.add(f"say which column names the {role_name}: {role_name}=…, one of {names_text}")
         named_columns = [*user_columns[:1], *column_names.list_columns(label), *features]
         column_names.refuse_missing(problems, table.columns, named_columns)
         levels_by_column = {}
-        for column, level_names in levels.items():
+        for column, level_names in levels_of_columns.items():
             with problems.collecting():
                 levels_by_column[column] = design_matrix.read_levels(column, "\n".join(map(str, level_names)))
         feature_names = features or [name for name in table.columns if name not in (user_column, label)]
-        if unknown_columns := [column for column in levels if column not in feature_names]:
+        if unknown_columns := [column for column in levels_of_columns if column not in feature_names]:
             unknown_text = ", ".join(map(column_names.shorten, unknown_columns))
             problems.add(f"levels names {unknown_text}, which is no feature")
     design_features = design_matrix.guess_features(table, feature_names, levels_by_column, bool(features))

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def read_json(content: bytes, name: str, max_rows: int | None = None) -> tuple[Table, tuple[str, ...]]:
+def read_json(json_bytes: bytes, name: str, max_rows: int | None = None) -> tuple[Table, tuple[str, ...]]:
     """Read JSON Lines, or one array of objects, as a table: a column per key, nested values as JSON.
 
     Args:
-        content: The file.
+        json_bytes: The file.
         name: File name, for messages.
         max_rows: Largest number of rows; None for all.
 
@@ -44,46 +44,46 @@ def read_json(content: bytes, name: str, max_rows: int | None = None) -> tuple[T
     import duckdb
 
     try:
-        text = content.decode("utf-8-sig")
+        json_text = json_bytes.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line_number = content.count(b"\n", 0, error.start) + 1
+        line_number = json_bytes.count(b"\n", 0, error.start) + 1
         raise refuse("JSON must be UTF-8", f"line {line_number:,}", "Save it as UTF-8") from None
-    is_array = text.lstrip().startswith("[")
-    filled_line_numbers = [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    is_array = json_text.lstrip().startswith("[")
+    filled_line_numbers = [number for number, line in enumerate(json_text.split("\n"), 1) if line.strip()]
     if is_array:
-        text = _convert_array_to_lines(text)
-    memory_file = MemoryFile(text.encode())
+        json_text = _convert_array_to_lines(json_text)
+    memory_file = MemoryFile(json_text.encode())
     with closing(Duck()) as duck:
         try:
             keys = _list_keys(duck, memory_file)
             if max_rows is None:
-                TooManyCells.refuse(text.count("\n") + 1, len(keys), len(memory_file.content))
+                TooManyCells.refuse(json_text.count("\n") + 1, len(keys), len(memory_file.content))
             frame = read_cells(duck, Relation(memory_file, name, FileKind.JSON, keys, keys=keys), max_rows)
         except duckdb.Error:
             refuse_bad_lines(memory_file.open(), "")
             raise refuse("this is not JSON", remedy=JSON_REMEDY) from None
     row_line_numbers = range(2, len(frame) + 2) if is_array else filled_line_numbers[: len(frame)]
     table = build_table(keys, frame, np.array([1, *row_line_numbers], np.int64), name)
-    notes = ["In an array of objects, line 2 stands for the first object."] if is_array else []
-    return replace(table, layouts=(FileLayout(name, FileKind.JSON),), notes=(*notes, *table.notes)), keys
+    json_notes = ["In an array of objects, line 2 stands for the first object."] if is_array else []
+    return replace(table, layouts=(FileLayout(name, FileKind.JSON),), notes=(*json_notes, *table.notes)), keys
 
 
-def _convert_array_to_lines(text: str) -> str:
+def _convert_array_to_lines(array_text: str) -> str:
     """Return a JSON array as text with one object per line; raise InvalidInput if it is not an array of objects."""
     import duckdb
 
     try:
         with closing(Duck()) as duck:
             objects_sql = "SELECT unnest(CAST(CAST($1 AS JSON) AS JSON[]))::VARCHAR"
-            object_rows = duck.connection.execute(objects_sql, [text.strip()]).fetchall()
+            object_rows = duck.connection.execute(objects_sql, [array_text.strip()]).fetchall()
     except duckdb.Error:
-        location = ""
+        object_location = ""
         with suppress(RecursionError):
             try:
-                json.loads(text)
+                json.loads(array_text)
             except json.JSONDecodeError as error:
-                location = f"line {error.lineno:,}"
-        raise refuse("this is not JSON", location, JSON_REMEDY) from None
+                object_location = f"line {error.lineno:,}"
+        raise refuse("this is not JSON", object_location, JSON_REMEDY) from None
     if any(object_row[0] is None or not object_row[0].startswith("{") for object_row in object_rows):
         raise refuse("the JSON is not an array of objects", remedy=JSON_REMEDY)
     return "".join(f"{object_row[0]}\n" for object_row in object_rows)
@@ -111,48 +111,49 @@ _GROUP_BYTES = 1_000_000
 """Bytes that a row group of a Parquet file may have besides its rows: page headers and dictionaries."""
 
 
-def inspect_json(path: formats.File, name: str, file_start: formats.FileStart) -> tuple[Relation, Table]:
+def inspect_json(file: formats.File, name: str, file_start: formats.FileStart) -> tuple[Relation, Table]:
     """Return the relation of a large file of JSON Lines, and its first rows as a table."""
-    content = file_start.content
-    content = content if file_start.is_complete else content[: content.rfind(b"\n") + 1]
-    if not content:
+    start_bytes = file_start.content
+    start_bytes = start_bytes if file_start.is_complete else start_bytes[: start_bytes.rfind(b"\n") + 1]
+    if not start_bytes:
         raise refuse(f"the line is longer than {formats.HEAD_BYTES:,} bytes", "line 1", JSON_REMEDY)
-    table, keys = read_json(content, name, HEAD_ROWS)
+    table, keys = read_json(start_bytes, name, HEAD_ROWS)
     if not file_start.is_complete:
-        num_objects = sum(1 for line_bytes in content.split(b"\n") if line_bytes.strip())
+        num_objects = sum(1 for line_bytes in start_bytes.split(b"\n") if line_bytes.strip())
         keys_note = f"Columns are the keys of the first {num_objects:,} objects; later keys are not offered."
         table = replace(table, notes=(*table.notes, keys_note))
-    encoding = "utf-8-sig" if content.startswith(codecs.BOM_UTF8) else "utf-8"
-    return Relation(path, name, FileKind.JSON, table.columns, file_start.packing, encoding, keys=keys), table
+    encoding = "utf-8-sig" if start_bytes.startswith(codecs.BOM_UTF8) else "utf-8"
+    return Relation(file, name, FileKind.JSON, table.columns, file_start.packing, encoding, keys=keys), table
 
 
 def inspect_text(
-    path: formats.File, name: str, file_start: formats.FileStart, stated_separator: str = ""
+    file: formats.File, display_name: str, file_start: formats.FileStart, stated_separator: str = ""
 ) -> tuple[Relation, Table]:
     """Return the relation of a large text file, and its first rows as a table."""
-    table = _read_first_rows(file_start, name, stated_separator)
+    table = _read_first_rows(file_start, display_name, stated_separator)
     encoding = formats.detect_encoding(file_start.content) or table.encoding  # also UTF-16 without a mark
     (file_layout,) = table.layouts
     relation = Relation(
-        path, name, FileKind.TEXT, table.columns, file_start.packing, encoding, table.delimiter, file_layout.skip,
+        file, display_name, FileKind.TEXT, table.columns, file_start.packing, encoding, table.delimiter,
+        file_layout.skip,
         marked_separator=file_layout.separator if file_layout.separator in SPACED or file_layout.names else "",
         has_header=not file_layout.names,
     )  # fmt: skip
     return relation, table
 
 
-def _read_first_rows(file_start: formats.FileStart, name: str, stated_separator: str) -> Table:
+def _read_first_rows(file_start: formats.FileStart, display_name: str, stated_separator: str) -> Table:
     """Read the rows in the first bytes, which may end inside a character, a line, or a quoted line break."""
     content = file_start.content
     if file_start.is_complete:
         with suppress(TooManyCells):
-            return _cut_rows(read_table(content, name, stated_separator))
+            return _cut_rows(read_table(content, display_name, stated_separator))
     elif formats.is_blank(content):
         raise refuse(f"the first {len(content):,} bytes are blank", remedy="Remove the blank lines on top")
     # For most files the first rows are enough, which takes a third of the time.
     with suppress(InvalidInput):
         if end_position := _find_line_end(content, HEAD_ROWS):
-            return _cut_rows(read_table(content[:end_position], name, stated_separator))
+            return _cut_rows(read_table(content[:end_position], display_name, stated_separator))
     first_error: InvalidInput | None = None
     for _ in range(30):
         end_position = max(content.rfind(b"\n"), content.rfind(b"\r")) + 1
@@ -165,27 +166,27 @@ def _read_first_rows(file_start: formats.FileStart, name: str, stated_separator:
             break
         content = content[:end_position]
         try:
-            return _cut_rows(read_table(content, name, stated_separator))
+            return _cut_rows(read_table(content, display_name, stated_separator))
         except InvalidInput as refused:
             first_error, error_text = first_error or refused, str(refused)
             if "a header and no rows" in error_text:
                 # Under the header stands a row that does not end in what was read.
                 message = f"a quotation mark is opened and not closed within {formats.HEAD_BYTES:,} bytes"
-                line_number = content.count(b"\n") + 1
-                raise refuse(message, f"line {line_number:,}", QUOTES_REMEDY) from None
+                last_line_number = content.count(b"\n") + 1
+                raise refuse(message, f"line {last_line_number:,}", QUOTES_REMEDY) from None
             if "quotation mark" not in error_text:
                 raise
     raise first_error or refuse("the first line is too long", "line 1", "Is this a table in text form?")
 
 
-def _find_line_end(content: bytes, max_lines: int | None = None) -> int:
+def _find_line_end(start_bytes: bytes, max_lines: int | None = None) -> int:
     """Return the position after the last line end outside quotation marks; 0 if there is none.
 
     With ``max_lines``, the lines end this many below the header; comments above it are not counted.
     A line end is outside if an even number of quotation marks precedes it.
     """
-    num_comment_bytes = len(_COMMENTS_PATTERN.match(content).group())  # type: ignore[union-attr]  # marks in comments open nothing
-    byte_codes = np.frombuffer(content, np.uint8)
+    num_comment_bytes = len(_COMMENTS_PATTERN.match(start_bytes).group())  # type: ignore[union-attr]  # marks in comments open nothing
+    byte_codes = np.frombuffer(start_bytes, np.uint8)
     end_positions = np.flatnonzero(byte_codes == ord("\n"))
     if not end_positions.size:
         end_positions = np.flatnonzero(byte_codes == ord("\r"))  # lines may end in carriage returns alone
@@ -194,26 +195,26 @@ def _find_line_end(content: bytes, max_lines: int | None = None) -> int:
     outer_positions = end_positions[np.cumsum(quote_mask)[end_positions] % 2 == 0]
     if max_lines is not None:
         outer_positions = outer_positions[outer_positions >= num_comment_bytes][: max_lines + 1]
-    character_bytes = _measure_character(content)
+    character_bytes = _measure_character(start_bytes)
     return (int(outer_positions[-1]) // character_bytes + 1) * character_bytes if outer_positions.any() else 0
 
 
-def _measure_character(content: bytes) -> int:
+def _measure_character(encoded_bytes: bytes) -> int:
     """Return the number of bytes of an ASCII character, and so of a line end, in the encoding of the content."""
-    if content[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
+    if encoded_bytes[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
         return 4
-    return 2 if content[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in content[:64] else 1
+    return 2 if encoded_bytes[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in encoded_bytes[:64] else 1
 
 
 def _cut_rows(table: Table) -> Table:
     """Return the table cut to `HEAD_ROWS` rows, without notes on rows, which are written when all have been read."""
     row_note_phrases = ("blank row", "fewer fields", "several lines")
-    notes = tuple(note for note in table.notes if not any(phrase in note for phrase in row_note_phrases))
-    return replace(table, frame=table.frame.iloc[:HEAD_ROWS], lines=table.lines[:HEAD_ROWS], notes=notes)
+    kept_notes = tuple(note for note in table.notes if not any(phrase in note for phrase in row_note_phrases))
+    return replace(table, frame=table.frame.iloc[:HEAD_ROWS], lines=table.lines[:HEAD_ROWS], notes=kept_notes)
 
 
 def inspect_parquet(
-    path: formats.File, name: str, max_cells: int, reads_header_only: bool = False
+    file: formats.File, name: str, max_cells: int, reads_header_only: bool = False
 ) -> tuple[Relation, Table]:
     """Return the relation of a Parquet file with its first rows, or all rows if it has at most ``max_cells`` cells.
 
@@ -225,12 +226,12 @@ def inspect_parquet(
 
     damaged_error = refuse("the Parquet file is damaged or cut off", remedy="Copy or export it again")
     try:
-        with path.open("rb") as stream, pq.ParquetFile(stream) as parquet_file:
-            schema, metadata = parquet_file.schema_arrow, parquet_file.metadata
-            row_groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+        with file.open("rb") as stream, pq.ParquetFile(stream) as parquet_file:
+            arrow_schema, metadata = parquet_file.schema_arrow, parquet_file.metadata
+            row_groups = [metadata.row_group(group_index) for group_index in range(metadata.num_row_groups)]
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError):
         raise damaged_error from None
-    parquet_columns = tuple(map(str, schema.names))
+    parquet_columns = tuple(map(str, arrow_schema.names))
     if not parquet_columns:
         raise refuse("the Parquet file has no columns", remedy="Choose another file")
     refuse_many_columns(len(parquet_columns))
@@ -238,11 +239,11 @@ def inspect_parquet(
     max_row_bytes = formats.MAX_LINE_BYTES
     has_large_rows = any(g.total_byte_size > max_row_bytes * g.num_rows + _GROUP_BYTES for g in row_groups)
     if has_large_rows and not reads_header_only:
-        message = f"rows have more than {max_row_bytes:,} bytes"
-        raise refuse(message, remedy="Leave out long texts and pictures")
+        row_bytes_message = f"rows have more than {max_row_bytes:,} bytes"
+        raise refuse(row_bytes_message, remedy="Leave out long texts and pictures")
     keeps_all_rows = not reads_header_only and metadata.num_rows * len(parquet_columns) <= max_cells
-    with nullcontext(None) if isinstance(path, formats.MemoryFile) else closing(Workspace()) as workspace:
-        safe_file = path if workspace is None else find_safe_path(path, workspace)
+    with nullcontext(None) if isinstance(file, formats.MemoryFile) else closing(Workspace()) as workspace:
+        safe_file = file if workspace is None else find_safe_path(file, workspace)
         try:
             with closing(Duck([safe_file], None if workspace is None else workspace.folder)) as duck:
                 scan_sql = write_parquet_scan(safe_file, len(parquet_columns))
@@ -261,9 +262,9 @@ def inspect_parquet(
                 raise refuse("the Parquet file is encrypted", remedy=formats.DECRYPT_REMEDY) from None
             raise damaged_error from None
     table = build_table(parquet_columns, table_cells, np.arange(len(table_cells) + 1), name, "row")
-    time_kinds = find_times(table.columns, schema.types) | find_times(table.columns, column_types)
+    time_kinds = find_times(table.columns, arrow_schema.types) | find_times(table.columns, column_types)
     # DuckDB reads these as floating-point numbers.
-    decimal_fields = [field for field in schema if pa.types.is_decimal256(field.type)]
+    decimal_fields = [field for field in arrow_schema if pa.types.is_decimal256(field.type)]
     if rounded_columns := [field.name for field in decimal_fields if field.type.precision > 38]:
         subject_text = f"Column {shorten(rounded_columns[0])}{and_more(len(rounded_columns) - 1)}"
         digits_note = f"{subject_text} may hold more than 38 digits: only the first 15 count."
@@ -273,4 +274,4 @@ def inspect_parquet(
     table = replace(table, layouts=(FileLayout(name, FileKind.PARQUET),), times=time_kinds, booleans=booleans)
     if keeps_all_rows:
         return Relation.of_table(table), table
-    return replace(relation, path=path, columns=table.columns), table
+    return replace(relation, path=file, columns=table.columns), table

@@ -68,9 +68,9 @@ def build_pair_dataset(
         for name, cell_numbers in numbers_by_column.items():
             valid_cell_mask, requirement_text = np.abs(cell_numbers) <= MAX_NUMBER, f"a {NUMBER_TEXT}"
             if name != roles.value:
-                min_valid = 1 if name == roles.count else 0
-                requirement_text = f"a whole number of at least {min_valid}"
-                valid_cell_mask &= (cell_numbers >= min_valid) & (cell_numbers == np.rint(cell_numbers))
+                least_valid = 1 if name == roles.count else 0
+                requirement_text = f"a whole number of at least {least_valid}"
+                valid_cell_mask &= (cell_numbers >= least_valid) & (cell_numbers == np.rint(cell_numbers))
             if num_bad := int((~valid_cell_mask).sum()):
                 location = f"column {column_names.shorten(name)}, row {np.argmin(valid_cell_mask) + 1:,}"
                 remedy = "Count again with --pairs-to, or say that one row is one contribution"
@@ -110,7 +110,7 @@ def _read_number_columns(
     import duckdb
 
     if source.is_complete:
-        return {column: read_numbers(source.head, column).values for column in columns}
+        return {read_column: read_numbers(source.head, read_column).values for read_column in columns}
     with closing(Workspace()) as workspace:
         (relation,) = source.relations
         relation = replace(relation, path=find_safe_path(relation.path, workspace))

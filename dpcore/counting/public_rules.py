@@ -28,38 +28,38 @@ def find_period(dates: Any, periods: Periods) -> Value:
     import ibis
 
     if dates.type().is_temporal():
-        day = dates.year() * 10_000 + dates.month() * 100 + dates.day()
+        day_numbers = dates.year() * 10_000 + dates.month() * 100 + dates.day()
     else:
-        date_texts = dates.cast("string").strip()
-        digits = date_texts.replace("-", "").replace("/", "").replace(".", "").substr(0, 8)
-        day = date_texts.re_search(DATE_PATTERN).ifelse(digits, "0").cast("int64")
-    edge_days = [int(edge.replace("-", "")) for edge in periods.edges]
+        date_cells = dates.cast("string").strip()
+        date_digits = date_cells.replace("-", "").replace("/", "").replace(".", "").substr(0, 8)
+        day_numbers = date_cells.re_search(DATE_PATTERN).ifelse(date_digits, "0").cast("int64")
+    edge_days = [int(edge_text.replace("-", "")) for edge_text in periods.edges]
     divisor, first_day = {"day": (1, 0), "month": (100, 1), "year": (10_000, 101)}.get(periods.noun, (1, -1))
-    is_inside = (day >= edge_days[0]) & (day < edge_days[-1])
+    inside_mask = (day_numbers >= edge_days[0]) & (day_numbers < edge_days[-1])
     if all(edge_day % divisor == first_day for edge_day in edge_days):
-        period: Any = day // divisor
+        period_numbers: Any = day_numbers // divisor
         # Not 30 February, which is no day of a person that the price knows.
-        is_inside &= period.isin([edge_day // divisor for edge_day in edge_days[:-1]])
+        inside_mask &= period_numbers.isin([edge_day // divisor for edge_day in edge_days[:-1]])
     else:  # The expression of the day stands in the SQL twice for every period.
-        period = day.bucket(edge_days, closed="left", close_extreme=False)
-    return is_inside.ifelse(period.cast("int64"), ibis.null("int64"))
+        period_numbers = day_numbers.bucket(edge_days, closed="left", close_extreme=False)
+    return inside_mask.ifelse(period_numbers.cast("int64"), ibis.null("int64"))
 
 
 def count_outside(table: Table, periods: Periods) -> Table:
     """Build the query that counts the rows in none of the periods (``outside``) and all rows (``rows``), in one row."""
-    is_outside = find_period(table[periods.column], periods).isnull()
+    outside_mask = find_period(table[periods.column], periods).isnull()
     return table.aggregate(
-        outside=is_outside.ifelse(1, 0).sum().cast("int64"), rows=table.count().cast("int64")
+        outside=outside_mask.ifelse(1, 0).sum().cast("int64"), rows=table.count().cast("int64")
     )
 
 
-def note_outside(outside_columns: Mapping[str, Any], periods: Periods, notes: list[str]) -> None:
+def note_outside(outside_columns: Mapping[str, Any], periods: Periods, dataset_notes: list[str]) -> None:
     """Add a note on the rows in none of the periods; raise InvalidInput if all are.
 
     Args:
         outside_columns: Result of `count_outside`.
         periods: The periods.
-        notes: List to which the note is added.
+        dataset_notes: List to which the note is added.
     """
     num_outside, num_rows = (int(np.nan_to_num(outside_columns[name])[0]) for name in ("outside", "rows"))
     if num_rows and num_outside == num_rows:
@@ -67,32 +67,32 @@ def note_outside(outside_columns: Mapping[str, Any], periods: Periods, notes: li
         raise refuse(f"no row has a date {periods.span_text}", f"column {shorten(periods.column)}", remedy)
     if num_outside:
         rows_text = wording.counted(num_outside, "row has", "rows have")
-        notes.append(
+        dataset_notes.append(
             f"{rows_text} no date in {shorten(periods.column)} {periods.span_text}, and were left out."
         )
 
 
-def write_yes_sql(cell_sql: str, yes: str) -> str:
-    """Return the SQL of a cell as 1 if it is the text ``yes`` in any case, 0 for any other, and null if it is empty.
+def write_yes_sql(cell_sql: str, yes_text: str) -> str:
+    """Return the SQL of a cell as 1 if it is ``yes_text`` in any case, 0 for any other text, and null if it is empty.
 
     Args:
         cell_sql: SQL of the cell, of any type; 1.0 is 1.
-        yes: The text.
+        yes_text: The text.
     """
     text_sql = f"lower(regexp_replace(trim({cell_sql}::VARCHAR, '{BLANKS}'), '^([0-9]+)\\.0$', '\\1'))"
-    yes_sql = "'" + fold_text(yes).replace("'", "''") + "'"
+    yes_sql = "'" + fold_text(yes_text).replace("'", "''") + "'"
     return f"CASE WHEN {text_sql} <> '' THEN ({text_sql} = {yes_sql})::DOUBLE END"
 
 
-def compare_yes(cells: Any, yes: str) -> Value:
-    """Return cells as 1 where they are the text ``yes`` in any case, 0 for others, and null if empty; 1.0 is 1."""
+def compare_yes(cells: Any, yes_text: str) -> Value:
+    """Return cells as 1 where they are ``yes_text`` in any case, 0 for others, and null if empty; 1.0 is 1."""
     import ibis
 
     cell_texts = cells.cast("string").strip().nullif("").lower()
     # Without a reference to a group, which engines write differently.
     cell_texts = cell_texts.re_search(WHOLE_PATTERN).ifelse(cell_texts.replace(".0", ""), cell_texts)
-    number: Value = (cell_texts == fold_text(yes)).ifelse(1.0, 0.0)
-    return cell_texts.isnull().ifelse(ibis.null("float64"), number)
+    yes_or_no_numbers: Value = (cell_texts == fold_text(yes_text)).ifelse(1.0, 0.0)
+    return cell_texts.isnull().ifelse(ibis.null("float64"), yes_or_no_numbers)
 
 
 _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -106,18 +106,18 @@ def filter_rows(table: Table, filters: Sequence[RowFilter], number_prefix: str =
         filters: The conditions.
         number_prefix: Prefix of the columns that hold the numbers of others; empty if cells are read as they are.
     """
-    masks = []
+    filter_masks = []
     for row_filter in filters:
         cells: Any = table[row_filter.column]
         if row_filter.is_of_text:
-            masks.append(compare_yes(cells, row_filter.value) == float(row_filter.sign == "="))
+            filter_masks.append(compare_yes(cells, row_filter.value) == float(row_filter.sign == "="))
             continue
         if number_prefix:
-            numbers = table[number_prefix + row_filter.column]
+            cell_numbers = table[number_prefix + row_filter.column]
         elif cells.type().is_numeric():
-            numbers = cells
+            cell_numbers = cells
         else:
-            numbers = cells.cast("string").replace("_", "?").try_cast("float64")
-        is_number = numbers.between(-MAX_NUMBER, MAX_NUMBER)
-        masks.append(is_number & _OPERATORS[row_filter.sign](numbers, float(row_filter.value)))
-    return table.filter(*masks) if masks else table
+            cell_numbers = cells.cast("string").replace("_", "?").try_cast("float64")
+        number_mask = cell_numbers.between(-MAX_NUMBER, MAX_NUMBER)
+        filter_masks.append(number_mask & _OPERATORS[row_filter.sign](cell_numbers, float(row_filter.value)))
+    return table.filter(*filter_masks) if filter_masks else table

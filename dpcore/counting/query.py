@@ -36,13 +36,13 @@ UNIT_ROUNDING = 1.0 - 1e-12
 """Factor that removes rounding errors of a sum before it is rounded up: 0.1 + 0.2 + 2.7 counts as 3."""
 
 
-def to_sql(expression: Table, dialect: str) -> str:
+def to_sql(table_expression: Table, sql_dialect: str) -> str:
     """Return an Ibis expression as SQL of a dialect; references to it that Ibis keeps are removed afterwards."""
     import ibis
     from ibis.backends.sql.compilers import base
 
     try:
-        return str(ibis.to_sql(expression, dialect=dialect))
+        return str(ibis.to_sql(table_expression, dialect=sql_dialect))
     finally:
         # Ibis 12 shares one node of each of these among all expressions. The node points to the last expression that it
         # was part of, and so to the names of a user's columns.
@@ -79,9 +79,9 @@ def _cache_expressions(build_query: QueryBuilder) -> QueryBuilder:
     return cast(QueryBuilder, build_cached)
 
 
-def strip_text(expression: Value) -> Value:
+def strip_text(text_column: Value) -> Value:
     """Return a text column without blanks around its cells; cells with nothing left become null."""
-    return expression.strip().nullif("")
+    return text_column.strip().nullif("")
 
 
 @_cache_expressions
@@ -91,7 +91,7 @@ def select_events(
     value_expression: Value | None = None,
     *,
     has_nan: bool,
-    strip: Callable[[Value], Value] = strip_text,
+    strip_cells: Callable[[Value], Value] = strip_text,
     further_columns: Sequence[str] = (),
 ) -> Table:
     """Build the query for the user columns ``who_0`` ..., the group columns ``task``, ``task_1`` ... and ``value``.
@@ -105,13 +105,13 @@ def select_events(
         roles: Roles of the columns.
         value_expression: The value column as a number; None for the column itself, by the rules of the roles.
         has_nan: True if the engine has NaN.
-        strip: Function that strips a column of text.
+        strip_cells: Function that strips a column of text.
         further_columns: Names of further columns to keep.
     """
     import ibis
 
     table = filter_rows(table, roles.filters)
-    stripped_users = [_null_blanks(table[column], has_nan, strip) for column in roles.privacy_unit]
+    stripped_users = [_null_blanks(table[column], has_nan, strip_cells) for column in roles.privacy_unit]
     user_expressions = _blank_all_or_none(stripped_users) or [ibis.row_number()]
     if roles.periods is not None:
         # Only rows in a period count. Without a user they have null in all columns of the user.
@@ -120,9 +120,9 @@ def select_events(
         user_expressions.append(user_expressions[0].isnull().ifelse(ibis.null("int64"), table["period_"]))
     columns_by_name: dict[str, Any] = {f"{USER_PREFIX}{i}": user for i, user in enumerate(user_expressions)}
     columns_by_name |= {column: table[column] for column in further_columns}
-    stripped_groups = [_null_blanks(table[column], has_nan, strip) for column in roles.groups]
-    for index, expression in enumerate(_blank_all_or_none(stripped_groups)):
-        columns_by_name[f"{TASK}_{index}" if index else TASK] = expression
+    stripped_groups = [_null_blanks(table[column], has_nan, strip_cells) for column in roles.groups]
+    for group_index, group_expression in enumerate(_blank_all_or_none(stripped_groups)):
+        columns_by_name[f"{TASK}_{group_index}" if group_index else TASK] = group_expression
     if roles.value is not None and value_expression is None:
         values = table[roles.value]
         value_expression = (
@@ -132,38 +132,38 @@ def select_events(
     return table.select(**columns_by_name)
 
 
-def _blank_all_or_none(expressions: list[Value]) -> list[Value]:
+def _blank_all_or_none(naming_columns: list[Value]) -> list[Value]:
     """Return columns that name something together, with null in all of them if one is null."""
-    if len(expressions) < 2:
-        return expressions
-    any_null_mask = functools.reduce(operator.or_, [expression.isnull() for expression in expressions])
-    return [any_null_mask.ifelse(expression.nullif(expression), expression) for expression in expressions]
+    if len(naming_columns) < 2:
+        return naming_columns
+    any_null_mask = functools.reduce(operator.or_, [expression.isnull() for expression in naming_columns])
+    return [any_null_mask.ifelse(expression.nullif(expression), expression) for expression in naming_columns]
 
 
-def replace_non_numbers(expression: Value, has_nan: bool) -> Value:
+def replace_non_numbers(number_column: Value, has_nan: bool) -> Value:
     """Return the column as floats, with one large number in place of NaN and values below `-MAX_NUMBER`.
 
     A single comparison with `MAX_NUMBER` then finds all cells that are no number to count.
     """
-    floats = expression.cast("float64")
-    too_low_mask = floats < -MAX_NUMBER
-    return (floats.isnan() | too_low_mask if has_nan else too_low_mask).ifelse(_NO_NUMBER, floats)
+    float_column = number_column.cast("float64")
+    too_low_mask = float_column < -MAX_NUMBER
+    return (float_column.isnan() | too_low_mask if has_nan else too_low_mask).ifelse(_NO_NUMBER, float_column)
 
 
-def _null_blanks(expression: Value, has_nan: bool, strip: Callable[[Value], Value]) -> Value:
+def _null_blanks(key_column: Value, has_nan: bool, strip_cells: Callable[[Value], Value]) -> Value:
     """Return the column stripped if it is text, or with null in place of NaN if it has floats; else unchanged."""
-    expression_type = expression.type()
+    expression_type = key_column.type()
     if expression_type.is_string():
-        return strip(expression)
+        return strip_cells(key_column)
     # Ids that were read as numbers have NaN where they were missing.
     if expression_type.is_floating() and has_nan:
-        return expression.isnan().ifelse(None, expression)
-    return expression
+        return key_column.isnan().ifelse(None, key_column)
+    return key_column
 
 
 def list_user_columns(rows: Table) -> tuple[str, ...]:
     """Return the columns of `select_events` that identify the user."""
-    return tuple(column for column in rows.columns if column.startswith(USER_PREFIX))
+    return tuple(column_name for column_name in rows.columns if column_name.startswith(USER_PREFIX))
 
 
 def list_task_columns(rows: Table) -> tuple[str, ...]:
@@ -239,9 +239,9 @@ def mask_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool = 
     return masks_by_kind
 
 
-def _count_true(mask: Any) -> Any:
+def _count_true(row_mask: Any) -> Any:
     """Return the expression of the number of rows for which a mask is true, a 64-bit integer."""
-    return mask.ifelse(1, 0).sum().cast("int64")
+    return row_mask.ifelse(1, 0).sum().cast("int64")
 
 
 def count_copies(table: Table, columns: Sequence[str], roles: Roles, has_nan: bool) -> Table:
@@ -257,9 +257,9 @@ def count_copies(table: Table, columns: Sequence[str], roles: Roles, has_nan: bo
     return copy_groups.aggregate(copies=(copy_groups["times"] - 1).sum().cast("int64"))
 
 
-def count_placeholders(rows: Table, names: Sequence[str]) -> Table:
+def count_placeholders(rows: Table, placeholder_names: Sequence[str]) -> Table:
     """Build the query that counts the rows of users with these names, such as NA, in one row (``placeholders``)."""
-    return rows.aggregate(placeholders=rows[list_user_columns(rows)[0]].isin(names).sum())
+    return rows.aggregate(placeholders=rows[list_user_columns(rows)[0]].isin(placeholder_names).sum())
 
 
 @_cache_expressions
@@ -325,8 +325,8 @@ def bin_totals(rows: Table) -> Table:
 
     totals_table = sum_per_user(rows)
     # A bin is a rounded logarithm, so its edges are irrational. The logarithm of 0 is an error in some engines.
-    logarithms = ibis.least(totals_table["total"], _NO_NUMBER).nullif(0.0).log10()
-    binned_totals = totals_table.mutate(bin=(logarithms * BINS_PER_DECADE).round().cast("int64"))
+    log10_totals = ibis.least(totals_table["total"], _NO_NUMBER).nullif(0.0).log10()
+    binned_totals = totals_table.mutate(bin=(log10_totals * BINS_PER_DECADE).round().cast("int64"))
     return binned_totals.group_by("bin").aggregate(
         users=binned_totals.count().cast("int64"), mean=binned_totals["total"].mean().cast("float64")
     )
@@ -341,12 +341,12 @@ def bin_user_values(rows: Table, lower: float, upper: float, num_bins: int) -> T
     """
     import ibis
 
-    width = (upper - lower) / num_bins
-    limited_value = ibis.greatest(ibis.least(rows["value"], upper), lower - width)
-    bins = ((limited_value - lower) / width).floor().cast("int64")
+    bin_width = (upper - lower) / num_bins
+    limited_values = ibis.greatest(ibis.least(rows["value"], upper), lower - bin_width)
+    bin_numbers = ((limited_values - lower) / bin_width).floor().cast("int64")
     # Distances from the middle of the bin, so that shifts do not cancel and no square is large.
-    offset = limited_value - ((bins.cast("float64") + 0.5) * width + lower)
-    binned_rows = rows.mutate(bin=bins, offset=offset, square=offset * offset)
+    offset = limited_values - ((bin_numbers.cast("float64") + 0.5) * bin_width + lower)
+    binned_rows = rows.mutate(bin=bin_numbers, offset=offset, square=offset * offset)
     entries = binned_rows.group_by([*list_user_columns(rows), "bin"]).aggregate(
         rows=binned_rows.count().cast("int64"), total=binned_rows["value"].sum().cast("float64"),
         least=binned_rows["value"].min(), largest=binned_rows["value"].max(),
@@ -354,9 +354,9 @@ def bin_user_values(rows: Table, lower: float, upper: float, num_bins: int) -> T
     )  # fmt: skip
     mean = ibis.greatest(ibis.least(entries["total"] / entries["rows"], entries["largest"]), entries["least"])
     user_ranks = ibis.dense_rank().over(order_by=[entries[column] for column in list_user_columns(rows)])
-    variance = ibis.greatest(entries["square"] - entries["offset"] * entries["offset"], 0.0)
-    is_spread = (entries["least"] < entries["largest"]) & (entries["bin"] >= 0)
-    standard_deviation = is_spread.ifelse(variance.sqrt(), 0.0)
+    within_variances = ibis.greatest(entries["square"] - entries["offset"] * entries["offset"], 0.0)
+    spread_mask = (entries["least"] < entries["largest"]) & (entries["bin"] >= 0)
+    standard_deviation = spread_mask.ifelse(within_variances.sqrt(), 0.0)
     return entries.select(
         user=user_ranks, rows=entries["rows"], mean=mean, standard_deviation=standard_deviation
     )
@@ -372,17 +372,17 @@ def count_task_sizes(rows: Table) -> Table:
 
 
 @_cache_expressions
-def number_cells(rows: Table, columns: Sequence[str], order_column: str = "") -> Table:
+def number_cells(rows: Table, key_columns: Sequence[str], order_column: str = "") -> Table:
     """Build the query for the distinct cells of columns, each with a ``code`` from 1; null in the first has none.
 
     Codes follow the first occurrence if a column numbers the rows (``order_column``); else (empty) they are arbitrary.
     """
     import ibis
 
-    named_rows = rows.filter(rows[columns[0]].notnull())
+    named_rows = rows.filter(rows[key_columns[0]].notnull())
     if not order_column:
-        return named_rows.select(*columns).distinct().mutate(code=ibis.row_number() + 1)
-    cell_table = named_rows.group_by(list(columns)).aggregate(first=named_rows[order_column].min())
+        return named_rows.select(*key_columns).distinct().mutate(code=ibis.row_number() + 1)
+    cell_table = named_rows.group_by(list(key_columns)).aggregate(first=named_rows[order_column].min())
     return cell_table.mutate(code=ibis.row_number().over(order_by=cell_table["first"]) + 1).drop("first")
 
 
@@ -395,34 +395,34 @@ def code_values(rows: Table, user_table: Table, task_table: Table | None, order_
     """
     order_columns = [order_column] if order_column else []
     coded_rows = rows.left_join(user_table.rename(user="code"), list_user_columns(rows))
-    columns_by_name = {"user": _shrink_codes(coded_rows["user"].fill_null(0)), "value": coded_rows["value"]}
+    codes_and_values = {"user": _shrink_codes(coded_rows["user"].fill_null(0)), "value": coded_rows["value"]}
     if task_table is not None:
-        coded_rows = coded_rows.select(*list_task_columns(rows), *order_columns, **columns_by_name)
+        coded_rows = coded_rows.select(*list_task_columns(rows), *order_columns, **codes_and_values)
         coded_rows = coded_rows.left_join(task_table.rename(number="code"), list_task_columns(rows))
-        columns_by_name = {name: coded_rows[name] for name in ("user", "value")}
-        columns_by_name["task"] = _shrink_codes(coded_rows["number"])
+        codes_and_values = {column_name: coded_rows[column_name] for column_name in ("user", "value")}
+        codes_and_values["task"] = _shrink_codes(coded_rows["number"])
     if order_column:
-        columns_by_name["order"] = coded_rows[order_column]
-    return coded_rows.select(**columns_by_name)
+        codes_and_values["order"] = coded_rows[order_column]
+    return coded_rows.select(**codes_and_values)
 
 
-def _shrink_codes(column: Any) -> Value:
+def _shrink_codes(code_column: Any) -> Value:
     """Return a column of codes with half the bytes, as there are at most about 20 million users or tasks."""
-    small_codes: Value = column.cast("uint32")
+    small_codes: Value = code_column.cast("uint32")
     return small_codes
 
 
 def _compute_pair_amounts(rows: Table) -> tuple[Table, list[str]]:
     """Build the query for one row per pair of user and task, with its amounts; return it and the amounts' names.
 
-    The amounts are ``rows`` and, with values, ``sums`` and ``squares``, as in `code_pairs`.
+    The amounts are ``rows`` and, with values, ``sums`` and ``squared_values``, as in `code_pairs`.
     """
     rows_with_task = rows.filter(rows["task"].notnull())
     aggregates: dict[str, Any] = {"rows": rows_with_task.count().cast("int64")}
     if "value" in rows.columns:
         values = rows_with_task["value"]
-        squares = values * values
-        aggregates |= {"sums": values.sum().cast("float64"), "squares": squares.sum().cast("float64")}
+        squared_values = values * values
+        aggregates |= {"sums": values.sum().cast("float64"), "squares": squared_values.sum().cast("float64")}
     key_columns = [*list_user_columns(rows), *list_task_columns(rows)]
     return rows_with_task.group_by(key_columns).aggregate(**aggregates), list(aggregates)
 
@@ -468,7 +468,7 @@ def count_group_totals(rows: Table) -> Table:
 
 
 @_cache_expressions
-def code_pairs(rows: Table, user_table: Table, task_table: Table) -> Table:
+def code_pairs(rows: Table, user_codes_table: Table, task_codes_table: Table) -> Table:
     """Build the query for the distinct pairs, as codes of users and tasks: (``user``, ``task``, ``rows``).
 
     Codes are those of the tables of `number_cells`, 0 for no user. If there is a value, the query also returns its
@@ -476,9 +476,9 @@ def code_pairs(rows: Table, user_table: Table, task_table: Table) -> Table:
     """
     task_columns = list_task_columns(rows)
     pairs, pair_amount_names = _compute_pair_amounts(rows)
-    user_coded_pairs = pairs.left_join(user_table.rename(user="code"), list_user_columns(rows))
+    user_coded_pairs = pairs.left_join(user_codes_table.rename(user="code"), list_user_columns(rows))
     user_codes = user_coded_pairs["user"].fill_null(0)
     user_coded_pairs = user_coded_pairs.select(*task_columns, *pair_amount_names, user=user_codes)
-    coded_pairs = user_coded_pairs.inner_join(task_table.rename(number="code"), task_columns)
+    coded_pairs = user_coded_pairs.inner_join(task_codes_table.rename(number="code"), task_columns)
     codes_by_name = {"user": _shrink_codes(coded_pairs["user"]), "task": _shrink_codes(coded_pairs["number"])}
     return coded_pairs.select(*pair_amount_names, **codes_by_name)

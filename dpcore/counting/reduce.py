@@ -150,8 +150,8 @@ class Reduction:
         if self.duck is not None:
             user_columns = query.list_user_columns(self.rows)
             sql_by_check = write_user_checks(user_columns, query.list_text_columns(self.rows))
-            sql_by_check |= {name: write_flag_sql(mask_sql) for name, mask_sql in masks.items()}
-            sql_by_mark = {f"{query.MARK_PREFIX}{name}": sql for name, sql in sql_by_check.items()}
+            sql_by_check |= {mark_name: write_flag_sql(mask_sql) for mark_name, mask_sql in masks.items()}
+            sql_by_mark = {f"{query.MARK_PREFIX}{mark_name}": sql for mark_name, sql in sql_by_check.items()}
 
         def build_histogram(rows: Table) -> Table:
             """Build the query for the histogram of these rows, in DuckDB with the marks of users."""
@@ -226,7 +226,7 @@ class Reduction:
         """Return the number of all rows (``rows``), and of the rows of each kind of `query.mask_odd_cells`."""
         survey_query = query.count_odd_cells(self.rows, self.roles.missing_users, self.is_count_table)
         survey_columns = convert_to_floats(self.run_query(survey_query))
-        return {cell_kind: int(count_column[0]) for cell_kind, count_column in survey_columns.items()}
+        return {cell_kind: int(cell_counts[0]) for cell_kind, cell_counts in survey_columns.items()}
 
     def _note_missing(self, num_missing: int, first_text: str) -> None:
         """Add a note on values that were missing or unusable, and on what happened to them."""
@@ -315,13 +315,13 @@ class Reduction:
             raise refuse(f"there are more than {MAX_USERS:,} users", remedy="Take a sample of users")
         return ContributionHistogram.from_table(sizes, user_counts)
 
-    def _check_totals(self, sizes: FloatArray, num_zero_users: int) -> None:
+    def _check_totals(self, user_totals: FloatArray, num_zero_users: int) -> None:
         """Raise InvalidInput for totals that are no sizes, or add a note on users with a total of 0."""
-        location = f"column {shorten(self.roles.value or '')}"
-        if not sizes.max() > 0:
-            raise refuse("all totals are 0", location, "Choose another column, or count rows")
-        if not sizes.max() <= MAX_SIZE:
-            raise refuse(f"the total of one user is above {MAX_SIZE:,}", location, "Use a larger unit")
+        column_location = f"column {shorten(self.roles.value or '')}"
+        if not user_totals.max() > 0:
+            raise refuse("all totals are 0", column_location, "Choose another column, or count rows")
+        if not user_totals.max() <= MAX_SIZE:
+            raise refuse(f"the total of one user is above {MAX_SIZE:,}", column_location, "Use a larger unit")
         if num_zero_users:
             noun_forms = "user with a total of 0 is", "users with a total of 0 are"
             users_text = wording.counted(num_zero_users, *noun_forms)
@@ -476,8 +476,8 @@ class Reduction:
     ) -> task_facets.Pairs:
         """Build the pairs from ``coded_columns``, which is emptied on the way, as its arrays are large."""
         pair_order = np.lexsort((coded_columns["task"], coded_columns["user"]))
-        for column in list(coded_columns):
-            coded_columns[column] = read_only(coded_columns[column][pair_order])
+        for column_name in list(coded_columns):
+            coded_columns[column_name] = read_only(coded_columns[column_name][pair_order])
         del pair_order
         # Codes of `ranked_pairs` begin at 1 for every treatment of rows that name no user.
         user_codes = coded_columns.pop("user").astype(np.int64)

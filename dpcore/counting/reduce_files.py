@@ -107,7 +107,7 @@ class FileReduction(FileAttempts):
             (mask_values,) = duck.fetch_rows(f"SELECT {anywhere_sql} FROM source")
             return dict(zip(masks_by_name, map(bool, mask_values), strict=True))
 
-        delimiters = {each.delimiter for each in self._relations}
+        delimiters = {one_relation.delimiter for one_relation in self._relations}
         delimiter = delimiters.pop() if len(delimiters) == 1 else ""
         cell_sql = f"trim({view_column}, {quote_literal(BLANKS)})"
 
@@ -144,9 +144,9 @@ class FileReduction(FileAttempts):
         if not (self._in_memory or self._counts_copies):
             note_copies(None, self.notes)
             return
-        view_columns = [f"c{index}" for index in range(len(self.columns))]
+        view_columns = [f"c{view_index}" for view_index in range(len(self.columns))]
         cell_sqls = [make_comparable_sql(column, self._types_by_column[column]) for column in view_columns]
-        cells_sql = ", ".join(f"{sql} AS c{index}" for index, sql in enumerate(cell_sqls))
+        cells_sql = ", ".join(f"{cell_sql} AS c{view_index}" for view_index, cell_sql in enumerate(cell_sqls))
         condition_sql = self._write_counted_condition(view_columns, roles)
         rows_sql = f"SELECT {cells_sql} FROM source WHERE {condition_sql}"
         num_copies = 0
@@ -159,11 +159,11 @@ class FileReduction(FileAttempts):
         row_places = self._find_repeats(view_columns, roles, 1) if num_copies and self._in_memory else []
         note_copies(num_copies, self.notes, row_places)
 
-    def _find_repeats(self, columns: Sequence[str], roles: Roles, max_rows: int) -> RowPlaces:
+    def _find_repeats(self, compared_columns: Sequence[str], roles: Roles, max_rows: int) -> RowPlaces:
         """Find the first counted rows that repeat the cells of an earlier row, with the location of that row."""
-        cells_sql = ", ".join(make_comparable_sql(c, self._types_by_column[c]) for c in columns)
+        cells_sql = ", ".join(make_comparable_sql(c, self._types_by_column[c]) for c in compared_columns)
         first_sql = f"min({ROW_COLUMN}) OVER (PARTITION BY {cells_sql})"
-        condition_sql = self._write_counted_condition(columns, roles)
+        condition_sql = self._write_counted_condition(compared_columns, roles)
         rows_sql = f"SELECT {ROW_COLUMN}, {first_sql} AS detail FROM source WHERE {condition_sql}"
         bad_rows_sql = f"SELECT *, detail < {ROW_COLUMN} AS bad FROM ({rows_sql})"
         return self._find_rows(lambda _: bad_rows_sql, max_rows)
@@ -174,25 +174,25 @@ class FileReduction(FileAttempts):
         A row without a user counts if these rows are one user, and more columns than those of the user are compared.
         """
         cell_sqls = [make_comparable_sql(c, self._types_by_column[c]) for c in roles.privacy_unit]
-        condition_sqls = [f"{sql} IS NOT NULL" for sql in cell_sqls]
+        condition_sqls = [f"{cell_sql} IS NOT NULL" for cell_sql in cell_sqls]
         counts_unnamed = roles.missing_users is MissingUsers.ONE_USER and len(columns) > len(condition_sqls)
         return "true" if counts_unnamed or not condition_sqls else " AND ".join(condition_sqls)
 
     # --- events ---------------------------------------------------------------------------------------------
 
-    def _reduce_events(self, duck: Duck, table: Table, roles: Roles) -> Facets:
+    def _reduce_events(self, duck: Duck, source_table: Table, roles: Roles) -> Facets:
         """Count a table of events: in one pass if only users matter and no cell needs cleaning, else after cleaning."""
         if roles.periods is not None:
             self._steps.num_steps += 1
-            outside_counts = duck.fetch_expression(count_outside(table, roles.periods))
+            outside_counts = duck.fetch_expression(count_outside(source_table, roles.periods))
             note_outside(outside_counts, self.roles.periods or roles.periods, self.notes)
         needs_users_alone = self.roles.value is None and self.roles.task is None
         if needs_users_alone and self._num_passes == 1:
-            facets = self._reduce_in_one_pass(duck, table, roles)
+            facets = self._reduce_in_one_pass(duck, source_table, roles)
             if facets is not None:
                 return facets
-        value_expression = self._find_value_column(table, roles.value)
-        rows = self._select_events(table, roles, value_expression, relation.strip_padded)
+        value_expression = self._find_value_column(source_table, roles.value)
+        rows = self._select_events(source_table, roles, value_expression, relation.strip_padded)
         # The few columns are stored if reading them again would cost more.
         is_read_again = not needs_users_alone or self._num_passes > 1
         if is_read_again and any(each.kind is not FileKind.PARQUET for each in self._relations):
@@ -203,7 +203,7 @@ class FileReduction(FileAttempts):
             self._refuse_second_headers(duck)
         return self._build_reduction(duck, rows, roles).reduce()
 
-    def _reduce_in_one_pass(self, duck: Duck, table: Table, roles: Roles) -> Facets | None:
+    def _reduce_in_one_pass(self, duck: Duck, source_table: Table, roles: Roles) -> Facets | None:
         """Count users in one pass, by their cells alone; return None if these are no text or need cleaning.
 
         Cells are grouped unchanged and checked afterwards, once per user: stripping 10 million cells before grouping
@@ -211,13 +211,13 @@ class FileReduction(FileAttempts):
         of them takes 14 % longer than grouping numbers; a cast with a proof that no two texts are one number takes
         about 30 %.
         """
-        rows = self._select_events(table, roles, None, lambda column: column)
+        rows = self._select_events(source_table, roles, None, lambda column: column)
         if not (text_columns := query.list_text_columns(rows)):
             return None
         reduction = self._build_reduction(duck, rows, roles)
         odd_conditions = [self._write_header_condition(rows), *map(is_padded_sql, text_columns)]
         odd_sql = " OR ".join(filter(None, odd_conditions))
-        blanks_sql = " OR ".join(f"contains({column}, ' ')" for column in text_columns)
+        blanks_sql = " OR ".join(f"contains({text_column}, ' ')" for text_column in text_columns)
         histogram_columns = reduction.count_users(odd=odd_sql, blanks=blanks_sql)
         if np.nansum(np.asarray(histogram_columns["odd"], np.float64)):
             self._steps.num_steps += 1
@@ -242,26 +242,30 @@ class FileReduction(FileAttempts):
         same_sqls = [f"{clean_sql(f'c{i}')} = {quote_literal(name)}" for i, name in enumerate(self.columns)]
         condition_sql = " AND ".join(same_sqls)
         if num_headers := duck.fetch_rows(f"SELECT count(*) FROM source WHERE {condition_sql}")[0][0]:
-            message = HEADER_AGAIN_MESSAGE + and_more(num_headers - 1)
-            raise refuse(message, self._find_rows_where(condition_sql, 1)[0][0], REMOVE_HEADER_REMEDY)
+            header_message = HEADER_AGAIN_MESSAGE + and_more(num_headers - 1)
+            raise refuse(header_message, self._find_rows_where(condition_sql, 1)[0][0], REMOVE_HEADER_REMEDY)
 
     def _select_events(
-        self, table: Table, roles: Roles, value_expression: Value | None, strip: Callable[[Any], Any]
+        self, source_table: Table, roles: Roles, value_expression: Value | None, strip: Callable[[Any], Any]
     ) -> Table:
         """Return `query.select_events` of the table, with the rows' numbers if the files are in memory."""
         further_columns = (ROW_COLUMN,) if self._in_memory else ()
-        select_options: dict[str, Any] = {"has_nan": True, "strip": strip, "further_columns": further_columns}
-        rows, roles = filter_rows(table, roles.filters, NUMBER_PREFIX), replace(roles, filters=())
+        select_options: dict[str, Any] = {
+            "has_nan": True,
+            "strip_cells": strip,
+            "further_columns": further_columns,
+        }
+        rows, roles = filter_rows(source_table, roles.filters, NUMBER_PREFIX), replace(roles, filters=())
         return query.select_events(rows, roles, value_expression, **select_options)
 
-    def _find_value_column(self, table: Table, view_column: str | None) -> Value | None:
+    def _find_value_column(self, source_table: Table, view_column: str | None) -> Value | None:
         """Return the Ibis expression of a view column's numbers; None if no column is given.
 
         In numbers that the file itself stores, NaN and infinite ones are replaced by one large number.
         """
         if view_column is None:
             return None
-        number_expression = table[NUMBER_PREFIX + view_column]
+        number_expression = source_table[NUMBER_PREFIX + view_column]
         if self._number_sql_by_column[view_column] == view_column:
             return query.replace_non_numbers(number_expression, has_nan=True)
         return number_expression
@@ -291,7 +295,7 @@ class FileReduction(FileAttempts):
                 cell_expression = table[roles.value].cast("string") if roles.value else ibis.literal("")
                 events = query.select_events(
                     table.mutate(cell=cell_expression), roles, value_expression, has_nan=True,
-                    strip=relation.strip_padded, further_columns=(ROW_COLUMN, "cell"),
+                    strip_cells=relation.strip_padded, further_columns=(ROW_COLUMN, "cell"),
                 )  # fmt: skip
                 # These cells are from a short list of words or numbers like 1e999, so they may be shown.
                 detail_expression = ibis.literal("")
@@ -332,16 +336,16 @@ class FileReduction(FileAttempts):
         limit_sql = f"GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}"
         sum_columns = duck.fetch_columns(f"SELECT {sums_sql} FROM sizes WHERE {is_positive_sql} {limit_sql}")
         if sum_columns["size"].size > MAX_SIZES:
-            message = f"there are more than {MAX_SIZES:,} distinct sizes"
-            raise refuse(message, f"column {size_name}", f"{ANOTHER_COLUMN}, or a larger unit")
+            sizes_message = f"there are more than {MAX_SIZES:,} distinct sizes"
+            raise refuse(sizes_message, f"column {size_name}", f"{ANOTHER_COLUMN}, or a larger unit")
         is_zero_sql = f"({size_column} = 0 OR {users_column} = 0)"
         if num_zero_rows := duck.fetch_rows(f"SELECT count(*) FROM sizes WHERE {is_zero_sql}")[0][0]:
             noun_forms = "row of size 0 or without users was", "rows of size 0 or without users were"
             rows_text = wording.counted(num_zero_rows, *noun_forms)
             self.notes.append(f"{rows_text} left out{self._describe_first(is_zero_sql, num_zero_rows)}.")
         if not sum_columns["size"].size:
-            location = f"columns {size_name} and {users_name}"
-            raise refuse("no row has a size above 0 that anybody has", location, ANOTHER_COLUMN)
+            columns_location = f"columns {size_name} and {users_name}"
+            raise refuse("no row has a size above 0 that anybody has", columns_location, ANOTHER_COLUMN)
         if num_repeats := int(sum_columns["rows"].sum()) - sum_columns["rows"].size:
             self.has_repeated_sizes = True
             repeat_text = wording.counted(num_repeats, "row repeats", "rows repeat")

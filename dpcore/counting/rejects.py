@@ -42,11 +42,11 @@ _SECOND_QUOTATION_PATTERN = re.compile(rb'" +"')
 _QUOTED_PATTERN = re.compile(r' *"(?:[^"]|"")*"( +")?')
 
 
-def describe_lines(message: str, line_numbers: Sequence[int], num_lines: int) -> str:
+def describe_lines(line_message: str, line_numbers: Sequence[int], num_lines: int) -> str:
     """Return the message with the second and third of its lines, if any, and the number of all if there are more."""
     further_text = ", ".join(f"{line_number:,}" for line_number in line_numbers[1:MAX_PLACES])
     also_text = f"; also line {further_text}" if further_text else ""
-    return f"{message}{also_text}" + (f"; {num_lines:,} lines in all" if num_lines > MAX_PLACES else "")
+    return f"{line_message}{also_text}" + (f"; {num_lines:,} lines in all" if num_lines > MAX_PLACES else "")
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,10 @@ def list_rejected(
     first_lines_sql = f"list(DISTINCT line ORDER BY line)[:{MAX_PLACES}], arg_min(error_message, line)"
     rejected_sql = f"SELECT error_type::VARCHAR, count(DISTINCT line), {first_lines_sql} FROM reject_errors"
     reason_rows = duck.connection.execute(f"{rejected_sql} GROUP BY 1 ORDER BY 1").fetchall()
-    for reason, num_lines, first_line_numbers, error_message in reason_rows:
+    for refusal_reason, num_lines, first_line_numbers, error_message in reason_rows:
         fields_match = re.search(r"Found: ([0-9]+)", error_message)
         num_fields = int(fields_match[1]) if fields_match else 0
-        rejected_lines.append(RejectedLines(reason, num_lines, first_line_numbers, num_fields))
+        rejected_lines.append(RejectedLines(refusal_reason, num_lines, first_line_numbers, num_fields))
     return rejected_lines
 
 
@@ -103,44 +103,44 @@ def _check_fields(relation: Relation, should_stop: ShouldStop | None) -> list[Re
 
     If some text is not UTF-8 that is the only reason, without line numbers.
     """
-    num_columns, last_line = relation.num_stored_columns, 0
+    num_columns, last_line_number = relation.num_stored_columns, 0
     counts_by_reason, line_field_pairs_by_reason = Counter[str](), dict[str, list[tuple[int, int]]]()
 
-    def note_line(reason: str, num_fields: int = 0) -> None:
+    def note_line(refusal_reason: str, num_fields: int = 0) -> None:
         """Count the current record under a reason, and keep its line if it is one of the first."""
-        counts_by_reason[reason] += 1
-        if counts_by_reason[reason] <= MAX_PLACES:
-            line_number = relation.num_skipped_lines + last_line + 1
-            line_field_pairs_by_reason.setdefault(reason, []).append((line_number, num_fields))
+        counts_by_reason[refusal_reason] += 1
+        if counts_by_reason[refusal_reason] <= MAX_PLACES:
+            line_number = relation.num_skipped_lines + last_line_number + 1
+            line_field_pairs_by_reason.setdefault(refusal_reason, []).append((line_number, num_fields))
 
     # DuckDB ignores blanks after a closing mark.
     blanks_pattern = re.compile(rf'" +(?=[{re.escape(relation.separator)}\n])')
-    with relation.open_bytes() as file:
-        line_stream = open_lines(file, relation.num_skipped_lines, newline=None)
+    with relation.open_bytes() as binary_stream:
+        line_stream = open_lines(binary_stream, relation.num_skipped_lines, newline=None)
         clean_lines = (blanks_pattern.sub('"', line) if '" ' in line else line for line in line_stream)
         csv_reader = csv.reader(clean_lines, delimiter=relation.separator, skipinitialspace=True, strict=True)
         for record_index in itertools.count():
             try:
-                if (record := next(csv_reader, None)) is None:
+                if (csv_record := next(csv_reader, None)) is None:
                     break
             except UnicodeDecodeError:
                 return [RejectedLines("INVALID UNICODE", 1, (), 0)]
             except csv.Error as error:
                 is_long = "limit" in str(error)
-                if is_long and csv_reader.line_num > last_line + 1:
+                if is_long and csv_reader.line_num > last_line_number + 1:
                     note_line(_LONG_QUOTATION)
                     break  # it is unknown whether the following text is inside the quotation
                 note_line("LINE SIZE OVER MAXIMUM" if is_long else "UNQUOTED VALUE")
             else:
                 # DuckDB ignores a delimiter at the end of a line.
-                num_fields = len(record) - (len(record) == num_columns + 1 and not record[-1])
+                num_fields = len(csv_record) - (len(csv_record) == num_columns + 1 and not csv_record[-1])
                 if 0 < num_fields < num_columns:
                     note_line(SHORT_REASON, num_fields)
                 elif num_fields > num_columns:
                     note_line("TOO MANY COLUMNS", num_fields)
             if record_index % 10_000 == 0:
                 check_stop(should_stop)
-            last_line = csv_reader.line_num
+            last_line_number = csv_reader.line_num
     return [
         RejectedLines(reason, counts_by_reason[reason], [n for n, _ in pairs], pairs[0][1])
         for reason, pairs in line_field_pairs_by_reason.items()
@@ -180,9 +180,9 @@ def report_rejected(
     if len(short_lines) < len(rejected_lines) or not rejected_lines:
         return False
     have_text = f"{short_lines[0].num_lines:,} lines have" if short_lines[0].num_lines > 1 else "One line has"
-    first_text = f"(first: line {short_lines[0].first_line_numbers[0] + num_skipped:,}{file_suffix})"
-    missing_text = "the cells that lack count as missing"
-    notes.append(f"{have_text} fewer fields than the header {first_text}; {missing_text}.")
+    first_line_text = f"(first: line {short_lines[0].first_line_numbers[0] + num_skipped:,}{file_suffix})"
+    missing_cells_text = "the cells that lack count as missing"
+    notes.append(f"{have_text} fewer fields than the header {first_line_text}; {missing_cells_text}.")
     return True
 
 
@@ -201,18 +201,18 @@ def find_reopened_mark(
     Returns:
         The line, counted from 1; 0 if there is none.
     """
-    with relation.open_bytes() as file:
-        while block := file.read(_CHUNK_BYTES):
+    with relation.open_bytes() as binary_stream:
+        while byte_block := binary_stream.read(_CHUNK_BYTES):
             check_stop(should_stop)
-            if b'"' in block and _SECOND_QUOTATION_PATTERN.search(block + file.readline()):
+            if b'"' in byte_block and _SECOND_QUOTATION_PATTERN.search(byte_block + binary_stream.readline()):
                 break
-            reads_all = reads_all or b'"' in block
+            reads_all = reads_all or b'"' in byte_block
             if not reads_all:
                 return 0
         else:
             return 0
     # The same text may occur inside a quotation, where marks are doubled, so every field is checked.
-    delimiter, record_lines, last_line = relation.separator, list[str](), relation.num_skipped_lines
+    delimiter, record_lines, last_line_number = relation.separator, list[str](), relation.num_skipped_lines
 
     def note_lines(lines: Iterable[str]) -> Iterator[str]:
         """Yield the lines, and add each to ``record_lines``."""
@@ -221,13 +221,13 @@ def find_reopened_mark(
             yield line
 
     # The csv module fails on a field that is also too long for DuckDB, which reports it.
-    with relation.open_bytes() as file, suppress(csv.Error):
+    with relation.open_bytes() as binary_stream, suppress(csv.Error):
         # Held, so that nothing closes it before the file.
-        line_stream = open_lines(file, relation.num_skipped_lines)
+        line_stream = open_lines(binary_stream, relation.num_skipped_lines)
         for _ in csv.reader(note_lines(line_stream), delimiter=delimiter):
             if _is_reopened("".join(record_lines), delimiter):
-                return last_line + 1
-            last_line += len(record_lines)
+                return last_line_number + 1
+            last_line_number += len(record_lines)
             record_lines.clear()
     return 0
 
@@ -258,21 +258,21 @@ def refuse_bad_lines(stream: IO[bytes], file_suffix: str, should_stop: ShouldSto
     for line_number, line_bytes in enumerate(stream, 1):
         if line_number % 10_000 == 0:
             check_stop(should_stop)
-        if line_bytes.strip(b" \t\r\n\xef\xbb\xbf") and (message := _describe_bad_line(line_bytes)):
-            line_numbers_by_message.setdefault(message, []).append(line_number)
+        if line_bytes.strip(b" \t\r\n\xef\xbb\xbf") and (line_message := _describe_bad_line(line_bytes)):
+            line_numbers_by_message.setdefault(line_message, []).append(line_number)
     with Problems() as problems:
-        for message, line_numbers in line_numbers_by_message.items():
-            message = describe_lines(message, line_numbers, len(line_numbers))
-            problems.add(message, f"line {line_numbers[0]:,}{file_suffix}", JSON_REMEDY)
+        for line_message, line_numbers in line_numbers_by_message.items():
+            line_message = describe_lines(line_message, line_numbers, len(line_numbers))
+            problems.add(line_message, f"line {line_numbers[0]:,}{file_suffix}", JSON_REMEDY)
 
 
 def _describe_bad_line(line_bytes: bytes) -> str:
     """Return the message on a line that is not a JSON object or repeats a key; empty if it is good."""
     try:
-        text = line_bytes.decode("utf-8-sig")
-        members = json.loads(text, object_pairs_hook=list)
-        if isinstance(json.loads(text), dict):
-            return "a key stands twice in one object" if len(dict(members)) < len(members) else ""
+        line_text = line_bytes.decode("utf-8-sig")
+        json_members = json.loads(line_text, object_pairs_hook=list)
+        if isinstance(json.loads(line_text), dict):
+            return "a key stands twice in one object" if len(dict(json_members)) < len(json_members) else ""
     except (ValueError, RecursionError):
         pass
     return "this is not a JSON object"

@@ -102,9 +102,9 @@ class Relation:
         return open_plain_bytes(self.path, self.packing, self.name)
 
 
-def read_stamp(path: File) -> tuple[int, int]:
+def read_stamp(file: File) -> tuple[int, int]:
     """Return the size in bytes and the modification time in ns, which change when the file is written to."""
-    file_status = path.stat()
+    file_status = file.stat()
     return file_status.st_size, file_status.st_mtime_ns
 
 
@@ -112,33 +112,33 @@ def refuse_changed(relations: Sequence[Relation], since_text: str) -> None:
     """Raise InvalidInput if files are gone or were written to; ``since_text`` is the end of that sentence."""
     with Problems() as problems:
         for relation in relations:
-            location = describe_file(relation.name)
+            file_location = describe_file(relation.name)
             try:
                 if relation.table is None and read_stamp(relation.path) != relation.stamp:
-                    message = f"the file was written to {since_text}"
-                    problems.add(message, location, "Choose it again, or a copy of it")
+                    changed_message = f"the file was written to {since_text}"
+                    problems.add(changed_message, file_location, "Choose it again, or a copy of it")
             except OSError:
-                problems.add("the file is gone, or cannot be read", location, "Put it back")
+                problems.add("the file is gone, or cannot be read", file_location, "Put it back")
 
 
-def find_safe_path(path: File, workspace: Workspace) -> File:
+def find_safe_path(file: File, workspace: Workspace) -> File:
     """Return the file, or a link to it if DuckDB would take its path as a pattern; raise InvalidInput if that fails."""
-    if isinstance(path, MemoryFile):
-        return path
-    path = path.resolve()
-    if not set("*?[]{}") & set(str(path)):
-        return path
+    if isinstance(file, MemoryFile):
+        return file
+    file = file.resolve()
+    if not set("*?[]{}") & set(str(file)):
+        return file
     link_path = workspace.folder / f"file{len(list(workspace.folder.iterdir()))}"
     try:
-        link_path.symlink_to(path)
+        link_path.symlink_to(file)
     except OSError:
         raise refuse("the path holds one of * ? [ ] { }", remedy="Rename the file or its folder") from None
     return link_path
 
 
-def rename_roles(roles: Roles, columns: Sequence[str]) -> Roles:
+def rename_roles(roles: Roles, file_columns: Sequence[str]) -> Roles:
     """Return the roles with the column names of `write_union` (``c0`` ...) in place of the files'."""
-    alias_by_column: dict[Any, Any] = {column: f"c{index}" for index, column in enumerate(columns)}
+    alias_by_column: dict[Any, Any] = {column: f"c{index}" for index, column in enumerate(file_columns)}
     role_names = ("user", "task", "value", "size", "users")
     aliases_by_role: dict[str, Any] = {role: alias_by_column.get(getattr(roles, role)) for role in role_names}
     for role in ("further_user", "further_task"):
@@ -164,12 +164,12 @@ def write_union(
 
 
 def _write_rows_sql(
-    relation: Relation, columns: Sequence[str], missing_users: MissingUsers, has_row_numbers: bool
+    relation: Relation, selected_columns: Sequence[str], missing_users: MissingUsers, has_row_numbers: bool
 ) -> str:
-    """Return the SQL of the rows of one file: cells in the order of ``columns``, and `ROW_COLUMN` if numbered."""
+    """Return the SQL of one file's rows: cells in the order of ``selected_columns``, and `ROW_COLUMN` if numbered."""
     cell_sqls = [_write_cell_sql(relation, index) for index in range(len(relation.columns))]
     sql_by_column = dict(zip(relation.columns, cell_sqls, strict=True))
-    selected_sqls = [f"{sql_by_column[column]} AS c{index}" for index, column in enumerate(columns)]
+    selected_sqls = [f"{sql_by_column[column]} AS c{index}" for index, column in enumerate(selected_columns)]
     rows_sql = write_scan(relation)
     if has_row_numbers:
         selected_sqls.append(ROW_COLUMN)
@@ -190,9 +190,9 @@ def convert_to_arrow(table: Table) -> pa.Table:
     import pyarrow.compute as pc
 
     arrow_columns: dict[str, Any] = {}
-    for index in range(table.frame.shape[1]):
-        arrow_cells = pa.chunked_array(pa.array(table.frame.iloc[:, index], pa.string()))
-        arrow_columns[f"x{index}"] = pc.if_else(pc.equal(arrow_cells, ""), None, arrow_cells)
+    for column_index in range(table.frame.shape[1]):
+        arrow_cells = pa.chunked_array(pa.array(table.frame.iloc[:, column_index], pa.string()))
+        arrow_columns[f"x{column_index}"] = pc.if_else(pc.equal(arrow_cells, ""), None, arrow_cells)
     return pa.table({**arrow_columns, ROW_COLUMN: np.arange(1, len(table.frame) + 1)})
 
 
@@ -252,20 +252,20 @@ def write_parquet_scan(path: File, num_columns: int) -> str:
     a column as free of NaN because its statistics, which exclude NaN, show none
     (https://github.com/duckdb/duckdb/issues/25521).
     """
-    names_sql = ", ".join(f"x{index}" for index in range(num_columns))
+    names_sql = ", ".join(f"x{column_index}" for column_index in range(num_columns))
     options_sql = "hive_partitioning = false, can_have_nan = true"
     return f"read_parquet({quote_literal(str(path))}, {options_sql}) AS rows({names_sql})"
 
 
 def _write_json_scan(json_keys: Sequence[str], options_sql: str) -> str:
     """Return the SQL that reads JSON Lines, with the values of the keys as columns ``x0``, ``x1`` and so on."""
-    if len({key.lower() for key in json_keys}) == len(json_keys) and "" not in json_keys:
-        columns_sql = ", ".join(f"{quote_literal(key)}: 'JSON'" for key in json_keys)
-        names_sql = ", ".join(f"x{index}" for index in range(len(json_keys)))
+    if len({json_key.lower() for json_key in json_keys}) == len(json_keys) and "" not in json_keys:
+        columns_sql = ", ".join(f"{quote_literal(json_key)}: 'JSON'" for json_key in json_keys)
+        names_sql = ", ".join(f"x{column_index}" for column_index in range(len(json_keys)))
         return f"read_json({options_sql}, columns = {{{columns_sql}}}) AS rows({names_sql})"
     # Keys that differ only in case, or an empty key, cannot be DuckDB columns, but their values can be extracted.
-    pointers = ["/" + key.replace("~", "~0").replace("/", "~1") for key in json_keys]
-    cells_sql = ", ".join(f"json->{quote_literal(pointer)} AS x{i}" for i, pointer in enumerate(pointers))
+    key_pointers = ["/" + json_key.replace("~", "~0").replace("/", "~1") for json_key in json_keys]
+    cells_sql = ", ".join(f"json->{quote_literal(pointer)} AS x{i}" for i, pointer in enumerate(key_pointers))
     is_object_sql = "CASE json_type(json) WHEN 'OBJECT' THEN true ELSE error('not an object') END"
     return f"(SELECT {cells_sql} FROM read_json_objects({options_sql}) WHERE {is_object_sql}) AS rows"
 
@@ -294,10 +294,10 @@ def _write_cell_sql(relation: Relation, index: int) -> str:
 
 def trim_sql(cell_sql: str, may_be_quoted: bool = True) -> str:
     """Return the SQL of a cell without blanks around it; testing first takes a third of the time of trimming all."""
-    inner_sql = cell_sql
+    unquoted_sql = cell_sql
     if may_be_quoted:
-        inner_sql = f"regexp_replace({cell_sql}, {quote_literal(FAR_QUOTED_PATTERN)}, '\\1')"
-    return f"CASE WHEN {is_padded_sql(cell_sql)} THEN trim({inner_sql}, {quote_literal(BLANKS)}) ELSE {cell_sql} END"
+        unquoted_sql = f"regexp_replace({cell_sql}, {quote_literal(FAR_QUOTED_PATTERN)}, '\\1')"
+    return f"CASE WHEN {is_padded_sql(cell_sql)} THEN trim({unquoted_sql}, {quote_literal(BLANKS)}) ELSE {cell_sql} END"
 
 
 def is_padded_sql(cell_sql: str) -> str:
@@ -328,7 +328,7 @@ def _build_array_extract() -> Any:
     """Return DuckDB's function `array_extract` for Ibis expressions."""
     import ibis
 
-    def array_extract(text: str, index: int) -> str:  # type: ignore[empty-body]
+    def array_extract(cell_text: str, character_index: int) -> str:  # type: ignore[empty-body]
         """Return the character at an index, from the end if it is negative."""
 
     return ibis.udf.scalar.builtin(array_extract)
@@ -356,8 +356,8 @@ def find_times(columns: Iterable[str], types: Iterable[object]) -> dict[str, str
     return {
         column: time_kind
         for column, type_name in type_names_by_column.items()
-        for beginning, time_kind in _TIME_KINDS_BY_TYPE.items()
-        if type_name.startswith(beginning)
+        for type_beginning, time_kind in _TIME_KINDS_BY_TYPE.items()
+        if type_name.startswith(type_beginning)
     }
 
 

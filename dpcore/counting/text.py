@@ -74,8 +74,8 @@ def read_table(content: bytes, name: str, stated_separator: str = "") -> Table:
         InvalidInput: Not a text table, no header, more fields than columns ...; all problems at once.
     """
     formats.check_text(content)
-    text, encoding, notes = formats.decode(content)
-    table_bytes, num_skipped, delimiter = _strip_preamble(text)
+    file_text, encoding, notes = formats.decode(content)
+    table_bytes, num_skipped, delimiter = _strip_preamble(file_text)
     long_line_mask = _measure_lines(table_bytes) - 1 > formats.MAX_LINE_BYTES
     if long_line_mask.any():
         raise refuse_long_line(num_skipped + int(np.argmax(long_line_mask)) + 1)
@@ -99,20 +99,20 @@ def read_table(content: bytes, name: str, stated_separator: str = "") -> Table:
     problems = Problems()
     names = column_names.check_names(header_cells, num_skipped + 1, problems, notes)
     TooManyCells.refuse(table_bytes.count(b"\n") - 1, len(names), len(table_bytes))
-    _note_comments(text, num_skipped, header_cells, notes)
+    _note_comments(file_text, num_skipped, header_cells, notes)
     memory_file = formats.MemoryFile(table_bytes)
     relation = Relation(memory_file, name, FileKind.TEXT, tuple(names), delimiter=separator)
     if b'"' in table_bytes and (line_number := rejects.find_reopened_mark(relation)):
         problems.add(rejects.REOPENED_MESSAGE, f"line {num_skipped + line_number:,}", QUOTES_REMEDY)
     frame = _read_rows(relation, num_skipped, problems, notes)
-    first_lines, line_counts, blank_line_numbers = _find_record_lines(table_bytes, separator, len(names))
+    first_lines, lines_per_record, blank_line_numbers = _find_record_lines(table_bytes, separator, len(names))
     first_lines = first_lines + num_skipped
     if frame is not None and not len(frame):
         problems.add("the file has a header and no rows", f"line {num_skipped + 1}", "Add rows")
     problems.raise_if_any()
     if frame is None or len(frame) != first_lines.size:
         raise refuse("the quotation marks in the file do not match", remedy=QUOTES_REMEDY)
-    _note_long_records(first_lines, line_counts, notes)
+    _note_long_records(first_lines, lines_per_record, notes)
     blank_line_numbers = blank_line_numbers + num_skipped
     frame, first_lines = drop_blank_rows(frame, first_lines, notes, blank_line_numbers.tolist())
     if has_header:
@@ -138,8 +138,8 @@ def _read_rows(
         except duckdb.Error:
             rejected_lines = rejects.list_rejected(duck, relation)
         has_short_rows = rejects.report_rejected(rejected_lines, relation, problems, notes, num_skipped, "")
-        with relation.open_bytes() as file:
-            num_quote_marks = file.read().count(b'"')
+        with relation.open_bytes() as binary_stream:
+            num_quote_marks = binary_stream.read().count(b'"')
         # With an odd number of marks DuckDB takes the following text as quoted and drops it at the end.
         if has_short_rows and not num_quote_marks % 2:
             with suppress(duckdb.Error):
@@ -153,31 +153,31 @@ _COMMENTS_PATTERN = re.compile(r"(?:#[^\n]*\n|[ \t]*\n)+")
 _DELIMITERS = "\t;|,"  # on a tie the delimiter that is rarer inside text wins
 
 
-def _strip_preamble(text: str) -> tuple[bytes, int, str | None]:
+def _strip_preamble(file_text: str) -> tuple[bytes, int, str | None]:
     """Return UTF-8 without blank lines and comments at the top, the number of these lines, and a ``sep=`` delimiter."""
-    start_position = text.rfind("\n", 0, len(text) - len(text.lstrip(" \t\n"))) + 1
-    delimiter = None
+    start_position = file_text.rfind("\n", 0, len(file_text) - len(file_text.lstrip(" \t\n"))) + 1
+    stated_delimiter = None
     hint_pattern = re.compile(r"sep=([^\w\s\"']|[ \t\x01\x1c-\x1f])[ \t]*\n", re.IGNORECASE)
-    if hint_match := hint_pattern.match(text, start_position):  # Excel's own first line
-        start_position, delimiter = hint_match.end(), hint_match.group(1)
-    start_position += _measure_comments(text, start_position, delimiter)
-    body_text = text[start_position:].rstrip("\n")
+    if hint_match := hint_pattern.match(file_text, start_position):  # Excel's own first line
+        start_position, stated_delimiter = hint_match.end(), hint_match.group(1)
+    start_position += _measure_comments(file_text, start_position, stated_delimiter)
+    body_text = file_text[start_position:].rstrip("\n")
     if not body_text.strip():
         raise refuse("the file holds nothing but blanks", remedy="Choose a file with rows")
     # Python has already refused lone surrogates in UTF-16, so this cannot fail.
-    return (body_text + "\n").encode(), text.count("\n", 0, start_position), delimiter
+    return (body_text + "\n").encode(), file_text.count("\n", 0, start_position), stated_delimiter
 
 
-def _measure_comments(text: str, start_position: int, delimiter: str | None) -> int:
+def _measure_comments(file_text: str, start_position: int, delimiter: str | None) -> int:
     """Return the number of characters of comments above the header: lines that begin with #, and blanks between them.
 
     The header itself may begin with #, as in ``#user,value``: if the last such line has as many fields as the line
     below it, and that line has no column names. In one column this cannot be decided, so all lines are read.
     """
-    comments_match = _COMMENTS_PATTERN.match(text, start_position)
+    comments_match = _COMMENTS_PATTERN.match(file_text, start_position)
     if comments_match is None:
         return 0
-    line_below = text[comments_match.end() :].partition("\n")[0]
+    line_below = file_text[comments_match.end() :].partition("\n")[0]
     delimiters = [d for d in delimiter or _DELIMITERS if d in line_below]
     if not delimiters:
         return 0
@@ -192,14 +192,14 @@ def _measure_comments(text: str, start_position: int, delimiter: str | None) -> 
     return comments_match.end() - start_position
 
 
-def _note_comments(text: str, num_skipped: int, header_cells: list[str], notes: list[str]) -> None:
+def _note_comments(file_text: str, num_skipped: int, header_cells: list[str], table_notes: list[str]) -> None:
     """Add a note on comment lines above the header, or on a header that begins with #."""
-    num_comments = sum(line.startswith("#") for line in text.split("\n", num_skipped)[:num_skipped])
+    num_comments = sum(line.startswith("#") for line in file_text.split("\n", num_skipped)[:num_skipped])
     if num_comments:
-        lines_text = wording.counted(num_comments, "comment line was", "comment lines were")
-        notes.append(f"{lines_text} left out above the column names.")
+        comment_lines_text = wording.counted(num_comments, "comment line was", "comment lines were")
+        table_notes.append(f"{comment_lines_text} left out above the column names.")
     if len(header_cells) > 1 and header_cells[0].startswith("#"):
-        notes.append("The line of column names begins with #; if it is a comment, remove it.")
+        table_notes.append("The line of column names begins with #; if it is a comment, remove it.")
 
 
 # --- the delimiter ------------------------------------------------------------------------------------------
@@ -222,8 +222,8 @@ def _sniff_delimiter(sample_text: str) -> str:
     for delimiter in _DELIMITERS:
         record_lengths = [len(record) for _, record in _list_first_records(sample_text, delimiter)] or [0]
         num_columns, row_lengths = record_lengths[0], record_lengths[1:] or record_lengths[:1]
-        equal_share = sum(num_fields == num_columns for num_fields in row_lengths) / len(row_lengths)
-        several_share = sum(num_fields > 1 for num_fields in row_lengths) / len(row_lengths)
+        equal_share = sum(fields_in_row == num_columns for fields_in_row in row_lengths) / len(row_lengths)
+        several_share = sum(fields_in_row > 1 for fields_in_row in row_lengths) / len(row_lengths)
         # A header without the delimiter above rows that all have it: a ragged table, which later gets a message.
         header_lacks_delimiter = num_columns == 1 and several_share == 1.0 and len(set(row_lengths)) == 1
         score = (equal_share if num_columns > 1 else 0.0, several_share, num_columns)
@@ -237,7 +237,7 @@ def _sniff_delimiter(sample_text: str) -> str:
 def _has_equal_records(sample_text: str, delimiter: str) -> bool:
     """Return True if under this delimiter every record has as many fields as the header, more than one."""
     header, *records_below = [record for _, record in _list_first_records(sample_text, delimiter)] or [[]]
-    has_names = len(header) > 1 and all(cell.strip() for cell in header)
+    has_names = len(header) > 1 and all(header_cell.strip() for header_cell in header)
     return has_names and bool(records_below) and all(len(record) == len(header) for record in records_below)
 
 
@@ -249,17 +249,17 @@ def _find_names_below_title(sample_text: str) -> int:
     """
     for delimiter in _DELIMITERS:
         numbered_records = _list_first_records(sample_text, delimiter, skips_blanks=True)
-        row_lengths = [len(cells) for _, cells in numbered_records]
+        row_lengths = [len(record_cells) for _, record_cells in numbered_records]
         num_titles = next((index for index, length in enumerate(row_lengths) if length > row_lengths[0]), 0)
         if not 0 < num_titles < len(numbered_records) - 1 or num_titles > column_names.MOST_TITLES:
             continue
-        (line_number, cells), *records_below = numbered_records[num_titles:]
-        names = [" ".join(cell.split()) for cell in cells]
+        (line_number, record_cells), *records_below = numbered_records[num_titles:]
+        cleaned_names = [" ".join(name_cell.split()) for name_cell in record_cells]
         if (
-            all(names)
-            and 2 * sum(map(column_names.is_header_word, names)) >= len(names)
-            and not any(map(column_names.looks_like_data, names))
-            and {len(record) for _, record in records_below} == {len(names)}
+            all(cleaned_names)
+            and 2 * sum(map(column_names.is_header_word, cleaned_names)) >= len(cleaned_names)
+            and not any(map(column_names.looks_like_data, cleaned_names))
+            and {len(record) for _, record in records_below} == {len(cleaned_names)}
         ):
             return line_number
     return 0
@@ -272,9 +272,9 @@ def _list_first_records(
     numbered_records: list[tuple[int, list[str]]] = []
     csv_reader = _open_csv_reader(io.StringIO(sample_text, newline="\n"), delimiter)
     with suppress(csv.Error):  # judged by the records before the error, which is reported later
-        for record in csv_reader:
-            if any(cell.strip(BLANKS) for cell in record) if skips_blanks else record:
-                numbered_records.append((csv_reader.line_num, record))
+        for csv_record in csv_reader:
+            if any(record_cell.strip(BLANKS) for record_cell in csv_record) if skips_blanks else csv_record:
+                numbered_records.append((csv_reader.line_num, csv_record))
             if len(numbered_records) > _SNIFF_RECORDS:
                 break
     return numbered_records
@@ -299,7 +299,7 @@ def _find_marked_separator(sample_text: str, delimiter: str) -> str:
         rows = [split_fields(line, separator) for line in full_lines]
         has_equal_rows = len(rows[0]) > 1 and len(set(map(len, rows))) == 1
         # Else the blank of "7, 8" would separate fields, too.
-        unquoted_cells = [cell for row in rows for cell in row if not cell.startswith('"')]
+        unquoted_cells = [cell for row_fields in rows for cell in row_fields if not cell.startswith('"')]
         splits_unquoted = delimiter in list(_DELIMITERS) and any(delimiter in cell for cell in unquoted_cells)
         if has_equal_rows and not splits_unquoted and any(map(_are_numbers, zip(*rows[1:], strict=True))):
             return separator
@@ -320,9 +320,9 @@ def _lacks_names(rows: Sequence[Sequence[str]]) -> bool:
     return not is_counting_up and not _has_names(rows)
 
 
-def _has_names(rows: Iterable[Sequence[str]]) -> bool:
+def _has_names(rows_of_cells: Iterable[Sequence[str]]) -> bool:
     """Return True if the first row has names: no column has only numbers including its first cell."""
-    return not any(map(_are_numbers, zip(*rows, strict=True)))
+    return not any(map(_are_numbers, zip(*rows_of_cells, strict=True)))
 
 
 def _are_numbers(cells: Iterable[str]) -> bool:
@@ -330,35 +330,35 @@ def _are_numbers(cells: Iterable[str]) -> bool:
     return all(_NUMBER_PATTERN.fullmatch(cell.strip('"')) for cell in cells)
 
 
-def _mark_lines(table_bytes: bytes, separator: str, notes: list[str]) -> tuple[bytes, bool]:
+def _mark_lines(table_bytes: bytes, separator: str, table_notes: list[str]) -> tuple[bytes, bool]:
     """Return the text with a mark between fields and a line of names, and True if that line is from the file."""
     table_lines = table_bytes.decode().split("\n")
-    header_fields, *rows = [split_fields(line, separator) for line in table_lines if line.strip()]
+    header_fields, *rows_of_fields = [split_fields(line, separator) for line in table_lines if line.strip()]
     fields_text = f"Fields stand between {NAME_BY_SEPARATOR[separator]}"
     marked_lines = [mark_fields(line, separator) for line in table_lines]
     # Rows of other lengths are reported when they are read.
-    full_rows = [fields for fields in rows if len(fields) == len(header_fields)]
+    full_rows = [row_fields for row_fields in rows_of_fields if len(row_fields) == len(header_fields)]
     if has_header := _has_names([header_fields, *full_rows]):
-        notes.append(f"{fields_text}.")
+        table_notes.append(f"{fields_text}.")
     else:
-        names = [f"column {number}" for number in range(1, len(header_fields) + 1)]
-        notes.append(f'{fields_text}. It has no column names, so these are "column 1" and so on.')
-        marked_lines.insert(0, FIELD_MARK.join(names))
+        made_up_names = [f"column {column_number}" for column_number in range(1, len(header_fields) + 1)]
+        table_notes.append(f'{fields_text}. It has no column names, so these are "column 1" and so on.')
+        marked_lines.insert(0, FIELD_MARK.join(made_up_names))
     return "\n".join(marked_lines).encode(), has_header
 
 
-def split_fields(line: str, separator: str) -> list[str]:
+def split_fields(text_line: str, separator: str) -> list[str]:
     """Split a line into fields by a separator of `NAME_BY_SEPARATOR`, without blanks around them."""
     if separator == " +":  # The pattern with marks takes several times as long.
-        return (_SPACED_PATTERN if '"' in line else _BLANKS_PATTERN).split(line.strip(BLANKS))
+        return (_SPACED_PATTERN if '"' in text_line else _BLANKS_PATTERN).split(text_line.strip(BLANKS))
     if separator != "\t":  # A tab at either end means an empty field.
-        line = line.strip(BLANKS)
-    return [field_text.strip(BLANKS) for field_text in line.split(separator)]
+        text_line = text_line.strip(BLANKS)
+    return [field_text.strip(BLANKS) for field_text in text_line.split(separator)]
 
 
-def mark_fields(line: str, separator: str) -> str:
+def mark_fields(text_line: str, separator: str) -> str:
     """Return the line with `FIELD_MARK` between its fields."""
-    return FIELD_MARK.join(split_fields(line, separator))
+    return FIELD_MARK.join(split_fields(text_line, separator))
 
 
 # --- records and lines --------------------------------------------------------------------------------------
@@ -393,49 +393,49 @@ def _find_record_lines(
     In a table of one column a blank line is a record.
     """
     if b'"' not in table_bytes:  # a record is a line
-        line_bytes = _measure_lines(table_bytes)
-        line_numbers = np.arange(1, line_bytes.size + 1, dtype=np.int64)
-        record_mask = (line_bytes > 1) | (num_columns == 1)
-        first_lines = line_numbers[record_mask][1:]
-        return first_lines, np.ones_like(first_lines), line_numbers[~record_mask]
-    record_spans, blank_line_numbers, last_line = [], [], 0
+        bytes_per_line = _measure_lines(table_bytes)
+        line_numbers = np.arange(1, bytes_per_line.size + 1, dtype=np.int64)
+        record_mask = (bytes_per_line > 1) | (num_columns == 1)
+        first_line_numbers = line_numbers[record_mask][1:]
+        return first_line_numbers, np.ones_like(first_line_numbers), line_numbers[~record_mask]
+    record_spans, blank_line_numbers, last_line_number = [], [], 0
     csv_reader = _open_csv_reader(_open_text_lines(table_bytes), separator)
     with suppress(csv.Error):  # DuckDB has refused it
-        for record in csv_reader:
-            if record or num_columns == 1:
-                record_spans.append((last_line + 1, csv_reader.line_num - last_line))
+        for csv_record in csv_reader:
+            if csv_record or num_columns == 1:
+                record_spans.append((last_line_number + 1, csv_reader.line_num - last_line_number))
             else:
-                blank_line_numbers.append(last_line + 1)
-            last_line = csv_reader.line_num
-    first_lines, line_counts = np.array(record_spans[1:], dtype=np.int64).reshape(-1, 2).T
-    return first_lines, line_counts, np.array(blank_line_numbers, dtype=np.int64)
+                blank_line_numbers.append(last_line_number + 1)
+            last_line_number = csv_reader.line_num
+    first_line_numbers, lines_per_record = np.array(record_spans[1:], dtype=np.int64).reshape(-1, 2).T
+    return first_line_numbers, lines_per_record, np.array(blank_line_numbers, dtype=np.int64)
 
 
-def _note_long_records(first_lines: IntArray, line_counts: IntArray, notes: list[str]) -> None:
+def _note_long_records(first_lines: IntArray, lines_per_record: IntArray, table_notes: list[str]) -> None:
     """Add a note on records of several lines: a quotation mark for inches also opens a quotation.
 
     Args:
         first_lines: First line of each record.
-        line_counts: Number of lines of each record.
-        notes: List to which the note is added.
+        lines_per_record: Number of lines of each record.
+        table_notes: List to which the note is added.
     """
-    if num_long := int((line_counts > 1).sum()):
+    if num_long := int((lines_per_record > 1).sum()):
         rows_text = wording.counted(num_long, "row takes", "rows take")
-        longest_text = f"the longest from line {first_lines[np.argmax(line_counts)]:,}"
+        longest_text = f"the longest from line {first_lines[np.argmax(lines_per_record)]:,}"
         advice_text = "If that is wrong, double the marks inside fields."
-        notes.append(f"{rows_text} several lines ({longest_text}). {advice_text}")
+        table_notes.append(f"{rows_text} several lines ({longest_text}). {advice_text}")
 
 
 MAX_NAMES = 1_000_000
 _LIST_DELIMITERS = ("::", "\t", "|", ";", ",")
 
 
-def read_names(content: bytes) -> dict[str, str]:
+def read_names(file_bytes: bytes) -> dict[str, str]:
     """Read a list of items: the name of each by its id.
 
     Args:
-        content: Text with one item per line: its id as in the data, its name, and further fields, separated by ``::``
-            (MovieLens 1M and 10M), ``|`` (100K), tabs, semicolons or commas (20M).
+        file_bytes: Text with one item per line: its id as in the data, its name, and further fields, separated by
+            ``::`` (MovieLens 1M and 10M), ``|`` (100K), tabs, semicolons or commas (20M).
 
     Returns:
         Names by id; a header line counts as a further item, which no row names.
@@ -443,7 +443,7 @@ def read_names(content: bytes) -> dict[str, str]:
     Raises:
         InvalidInput: It is not text, too long, or does not have two columns.
     """
-    file_text, _, _ = decode(content)
+    file_text, _, _ = decode(file_bytes)
     lines = [line for line in file_text.lstrip("\ufeff").splitlines() if line.strip()]
     if len(lines) > MAX_NAMES:
         raise refuse(f"the list has more than {MAX_NAMES:,} lines", remedy="Leave out items without ratings")
@@ -479,6 +479,6 @@ def choose_names(
         is_private: True if the rows are private.
         item_noun: Word before a number.
     """
-    default_names = [f"{item_noun} {index}" for index in range(len(ids))] if is_private else ids
+    default_names = [f"{item_noun} {item_index}" for item_index in range(len(ids))] if is_private else ids
     ids_with_defaults = zip(ids, default_names, strict=True)
     return tuple((names_by_id or {}).get(item_id, default) for item_id, default in ids_with_defaults)

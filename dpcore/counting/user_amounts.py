@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 
 def read_user_amounts(
-    paths: Sequence[File],
-    names: Sequence[str] | None,
+    files: Sequence[File],
+    display_names: Sequence[str] | None,
     roles: Roles,
     named_columns: Sequence[str],
     *,
@@ -49,8 +49,8 @@ def read_user_amounts(
     `LARGEST_CELL`. A file without rows has no users.
 
     Args:
-        paths: Files with the same columns.
-        names: Display names; None for the names of the files.
+        files: Files with the same columns.
+        display_names: Display names; None for the names of the files.
         roles: The columns of user, group and value; None for those not needed.
         named_columns: All columns that the user named.
         keeps_rows: True to read the value of every row, each as a pair of its user and a group of its own.
@@ -65,9 +65,9 @@ def read_user_amounts(
             not described.
     """
     try:
-        source = open_files(paths, names, sheet=sheet, separator=separator)
+        source = open_files(files, display_names, sheet=sheet, separator=separator)
     except InvalidInput:
-        source = _open_by_header(paths, names, read_separator(separator))
+        source = _open_by_header(files, display_names, read_separator(separator))
     with Problems() as problems:
         refuse_missing(problems, source.columns, named_columns)
     with Problems() as problems:
@@ -86,32 +86,32 @@ def read_user_amounts(
         raise amounts_reduction.column_error or _build_unreadable_error() from None
     assert amounts_reduction.user_amounts is not None
     file_layouts, decimal_mark_pairs = source.head.layouts, tuple(amounts_reduction.decimal_marks.items())
-    value_options = describe_values(roles, source.head.booleans)
-    table_layout = TableLayout(file_layouts, decimal_mark_pairs, **value_options) if file_layouts else None
+    table_rules = describe_values(roles, source.head.booleans)
+    table_layout = TableLayout(file_layouts, decimal_mark_pairs, **table_rules) if file_layouts else None
     return replace(amounts_reduction.user_amounts, layout=table_layout, name=source.name)
 
 
 def _build_unreadable_error() -> InvalidInput:
     """Return the error that the data cannot be read, which tells nothing about them."""
-    remedy = "Ask without a draw to see why. No draw was made, and no ε was spent"
-    return refuse("the data cannot be read as a table", remedy=remedy)
+    no_draw_remedy = "Ask without a draw to see why. No draw was made, and no ε was spent"
+    return refuse("the data cannot be read as a table", remedy=no_draw_remedy)
 
 
-def _open_by_header(paths: Sequence[File], names: Sequence[str] | None, stated_separator: str) -> Source:
+def _open_by_header(files: Sequence[File], names: Sequence[str] | None, stated_separator: str) -> Source:
     """Open files by their column names alone, independent of their rows."""
     relations, head_tables = [], []
-    for path, file_name in zip(paths, names or map(name_file, paths), strict=True):
-        file_start = formats.read_start(path, file_name)
+    for file, file_name in zip(files, names or map(name_file, files), strict=True):
+        file_start = formats.read_start(file, file_name)
         if file_start.kind not in (FileKind.TEXT, FileKind.PARQUET):
             raise _build_unreadable_error()
         try:
             if file_start.kind is FileKind.TEXT:
-                relation, head = _read_text_header(path, file_name, file_start, stated_separator)
+                relation, head = _read_text_header(file, file_name, file_start, stated_separator)
             else:
-                relation, head = inspect_parquet(path, file_name, 0, reads_header_only=True)
+                relation, head = inspect_parquet(file, file_name, 0, reads_header_only=True)
         except InvalidInput:
             raise _build_unreadable_error() from None
-        relation, head = add_folder_cells(path, relation, head)
+        relation, head = add_folder_cells(file, relation, head)
         relations.append(relation)
         head_tables.append(head)
     if len({relation.columns for relation in relations}) > 1:
@@ -121,22 +121,22 @@ def _open_by_header(paths: Sequence[File], names: Sequence[str] | None, stated_s
 
 
 def _read_text_header(
-    path: File, name: str, file_start: FileStart, stated_separator: str
+    file: File, display_name: str, file_start: FileStart, stated_separator: str
 ) -> tuple[Relation, Table]:
     """Return a text file as a relation, and its header with one dummy row in place of all rows."""
     byte_lines = file_start.content.split(b"\n")
-    comment_flags = [not line.strip() or line.startswith(b"#") for line in byte_lines]
+    comment_flags = [not byte_line.strip() or byte_line.startswith(b"#") for byte_line in byte_lines]
     num_skipped = comment_flags.index(False) if False in comment_flags else 0
     header_bytes = byte_lines[num_skipped].rstrip(b"\r")
     delimiter_byte = stated_separator.replace(" +", " ").encode() or max(
         (b",", b";", b"\t", b"|"), key=header_bytes.count
     )
     dummy_bytes = delimiter_byte.join([b"0"] * (header_bytes.count(delimiter_byte) + 1))
-    head = read_table(header_bytes + b"\n" + dummy_bytes + b"\n", name, stated_separator)
+    head = read_table(header_bytes + b"\n" + dummy_bytes + b"\n", display_name, stated_separator)
     head = replace(head, layouts=(replace(head.layouts[0], skip=num_skipped, packing=file_start.packing),))
     format_fields = file_start.packing, head.encoding, head.delimiter, num_skipped
     marked_separator = stated_separator if stated_separator in SPACED else ""
-    return Relation(path, name, FileKind.TEXT, head.columns, *format_fields, marked_separator), head
+    return Relation(file, display_name, FileKind.TEXT, head.columns, *format_fields, marked_separator), head
 
 
 class _AmountsReduction(FileReduction):
@@ -166,8 +166,8 @@ class _AmountsReduction(FileReduction):
             number_sql, self.decimal_marks[value_column] = write_yes_sql(view_column, self.roles.yes_text), ""
         elif column_type.is_string():
             # The decimal mark of the column is for the program only; no number here depends on it.
-            marks = self._settle_marks(duck, view_column, value_column)
-            self.decimal_marks[value_column] = marks.decimal_mark
+            number_marks = self._settle_marks(duck, view_column, value_column)
+            self.decimal_marks[value_column] = number_marks.decimal_mark
             has_semicolons = all(relation.delimiter == ";" for relation in self._relations)
             cell_sql = f"trim({view_column}, {quote_literal(BLANKS)})"
             number_sql = read_cell_sql(cell_sql, "," if has_semicolons else ".")
@@ -191,9 +191,9 @@ class _AmountsReduction(FileReduction):
         with self._open_connection() as duck:
             self._open_source(duck)
             roles = rename_roles(self.roles, self.columns)
-            table = duck.get_table("source")
-            value_expression = None if roles.value is None else table[f"n{roles.value}"]
-            events = query.select_events(table, roles, value_expression, has_nan=True)
+            source_table = duck.get_table("source")
+            value_expression = None if roles.value is None else source_table[f"n{roles.value}"]
+            events = query.select_events(source_table, roles, value_expression, has_nan=True)
             events = query.settle_missing(events, None) if roles.drops_missing else events
             rows = query.select_counted(events, roles.missing_users)
             self.user_amounts = self._count_amounts(duck, duck.store_table("rows", rows), roles)
@@ -241,7 +241,7 @@ class _AmountsReduction(FileReduction):
         )
         groups_sql = f"SELECT DISTINCT {group_keys_sql} {from_named_sql}"
         names_sql = f"SELECT {cells_sql} FROM ({groups_sql}) ORDER BY {group_keys_sql}"
-        group_names = tuple(" × ".join(map(str, cells)) for cells in duck.fetch_rows(names_sql))
+        group_names = tuple(" × ".join(map(str, group_cells)) for group_cells in duck.fetch_rows(names_sql))
         return replace(
             user_amounts, pair_user_codes=np.asarray(pair_columns["code"], np.int64)[pair_order],
             pair_rows=np.asarray(pair_columns["rows"], np.int64)[pair_order],

@@ -68,18 +68,18 @@ def _format_cell(value: Any) -> str:
 
 
 def read_workbook(
-    path: File, name: str, should_stop: ShouldStop | None = None, stated_sheet: str = ""
+    file: File, name: str, should_stop: ShouldStop | None = None, stated_sheet: str = ""
 ) -> Table:
     """Read a sheet of an Excel workbook, the first if none is stated; formulas have the value that Excel stored.
 
     Raises:
         InvalidInput: Damaged, protected, empty, or too large.
     """
-    _refuse_zip_bombs(path)
+    _refuse_zip_bombs(file)
     sheet_rows = _SheetRows()
     try:
-        with path.open("rb") as stream, _Archive(stream) as workbook_archive:
-            sheet_names, sheet_name, notes = _read_sheet(
+        with file.open("rb") as workbook_stream, _Archive(workbook_stream) as workbook_archive:
+            sheet_names, sheet_name, workbook_notes = _read_sheet(
                 workbook_archive, sheet_rows, should_stop, stated_sheet
             )
     except (InvalidInput, StoppedError):
@@ -95,27 +95,27 @@ def read_workbook(
     if num_titles := count_titles(cell_frame):
         line_numbers = line_numbers[num_titles:]
         cell_frame = cell_frame.iloc[num_titles:].reset_index(drop=True)
-        notes.append(f"The names of the columns are in line {line_numbers[0]:,}, below a title.")
-    header_cells = [str(cell) for cell in cell_frame.iloc[0]]
+        workbook_notes.append(f"The names of the columns are in line {line_numbers[0]:,}, below a title.")
+    header_cells = [str(header_cell) for header_cell in cell_frame.iloc[0]]
     table = build_table(header_cells, cell_frame.iloc[1:].reset_index(drop=True), line_numbers, name)
     file_layout = FileLayout(name, FileKind.WORKBOOK, skip=int(line_numbers[0]) - 1, sheet=sheet_name)
     listed_sheets = sheet_names if len(sheet_names) > 1 else ()
-    return replace(table, notes=(*notes, *table.notes), layouts=(file_layout,), sheets=listed_sheets)
+    return replace(table, notes=(*workbook_notes, *table.notes), layouts=(file_layout,), sheets=listed_sheets)
 
 
 class _Archive(zipfile.ZipFile):
     """A workbook archive that limits the size of parts that are parsed to trees of objects."""
 
-    def read(self, name: Any, pwd: bytes | None = None) -> bytes:
+    def read(self, name: Any, password: bytes | None = None) -> bytes:
         """Return a part's bytes; raise ValueError if it is empty, too large, or has too many tags or a doctype."""
-        content = b"" if self.getinfo(name).file_size > MAX_TREE_BYTES else super().read(name, pwd)
-        if not content or content.count(b"<") > MAX_TREE_TAGS or b"<!DOCTYPE" in content:
+        part_bytes = b"" if self.getinfo(name).file_size > MAX_TREE_BYTES else super().read(name, password)
+        if not part_bytes or part_bytes.count(b"<") > MAX_TREE_TAGS or b"<!DOCTYPE" in part_bytes:
             raise ValueError("a list of formats or sheets is longer than Excel can write it")
-        return content
+        return part_bytes
 
 
 def _read_sheet(
-    archive: _Archive, sheet_rows: _SheetRows, should_stop: ShouldStop | None, stated_sheet: str
+    workbook_archive: _Archive, sheet_rows: _SheetRows, should_stop: ShouldStop | None, stated_sheet: str
 ) -> tuple[tuple[str, ...], str, list[str]]:
     """Read the stated or the first visible sheet into ``sheet_rows``.
 
@@ -127,11 +127,11 @@ def _read_sheet(
     from openpyxl.styles.stylesheet import apply_stylesheet
     from openpyxl.xml.constants import SHARED_STRINGS
 
-    excel_reader = ExcelReader(archive.fp, read_only=True, data_only=True, keep_links=False)
-    excel_reader.archive = archive
+    excel_reader = ExcelReader(workbook_archive.fp, read_only=True, data_only=True, keep_links=False)
+    excel_reader.archive = workbook_archive
     excel_reader.read_manifest()
     excel_reader.read_workbook()
-    apply_stylesheet(archive, excel_reader.wb)
+    apply_stylesheet(workbook_archive, excel_reader.wb)
     sheets_with_parts = [
         (sheet, sheet_part.target)
         for sheet, sheet_part in excel_reader.parser.find_sheets()
@@ -141,19 +141,19 @@ def _read_sheet(
         return (), "", []
     sheet_names = tuple(sheet.name for sheet, _ in sheets_with_parts)
     if stated_sheet and stated_sheet not in sheet_names:
-        message = f"there is no sheet {shorten(stated_sheet)}; there are {list_names(sheet_names)}"
-        raise refuse(message, remedy="Choose another sheet")
+        sheet_message = f"there is no sheet {shorten(stated_sheet)}; there are {list_names(sheet_names)}"
+        raise refuse(sheet_message, remedy="Choose another sheet")
     visible_sheets_with_parts = [(s, part_name) for s, part_name in sheets_with_parts if s.state == "visible"]
     sheet, part_name = (visible_sheets_with_parts or sheets_with_parts)[0]
     if stated_sheet:
         sheet, part_name = sheets_with_parts[sheet_names.index(stated_sheet)]
     shared_texts: list[str] = []
     if (shared_part := excel_reader.package.find(SHARED_STRINGS)) is not None:
-        with archive.open(shared_part.PartName[1:]) as stream:
-            shared_texts = read_shared_texts(stream, should_stop)
+        with workbook_archive.open(shared_part.PartName[1:]) as part_stream:
+            shared_texts = read_shared_texts(part_stream, should_stop)
     sheet_reader = SheetReader(excel_reader.wb, shared_texts, MAX_SHEET_ROWS, MAX_SHEET_CELLS, should_stop)
-    with archive.open(part_name) as stream:
-        for row_number, row_values in sheet_reader.read_rows(stream):
+    with workbook_archive.open(part_name) as part_stream:
+        for row_number, row_values in sheet_reader.read_rows(part_stream):
             sheet_rows.add(row_number, row_values)
     notes = []
     if len(sheet_names) > 1 and not stated_sheet:
@@ -186,15 +186,15 @@ class _SheetRows:
 
     def add(self, row_number: int, row_values: Sequence[Any]) -> None:
         """Add a row with content, with cells of failed formulas emptied; raise InvalidInput beyond a limit."""
-        cell_texts = [_format_cell(value) for value in row_values]
+        cell_texts = [_format_cell(cell_value) for cell_value in row_values]
         if not any(cell_texts):
             return
         while not cell_texts[-1]:
             cell_texts.pop()
         refuse_many_columns(len(cell_texts), f"row {row_number:,}")
-        for index, cell_text in enumerate(cell_texts):
+        for cell_index, cell_text in enumerate(cell_texts):
             if cell_text in _ERROR_CELLS:
-                cell_texts[index] = ""
+                cell_texts[cell_index] = ""
                 self._num_errors += 1
                 self._first_error_row = self._first_error_row or row_number
         self.row_numbers.append(row_number)
@@ -206,8 +206,8 @@ class _SheetRows:
         if self._max_width * len(self.row_numbers) > MAX_SHEET_CELLS:
             raise build_cell_limit_error(MAX_SHEET_CELLS, row_number)
         if self._num_characters > MAX_SHEET_CHARACTERS:
-            message = f"the cells have more than {MAX_SHEET_CHARACTERS:,} characters"
-            raise refuse(message, f"row {row_number:,}", _LONG_TEXT_REMEDY)
+            characters_message = f"the cells have more than {MAX_SHEET_CHARACTERS:,} characters"
+            raise refuse(characters_message, f"row {row_number:,}", _LONG_TEXT_REMEDY)
         has_many_characters = self._num_unpacked_characters > MAX_UNPACKED_CHARACTERS
         if has_many_characters or self._num_unpacked_cells > MAX_UNPACKED_CELLS:
             self._pack()
@@ -242,9 +242,9 @@ class _SheetRows:
 def _refuse_zip_bombs(path: File) -> None:
     """Raise InvalidInput if a workbook unpacks to more bytes than are read, or is no archive."""
     try:
-        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            zip_members = archive.infolist()
-            num_unpacked_bytes = sum(member.file_size for member in zip_members)
+        with path.open("rb") as binary_stream, zipfile.ZipFile(binary_stream) as zip_archive:
+            zip_members = zip_archive.infolist()
+            num_unpacked_bytes = sum(zip_member.file_size for zip_member in zip_members)
             num_other_bytes = sum(m.file_size for m in zip_members if "worksheets/" not in m.filename)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
         raise refuse("the Excel workbook is damaged", remedy=SAVE_AS_CSV) from None
@@ -267,7 +267,7 @@ class _TextCollector(ABC):
         self._collects, self._pieces, self._num_characters = False, list[str](), 0
         self._is_in_phonetic, self._depth, self._row_number = False, 0, 0
 
-    def parse(self, stream: IO[bytes]) -> Iterator[None]:
+    def parse(self, xml_stream: IO[bytes]) -> Iterator[None]:
         """Read the XML, and yield after each block.
 
         Raises:
@@ -277,10 +277,10 @@ class _TextCollector(ABC):
         xml_parser.StartElementHandler, xml_parser.EndElementHandler = self._start, self._end
         xml_parser.CharacterDataHandler = self._collect
         xml_parser.StartDoctypeDeclHandler = _refuse_declarations
-        while block := stream.read(_BLOCK_BYTES):
+        while xml_block := xml_stream.read(_BLOCK_BYTES):
             check_stop(self._should_stop)
-            xml_parser.Parse(block, False)
-            num_bytes += len(block)
+            xml_parser.Parse(xml_block, False)
+            num_bytes += len(xml_block)
             if num_bytes - xml_parser.CurrentByteIndex > MAX_TAG_BYTES:
                 raise ValueError("a tag of a sheet does not end")
             yield
@@ -288,45 +288,45 @@ class _TextCollector(ABC):
         yield
 
     @abstractmethod
-    def _begin(self, name: str, attributes: dict[str, str]) -> bool:
+    def _begin(self, element_name: str, attributes: dict[str, str]) -> bool:
         """Handle the start of an element; return True if its text must be collected."""
 
     @abstractmethod
-    def _finish(self, name: str) -> None:
+    def _finish(self, element_name: str) -> None:
         """Handle the end of an element."""
 
     def _take_text(self) -> str:
         """Return the text collected so far, and forget it."""
-        text = "".join(self._pieces)
+        collected_text = "".join(self._pieces)
         self._pieces, self._num_characters = [], 0
-        return text
+        return collected_text
 
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
+    def _start(self, element_name: str, attributes: dict[str, str]) -> None:
         """Handle the start of an element of any name, and decide whether its text is collected."""
-        name = name.rpartition(":")[2]
-        self._is_in_phonetic |= name == "rPh"
+        element_name = element_name.rpartition(":")[2]
+        self._is_in_phonetic |= element_name == "rPh"
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise ValueError("elements of a sheet lie too deep within each other")
-        self._collects = self._begin(name, attributes) and not self._is_in_phonetic
+        self._collects = self._begin(element_name, attributes) and not self._is_in_phonetic
 
-    def _end(self, name: str) -> None:
+    def _end(self, element_name: str) -> None:
         """Handle the end of an element of any name."""
-        name = name.rpartition(":")[2]
-        self._is_in_phonetic &= name != "rPh"
+        element_name = element_name.rpartition(":")[2]
+        self._is_in_phonetic &= element_name != "rPh"
         self._depth -= 1
         self._collects = False
-        self._finish(name)
+        self._finish(element_name)
 
-    def _collect(self, text: str) -> None:
+    def _collect(self, element_text: str) -> None:
         """Keep text of an element whose text is collected; raise InvalidInput if it is too long for a cell."""
         if self._collects:
-            self._pieces.append(text)
-            self._num_characters += len(text)
+            self._pieces.append(element_text)
+            self._num_characters += len(element_text)
             if self._num_characters > MAX_CELL_CHARACTERS:
-                message = f"a cell has more than {MAX_CELL_CHARACTERS:,} characters"
-                location = f"row {self._row_number:,}" if self._row_number else ""
-                raise refuse(message, location, _LONG_TEXT_REMEDY)
+                cell_message = f"a cell has more than {MAX_CELL_CHARACTERS:,} characters"
+                row_location = f"row {self._row_number:,}" if self._row_number else ""
+                raise refuse(cell_message, row_location, _LONG_TEXT_REMEDY)
 
 
 def _refuse_declarations(*_: object) -> None:
@@ -346,18 +346,18 @@ class _SharedTexts(_TextCollector):
         super().__init__(should_stop)
         self.texts: list[str] = []
 
-    def _begin(self, name: str, attributes: dict[str, str]) -> bool:
+    def _begin(self, element_name: str, attributes: dict[str, str]) -> bool:
         """Return True for an element of text."""
-        return name == "t"
+        return element_name == "t"
 
-    def _finish(self, name: str) -> None:
+    def _finish(self, element_name: str) -> None:
         """Add the collected text to the list at the end of an item."""
-        if name == "si":
+        if element_name == "si":
             # Excel writes an underscore before an apparent escape as x005F_.
             self.texts.append(self._take_text().replace("x005F_", ""))
 
 
-def read_shared_texts(stream: IO[bytes], should_stop: ShouldStop | None) -> list[str]:
+def read_shared_texts(xml_stream: IO[bytes], should_stop: ShouldStop | None) -> list[str]:
     """Read the shared texts, to which cells refer by their index.
 
     Raises:
@@ -365,7 +365,7 @@ def read_shared_texts(stream: IO[bytes], should_stop: ShouldStop | None) -> list
         ValueError: The XML is damaged.
     """
     collector = _SharedTexts(should_stop)
-    for _ in collector.parse(stream):
+    for _ in collector.parse(xml_stream):
         pass
     return collector.texts
 
@@ -397,22 +397,22 @@ class SheetReader(_TextCollector):
         self._text_element, self._row_values = "", list[Any]()
         self._finished_rows: list[tuple[int, list[Any]]] = []
 
-    def read_rows(self, stream: IO[bytes]) -> Iterator[tuple[int, list[Any]]]:
+    def read_rows(self, xml_stream: IO[bytes]) -> Iterator[tuple[int, list[Any]]]:
         """Yield the number of each row with content, and its values from the first column on.
 
         Raises:
             InvalidInput: There are too many rows, or a text is too long.
             ValueError: The XML is damaged.
         """
-        for _ in self.parse(stream):
+        for _ in self.parse(xml_stream):
             yield from self._finished_rows
             self._finished_rows.clear()
 
-    def _begin(self, name: str, attributes: dict[str, str]) -> bool:
+    def _begin(self, element_name: str, attributes: dict[str, str]) -> bool:
         """Note the cell or row that begins, within the limits; return True if the element holds a cell's value."""
-        if name == self._text_element:
+        if element_name == self._text_element:
             return True
-        if name == "c":
+        if element_name == "c":
             self._num_cells += 1
             if self._num_cells > self._max_cells:
                 raise build_cell_limit_error(self._max_cells, self._row_number)
@@ -420,12 +420,12 @@ class SheetReader(_TextCollector):
             self._text_element = "t" if attributes.get("t") == "inlineStr" else "v"
             letters = attributes.get("r", "").rstrip(string.digits)
             self._column_number = self._convert_letters(letters) if letters else self._column_number + 1
-        elif name == "row":
+        elif element_name == "row":
             self._row_number = int(float(attributes["r"])) if "r" in attributes else self._row_number + 1
             self._column_number, self._row_values = 0, []
             if self._row_number > self._max_rows:
                 raise refuse(f"the sheet has more than {self._max_rows:,} rows", remedy=SAVE_AS_CSV)
-        elif name == "mergeCell":
+        elif element_name == "mergeCell":
             self.num_merged_ranges += 1
         else:
             self._num_other_elements += 1
@@ -433,37 +433,37 @@ class SheetReader(_TextCollector):
                 raise ValueError("a sheet holds more elements than its cells need")
         return False
 
-    def _finish(self, name: str) -> None:
+    def _finish(self, element_name: str) -> None:
         """Put a cell's value into its row, or a complete row on the list."""
-        if name == "c":
+        if element_name == "c":
             self._text_element = ""
             if element_text := self._take_text():
                 self._row_values += [None] * (self._column_number - len(self._row_values))
                 self._row_values[self._column_number - 1] = self._convert_value(element_text)
-        elif name == "row" and self._row_values:
+        elif element_name == "row" and self._row_values:
             # A row after a later one is skipped, as openpyxl does in the programs.
             if self._row_number > self._last_number:
                 self._finished_rows.append((self._row_number, self._row_values))
                 self._last_number = self._row_number
             self._row_values = []
 
-    def _convert_value(self, text: str) -> Any:
+    def _convert_value(self, cell_text: str) -> Any:
         """Return the value of the current cell from its text, as openpyxl would."""
         cell_type = self._cell_attributes.get("t", "n")
         if cell_type == "s":
-            return self._texts[int(text)]
+            return self._texts[int(cell_text)]
         if cell_type == "b":
-            return bool(int(text))
+            return bool(int(cell_text))
         if cell_type == "d":
-            return self._date_converter.from_ISO8601(text)
+            return self._date_converter.from_ISO8601(cell_text)
         if cell_type != "n":
-            return text
-        number = float(text) if "." in text or "e" in text.lower() else int(text)
+            return cell_text
+        number_value = float(cell_text) if "." in cell_text or "e" in cell_text.lower() else int(cell_text)
         style_index = int(self._cell_attributes.get("s", 0))
         if style_index not in self._workbook._date_formats:
-            return number
+            return number_value
         try:
             is_duration = style_index in self._workbook._timedelta_formats
-            return self._date_converter.from_excel(number, self._workbook.epoch, timedelta=is_duration)
+            return self._date_converter.from_excel(number_value, self._workbook.epoch, timedelta=is_duration)
         except (OverflowError, ValueError):
             return "#VALUE!"

@@ -26,11 +26,11 @@ class ArrayFacet(ByDigest):
         array_fields = [f for f in filled_fields if "Array" in f.type]
         for array_field in array_fields:
             entry_type = np.int64 if array_field.type.startswith("Int") else np.float64
-            values = getattr(self, array_field.name)
+            field_values = getattr(self, array_field.name)
             # Nobody else can write to a read-only array of the right type: copies would double the memory.
-            is_array = isinstance(values, np.ndarray)
-            is_shareable = is_array and values.base is None and not values.flags.writeable
-            array = np.array(values, entry_type, order="C", copy=None if is_shareable else True)
+            is_array = isinstance(field_values, np.ndarray)
+            is_shareable = is_array and field_values.base is None and not field_values.flags.writeable
+            array = np.array(field_values, entry_type, order="C", copy=None if is_shareable else True)
             object.__setattr__(self, array_field.name, array)
         problems = Problems()
         self._check(problems)
@@ -45,9 +45,9 @@ class ArrayFacet(ByDigest):
     def digest(self) -> str:
         """Return the SHA-256 of the content, hexadecimal; it is as private as the data."""
         hasher = hashlib.sha256(type(self).__name__.encode())
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            if value is None and field.name in _LATER_FIELDS:
+        for digest_field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, digest_field.name)
+            if value is None and digest_field.name in _LATER_FIELDS:
                 continue
             hasher.update(value.ravel().data if isinstance(value, np.ndarray) else repr(value).encode())
         return hasher.hexdigest()

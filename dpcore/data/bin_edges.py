@@ -31,15 +31,15 @@ def parse_edges(text: str | None) -> tuple[str, ...]:
     """
     if text is None or not text.strip():
         return ()
-    words = text.replace(";", ",").replace(",", " ").split()
+    edge_words = text.replace(";", ",").replace(",", " ").split()
     try:
-        if len(words) == 5 and (words[1].lower(), words[3].lower()) == ("to", "by"):
-            edges = _space_edges(words[0], words[2], words[4].lower())
+        if len(edge_words) == 5 and (edge_words[1].lower(), edge_words[3].lower()) == ("to", "by"):
+            edges = _space_edges(edge_words[0], edge_words[2], edge_words[4].lower())
         else:
-            edges = [_write_edge(word) for word in words]
+            edges = [_write_edge(edge_word) for edge_word in edge_words]
     except (ValueError, InvalidOperation, OverflowError):
-        remedy = "Write 0, 10, 20 or 0 to 100 by 10 or 2025-01-01 to 2026-01-01 by month"
-        raise refuse(f"the edges of bins cannot be read; got {text[:60]!r}", remedy=remedy) from None
+        edges_remedy = "Write 0, 10, 20 or 0 to 100 by 10 or 2025-01-01 to 2026-01-01 by month"
+        raise refuse(f"the edges of bins cannot be read; got {text[:60]!r}", remedy=edges_remedy) from None
     if not 2 <= len(edges) <= MAX_BINS + 1:
         raise refuse(f"there can be 2 to {MAX_BINS + 1:,} edges of bins; got {len(edges):,}")
     if len({are_dates([edge]) for edge in edges}) > 1:
@@ -74,15 +74,15 @@ def _space_edges(first_word: str, last_word: str, step_word: str) -> list[str]:
     return [*edges, _write_edge(str(edge_number))]
 
 
-def _write_edge(word: str) -> str:
+def _write_edge(edge_word: str) -> str:
     """Return a number as Python writes it, or a date as 2025-01-31; raise ValueError if the word is neither."""
     try:
-        number = float(word)
+        edge_number = float(edge_word)
     except ValueError:
-        return datetime.strptime(word, DATE_FORMAT).strftime(DATE_FORMAT)
-    if math.isnan(number):
-        raise ValueError(word)
-    return repr(number + 0.0).removesuffix(".0")
+        return datetime.strptime(edge_word, DATE_FORMAT).strftime(DATE_FORMAT)
+    if math.isnan(edge_number):
+        raise ValueError(edge_word)
+    return repr(edge_number + 0.0).removesuffix(".0")
 
 
 def are_dates(edges: Sequence[str]) -> bool:

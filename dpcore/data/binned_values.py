@@ -54,14 +54,14 @@ def build_values(
         column: Name of the column of values.
         bins: The bins.
     """
-    row_counts, mean_array = np.asarray(num_rows_each, dtype=np.int64), np.asarray(means, dtype=np.float64)
+    row_counts, entry_means = np.asarray(num_rows_each, dtype=np.int64), np.asarray(means, dtype=np.float64)
     _, user_indices = np.unique(np.asarray(user_codes, dtype=np.int64), return_inverse=True)
-    sizes = np.bincount(user_indices, row_counts)
-    user_order = np.lexsort((np.bincount(user_indices, row_counts * mean_array), sizes))
+    rows_per_user = np.bincount(user_indices, row_counts)
+    user_order = np.lexsort((np.bincount(user_indices, row_counts * entry_means), rows_per_user))
     new_codes = np.argsort(user_order)[user_indices]
-    order = np.lexsort((mean_array, new_codes))
-    deviation_array = np.asarray(standard_deviations, dtype=np.float64)[order]
-    return Values(new_codes[order], mean_array[order], column, row_counts[order], deviation_array, bins)
+    order = np.lexsort((entry_means, new_codes))
+    entry_deviations = np.asarray(standard_deviations, dtype=np.float64)[order]
+    return Values(new_codes[order], entry_means[order], column, row_counts[order], entry_deviations, bins)
 
 
 def expand_rows(values: Values) -> Values:
@@ -74,10 +74,10 @@ def expand_rows(values: Values) -> Values:
     if values.num_rows_each is None or values.bins is None or values.standard_deviations is None:
         return values
     if values.num_rows > MAX_VALUES:
-        message = (
+        row_limit_message = (
             f"this needs the rows one by one, and there are {values.num_rows:,}; at most {MAX_VALUES:,} fit"
         )
-        raise refuse(message, remedy="Count a sample of whole users")
+        raise refuse(row_limit_message, remedy="Count a sample of whole users")
     # Evenly spaced rows have the standard deviation d / sqrt(3) within mean +- d, but for few rows.
     half_widths = np.minimum(
         math.sqrt(3.0) * values.standard_deviations, values.bins.find_room(values.values)
@@ -91,8 +91,8 @@ def expand_rows(values: Values) -> Values:
 
 def list_assumptions(dataset: Dataset, is_quantile: bool = False) -> tuple[str, ...]:
     """Return one sentence on the error of a mean or a quantile of binned values; none if values are not binned."""
-    bins = None if dataset.values is None else dataset.values.bins
-    return () if bins is None else (bins.describe_error(is_quantile),)
+    value_bins = None if dataset.values is None else dataset.values.bins
+    return () if value_bins is None else (value_bins.describe_error(is_quantile),)
 
 
 def write_values(dataset: Dataset) -> str:
@@ -105,7 +105,7 @@ def write_values(dataset: Dataset) -> str:
         or values.standard_deviations is None
     ):
         raise refuse("binned values need an engine, a column of values and bins")
-    members = {
+    json_members = {
         "schema": SCHEMA,
         "label": dataset.provenance.label,
         "value_column": values.column,
@@ -116,21 +116,21 @@ def write_values(dataset: Dataset) -> str:
         "means": values.values.tolist(),
         "standard_deviations": values.standard_deviations.tolist(),
     }
-    return json.dumps(members, ensure_ascii=False) + "\n"
+    return json.dumps(json_members, ensure_ascii=False) + "\n"
 
 
-def read_values(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
+def read_values(json_bytes: bytes, name: str, disclosure: Disclosure) -> Dataset:
     """Build a dataset from a JSON file of binned values, which an engine count wrote.
 
     Args:
-        content: The file.
+        json_bytes: The file.
         name: Name of the dataset.
         disclosure: Public or private, as the user states.
 
     Raises:
         InvalidInput: The file has another format, or its lists do not fit together; all problems at once.
     """
-    document = strict_json.load_json(content, MAX_BYTES, "the file")
+    document = strict_json.load_json(json_bytes, MAX_BYTES, "the file")
     members = document.read_members(
         {
             "schema": lambda node: node.choose({SCHEMA: SCHEMA}),
@@ -146,14 +146,14 @@ def read_values(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
     )
     document.problems.raise_if_any()
     assert members is not None
-    bins_per_user, *arrays = (
+    bins_per_user, *entry_arrays = (
         members[key] for key in ("bins_per_user", "rows", "means", "standard_deviations")
     )
-    if any(array.size != bins_per_user.sum() for array in arrays):
+    if any(entry_array.size != bins_per_user.sum() for entry_array in entry_arrays):
         document.refuse("rows, means and standard deviations must have one entry for each bin of each user")
     document.problems.raise_if_any()
     user_codes = np.repeat(np.arange(bins_per_user.size), bins_per_user)
-    values = build_values(user_codes, *arrays, column=members["value_column"], bins=members["bins"])
+    values = build_values(user_codes, *entry_arrays, column=members["value_column"], bins=members["bins"])
     histogram = ContributionHistogram.from_counts(values.rows_per_user)
     roles = Roles(TableKind.EVENTS, value=values.column, drops_missing=members["drops_missing"])
     return Dataset(

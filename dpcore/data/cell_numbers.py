@@ -40,12 +40,12 @@ MaskCheck = Callable[[Mapping[str, str]], dict[str, bool]]
 """Function that tells for each of some SQL masks, by name, if it is true in any row."""
 
 
-def _write_group_pattern(mark: str) -> str:
+def _write_group_pattern(thousands_mark: str) -> str:
     """Return the regular expression of numbers such as 1.234: one mark before three digits.
 
     The mark may be decimal or stand between thousands.
     """
-    return rf"[+-]?[1-9][0-9]{{0,2}}\{mark}[0-9]{{3}}"
+    return rf"[+-]?[1-9][0-9]{{0,2}}\{thousands_mark}[0-9]{{3}}"
 
 
 def _write_pattern(decimal_mark: str) -> str:
@@ -56,15 +56,15 @@ def _write_pattern(decimal_mark: str) -> str:
     return rf"[+-]?(?:{int_pattern}(?:{decimal_pattern}[0-9]*)?|{decimal_pattern}[0-9]+){_EXPONENT_PATTERN}"
 
 
-def _match_sql(cells_sql: str, pattern: str) -> str:
+def _match_sql(cells_sql: str, regular_expression: str) -> str:
     """Return the SQL condition that cells match a pattern completely."""
-    return f"regexp_full_match({cells_sql}, '{pattern.replace(chr(39), chr(39) * 2)}')"
+    return f"regexp_full_match({cells_sql}, '{regular_expression.replace(chr(39), chr(39) * 2)}')"
 
 
 def _read_word_sql(cells_sql: str) -> str:
     """Return the WHEN clauses of an SQL CASE that turn yes and true into 1, and no and false into 0."""
     word_lists_sql = [", ".join(f"'{word}'" for word in words) for words in (YES_WORDS, NO_WORDS)]
-    yes_sql, no_sql = (f"lower({cells_sql}) IN ({list_sql})" for list_sql in word_lists_sql)
+    yes_sql, no_sql = (f"lower({cells_sql}) IN ({word_list_sql})" for word_list_sql in word_lists_sql)
     return f"WHEN {yes_sql} THEN 1.0::DOUBLE WHEN {no_sql} THEN 0.0::DOUBLE"
 
 
@@ -125,19 +125,19 @@ def settle_marks(
         delimiter: Delimiter of the file; empty if there is none.
         is_integer: True if the column must have integers.
     """
-    group_sql = _match_sql(cells_sql, _write_group_pattern("."))
-    odd_sql = f"({cells_sql} <> '' AND NOT {_match_sql(cells_sql, _PLAIN_PATTERN)}) OR {group_sql}"
-    if not check_masks({"odd": odd_sql})["odd"]:  # Plain numbers need two patterns instead of eight.
+    has_group_sql = _match_sql(cells_sql, _write_group_pattern("."))
+    is_odd_sql = f"({cells_sql} <> '' AND NOT {_match_sql(cells_sql, _PLAIN_PATTERN)}) OR {has_group_sql}"
+    if not check_masks({"odd": is_odd_sql})["odd"]:  # Plain numbers need two patterns instead of eight.
         return Marks(f"CASE WHEN {cells_sql} <> '' THEN {_cast_sql(cells_sql)} END")
     cells_sql = _remove_spaces_sql(cells_sql)
     match_sqls = {mark: _match_sql(cells_sql, _write_pattern(mark)) for mark in ".,"}
     group_sqls = {mark: _match_sql(cells_sql, _write_group_pattern(mark)) for mark in ".,"}
     only_sqls = {mark: f"({match_sqls[mark]} AND NOT {match_sqls[other]})" for mark, other in (".,", ",.")}
-    masks = {f"only{mark}": only_sqls[mark] for mark in ".,"}
-    masks["words"] = "false" if is_integer else _match_sql(cells_sql, _WORD_PATTERN)
+    mask_sql_by_name = {f"only{mark}": only_sqls[mark] for mark in ".,"}
+    mask_sql_by_name["words"] = "false" if is_integer else _match_sql(cells_sql, _WORD_PATTERN)
     any_match_sql = f"{match_sqls['.']} OR {match_sqls[',']}"
-    masks["beside"] = f"(({any_match_sql}) AND {cells_sql} NOT IN ('0', '1', '0.0', '1.0'))"
-    any_by_mask = check_masks(masks | {f"group{mark}": group_sqls[mark] for mark in ".,"})
+    mask_sql_by_name["beside"] = f"(({any_match_sql}) AND {cells_sql} NOT IN ('0', '1', '0.0', '1.0'))"
+    any_by_mask = check_masks(mask_sql_by_name | {f"group{mark}": group_sqls[mark] for mark in ".,"})
 
     def find_location(mark: str) -> str:
         """Return the location of the first cell that has, or may have, this decimal mark."""
@@ -149,9 +149,9 @@ def settle_marks(
         word_cases_sql = _read_word_sql(cells_sql)
         note_text = f"Column {shorten(column)}: yes counts as 1, and no as 0."
         if any_by_mask["beside"]:
-            location = f"{find_place(masks['words'])}, column {shorten(column)}"
-            message = "yes or no stands in a column with other numbers than 0 and 1"
-            problem = InputProblem(message, location, "Write all in one way")
+            word_location = f"{find_place(mask_sql_by_name['words'])}, column {shorten(column)}"
+            word_message = "yes or no stands in a column with other numbers than 0 and 1"
+            problem = InputProblem(word_message, word_location, "Write all in one way")
     number_sql = (
         f"CASE WHEN {cells_sql} = '' THEN NULL {word_cases_sql} WHEN {match_sqls[decimal_mark]} THEN "
         f"{_cast_sql(_write_number_sql(cells_sql, decimal_mark))} "
@@ -161,23 +161,23 @@ def settle_marks(
     return Marks(number_sql, problem, note_text, decimal_mark)
 
 
-def read_cell_sql(cell_sql: str, first_mark: str) -> str:
+def read_cell_sql(cell_sql: str, preferred_mark: str) -> str:
     """Return the SQL of a cell as a number, whatever the other cells are.
 
     It is 1 for yes, 0 for no, and null for other text.
 
     Args:
         cell_sql: SQL of the cell, text without blanks around it.
-        first_mark: Decimal mark for ambiguous cells such as 1,234.
+        preferred_mark: Decimal mark for ambiguous cells such as 1,234.
     """
     text_sql = _remove_spaces_sql(cell_sql)
-    mark_cases = [
+    mark_case_sqls = [
         f"WHEN {_match_sql(text_sql, _write_pattern(decimal_mark))} "
         f"THEN TRY_CAST({_write_number_sql(text_sql, decimal_mark)} AS DOUBLE)"
-        for decimal_mark in (".,", ",.")[first_mark == ","]
+        for decimal_mark in (".,", ",.")[preferred_mark == ","]
     ]
-    plain_case = f"WHEN {_match_sql(text_sql, _PLAIN_PATTERN)} THEN TRY_CAST({text_sql} AS DOUBLE)"
-    return f"CASE {_read_word_sql(text_sql)} {plain_case} {' '.join(mark_cases)} END"
+    plain_case_sql = f"WHEN {_match_sql(text_sql, _PLAIN_PATTERN)} THEN TRY_CAST({text_sql} AS DOUBLE)"
+    return f"CASE {_read_word_sql(text_sql)} {plain_case_sql} {' '.join(mark_case_sqls)} END"
 
 
 def _decide_mark(
@@ -236,7 +236,7 @@ def _open_connection() -> duckdb.DuckDBPyConnection:
 
 
 def read_numbers(
-    table: Table, column: str, max_rows: int | None = None, *, is_integer: bool = False
+    table: Table, column_name: str, max_rows: int | None = None, *, is_integer: bool = False
 ) -> Numbers:
     """Read all or the first cells of a text column as numbers, with the marks that `settle_marks` determines.
 
@@ -244,15 +244,15 @@ def read_numbers(
 
     Args:
         table: The table.
-        column: One of its columns.
+        column_name: One of its columns.
         max_rows: Number of rows to read from the first on; None for all.
         is_integer: True if the column must have integers.
     """
     import pyarrow as pa
 
-    cells = table.frame[column].iloc[:max_rows]
+    column_cells = table.frame[column_name].iloc[:max_rows]
     with _open_connection().cursor() as connection:
-        connection.register("cells", pa.table({"x": pa.array(cells, pa.string(), from_pandas=True)}))
+        connection.register("cells", pa.table({"x": pa.array(column_cells, pa.string(), from_pandas=True)}))
 
         def check_masks(masks_by_name: Mapping[str, str]) -> dict[str, bool]:
             """Return for each SQL mask, by name, whether it is true in any cell."""
@@ -266,7 +266,7 @@ def read_numbers(
             ((row_index,),) = connection.execute(f"SELECT n FROM ({rows_sql}) WHERE bad LIMIT 1").fetchall()
             return table.describe_row(int(row_index))
 
-        marks = settle_marks("x", check_masks, find_place, column, table.delimiter, is_integer)
+        marks = settle_marks("x", check_masks, find_place, column_name, table.delimiter, is_integer)
         numbers_sql = f"SELECT {marks.number_sql} AS v, x = '' AS blank FROM cells"
         result_columns = connection.execute(numbers_sql).fetchnumpy()
     values = np.ma.filled(np.ma.asarray(result_columns["v"], np.float64), np.nan)

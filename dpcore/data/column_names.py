@@ -27,34 +27,34 @@ HEADER_AGAIN_MESSAGE = "the header row stands among the data again"
 REMOVE_HEADER_REMEDY = "Remove it (were several files joined?)"
 
 
-def split_words(text: str) -> frozenset[str]:
+def split_words(words_text: str) -> frozenset[str]:
     """Return the distinct words of a text with blanks between them."""
-    return frozenset(text.split())
+    return frozenset(words_text.split())
 
 
-def split_name(name: str) -> tuple[str, ...]:
+def split_name(column_name: str) -> tuple[str, ...]:
     """Split a column name into words in lower case: ``CustomerID`` is ``customer``, ``id``."""
-    return tuple(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()))
+    return tuple(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", column_name).lower()))
 
 
-def shorten(name: str) -> str:
+def shorten(long_name: str) -> str:
     """Shorten a name to at most 60 characters for a sentence."""
-    return name if len(name) <= 60 else name[:57] + "..."
+    return long_name if len(long_name) <= 60 else long_name[:57] + "..."
 
 
 # Beginnings that a spreadsheet would run as a formula, also in full width; numbers with a sign are excluded.
 _FORMULA_PATTERN = r"[=@\t\r\uff1d\uff20\uff0b\uff0d]|[+-](?![0-9.,]*(?:[eE][+-]?[0-9]+)?$)"
 
 
-def escape_formula(text: str) -> str:
+def escape_formula(cell_text: str) -> str:
     """Return a cell's text with a quote in front if a spreadsheet would run it as a formula; else unchanged."""
-    return "'" + text if re.match(_FORMULA_PATTERN, text) else text
+    return "'" + cell_text if re.match(_FORMULA_PATTERN, cell_text) else cell_text
 
 
-def escape_formulas_in_line(text: str) -> str:
+def escape_formulas_in_line(line_text: str) -> str:
     """Escape formulas in all cells of an unquoted line, which a spreadsheet splits into cells."""
-    pieces = re.split(r"([,;\t|] *)", text)
-    return "".join(piece if index % 2 else escape_formula(piece) for index, piece in enumerate(pieces))
+    line_pieces = re.split(r"([,;\t|] *)", line_text)
+    return "".join(piece if index % 2 else escape_formula(piece) for index, piece in enumerate(line_pieces))
 
 
 def and_more(num_further: int) -> str:
@@ -65,8 +65,8 @@ def and_more(num_further: int) -> str:
 def refuse_many_columns(num_columns: int, location: str = "") -> None:
     """Raise `InvalidInput` if a table has more than `MAX_COLUMNS` columns."""
     if num_columns > MAX_COLUMNS:
-        message = f"there are {num_columns:,} columns; at most {MAX_COLUMNS:,} are read"
-        raise refuse(message, location, "Keep the columns that say who, what and how much")
+        columns_message = f"there are {num_columns:,} columns; at most {MAX_COLUMNS:,} are read"
+        raise refuse(columns_message, location, "Keep the columns that say who, what and how much")
 
 
 def check_names(header_cells: list[str], line_number: int, problems: Problems, notes: list[str]) -> list[str]:
@@ -83,20 +83,20 @@ def check_names(header_cells: list[str], line_number: int, problems: Problems, n
             problems.add(_NO_HEADER_MESSAGE, f"line {line_number}", _ADD_HEADER_REMEDY)
         else:  # The names of Parquet, and of a table in memory, stand in no line.
             problems.add("the names of the columns look like data", "", "Name them, such as user and value")
-    elif repeated_names := [name for name, count in Counter(names).items() if count > 1 and name]:
+    elif repeated_names := [name for name, num_columns in Counter(names).items() if num_columns > 1 and name]:
         position_texts = [str(k + 1) for k, name in enumerate(names) if name == repeated_names[0]]
         positions_text = " and ".join(position_texts[:3]) + and_more(len(position_texts) - 3)
         # Without a header word the line may be data with ids in its cells, which messages must not quote.
         quoted_text = f' ("{shorten(repeated_names[0])}")' if has_header_word else ""
         quoted_text += and_more(len(repeated_names) - 1)
-        message = f"columns {positions_text} have the same name{quoted_text}"
-        problems.add(message, f"line {line_number}", "Give every column its own name")
-    unnamed_indices = [index for index, name in enumerate(names) if not name]
+        repeat_message = f"columns {positions_text} have the same name{quoted_text}"
+        problems.add(repeat_message, f"line {line_number}", "Give every column its own name")
+    unnamed_indices = [column_index for column_index, name in enumerate(names) if not name]
     used_names = set(names)
-    for index in unnamed_indices:
-        names[index] = f"column {index + 1}"
-        while names[index] in used_names:
-            names[index] += "'"
+    for column_index in unnamed_indices:
+        names[column_index] = f"column {column_index + 1}"
+        while names[column_index] in used_names:
+            names[column_index] += "'"
     if unnamed_indices and len(unnamed_indices) < len(names):
         noun_forms = "column without a name is", "columns without a name are"
         subject_text = wording.counted(len(unnamed_indices), *noun_forms)
@@ -105,41 +105,41 @@ def check_names(header_cells: list[str], line_number: int, problems: Problems, n
     return names
 
 
-def count_titles(frame: pd.DataFrame) -> int:
+def count_titles(cell_frame: pd.DataFrame) -> int:
     """Count the title rows above the row that names the columns; 0 if none is recognised.
 
     A title row has at most one filled cell. The row of names has a name for every column, half of them with a header
     word, and none of them is repeated below it.
     """
     # Objects, as a NumPy array of texts reserves the longest length for every cell.
-    for row_index, cells in enumerate(frame.head(MOST_TITLES + 1).to_numpy(object).tolist()):
-        filled_cells = [cell for cell in cells if cell]
+    for row_index, cells in enumerate(cell_frame.head(MOST_TITLES + 1).to_numpy(object).tolist()):
+        filled_cells = [row_cell for row_cell in cells if row_cell]
         if len(filled_cells) <= 1:
-            if any(is_header_word(cell) and len(split_name(cell)) <= 2 for cell in filled_cells):
+            if any(is_header_word(row_cell) and len(split_name(row_cell)) <= 2 for row_cell in filled_cells):
                 return 0  # The name of one column; the other columns have none.
             continue
         num_header_words = sum(map(is_header_word, cells))
         if not all(cells) or any(map(looks_like_data, cells)) or 2 * num_header_words < len(cells):
             return 0
-        rows_below = frame.iloc[row_index + 1 : row_index + 1 + _INSPECTED_ROWS]
-        is_repeated = any((rows_below.iloc[:, k] == cell).any() for k, cell in enumerate(cells))
+        rows_below = cell_frame.iloc[row_index + 1 : row_index + 1 + _INSPECTED_ROWS]
+        is_repeated = any((rows_below.iloc[:, k] == row_cell).any() for k, row_cell in enumerate(cells))
         return 0 if is_repeated else row_index
     return 0
 
 
-def refuse_title(names_line: int, title_line: int) -> InvalidInput:
+def refuse_title(names_line_number: int, title_line_number: int) -> InvalidInput:
     """Return the error that a title stands above the column names, with the lines of both."""
-    message = f"a title stands above the names of the columns, which are in line {names_line:,}"
-    return refuse(message, f"line {title_line}", "Remove the lines above them")
+    message = f"a title stands above the names of the columns, which are in line {names_line_number:,}"
+    return refuse(message, f"line {title_line_number}", "Remove the lines above them")
 
 
 def check_header_row(
     names: list[str],
-    frame: pd.DataFrame,
-    row_lines: IntArray,
+    cell_frame: pd.DataFrame,
+    line_of_row: IntArray,
     line_number: int,
     problems: Problems,
-    notes: list[str],
+    table_notes: list[str],
 ) -> None:
     """Add a problem if the header is a title, is repeated among the rows, or looks like a row of data.
 
@@ -150,36 +150,36 @@ def check_header_row(
     if len(names) > 20:
         return
     if len(names) > 1 and all(re.fullmatch(r"column [0-9]+'*", name) for name in names[1:]):
-        first_row_cells = frame.head(MOST_TITLES + _INSPECTED_ROWS).to_numpy(object).tolist()
+        first_row_cells = cell_frame.head(MOST_TITLES + _INSPECTED_ROWS).to_numpy(object).tolist()
         header_cells = [names[0], *[""] * (len(names) - 1)]
         if num_titles := count_titles(pd.DataFrame([header_cells, *first_row_cells], dtype=str)):
-            problems.extend(refuse_title(int(row_lines[num_titles - 1]), line_number).problems)
+            problems.extend(refuse_title(int(line_of_row[num_titles - 1]), line_number).problems)
             return
-    match_masks = [(frame.iloc[:, index] == name).to_numpy(bool) for index, name in enumerate(names)]
+    match_masks = [(cell_frame.iloc[:, index] == name).to_numpy(bool) for index, name in enumerate(names)]
     header_mask = np.logical_and.reduce(match_masks)
     if header_mask.any() and len(names) > 1:
-        header_rows = np.flatnonzero(header_mask)
-        message = HEADER_AGAIN_MESSAGE + and_more(header_rows.size - 1)
-        problems.add(message, f"line {row_lines[header_rows[0]]:,}", REMOVE_HEADER_REMEDY)
+        header_row_indices = np.flatnonzero(header_mask)
+        repeat_message = HEADER_AGAIN_MESSAGE + and_more(header_row_indices.size - 1)
+        problems.add(repeat_message, f"line {line_of_row[header_row_indices[0]]:,}", REMOVE_HEADER_REMEDY)
         return
     if any(is_header_word(name) for name in names):
         return
     repeat_flags = [bool(match_mask.any()) for match_mask in match_masks]
-    shape_flags = [_has_shape_of(name, frame.iloc[:50, index]) for index, name in enumerate(names)]
+    shape_flags = [_has_shape_of(name, cell_frame.iloc[:50, index]) for index, name in enumerate(names)]
     if any(shape_flags) or all(repeat_flags):
-        message = f"{_NO_HEADER_MESSAGE}, as the same cells stand below it"
-        problems.add(message, f"line {line_number}", _ADD_HEADER_REMEDY)
+        repeat_message = f"{_NO_HEADER_MESSAGE}, as the same cells stand below it"
+        problems.add(repeat_message, f"line {line_number}", _ADD_HEADER_REMEDY)
     elif any(repeat_flags):
         subject_text = f"The name of column {repeat_flags.index(True) + 1}"
-        notes.append(f"{subject_text} also stands among its rows: is the first line a header?")
+        table_notes.append(f"{subject_text} also stands among its rows: is the first line a header?")
 
 
-def _has_shape_of(name: str, cells: pd.Series) -> bool:
+def _has_shape_of(column_name: str, cells_below: pd.Series) -> bool:
     """Return True if a name with digits, such as u17, has the same form as 80 % of the cells below it, such as u203."""
-    if not re.search(r"[0-9]", name) or name.startswith("column "):
+    if not re.search(r"[0-9]", column_name) or column_name.startswith("column "):
         return False
-    shape_mask = cells.str.replace(r"[0-9]+", "0", regex=True) == re.sub(r"[0-9]+", "0", name)
-    return len(cells) > 0 and shape_mask.sum() >= 0.8 * len(cells)
+    shape_mask = cells_below.str.replace(r"[0-9]+", "0", regex=True) == re.sub(r"[0-9]+", "0", column_name)
+    return len(cells_below) > 0 and shape_mask.sum() >= 0.8 * len(cells_below)
 
 
 _DATA_PATTERN = re.compile(
@@ -196,14 +196,14 @@ _HEADER_WORDS = split_words(
 )
 
 
-def looks_like_data(cell: str) -> bool:
+def looks_like_data(cell_text: str) -> bool:
     """Return True if a cell has the form of a number, a date, a mail address or a UUID, or says nan or inf."""
-    return _DATA_PATTERN.fullmatch(cell) is not None
+    return _DATA_PATTERN.fullmatch(cell_text) is not None
 
 
 def is_header_word(cell: str) -> bool:
     """Return True if a cell contains a common word of column names, and no digits."""
-    return not re.search(r"[0-9]", cell) and any(word in _HEADER_WORDS for word in split_name(cell))
+    return not re.search(r"[0-9]", cell) and any(name_word in _HEADER_WORDS for name_word in split_name(cell))
 
 
 def refuse_other_columns(columns_of_files: list[tuple[str, tuple[str, ...]]]) -> None:
@@ -213,10 +213,10 @@ def refuse_other_columns(columns_of_files: list[tuple[str, tuple[str, ...]]]) ->
         for file_name, other_columns in other_files:
             difference_phrases: list[str] = []
             comparisons = ("lacks", first_columns, other_columns), ("has", other_columns, first_columns)
-            for verb, own_columns, compared_columns in comparisons:
-                extra_columns = [column for column in own_columns if column not in compared_columns]
+            for verb, columns_of_one, compared_columns in comparisons:
+                extra_columns = [column for column in columns_of_one if column not in compared_columns]
                 # Without a header word a line may be data, as in pieces of one file, with ids in its cells.
-                if extra_columns and any(map(is_header_word, own_columns)):
+                if extra_columns and any(map(is_header_word, columns_of_one)):
                     further_text = and_more(len(extra_columns) - 1)
                     difference_phrases.append(f"{verb} column {shorten(extra_columns[0])}{further_text}")
             if not difference_phrases and set(first_columns) != set(other_columns):
@@ -234,11 +234,11 @@ MAX_LISTED = 20
 """Largest number of columns that a sentence lists."""
 
 
-def list_columns(columns: Columns) -> list[str]:
+def list_columns(column_or_columns: Columns) -> list[str]:
     """Return one column name, or several, as a list; None gives an empty list."""
-    if columns is None:
+    if column_or_columns is None:
         return []
-    return [columns] if isinstance(columns, str) else list(columns)
+    return [column_or_columns] if isinstance(column_or_columns, str) else list(column_or_columns)
 
 
 def list_names(columns: Sequence[str]) -> str:
@@ -249,11 +249,11 @@ def list_names(columns: Sequence[str]) -> str:
 def refuse_wrong_names(**arguments: object) -> None:
     """Raise InvalidInput unless each argument is None, a name, or (but for value and label) a list of names."""
     with Problems() as problems:
-        for name, argument in arguments.items():
-            may_be_list = name not in ("value", "label", "date") and not isinstance(argument, str)
-            names = argument if may_be_list and isinstance(argument, Iterable) else [argument]
-            if argument is not None and not all(isinstance(each_name, str) for each_name in names):
-                problems.add(f"{name} must be the name of a column; got {str(argument)[:40]!r}")
+        for argument_name, argument in arguments.items():
+            may_be_list = argument_name not in ("value", "label", "date") and not isinstance(argument, str)
+            column_names = argument if may_be_list and isinstance(argument, Iterable) else [argument]
+            if argument is not None and not all(isinstance(column_name, str) for column_name in column_names):
+                problems.add(f"{argument_name} must be the name of a column; got {str(argument)[:40]!r}")
 
 
 def refuse_missing(problems: Problems, columns: Sequence[str], named_columns: Sequence[str]) -> None:
@@ -265,5 +265,5 @@ def refuse_missing(problems: Problems, columns: Sequence[str], named_columns: Se
 
 def add_missing_arguments(problems: Problems, missing_names: Sequence[str]) -> None:
     """Add a problem for each argument, value or group, that a question needs and that was not given."""
-    for name in missing_names:
-        problems.add(f"this question needs the column of the {name}s: {name}=…")
+    for argument_name in missing_names:
+        problems.add(f"this question needs the column of the {argument_name}s: {argument_name}=…")

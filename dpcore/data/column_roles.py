@@ -222,30 +222,30 @@ def build_rule_layout(roles: Roles) -> TableLayout | None:
 
 def explain_roles(roles: Roles) -> str:
     """Write the kind of table and the roles of its columns as one sentence."""
-    columns_by_role = {role: shorten(column or "?") for role, column in roles.columns.items()}
+    columns_by_role = {role: shorten(column_name or "?") for role, column_name in roles.columns.items()}
     if roles.kind is TableKind.EVENTS:
         columns_by_role = {"contribution": roles.contribution.value, **columns_by_role}
-    phrases = [f"{role} = {column}" for role, column in columns_by_role.items()]
+    role_phrases = [f"{role} = {column_name}" for role, column_name in columns_by_role.items()]
     if roles.missing_rule is not None:
         rule_text = "row left out" if roles.drops_missing else wording.number(roles.missing_constant or 0.0)
-        phrases.append(f"missing value = {rule_text}")
+        role_phrases.append(f"missing value = {rule_text}")
     if roles.is_share:
-        phrases.append("value is yes or no")
+        role_phrases.append("value is yes or no")
     if roles.yes_text:
-        phrases.append(f"yes = {roles.yes_text}")
+        role_phrases.append(f"yes = {roles.yes_text}")
     if roles.periods is not None:
-        phrases.append(f"unit = user and {roles.periods.noun}, {roles.periods.span_text}")
-    phrases += [f"only {row_filter.text}" for row_filter in roles.filters]
-    return f"Read as {roles.kind.value}: {', '.join(phrases)}."
+        role_phrases.append(f"unit = user and {roles.periods.noun}, {roles.periods.span_text}")
+    role_phrases += [f"only {row_filter.text}" for row_filter in roles.filters]
+    return f"Read as {roles.kind.value}: {', '.join(role_phrases)}."
 
 
-def check_roles(columns: Sequence[str], roles: Roles, table_name: str) -> None:
+def check_roles(table_columns: Sequence[str], roles: Roles, table_name: str) -> None:
     """Check that needed roles have existing columns, that no column has two, and that users name one person.
 
     Only value and task may share a column.
 
     Args:
-        columns: The columns of the table.
+        table_columns: The columns of the table.
         roles: The roles to check.
         table_name: Name of the table, for messages.
 
@@ -253,23 +253,23 @@ def check_roles(columns: Sequence[str], roles: Roles, table_name: str) -> None:
         InvalidInput: All problems at once.
     """
     with Problems() as problems:
-        refuse_wrong_columns(problems, columns, roles.columns.items(), table_name)
-        refuse_missing(problems, columns, [row_filter.column for row_filter in roles.filters])
+        refuse_wrong_columns(problems, table_columns, roles.columns.items(), table_name)
+        refuse_missing(problems, table_columns, [row_filter.column for row_filter in roles.filters])
         if find_two_people(roles.privacy_unit):
             problems.extend([describe_two_people(roles.privacy_unit)])
         if roles.periods is not None and roles.missing_users is MissingUsers.ONE_USER:
             problems.add("with periods, rows without a user cannot count as one user", "", "Leave them out")
-        if roles.periods is not None and roles.periods.unit_column in columns:
-            column_text = f"column {shorten(roles.periods.unit_column)}"
-            problems.add("programs write the period of a row into this column", column_text, "Rename it")
+        if roles.periods is not None and roles.periods.unit_column in table_columns:
+            unit_column_text = f"column {shorten(roles.periods.unit_column)}"
+            problems.add("programs write the period of a row into this column", unit_column_text, "Rename it")
 
 
-def describe_two_people(columns: Sequence[str]) -> InputProblem:
+def describe_two_people(user_columns: Sequence[str]) -> InputProblem:
     """Return the problem that two columns of the user name two different people of a row."""
     return InputProblem(
         "each of these columns names a person, so a row belongs to two. A bound on the rows of both is not stable: "
         "removing one person can change which rows of all others are kept",
-        f"columns {' and '.join(map(shorten, columns))}",
+        f"columns {' and '.join(map(shorten, user_columns))}",
         "Choose one of them. If the pair is what you protect, join both into one column first",
     )
 
@@ -281,18 +281,18 @@ def refuse_wrong_columns(
 
     One column may be both value and task.
     """
-    role_of_column: dict[str, str] = {}
+    role_by_column: dict[str, str] = {}
     for role, column in role_pairs:
         if column is None:
             problems.add(f"no column is chosen for {role}", "", f"Choose one of the columns of {table_name}")
         elif column not in columns:
             message = f'there is no column "{shorten(column)}" in {table_name}'
             problems.add(message, "", f"Choose another for {role}")
-        elif column in role_of_column and {role, role_of_column[column]} != {"value", "task"}:
-            message = f"column {shorten(column)} is chosen for {role_of_column[column]} and for {role}"
+        elif column in role_by_column and {role, role_by_column[column]} != {"value", "task"}:
+            message = f"column {shorten(column)} is chosen for {role_by_column[column]} and for {role}"
             problems.add(message, "", "Choose two columns")
         else:
-            role_of_column[column] = role
+            role_by_column[column] = role
 
 
 FEW_USERS = 20
@@ -300,22 +300,22 @@ FEW_USERS = 20
 _MANY_SINGLE = 0.95
 
 
-def write_user_hint(roles: Roles, columns: Sequence[str], histogram: ContributionHistogram) -> str:
+def write_user_hint(roles: Roles, table_columns: Sequence[str], histogram: ContributionHistogram) -> str:
     """Write a question to the person if the user column may be the wrong one; else return an empty text."""
     user_columns = roles.privacy_unit
-    columns_text = " and ".join(map(shorten, user_columns))
-    other_columns = list_other_user_columns(columns, user_columns) if user_columns else []
+    user_columns_text = " and ".join(map(shorten, user_columns))
+    other_columns = list_other_user_columns(table_columns, user_columns) if user_columns else []
     if other_columns:
-        question_text = f"is {columns_text} the privacy unit, or {shorten(other_columns[0])}?"
+        question_text = f"is {user_columns_text} the privacy unit, or {shorten(other_columns[0])}?"
     else:
-        question_text = f"does {columns_text or 'a row'} really say who?"
+        question_text = f"does {user_columns_text or 'a row'} really say who?"
     num_users = histogram.num_users
-    num_single = int(histogram.users[histogram.sizes == 1].sum())
+    num_single_row_users = int(histogram.users[histogram.sizes == 1].sum())
     if num_users == 1:
         return f"There is only one user: {question_text}"
-    if num_single == num_users:
+    if num_single_row_users == num_users:
         return f"Every user has exactly one contribution: {question_text}"
     if num_users < FEW_USERS:
         return f"There are only {num_users} users: {question_text}"
-    is_mostly_single = num_single >= _MANY_SINGLE * num_users
+    is_mostly_single = num_single_row_users >= _MANY_SINGLE * num_users
     return f"Nearly every user has one contribution: {question_text}" if is_mostly_single else ""

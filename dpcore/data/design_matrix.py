@@ -92,37 +92,37 @@ class Design:
     positive: str = ""
 
 
-def read_levels(column: str, levels_text: str) -> Feature:
+def read_levels(column_name: str, levels_text: str) -> Feature:
     """Build a categorical feature from a list of levels, one per line with the reference first.
 
     Raises:
         InvalidInput: Fewer than two levels, too many, or a repeated one.
     """
-    level_names = [line.strip() for line in levels_text.splitlines() if line.strip()]
-    location = f"the levels of column {shorten(column)}"
+    level_names = [level_line.strip() for level_line in levels_text.splitlines() if level_line.strip()]
+    levels_location = f"the levels of column {shorten(column_name)}"
     with Problems() as problems:
         if len(level_names) < 2:
-            problems.add("at least two are needed, the reference level and another", location)
+            problems.add("at least two are needed, the reference level and another", levels_location)
         if len(level_names) > MAX_LEVELS:
-            problems.add(f"there are {len(level_names):,}; at most {MAX_LEVELS} are handled", location)
+            problems.add(f"there are {len(level_names):,}; at most {MAX_LEVELS} are handled", levels_location)
         repeated_names = sorted(shorten(name) for name, count in Counter(level_names).items() if count > 1)
         if repeated_names:
             message = f"{', '.join(repeated_names[:3])}{and_more(len(repeated_names) - 3)} stands twice"
-            problems.add(message, location, "Write each level once")
-    return Feature(column, FeatureKind.CATEGORIES, level_names[0], tuple(level_names[1:]))
+            problems.add(message, levels_location, "Write each level once")
+    return Feature(column_name, FeatureKind.CATEGORIES, level_names[0], tuple(level_names[1:]))
 
 
-def list_levels(table: Table, column: str) -> tuple[str, ...]:
+def list_levels(table: Table, column_name: str) -> tuple[str, ...]:
     """Return the distinct filled cells of a column, the most frequent first, ties in alphabetical order."""
-    cells = table.frame[column]
-    level_counts = cells[(cells != "").to_numpy(bool)].value_counts(sort=False)
-    level_names = [str(level) for level in level_counts.index]
+    column_cells = table.frame[column_name]
+    level_counts = column_cells[(column_cells != "").to_numpy(bool)].value_counts(sort=False)
+    level_names = [str(counted_level) for counted_level in level_counts.index]
     return tuple(sorted(level_names, key=lambda level: (-level_counts[level], level)))
 
 
-def is_numeric(table: Table, column: str) -> bool:
+def is_numeric(table: Table, column_name: str) -> bool:
     """Return True if a column holds numbers with unambiguous marks, and all other cells are missing."""
-    column_numbers = read_numbers(table, column)
+    column_numbers = read_numbers(table, column_name)
     is_read = column_numbers.marks.problem is None and not column_numbers.text_mask.any()
     return is_read and bool(np.isfinite(column_numbers.values).any())
 
@@ -153,7 +153,7 @@ def guess_design(table: Table, allows_words: bool = False) -> Design:
 
 def guess_features(
     table: Table,
-    columns: Sequence[str],
+    feature_columns: Sequence[str],
     features_by_column: Mapping[str, Feature] | None = None,
     keeps_all: bool = False,
 ) -> tuple[Feature, ...]:
@@ -161,12 +161,12 @@ def guess_features(
 
     Args:
         table: The table.
-        columns: Some of its columns.
+        feature_columns: Some of its columns.
         features_by_column: Columns that are known to be categories.
         keeps_all: True to keep columns of one level or of very many; they are left out otherwise.
     """
     features = []
-    for column in columns:
+    for column in feature_columns:
         if features_by_column and column in features_by_column:
             features.append(features_by_column[column])
         elif is_numeric(table, column):
@@ -189,33 +189,33 @@ class _Reading:
     def describe_lines(self, bad_mask: BoolArray) -> str:
         """Return the lines of the first three bad rows as text, and how many more there are."""
         bad_rows = np.flatnonzero(bad_mask)
-        lines_text = ", ".join(f"{self.table.line(int(row)):,}" for row in bad_rows[:3])
-        further_text = f" and {bad_rows.size - 3:,} more" if bad_rows.size > 3 else ""
-        return f"line{'s' if bad_rows.size > 1 else ''} {lines_text}{further_text}"
+        lines_text = ", ".join(f"{self.table.line(int(bad_row)):,}" for bad_row in bad_rows[:3])
+        further_lines_text = f" and {bad_rows.size - 3:,} more" if bad_rows.size > 3 else ""
+        return f"line{'s' if bad_rows.size > 1 else ''} {lines_text}{further_lines_text}"
 
-    def read_number_column(self, column: str, remedy: str) -> FloatArray:
+    def read_number_column(self, column_name: str, cell_remedy: str) -> FloatArray:
         """Read a column as numbers, NaN for missing cells; note which are missing.
 
         Blank cells, NA and the like are missing. Other texts, and numbers beyond the limit, are added as problems.
         """
-        column_numbers = read_numbers(self.table, column)
-        marks = column_numbers.marks
-        self.notes += [marks.note_text] if marks.note_text else []
-        self.decimal_marks[column] = marks.decimal_mark
-        self.problems.extend([marks.problem] if marks.problem is not None else [])
+        column_numbers = read_numbers(self.table, column_name)
+        column_marks = column_numbers.marks
+        self.notes += [column_marks.note_text] if column_marks.note_text else []
+        self.decimal_marks[column_name] = column_marks.decimal_mark
+        self.problems.extend([column_marks.problem] if column_marks.problem is not None else [])
         # Cells that say inf, or have digits and are not finite, such as 1e999.
         infinite_mask = column_numbers.not_finite_mask.copy()
         odd_rows = np.flatnonzero(infinite_mask)
-        odd_cells = self.table.frame[column].iloc[odd_rows]
+        odd_cells = self.table.frame[column_name].iloc[odd_rows]
         infinite_mask[odd_rows] = [_INFINITE_PATTERN.fullmatch(str(cell)) is not None for cell in odd_cells]
         too_large_mask = infinite_mask | (np.abs(column_numbers.values) > MAX_NUMBER)
         missing_word_mask = column_numbers.not_finite_mask & ~infinite_mask
-        self.missing_mask_by_column[column] = column_numbers.blank_mask | missing_word_mask
+        self.missing_mask_by_column[column_name] = column_numbers.blank_mask | missing_word_mask
         messages = "text where a number must stand", f"no {NUMBER_TEXT}"
-        for bad_mask, message in zip((column_numbers.text_mask, too_large_mask), messages, strict=True):
+        for bad_mask, cell_message in zip((column_numbers.text_mask, too_large_mask), messages, strict=True):
             if bad_mask.any():
-                location = f"{self.describe_lines(bad_mask)}, column {shorten(column)}"
-                self.problems.add(message, location, remedy)
+                first_location = f"{self.describe_lines(bad_mask)}, column {shorten(column_name)}"
+                self.problems.add(cell_message, first_location, cell_remedy)
         return column_numbers.values
 
     def read_labels(self, design: Design) -> FloatArray:
@@ -224,15 +224,15 @@ class _Reading:
             return self.read_number_column(design.label, "Correct these cells, or choose another label")
         return np.asarray(self.read_text_column(design.label) == design.positive, dtype=np.float64)
 
-    def read_text_column(self, column: str) -> pd.Series:
+    def read_text_column(self, column_name: str) -> pd.Series:
         """Return the cells of a column as text; note that blank ones are missing."""
-        cells = self.table.frame[column]
-        self.missing_mask_by_column[column] = (cells == "").to_numpy(bool)
-        return cells
+        column_cells = self.table.frame[column_name]
+        self.missing_mask_by_column[column_name] = (column_cells == "").to_numpy(bool)
+        return column_cells
 
 
 def build_dataset(
-    table: Table, design: Design, disclosure: Disclosure, check: Check | None = None
+    table: Table, design: Design, disclosure: Disclosure, check_rows: Check | None = None
 ) -> Dataset:
     """Build the dataset with the facet `table`: features, labels and users of the complete rows.
 
@@ -240,7 +240,7 @@ def build_dataset(
         table: Result of `dpcore.counting.read_table`.
         design: Roles of the columns.
         disclosure: Public or private, as the user states.
-        check: Further check of a model on the features.
+        check_rows: Further check of a model on the features.
 
     Returns:
         The dataset; its notes name the rows with missing values, which are left out.
@@ -259,8 +259,8 @@ def build_dataset(
     numbers_by_column: dict[str, FloatArray] = {}
     for feature in design.features:
         if feature.encoding is FeatureKind.NUMERIC:
-            remedy = "Correct these cells, take the column as categories, or leave it out"
-            numbers_by_column[feature.column] = reading.read_number_column(feature.column, remedy)
+            number_remedy = "Correct these cells, take the column as categories, or leave it out"
+            numbers_by_column[feature.column] = reading.read_number_column(feature.column, number_remedy)
         else:
             reading.read_text_column(feature.column)
     reading.problems.raise_if_any()
@@ -276,32 +276,32 @@ def build_dataset(
     if design.intercept:
         named_blocks.insert(0, (np.ones((complete_rows.size, 1)), [_make_unique(INTERCEPT, table.columns)]))
     _check_size(reading, complete_rows.size, sum(block_values.shape[1] for block_values, _ in named_blocks))
-    features = np.hstack([block_values for block_values, _ in named_blocks])
+    feature_matrix = np.hstack([block_values for block_values, _ in named_blocks])
     feature_names: tuple[str, ...] = ()
     for name in (name for _, block_names in named_blocks for name in block_names):
         feature_names += (_make_unique(name, feature_names),)  # It may be that of a level of another column.
     user_codes = np.asarray(pd.factorize(user_cells.iloc[complete_rows])[0], dtype=np.int64)
-    if check is not None:
-        check(features, user_codes, feature_names)
+    if check_rows is not None:
+        check_rows(feature_matrix, user_codes, feature_names)
     text_columns = tuple(name for name in reading.missing_mask_by_column if name not in reading.decimal_marks)
     table_layout = TableLayout(table.layouts, tuple(reading.decimal_marks.items()), filled=text_columns)
     source_text, rows_per_user = f"File {table.name}. {explain_design(design)}", np.bincount(user_codes)
     return Dataset(
         table.name, source_text, disclosure, ContributionHistogram.from_counts(rows_per_user), (design.user,),
-        table=LabelledRows(features, labels[complete_rows], user_codes, feature_names, design.label),
+        table=LabelledRows(feature_matrix, labels[complete_rows], user_codes, feature_names, design.label),
         notes=tuple(reading.notes), layout=table_layout if table.layouts else None,
     )  # fmt: skip
 
 
 def explain_design(design: Design) -> str:
     """Write the design as one sentence: label, features and user column."""
-    phrases = ["an intercept"] if design.intercept else []
+    feature_phrases = ["an intercept"] if design.intercept else []
     for feature in design.features:
         is_category = feature.encoding is FeatureKind.CATEGORIES
         encoding_text = f" (one-hot, without {shorten(feature.reference)})" if is_category else ""
-        phrases.append(shorten(feature.column) + encoding_text)
+        feature_phrases.append(shorten(feature.column) + encoding_text)
     label_text = shorten(design.label) + (f" = {shorten(design.positive)}" if design.positive else "")
-    return f"{label_text} from {', '.join(phrases)}; users in column {shorten(design.user)}."
+    return f"{label_text} from {', '.join(feature_phrases)}; users in column {shorten(design.user)}."
 
 
 def _check_roles(table: Table, design: Design) -> None:
@@ -321,17 +321,17 @@ def _find_complete_rows(reading: _Reading) -> IntArray:
     """
     masks_by_column = {name: mask for name, mask in reading.missing_mask_by_column.items() if mask.any()}
     left_out_mask = np.any([np.zeros(len(reading.table.frame), bool), *masks_by_column.values()], axis=0)
-    complete_rows = np.flatnonzero(~left_out_mask)
+    complete_row_indices = np.flatnonzero(~left_out_mask)
     if masks_by_column:
         mask_items = list(masks_by_column.items())[:10]
         line_texts = [f"{shorten(column)}: {reading.describe_lines(mask)}" for column, mask in mask_items]
         noun_forms = "row with a missing value was", "rows with missing values were"
         count_text = wording.counted(int(left_out_mask.sum()), *noun_forms)
         reading.notes.append(f"{count_text} left out ({'; '.join(line_texts)}).")
-    if not complete_rows.size:
+    if not complete_row_indices.size:
         worst_column = max(masks_by_column, key=lambda column: int(masks_by_column[column].sum()))
         raise refuse("no row is complete", remedy=f"Leave out columns such as {shorten(worst_column)}")
-    return complete_rows
+    return complete_row_indices
 
 
 def _encode_one_hot(reading: _Reading, feature: Feature, kept_rows: IntArray) -> tuple[FloatArray, list[str]]:
@@ -344,21 +344,21 @@ def _encode_one_hot(reading: _Reading, feature: Feature, kept_rows: IntArray) ->
     cells = reading.table.frame[feature.column].iloc[kept_rows]
     if feature.further_levels:  # The levels are public, so no check may depend on the cells.
         indicators = (cells.to_numpy(str)[:, None] == np.array(feature.further_levels)).astype(np.float64)
-        return indicators, [f"{feature.column}: {level}" for level in feature.further_levels]
+        return indicators, [f"{feature.column}: {other_level}" for other_level in feature.further_levels]
     level_codes, distinct_cells = pd.factorize(cells, sort=True)
     location, num_levels = f"column {shorten(feature.column)}", len(distinct_cells)
-    level_names = [str(level) for level in distinct_cells]
+    level_names = [str(other_level) for other_level in distinct_cells]
     if num_levels < 2:
         reading.problems.add("only one level is left", location, "Leave it out")
     elif num_levels > MAX_LEVELS:
-        message = f"{num_levels:,} levels; at most {MAX_LEVELS} are handled"
-        reading.problems.add(message, location, "Group its levels")
+        levels_message = f"{num_levels:,} levels; at most {MAX_LEVELS} are handled"
+        reading.problems.add(levels_message, location, "Group its levels")
     reference_level = feature.reference or str(cells.mode().iloc[0])
     if reference_level not in level_names:
         reading.problems.add("the reference level stands in no complete row", location, "Choose another one")
     if reading.problems.entries:
         return np.zeros((kept_rows.size, 1)), [feature.column]
-    indicator_codes = [index for index, name in enumerate(level_names) if name != reference_level]
+    indicator_codes = [index for index, level_name in enumerate(level_names) if level_name != reference_level]
     indicators = (level_codes[:, None] == np.array(indicator_codes)).astype(np.float64)
     return indicators, [f"{feature.column}: {level_names[index]}" for index in indicator_codes]
 
@@ -376,8 +376,8 @@ def _check_size(reading: _Reading, num_rows: int, num_columns: int) -> None:
     reading.problems.raise_if_any()
 
 
-def _make_unique(name: str, used_names: tuple[str, ...]) -> str:
+def _make_unique(feature_name: str, used_names: tuple[str, ...]) -> str:
     """Return the name, with apostrophes behind it if it is used already."""
-    while name in used_names:
-        name += "'"
-    return name
+    while feature_name in used_names:
+        feature_name += "'"
+    return feature_name

@@ -35,24 +35,24 @@ def parse_groups(text: str | None) -> tuple[str, ...]:
         return ()
     if len(text) > MAX_CHARACTERS:
         raise refuse(f"the list of groups has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read")
-    filled_lines = [line for line in re.split("[\r\n]", text) if line.strip(BLANKS)]
+    filled_lines = [filled_line for filled_line in re.split("[\r\n]", text) if filled_line.strip(BLANKS)]
     if text.lstrip().startswith("["):
         try:
             json_names = json.loads(text)
             filled_lines = json_names if all(isinstance(name, str) for name in json_names) else filled_lines
         except ValueError:  # A name may begin with a bracket.
             pass
-    names = [name.strip(BLANKS) for name in filled_lines]
-    if "" in names:
-        remedy = "Remove it: rows with an empty cell are in no group"
-        raise refuse("the list of groups has an empty name", remedy=remedy)
-    if repeated_names := [name for name, count in Counter(names).items() if count > 1]:
-        message = f"the list of groups has {repeated_names[0][:40]!r} twice"
-        raise refuse(message, remedy="Name each group once; blanks around a name do not count")
-    return tuple(names)
+    group_names = [name.strip(BLANKS) for name in filled_lines]
+    if "" in group_names:
+        empty_name_remedy = "Remove it: rows with an empty cell are in no group"
+        raise refuse("the list of groups has an empty name", remedy=empty_name_remedy)
+    if repeated_names := [name for name, num_lines in Counter(group_names).items() if num_lines > 1]:
+        repeat_message = f"the list of groups has {repeated_names[0][:40]!r} twice"
+        raise refuse(repeat_message, remedy="Name each group once; blanks around a name do not count")
+    return tuple(group_names)
 
 
-def write_groups(groups: Any) -> Any:
+def write_groups(groups_or_path: Any) -> Any:
     """Convert a public list to the text of its field.
 
     A path is read as a file with one name a line, and other iterables become a JSON list. A text, and anything else,
@@ -61,15 +61,15 @@ def write_groups(groups: Any) -> Any:
     Raises:
         InvalidInput: The file cannot be read.
     """
-    if isinstance(groups, Path):
+    if isinstance(groups_or_path, Path):
         try:
-            return groups.read_text(encoding="utf-8-sig")
+            return groups_or_path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             reason_text = getattr(error, "strerror", None) or "it is not UTF-8"
-            raise refuse(f"the list of groups {groups.name} cannot be read: {reason_text}") from None
-    if isinstance(groups, str) or not isinstance(groups, Iterable):
-        return groups
-    return json.dumps([str(group_name) for group_name in groups], ensure_ascii=False)
+            raise refuse(f"the list of groups {groups_or_path.name} cannot be read: {reason_text}") from None
+    if isinstance(groups_or_path, str) or not isinstance(groups_or_path, Iterable):
+        return groups_or_path
+    return json.dumps([str(group_name) for group_name in groups_or_path], ensure_ascii=False)
 
 
 def find_groups(groups_text: str | None, edges_text: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -89,26 +89,26 @@ def find_groups(groups_text: str | None, edges_text: str | None) -> tuple[tuple[
     return (name_bins(bin_edges), bin_edges) if bin_edges else (group_names, ())
 
 
-def code_cells(cells: Sequence[str], groups: Sequence[str], edges: Sequence[str] = ()) -> IntArray:
+def code_cells(group_cells: Sequence[str], groups: Sequence[str], edges: Sequence[str] = ()) -> IntArray:
     """Return for each cell the index of its group in the list, or of its bin; -1 for none, shape (cells,).
 
     Args:
-        cells: Names in the data, without blanks around them; as `Dataset.task_names`, cut to `LONGEST_TASK_NAME`.
+        group_cells: Names in the data, without blanks around them; as `Dataset.task_names`, cut to `LONGEST_TASK_NAME`.
         groups: The list.
         edges: Edges of bins, of which ``groups`` are the names; empty for a list of names.
     """
     index_by_name = {group[:LONGEST_TASK_NAME]: group_index for group_index, group in enumerate(groups)}
     if not edges:
-        return np.array([index_by_name.get(cell, -1) for cell in cells], dtype=np.int64)
-    read_cell, codes = find_reader(edges), []
-    edge_keys = list(map(read_cell, edges))
-    for cell in cells:
+        return np.array([index_by_name.get(group_cell, -1) for group_cell in group_cells], dtype=np.int64)
+    read_cell, group_codes = find_reader(edges), []
+    edge_values = list(map(read_cell, edges))
+    for group_cell in group_cells:
         try:
-            bin_index = bisect.bisect_right(edge_keys, read_cell(cell)) - 1
+            bin_index = bisect.bisect_right(edge_values, read_cell(group_cell)) - 1
         except ValueError:
             bin_index = -1
-        codes.append(bin_index if bin_index < len(groups) else -1)
-    return np.array(codes, dtype=np.int64)
+        group_codes.append(bin_index if bin_index < len(groups) else -1)
+    return np.array(group_codes, dtype=np.int64)
 
 
 def code_groups(dataset: Dataset, groups: Sequence[str], edges: Sequence[str] = ()) -> IntArray:
@@ -123,11 +123,11 @@ def code_groups(dataset: Dataset, groups: Sequence[str], edges: Sequence[str] = 
         InvalidInput: The data hold no names, or none of the list.
     """
     if not dataset.task_names:
-        message = "these data hold no names of groups, so that a list cannot be compared with them"
-        remedy = "Read the file again, or enter how many groups are on the list instead"
-        raise refuse(message, remedy=remedy)
-    codes = code_cells(dataset.task_names, groups, edges)
-    if not (codes >= 0).any():
-        remedy = "Write names as they stand in the cells, or edges that the cells lie between"
-        raise refuse("no group on the public list is in the data", remedy=remedy)
-    return codes
+        no_names_message = "these data hold no names of groups, so that a list cannot be compared with them"
+        names_remedy = "Read the file again, or enter how many groups are on the list instead"
+        raise refuse(no_names_message, remedy=names_remedy)
+    list_indices = code_cells(dataset.task_names, groups, edges)
+    if not (list_indices >= 0).any():
+        names_remedy = "Write names as they stand in the cells, or edges that the cells lie between"
+        raise refuse("no group on the public list is in the data", remedy=names_remedy)
+    return list_indices

@@ -36,7 +36,7 @@ def build_pairs(
     user_codes: npt.ArrayLike,
     group_codes: npt.ArrayLike,
     num_groups: int,
-    column: str,
+    group_column: str,
     values: FloatArray | None = None,
     value_column: str = "",
 ) -> Pairs | None:
@@ -46,7 +46,7 @@ def build_pairs(
         user_codes: Integers of at least 0, shape (num_rows,). Never ids.
         group_codes: 0 .. num_groups - 1, or `NO_GROUP`, shape (num_rows,).
         num_groups: Number of groups in the data.
-        column: Name of the group column; the caller joins several names.
+        group_column: Name of the group column; the caller joins several names.
         values: Values that are summed per user and group, finite, shape (num_rows,); None for rows alone.
         value_column: Name of the column of values.
 
@@ -74,7 +74,7 @@ def build_pairs(
         }
     first_rows, rows_per_pair = row_order[pair_starts], np.diff(np.r_[pair_starts, pair_codes.size])
     pair_fields |= {"rows": rows_per_pair, "rows_without_group": int(named_mask.size - named_mask.sum())}
-    return Pairs(row_users[first_rows], row_groups[first_rows], num_groups, column, **pair_fields)
+    return Pairs(row_users[first_rows], row_groups[first_rows], num_groups, group_column, **pair_fields)
 
 
 SCHEMA = "sweetspot/pair-distribution/1"
@@ -144,7 +144,7 @@ def write_distribution(dataset: Dataset) -> str:
         raise refuse(f"the distribution has more than {MAX_ENTRIES:,} sizes or {MAX_GROUPS:,} groups")
     rows_and_users = np.stack([pair_sizes.task_rows, pair_sizes.task_users])
     combinations, group_counts = np.unique(rows_and_users, axis=1, return_counts=True)
-    members = {
+    json_members = {
         "schema": SCHEMA,
         "label": dataset.provenance.label,
         "group_columns": [pair_sizes.column, *pair_sizes.further_columns],
@@ -155,15 +155,15 @@ def write_distribution(dataset: Dataset) -> str:
             zip(_NAMES_BY_LIST["groups"], [*combinations.tolist(), group_counts.tolist()], strict=True)
         ),
     }
-    return json.dumps(members, ensure_ascii=False) + "\n"
+    return json.dumps(json_members, ensure_ascii=False) + "\n"
 
 
-def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
+def read_distribution(json_bytes: bytes, file_name: str, disclosure: Disclosure) -> Dataset:
     """Build a dataset from a file that `write_distribution` or an engine count wrote.
 
     Args:
-        content: The file.
-        name: Name of the dataset.
+        json_bytes: The file.
+        file_name: Name of the dataset.
         disclosure: Public or private, as the user states.
 
     Returns:
@@ -172,7 +172,7 @@ def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Data
     Raises:
         InvalidInput: The file has another format, or describes impossible data; all problems at once.
     """
-    document = strict_json.load_json(content, MAX_BYTES, "the file")
+    document = strict_json.load_json(json_bytes, MAX_BYTES, "the file")
     members = document.get_members(["schema", "group_columns", "counted", *_NAMES_BY_LIST], ["label"])
     group_columns: list[str | None] = []
     arrays_by_list: dict[str, dict[str, IntArray] | None] = {}
@@ -192,38 +192,38 @@ def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Data
     assert contribution is not None
     _check_agreement(user_arrays, pair_arrays, group_arrays, contribution, document)
     document.problems.raise_if_any()
-    column, *further_group_columns = (column or "" for column in group_columns)
+    group_column, *further_group_columns = (group_column or "" for group_column in group_columns)
     size_order = np.argsort(user_arrays["rows"])
     group_counts = group_arrays["groups"]
     users_per_group = np.repeat(group_arrays["users"], group_counts)
     return Dataset(
-        name=name,
-        source=f"File {name}, a distribution of pairs of user and group.",
+        name=file_name,
+        source=f"File {file_name}, a distribution of pairs of user and group.",
         disclosure=disclosure,
         histogram=ContributionHistogram(user_arrays["rows"][size_order], user_arrays["users"][size_order]),
         contribution=contribution,
-        tasks=TaskSizes(users_per_group, column, tuple(further_group_columns)),
+        tasks=TaskSizes(users_per_group, group_column, tuple(further_group_columns)),
         pair_sizes=PairSizes(
             pair_arrays["groups"], pair_arrays["rows"], pair_arrays["pairs"],
-            np.repeat(group_arrays["rows"], group_counts), users_per_group, column, tuple(further_group_columns),
+            np.repeat(group_arrays["rows"], group_counts), users_per_group, group_column, tuple(further_group_columns),
         ),
         notes=("The file has the distribution of pairs of user and group, not the users of each group.",),
     )  # fmt: skip
 
 
-def _read_lists(node: JsonValue, names: tuple[str, ...]) -> dict[str, IntArray] | None:
+def _read_lists(node: JsonValue, array_names: tuple[str, ...]) -> dict[str, IntArray] | None:
     """Read one list of integers of at least 1 by each name, all of one length; None, with problems, if that fails."""
-    members = node.get_members(names)
+    members = node.get_members(array_names)
     if members is None:
         return None
-    arrays = {
+    arrays_or_none = {
         name: each.get_numbers(MAX_ENTRIES, (1, MAX_SIZE), is_integer=True) for name, each in members.items()
     }
-    arrays_by_name = {name: array for name, array in arrays.items() if array is not None}
-    if len(arrays_by_name) < len(names):
+    arrays_by_name = {name: array for name, array in arrays_or_none.items() if array is not None}
+    if len(arrays_by_name) < len(array_names):
         return None
     if len({array.size for array in arrays_by_name.values()}) > 1:
-        node.refuse(f"{', '.join(names)} must have the same length")
+        node.refuse(f"{', '.join(array_names)} must have the same length")
         return None
     return arrays_by_name
 
@@ -248,10 +248,10 @@ def _check_agreement(
     tasks_disagree = contribution is Contribution.DISTINCT_TASKS and num_pairs != total_rows["users"]
     user_sizes, counts_rows = user_arrays["rows"], contribution is Contribution.ROWS
     total_group_users = _compute_product(group_arrays["users"], group_arrays["groups"])
-    checks = [
+    problem_checks = [
         *(
-            (num_rows > MAX_ROWS, f"{heading} have more than {MAX_ROWS:,} rows in all")
-            for heading, num_rows in total_rows.items()
+            (num_rows > MAX_ROWS, f"{list_heading} have more than {MAX_ROWS:,} rows in all")
+            for list_heading, num_rows in total_rows.items()
         ),
         (num_groups > MAX_GROUPS, f"there are {num_groups:,} groups; at most {MAX_GROUPS:,} are taken"),
         (np.unique(user_sizes).size < user_sizes.size, "under users, a number of rows stands twice"),
@@ -271,9 +271,9 @@ def _check_agreement(
         (counts_rows and total_rows["pairs"] > total_rows["users"], "pairs have more rows than users do"),
         (tasks_disagree, "users and pairs must have the same number of tasks"),
     ]
-    for is_problem, message in checks:
+    for is_problem, disagreement in problem_checks:
         if is_problem:
-            document.refuse(message)
+            document.refuse(disagreement)
 
 
 def _compute_product(first_factors: IntArray, second_factors: IntArray) -> int:

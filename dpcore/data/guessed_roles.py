@@ -51,7 +51,7 @@ def _guess_pairs(table: Table) -> Roles | None:
     if table.columns not in (PAIRS_HEADER, (*PAIRS_HEADER, PAIRS_SUM)):
         return None
     user_column, group_column, rows_column = PAIRS_HEADER
-    if not all(_has_whole_numbers(table, column, 1.0) for column in PAIRS_HEADER):
+    if not all(_has_whole_numbers(table, pair_column, 1.0) for pair_column in PAIRS_HEADER):
         return None
     if not (_read_first_numbers(table, rows_column).values >= 1).all():
         return None
@@ -62,41 +62,41 @@ def _guess_pairs(table: Table) -> Roles | None:
     return Roles(TableKind.PAIRS, user=user_column, task=group_column, count=rows_column, value=value_column)
 
 
-def _guess_histogram(table: Table, columns: list[str]) -> Roles | None:
+def _guess_histogram(table: Table, column_names: list[str]) -> Roles | None:
     """Return the roles of a table of sizes and numbers of users; None if names and cells do not suggest one."""
-    if len(columns) < 2:
+    if len(column_names) < 2:
         return None
-    people_columns = [column for column in columns if counts_people(column) or read_periods(column)]
-    other_columns = [column for column in columns if column not in people_columns]
+    people_columns = [name for name in column_names if counts_people(name) or read_periods(name)]
+    other_columns = [column_name for column_name in column_names if column_name not in people_columns]
     size_words = _SIZE_WORDS | user_names.COUNT_WORDS
     size_columns = [
         name for name in other_columns if set(split_name(name)) & size_words or name.startswith(TOTALS_PREFIX)
     ]
     task_columns = [name for name in other_columns if set(split_name(name)) & _TASK_PLURALS]
-    size_column, users_column = columns[:2]
+    size_column, users_column = column_names[:2]
     if people_columns and (size_columns or task_columns):
         # How many tasks have so many users: the tasks are what is counted.
         size_column, users_column = (
             (size_columns[0], people_columns[0]) if size_columns else (people_columns[0], task_columns[0])
         )
     elif (
-        len(columns) > 2
-        or any(map(score_as_users, columns))
-        or any(_is_time(table, column) for column in columns)
+        len(column_names) > 2
+        or any(map(score_as_users, column_names))
+        or any(_is_time(table, column_name) for column_name in column_names)
         or _names_values_or_tasks(users_column)
         or not (_is_ascending(table, size_column) and _has_whole_numbers(table, users_column, 1.0))
     ):
         return None
-    if not all(_has_whole_numbers(table, column, 0.5) for column in (size_column, users_column)):
+    if not all(_has_whole_numbers(table, column_name, 0.5) for column_name in (size_column, users_column)):
         return None
-    if len(columns) > 2 and len(table.frame) > 1 and not _is_distinct(table, size_column):
+    if len(column_names) > 2 and len(table.frame) > 1 and not _is_distinct(table, size_column):
         return None  # say, users and events per page
     return Roles(TableKind.HISTOGRAM, size=size_column, users=users_column)
 
 
-def _names_values_or_tasks(column: str) -> bool:
+def _names_values_or_tasks(column_name: str) -> bool:
     """Return True if a column's name has a word for values or for tasks."""
-    return bool(set(split_name(column)) & (user_names.VALUE_WORDS | _TASK_WORDS))
+    return bool(set(split_name(column_name)) & (user_names.VALUE_WORDS | _TASK_WORDS))
 
 
 def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
@@ -121,60 +121,60 @@ def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
     return None
 
 
-def _guess_events(table: Table, columns: list[str]) -> Roles:
+def _guess_events(table: Table, column_names: list[str]) -> Roles:
     """Return the roles of a table of events; the user is None if neither a name nor cells suggest a column."""
-    user_column = _guess_user(table, columns)
-    other_columns = [column for column in columns if column != user_column]
+    user_column = _guess_user(table, column_names)
+    other_columns = [column_name for column_name in column_names if column_name != user_column]
     value_column = _find_named_column(
         other_columns, user_names.VALUES_IN_ORDER, partial(_may_be_values, table)
     )
-    answer_columns = [column for column in other_columns if says_yes_and_no(table, column)]
+    answer_columns = [column_name for column_name in other_columns if says_yes_and_no(table, column_name)]
     if value_column is None and len(answer_columns) == 1:
         value_column = answer_columns[0]
-    other_columns = [column for column in other_columns if column != value_column]
+    other_columns = [column_name for column_name in other_columns if column_name != value_column]
     task_column = _find_named_column(other_columns, user_names.TASKS_IN_ORDER)
     return Roles(TableKind.EVENTS, user_column, value=value_column, task=task_column)
 
 
-def _guess_user(table: Table, columns: list[str]) -> str | None:
+def _guess_user(table: Table, column_names: list[str]) -> str | None:
     """Return the column whose name suggests users, or else the only one with repeated ids; None if it is unclear."""
-    candidate_columns = [column for column in columns if not _is_time(table, column)]
-    named_columns = list_other_user_columns(candidate_columns, ())
-    if named_columns:
-        likeliest_column = named_columns[0]
+    candidate_columns = [column_name for column_name in column_names if not _is_time(table, column_name)]
+    user_named_columns = list_other_user_columns(candidate_columns, ())
+    if user_named_columns:
+        likeliest_column = user_named_columns[0]
         is_certain = score_as_users(likeliest_column) > 1.5 or not _is_distinct(table, likeliest_column)
-        return likeliest_column if is_certain and not find_two_people(named_columns) else None
+        return likeliest_column if is_certain and not find_two_people(user_named_columns) else None
     id_columns = [
-        column
-        for column in candidate_columns
-        if not _is_distinct(table, column) and _match_filled(table, column, _ID_PATTERN)
+        column_name
+        for column_name in candidate_columns
+        if not _is_distinct(table, column_name) and _match_filled(table, column_name, _ID_PATTERN)
     ]
     return id_columns[0] if len(id_columns) == 1 else None
 
 
-def _is_time(table: Table, column: str) -> bool:
+def _is_time(table: Table, column_name: str) -> bool:
     """Return True if a column has dates or times, by its type, its name or its cells."""
-    is_named_so = bool(set(split_name(column)) & user_names.TIME_WORDS)
-    return column in table.times or is_named_so or _match_filled(table, column, _TIME_PATTERN)
+    is_named_so = bool(set(split_name(column_name)) & user_names.TIME_WORDS)
+    return column_name in table.times or is_named_so or _match_filled(table, column_name, _TIME_PATTERN)
 
 
-def _match_filled(table: Table, column: str, pattern: str) -> bool:
+def _match_filled(table: Table, column_name: str, regular_expression: str) -> bool:
     """Return True if all filled cells among the first ones match a pattern completely; False if none is filled."""
-    cells = table.frame[column].iloc[:_NUM_SAMPLED]
-    filled_cells = cells[cells != ""]
-    return len(filled_cells) > 0 and all(map(re.compile(pattern).fullmatch, filled_cells))
+    first_cells = table.frame[column_name].iloc[:_NUM_SAMPLED]
+    filled_cells = first_cells[first_cells != ""]
+    return len(filled_cells) > 0 and all(map(re.compile(regular_expression).fullmatch, filled_cells))
 
 
 def _find_named_column(
-    columns: list[str], words: tuple[str, ...], fits: Callable[[str], bool] = lambda column: True
+    column_names: list[str], words: tuple[str, ...], is_suitable: Callable[[str], bool] = lambda column: True
 ) -> str | None:
-    """Return the column that ``fits`` and whose name has the earliest of these words; None if there is none."""
+    """Return the column that ``is_suitable`` and whose name has the earliest of these words; None if there is none."""
     ranked_columns: list[tuple[int, int, str]] = []
-    for index, column in enumerate(columns):
+    for column_index, column in enumerate(column_names):
         name_words = split_name(column)
         all_words = *name_words, "".join(name_words)  # StockCode is also stockcode.
-        ranked_columns += [(words.index(word), index, column) for word in all_words if word in words]
-    return next((column for _, _, column in sorted(ranked_columns) if fits(column)), None)
+        ranked_columns += [(words.index(word), column_index, column) for word in all_words if word in words]
+    return next((column for _, _, column in sorted(ranked_columns) if is_suitable(column)), None)
 
 
 def _is_row_number(table: Table, column: str) -> bool:
@@ -182,28 +182,28 @@ def _is_row_number(table: Table, column: str) -> bool:
     if not (re.fullmatch(r"column [0-9]+'*", column) or column.lower() in ("index", "unnamed: 0", "row")):
         return False
     first_cells = table.frame[column].iloc[:_NUM_SAMPLED].tolist()
-    number_texts = [str(number) for number in range(len(first_cells) + 1)]
+    number_texts = [str(row_number) for row_number in range(len(first_cells) + 1)]
     return first_cells in (number_texts[:-1], number_texts[1:])
 
 
-def _read_first_numbers(table: Table, column: str) -> Numbers:
+def _read_first_numbers(table: Table, column_name: str) -> Numbers:
     """Read the first `_NUM_SAMPLED` cells of a column as numbers."""
-    return read_numbers(table, column, _NUM_SAMPLED)
+    return read_numbers(table, column_name, _NUM_SAMPLED)
 
 
-def _has_whole_numbers(table: Table, column: str, min_share: float) -> bool:
+def _has_whole_numbers(table: Table, column_name: str, min_share: float) -> bool:
     """Return True if at least this share of the first cells are whole numbers of at least 0."""
-    values = _read_first_numbers(table, column).values
+    cell_values = _read_first_numbers(table, column_name).values
     with np.errstate(invalid="ignore"):
-        whole_mask = (values >= 0) & (values == np.floor(values))
+        whole_mask = (cell_values >= 0) & (cell_values == np.floor(cell_values))
     return bool(whole_mask.mean() >= min_share)
 
 
-def _may_be_values(table: Table, column: str) -> bool:
+def _may_be_values(table: Table, column_name: str) -> bool:
     """Return True if the first cells are numbers or missing, at least one a number, or nearly all say yes or no."""
-    column_numbers = _read_first_numbers(table, column)
+    column_numbers = _read_first_numbers(table, column_name)
     has_numbers_alone = np.isfinite(column_numbers.values).any() and not column_numbers.text_mask.any()
-    return bool(has_numbers_alone) or says_yes_and_no(table, column)
+    return bool(has_numbers_alone) or says_yes_and_no(table, column_name)
 
 
 _ANSWERS = frozenset((*YES_WORDS, *NO_WORDS, "1", "0", "1.0", "0.0"))
@@ -211,22 +211,22 @@ _MIN_ANSWER_SHARE = 0.8
 """Below 1, so that another cell is refused with its line, and does not change in silence which column is proposed."""
 
 
-def says_yes_and_no(table: Table, column: str) -> bool:
+def says_yes_and_no(table: Table, column_name: str) -> bool:
     """Return True if at least 80 % of the filled first cells say yes or no, or 1 or 0, and two answers occur."""
-    cells = table.frame[column].iloc[:_NUM_SAMPLED].str.lower()
-    filled_cells = cells[cells != ""]
+    first_cells = table.frame[column_name].iloc[:_NUM_SAMPLED].str.lower()
+    filled_cells = first_cells[first_cells != ""]
     answer_cells = filled_cells[filled_cells.isin(_ANSWERS)]
     return answer_cells.nunique() > 1 and len(answer_cells) >= _MIN_ANSWER_SHARE * len(filled_cells)
 
 
-def _is_ascending(table: Table, column: str) -> bool:
+def _is_ascending(table: Table, column_name: str) -> bool:
     """Return True if the first cells of a column are at least two numbers, each above the one before."""
-    numbers = _read_first_numbers(table, column).values
+    numbers = _read_first_numbers(table, column_name).values
     return numbers.size > 1 and bool(np.isfinite(numbers).all() and (np.diff(numbers) > 0).all())
 
 
-def _is_distinct(table: Table, column: str) -> bool:
+def _is_distinct(table: Table, column_name: str) -> bool:
     """Return True if two or more of the first cells of a column are filled, and no two of these are equal."""
-    cells = table.frame[column].iloc[:_NUM_SAMPLED]
-    filled_cells = cells[(cells != "").to_numpy(bool)]
+    first_cells = table.frame[column_name].iloc[:_NUM_SAMPLED]
+    filled_cells = first_cells[(first_cells != "").to_numpy(bool)]
     return len(filled_cells) > 1 and bool(filled_cells.is_unique)

@@ -50,9 +50,9 @@ class Periods:
             if self.person_epsilon is not None:
                 problems.positive(person_epsilon=self.person_epsilon)
             if not problems.entries and self.num_periods > 1 < self.num_releases:
-                remedy = "Enter the span of one period for a release that is repeated, or 1 release"
+                span_remedy = "Enter the span of one period for a release that is repeated, or 1 release"
                 problems.add(
-                    "one release of several periods and a release every period do not mix", "", remedy
+                    "one release of several periods and a release every period do not mix", "", span_remedy
                 )
         object.__setattr__(self, "num_releases", int(self.num_releases))
 
@@ -69,8 +69,8 @@ class Periods:
     @property
     def noun(self) -> str:
         """Return what one period is called: day, week, month, year, or period."""
-        last_word = self.span.lower().split()[-1]
-        return last_word if last_word in ("day", "week", "month", "year") else "period"
+        last_span_word = self.span.lower().split()[-1]
+        return last_span_word if last_span_word in ("day", "week", "month", "year") else "period"
 
     @property
     def unit_column(self) -> str:
@@ -107,8 +107,8 @@ class Periods:
         """
         from dpcore.common.programs import find_exact_sigma  # Here, as tables are read without it.
 
-        rho = 0.5 / find_exact_sigma(epsilon, delta) ** 2 if is_gaussian and delta else 0.0
-        return price_person(epsilon, delta, self.num_periods, self.num_releases, rho)
+        release_rho = 0.5 / find_exact_sigma(epsilon, delta) ** 2 if is_gaussian and delta else 0.0
+        return price_person(epsilon, delta, self.num_periods, self.num_releases, release_rho)
 
     def describe(self, price: PersonPrice) -> tuple[str, str, str]:
         """Write the unit and its price for a badge, the guarantee as sentences, and advice on a total epsilon.
@@ -123,14 +123,14 @@ class Periods:
         badge_text, advice_text = f"Per user and {self.noun}; whole person: {price.text}", ""
         if self.person_epsilon is not None:
             badge_text += f" of {wording.digits(self.person_epsilon)}"
-            remainder = self.person_epsilon - price.epsilon
-            verb = "remains" if remainder >= 0 else "is missing"
-            total_text = f"Of the total ε = {wording.digits(self.person_epsilon)}"
-            advice_text = f" {total_text}, {wording.number(abs(remainder))} {verb}."
+            epsilon_remainder = self.person_epsilon - price.epsilon
+            remainder_verb = "remains" if epsilon_remainder >= 0 else "is missing"
+            total_epsilon_text = f"Of the total ε = {wording.digits(self.person_epsilon)}"
+            advice_text = f" {total_epsilon_text}, {wording.number(abs(epsilon_remainder))} {remainder_verb}."
         if price.epsilon >= MANY_EPSILON or price.delta >= 1e-3:
-            way_text = "take fewer or longer periods, or the user as the unit"
-            way_text = "release less often" if self.num_releases > 1 else way_text
-            advice_text += f" That protects a person little: {way_text}."
+            remedy_text = "take fewer or longer periods, or the user as the unit"
+            remedy_text = "release less often" if self.num_releases > 1 else remedy_text
+            advice_text += f" That protects a person little: {remedy_text}."
         guarantee_text = f"For a whole person, {reason_text} {price.text}."
         return badge_text, f"A user is here a user in one {self.noun}. {guarantee_text}", advice_text
 

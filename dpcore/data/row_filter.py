@@ -40,9 +40,9 @@ class RowFilter:
         return self.sign in ("=", "!=")
 
     @classmethod
-    def of_number(cls, column: str) -> RowFilter:
+    def of_number(cls, column_name: str) -> RowFilter:
         """Build the condition that a cell holds a number up to ±1e100."""
-        return cls(column, ">=", "-1e100")
+        return cls(column_name, ">=", "-1e100")
 
     @property
     def text(self) -> str:
@@ -57,19 +57,19 @@ def list_compared_columns(filters: Iterable[RowFilter]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f.column for f in filters if not f.is_of_text))
 
 
-def parse_filters(text: str | None) -> tuple[RowFilter, ...]:
+def parse_filters(conditions_text: str | None) -> tuple[RowFilter, ...]:
     """Parse conditions such as ``quantity > 0; country = France``; empty for none.
 
     Raises:
         InvalidInput: A condition cannot be read.
     """
-    filters = []
-    for piece in filter(None, (piece.strip() for piece in (text or "").split(";"))):
-        match = _CONDITION.fullmatch(piece)
-        row_filter = RowFilter(*match.groups()) if match else RowFilter("", "=", "")
+    row_filters = []
+    for piece in filter(None, (piece.strip() for piece in (conditions_text or "").split(";"))):
+        condition_match = _CONDITION.fullmatch(piece)
+        row_filter = RowFilter(*condition_match.groups()) if condition_match else RowFilter("", "=", "")
         is_number = re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?", row_filter.value) is not None
         if not row_filter.column or not (row_filter.is_of_text or is_number):
-            remedy = "Write quantity > 0 or country = France, with ; between several"
-            raise refuse(f"the condition {piece[:40]!r} cannot be read", remedy=remedy)
-        filters.append(row_filter)
-    return tuple(filters)
+            condition_remedy = "Write quantity > 0 or country = France, with ; between several"
+            raise refuse(f"the condition {piece[:40]!r} cannot be read", remedy=condition_remedy)
+        row_filters.append(row_filter)
+    return tuple(row_filters)

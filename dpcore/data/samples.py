@@ -60,13 +60,13 @@ class Generator(ABC):
     title: ClassVar[str]
 
     def __post_init__(self) -> None:
-        types_by_name, wrong_fields = list_field_types(type(self)), list[str]()
+        types_by_field, wrong_field_names = list_field_types(type(self)), list[str]()
         with Problems() as problems:
-            for name, field in declared_fields(type(self)).items():
+            for field_name, declaration in declared_fields(type(self)).items():
                 num_problems = len(problems.entries)
-                field.check(problems, getattr(self, name), types_by_name[name])
-                wrong_fields += [name] if len(problems.entries) > num_problems else []
-            self._check_together(problems, wrong_fields)
+                declaration.check(problems, getattr(self, field_name), types_by_field[field_name])
+                wrong_field_names += [field_name] if len(problems.entries) > num_problems else []
+            self._check_together(problems, wrong_field_names)
 
     def _check_together(self, problems: Problems, wrong_fields: Sequence[str]) -> None:  # noqa: B027
         """Add problems of fields that do not fit together.
@@ -122,11 +122,11 @@ class ZipfSizes(Generator):
         # Largest size first: numpy draws one binomial after the other with the probability that is left,
         # which stays accurate only while that is not a small difference of large numbers.
         sizes = np.arange(int(self.max_contributions), 0, -1)
-        weights = sizes.astype(np.float64) ** -float(self.alpha)
+        size_weights = sizes.astype(np.float64) ** -float(self.alpha)
         rng = np.random.default_rng(int(self.seed))
-        users = rng.multinomial(int(self.num_users), weights / weights.sum())
-        filled_mask = users > 0
-        return ContributionHistogram(sizes=sizes[filled_mask][::-1], users=users[filled_mask][::-1])
+        users_per_size = rng.multinomial(int(self.num_users), size_weights / size_weights.sum())
+        filled_mask = users_per_size > 0
+        return ContributionHistogram(sizes=sizes[filled_mask][::-1], users=users_per_size[filled_mask][::-1])
 
 
 @dataclass(frozen=True)
@@ -160,8 +160,8 @@ class PowerLawParticipation(Generator):
 
     def histogram(self) -> ContributionHistogram:
         """Draw every row's user, then count rows per user."""
-        generator = np.random.default_rng(int(self.seed))
-        row_users = generator.zipf(1.0 + float(self.alpha), size=int(self.num_rows))
+        rng = np.random.default_rng(int(self.seed))
+        row_users = rng.zipf(1.0 + float(self.alpha), size=int(self.num_rows))
         return ContributionHistogram.from_counts(_count_numbers(row_users)[1])
 
 
@@ -198,11 +198,14 @@ class LogNormalSizes(Generator):
         if "log_mean" in wrong_fields or "log_sigma" in wrong_fields:
             return
         if (log_size := self.log_mean + 6 * self.log_sigma) > math.log(MAX_SIZE):
-            message = f"log_mean + 6 log_sigma must be at most {math.log(MAX_SIZE):.1f}"
-            problems.add(f"{message}; got {wording.entered(log_size)}", remedy="Lower one of the two")
+            size_message = f"log_mean + 6 log_sigma must be at most {math.log(MAX_SIZE):.1f}"
+            problems.add(f"{size_message}; got {wording.entered(log_size)}", remedy="Lower one of the two")
         elif not wrong_fields and (num_sizes := self._estimate_distinct_sizes()) > MAX_DISTINCT_SIZES:
-            message = f"about {wording.number(num_sizes)} distinct numbers of rows; at most {MAX_DISTINCT_SIZES:,} fit"
-            problems.add(message, remedy="Lower log_mean, log_sigma or num_users")
+            sizes_text = f"about {wording.number(num_sizes)} distinct numbers of rows"
+            problems.add(
+                f"{sizes_text}; at most {MAX_DISTINCT_SIZES:,} fit",
+                remedy="Lower log_mean, log_sigma or num_users",
+            )
 
     def _estimate_distinct_sizes(self) -> float:
         """Estimate the expected number of distinct sizes.
@@ -216,9 +219,9 @@ class LogNormalSizes(Generator):
         z = np.linspace(-8.0, 8.0, 2001)
         with np.errstate(over="ignore", under="ignore"):
             sizes = np.exp(log_mean + log_sigma * z)
-            density = np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * log_sigma * sizes)
-            seen_shares = -np.expm1(-num_users * density)
-        return float(np.trapezoid(seen_shares * sizes * log_sigma, z))
+            size_densities = np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * log_sigma * sizes)
+            seen_probabilities = -np.expm1(-num_users * size_densities)
+        return float(np.trapezoid(seen_probabilities * sizes * log_sigma, z))
 
     def histogram(self) -> ContributionHistogram:
         """Draw every user's size, a chunk of users at a time."""
@@ -269,8 +272,8 @@ class TwoGroups(Generator):
 
     def histogram(self) -> ContributionHistogram:
         """Build the histogram of the two sizes; nothing is drawn."""
-        users = np.array([self.light_users, self.heavy_users])
-        return ContributionHistogram(np.array([self.light_rows, self.heavy_rows]), users)
+        users_per_group = np.array([self.light_users, self.heavy_users])
+        return ContributionHistogram(np.array([self.light_rows, self.heavy_rows]), users_per_group)
 
 
 def _count_numbers(integers: IntArray) -> tuple[IntArray, IntArray]:
@@ -366,11 +369,11 @@ SAMPLES: Mapping[str, Sample] = MappingProxyType({sample.key: sample for sample 
 """Samples by key, in the order in which they are offered."""
 
 
-def load(key: str) -> Dataset:
+def load(sample_key: str) -> Dataset:
     """Read a sample as a public dataset.
 
     Args:
-        key: A key of `SAMPLES`.
+        sample_key: A key of `SAMPLES`.
 
     Returns:
         A public `Dataset`. ``shop-events`` and ``item-ratings`` have values (amount, rating), totals per user and
@@ -379,21 +382,21 @@ def load(key: str) -> Dataset:
     Raises:
         InvalidInput: There is no such sample, or its file is missing.
     """
-    sample = SAMPLES.get(key)
+    sample = SAMPLES.get(sample_key)
     if sample is None:
-        raise refuse(f"there is no sample called {key!r}; there are {', '.join(SAMPLES)}")
+        raise refuse(f"there is no sample called {sample_key!r}; there are {', '.join(SAMPLES)}")
     if not sample.path.is_file():
         raise refuse(f"the sample file {sample.file_name} is missing from the folder sample_data")
     # Our own files are known to be valid, so nothing is guessed or checked: a test uploads them and compares.
     roles, source_text = sample.roles, sample.source_text
     if roles.kind is TableKind.HISTOGRAM:
         # With NumPy, so that the first page need not wait for pandas to load (0.2 s).
-        with sample.path.open(encoding="utf-8") as stream:
-            column_names = next(stream).strip().split(",")
-            column_arrays = np.loadtxt(stream, np.int64, delimiter=",", unpack=True)
+        with sample.path.open(encoding="utf-8") as sample_stream:
+            column_names = next(sample_stream).strip().split(",")
+            column_arrays = np.loadtxt(sample_stream, np.int64, delimiter=",", unpack=True)
             arrays_by_column = dict(zip(column_names, column_arrays, strict=True))
-        sizes, users = arrays_by_column[roles.size or ""], arrays_by_column[roles.users or ""]
-        histogram = ContributionHistogram.from_table(sizes, users)
+        file_sizes, users_per_size = arrays_by_column[roles.size or ""], arrays_by_column[roles.users or ""]
+        histogram = ContributionHistogram.from_table(file_sizes, users_per_size)
         return Dataset(sample.title, source_text, Disclosure.PUBLIC, histogram)
     import pandas as pd
 
@@ -411,7 +414,7 @@ def load(key: str) -> Dataset:
         pairs=build_pairs(
             user_codes, task_codes, int(task_codes.max()) + 1, roles.task or "", row_values, roles.value or ""
         ),
-        task_names=tuple(str(name) for name in task_names),
+        task_names=tuple(str(task_name) for task_name in task_names),
     )  # fmt: skip
 
 
@@ -431,8 +434,8 @@ class RegressionRows:
 
     def add_intercept(self) -> RegressionRows:
         """Return the same rows with a column of ones before the features."""
-        ones = np.ones((self.labels.size, 1))
-        return RegressionRows(np.hstack([ones, self.features]), self.labels, self.users)
+        intercept_column = np.ones((self.labels.size, 1))
+        return RegressionRows(np.hstack([intercept_column, self.features]), self.labels, self.users)
 
 
 def build_sizes(num_users: int, num_rows: int, max_size: int) -> IntArray:
@@ -444,14 +447,14 @@ def build_sizes(num_users: int, num_rows: int, max_size: int) -> IntArray:
     smaller_shares = np.linspace(1.0, 0.0, num_users)
     low_exponent, high_exponent = 0.0, 1000.0
     for _ in range(60):
-        exponent = (low_exponent + high_exponent) / 2.0
-        num_trial_rows = np.rint(1.0 + (max_size - 1) * smaller_shares**exponent).sum()
+        middle_exponent = (low_exponent + high_exponent) / 2.0
+        num_trial_rows = np.rint(1.0 + (max_size - 1) * smaller_shares**middle_exponent).sum()
         low_exponent, high_exponent = (
-            (exponent, high_exponent) if num_trial_rows > num_rows else (low_exponent, exponent)
+            (middle_exponent, high_exponent) if num_trial_rows > num_rows else (low_exponent, middle_exponent)
         )
-    sizes = np.rint(1.0 + (max_size - 1) * smaller_shares**high_exponent).astype(np.int64)
-    sizes[1 : 1 + num_rows - int(sizes.sum())] += 1
-    return sizes
+    rows_per_user = np.rint(1.0 + (max_size - 1) * smaller_shares**high_exponent).astype(np.int64)
+    rows_per_user[1 : 1 + num_rows - int(rows_per_user.sum())] += 1
+    return rows_per_user
 
 
 def simulate_drugs(
@@ -486,8 +489,8 @@ def simulate_news(seed: int) -> RegressionRows:
     row_users = np.repeat(np.arange(297), build_sizes(297, 3452, 878))
     labels = np.minimum(np.floor(np.exp(rng.normal(0.5, 1.2, row_users.size))), 71.0)
     counts_so_far = np.zeros_like(labels)
-    hourly_counts: list[FloatArray] = []
+    earlier_count_features: list[FloatArray] = []
     for _ in range(10):
         counts_so_far = counts_so_far + rng.binomial((labels - counts_so_far).astype(np.int64), 0.12)
-        hourly_counts.append(counts_so_far)
-    return RegressionRows(np.column_stack(hourly_counts), labels, row_users)
+        earlier_count_features.append(counts_so_far)
+    return RegressionRows(np.column_stack(earlier_count_features), labels, row_users)

@@ -97,15 +97,15 @@ def to_json(dataset: Dataset, remaining_bytes: int = ROOM) -> SavedDataset:
 
 def _count_bytes(facet: Any) -> int:
     """Return the number of bytes of the arrays of a facet."""
-    field_values = [getattr(facet, field.name) for field in fields(facet)]
-    return sum(value.nbytes for value in field_values if isinstance(value, np.ndarray))
+    field_values = [getattr(facet, facet_field.name) for facet_field in fields(facet)]
+    return sum(field_value.nbytes for field_value in field_values if isinstance(field_value, np.ndarray))
 
 
 def _is_readable(facet: Any) -> bool:
     """Return True if the codes and texts of a facet are within the limits of reading a file."""
     field_values = [getattr(facet, f.name) for f in fields(facet)]
     tuples_of_values = [value if isinstance(value, tuple) else (value,) for value in field_values]
-    all_values = [value for values in tuples_of_values for value in values]
+    all_values = [value for tuple_of_values in tuples_of_values for value in tuple_of_values]
     return (
         all(int(getattr(facet, name).max()) < MAX_VALUES for name in _CODE_ATTRIBUTES if hasattr(facet, name))
         and getattr(facet, "num_tasks", 0) <= MAX_VALUES
@@ -117,13 +117,13 @@ def _is_readable(facet: Any) -> bool:
 def _convert_dataset(dataset: Dataset) -> dict[str, Any]:
     """Convert a dataset to a JSON object; long texts and lists are cut."""
     facets_by_name = {name: getattr(dataset, name) for name in _FACETS}
-    members = {
+    members_by_name = {
         "name": dataset.name,
         "source": cut(dataset.source, SENTENCE),
         "disclosure": dataset.disclosure,
         "privacy_unit": dataset.privacy_unit[:NOTES],
         "contribution": dataset.contribution,
-        "notes": [cut(note, SENTENCE) for note in dataset.notes[:NOTES]],
+        "notes": [cut(dataset_note, SENTENCE) for dataset_note in dataset.notes[:NOTES]],
         "digest": dataset.digest,
         "histogram": {"sizes": dataset.histogram.sizes.tolist(), "users": dataset.histogram.users.tolist()},
         "facets": {
@@ -132,7 +132,7 @@ def _convert_dataset(dataset: Dataset) -> dict[str, Any]:
         "release": dataset.release,
         "layout": dataset.layout,
     }
-    return {name: CODEC.write(member) for name, member in members.items() if member is not None}
+    return {name: CODEC.write(member) for name, member in members_by_name.items() if member is not None}
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
@@ -170,9 +170,9 @@ def _read_feature(node: JsonValue) -> Feature | None:
         node.refuse("a feature is a column, its kind, a reference level and further levels")
         return None
     text_nodes = entry_nodes[0], *entry_nodes[2:]
-    column, reference_level, *levels = (text_node.get_text(NAME) or "" for text_node in text_nodes)
+    column_name, reference_level, *levels = (text_node.get_text(NAME) or "" for text_node in text_nodes)
     encoding: FeatureKind | None = CODEC.read(entry_nodes[1], FeatureKind)
-    return None if encoding is None else Feature(column, encoding, reference_level, tuple(levels))
+    return None if encoding is None else Feature(column_name, encoding, reference_level, tuple(levels))
 
 
 _CODE_FIELDS = [
@@ -202,11 +202,11 @@ FACT_READERS: Mapping[str, Reader] = CODEC.list_readers(ReleaseFacts)[0]
 """Readers of the facts of a release."""
 
 
-def build_facts(node: JsonValue, members: Mapping[str, Any] | None) -> ReleaseFacts | None:
+def build_facts(node: JsonValue, values_by_member: Mapping[str, Any] | None) -> ReleaseFacts | None:
     """Build the facts of a release from members that were read; None if there are problems, which are added."""
-    if members is None:
+    if values_by_member is None:
         return None
-    return node.build(ReleaseFacts, **{name: members[name] for name in FACT_READERS})
+    return node.build(ReleaseFacts, **{name: values_by_member[name] for name in FACT_READERS})
 
 
 def from_json(node: JsonValue, is_further: bool = False) -> Dataset | None:
@@ -222,7 +222,7 @@ def from_json(node: JsonValue, is_further: bool = False) -> Dataset | None:
     all_readers = needed_readers | optional_readers
     facet_readers = {name: optional_readers[name] for name in _FACETS}
     column_readers: dict[str, Reader] = {} if is_further else {"further": _read_further}
-    members = node.read_members(
+    values_by_member = node.read_members(
         {
             **{name: all_readers[name] for name in ("name", "disclosure", "contribution")},
             "source": read_text(SENTENCE),
@@ -234,11 +234,11 @@ def from_json(node: JsonValue, is_further: bool = False) -> Dataset | None:
         },
         {name: optional_readers[name] for name in ("release", "layout")} | column_readers,
     )
-    if members is None:
+    if values_by_member is None:
         return None
-    digest, facets_by_name = members.pop("digest"), members.pop("facets")
-    dataset = node.build(Dataset, **members, **facets_by_name)
-    if dataset is not None and dataset.digest != digest:
+    stored_digest, facets_by_name = values_by_member.pop("digest"), values_by_member.pop("facets")
+    dataset = node.build(Dataset, **values_by_member, **facets_by_name)
+    if dataset is not None and dataset.digest != stored_digest:
         node.refuse("these data are not those that were saved: the file was changed or damaged")
         return None
     return dataset
@@ -252,16 +252,16 @@ def _read_further(node: JsonValue) -> tuple[Dataset, ...]:
 
 def _read_histogram(node: JsonValue) -> ContributionHistogram | None:
     """Read a histogram from its sizes and users; None, with problems, if it is not one."""
-    members = node.get_members(["sizes", "users"])
-    if members is None:
+    members_by_name = node.get_members(["sizes", "users"])
+    if members_by_name is None:
         return None
-    sizes, users = (members[name].get_entries(MAX_SIZES) for name in ("sizes", "users"))
-    if sizes is None or users is None:
+    size_nodes, user_nodes = (members_by_name[name].get_entries(MAX_SIZES) for name in ("sizes", "users"))
+    if size_nodes is None or user_nodes is None:
         return None
-    if not all(type(entry.value) is int for entry in (*sizes, *users)):
+    if not all(type(entry_node.value) is int for entry_node in (*size_nodes, *user_nodes)):
         node.refuse("sizes and users must be whole numbers")
         return None
-    return node.build(ContributionHistogram, [e.value for e in sizes], [e.value for e in users])
+    return node.build(ContributionHistogram, [e.value for e in size_nodes], [e.value for e in user_nodes])
 
 
 def compute_seal(account: str, dataset_digest: str, design_json: Mapping[str, Any] | None) -> str:

@@ -77,11 +77,11 @@ class FileLayout:
     has_stated_separator: bool = False
 
     @classmethod
-    def by_name(cls, name: str) -> FileLayout:
+    def by_name(cls, file_name: str) -> FileLayout:
         """Build the usual layout of a file of this name, which has not been read yet."""
-        name_ending = "." + name.lower().rpartition(".")[2]
+        name_ending = "." + file_name.lower().rpartition(".")[2]
         separator = "\t" if name_ending in (".tsv", ".tab") else ","
-        return cls(name, _KINDS_BY_ENDING.get(name_ending, FileKind.TEXT), separator)
+        return cls(file_name, _KINDS_BY_ENDING.get(name_ending, FileKind.TEXT), separator)
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,9 @@ class TableLayout:
         """Return True if there is a rule for values that are missing or unusable."""
         return bool(self.dropped_column) or self.missing_constant is not None
 
-    def decimal(self, column: str) -> str:
+    def decimal(self, column_name: str) -> str:
         """Return the decimal mark of a column; empty for plain numbers and for columns that are not of numbers."""
-        return dict(self.numbers).get(column, "")
+        return dict(self.numbers).get(column_name, "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,30 +160,30 @@ class Table:
         """Return the column names from left to right."""
         return tuple(str(column_name) for column_name in self.frame.columns)
 
-    def line(self, row: int) -> int:
+    def line(self, row_index: int) -> int:
         """Return the first file line of a row; rows count from 0, lines from 1."""
-        return int(self.lines[row])
+        return int(self.lines[row_index])
 
-    def describe_row(self, row: int) -> str:
+    def describe_row(self, row_index: int) -> str:
         """Return the location of a row as text, with the file if several were joined."""
-        file_phrases = [f" of {shorten(name)}" for start_row, name in self.files if start_row <= row]
-        return f"{self.line_word} {self.line(row):,}{''.join(file_phrases[-1:])}"
+        file_phrases = [f" of {shorten(name)}" for start_row, name in self.files if start_row <= row_index]
+        return f"{self.line_word} {self.line(row_index):,}{''.join(file_phrases[-1:])}"
 
 
 def build_table(
-    header: Sequence[str],
-    cells: pd.DataFrame | list[list[str]],
+    header_cells: Sequence[str],
+    body_cells: pd.DataFrame | list[list[str]],
     line_numbers: IntArray,
-    name: str,
+    table_name: str,
     line_word: str = "line",
 ) -> Table:
     """Build a table from cells that were read elsewhere, such as from a workbook; check its header and drop blank rows.
 
     Args:
-        header: Column names.
-        cells: Text, stripped; each row as long as the header.
+        header_cells: Column names.
+        body_cells: Text, stripped; each row as long as the header.
         line_numbers: Line (or row of the sheet) of the header and of each row, shape (rows + 1,).
-        name: File name, for messages.
+        table_name: File name, for messages.
         line_word: Word for such a line.
 
     Raises:
@@ -191,19 +191,19 @@ def build_table(
     """
     import pandas as pd
 
-    notes: list[str] = []
-    header_line = int(line_numbers[0])
+    table_notes: list[str] = []
+    header_line_number = int(line_numbers[0])
     with Problems() as problems:
-        names = check_names(list(header), header_line, problems, notes)
-        if not len(cells):
-            location = f"line {header_line}" if header_line else ""
-            problems.add("there are no rows", location, "Add one for each contribution")
-    frame = pd.DataFrame(cells, dtype=str)
-    frame.columns = pd.Index(names)
-    frame, row_lines = drop_blank_rows(frame, line_numbers[1:], notes)
+        column_names = check_names(list(header_cells), header_line_number, problems, table_notes)
+        if not len(body_cells):
+            header_location = f"line {header_line_number}" if header_line_number else ""
+            problems.add("there are no rows", header_location, "Add one for each contribution")
+    cell_frame = pd.DataFrame(body_cells, dtype=str)
+    cell_frame.columns = pd.Index(column_names)
+    cell_frame, line_of_row = drop_blank_rows(cell_frame, line_numbers[1:], table_notes)
     with Problems() as problems:
-        check_header_row(names, frame, row_lines, header_line, problems, notes)
-    return Table(frame, name, "", "", row_lines, tuple(notes), line_word=line_word)
+        check_header_row(column_names, cell_frame, line_of_row, header_line_number, problems, table_notes)
+    return Table(cell_frame, table_name, "", "", line_of_row, tuple(table_notes), line_word=line_word)
 
 
 def join_tables(tables: list[Table]) -> Table:
@@ -220,13 +220,13 @@ def join_tables(tables: list[Table]) -> Table:
     if len(tables) == 1:
         return first_table
     refuse_other_columns([(table.name, table.columns) for table in tables])
-    frame = pd.concat([table.frame[list(first_table.columns)] for table in tables], ignore_index=True)
+    joined_frame = pd.concat([table.frame[list(first_table.columns)] for table in tables], ignore_index=True)
     first_rows = np.cumsum([0, *(len(table.frame) for table in tables[:-1])])
     return Table(
-        frame, f"{first_table.name} and {len(tables) - 1} more", first_table.encoding,
+        joined_frame, f"{first_table.name} and {len(tables) - 1} more", first_table.encoding,
         first_table.delimiter if len({table.delimiter for table in tables}) == 1 else "",
         np.concatenate([table.lines for table in tables]),
-        tuple(f"{shorten(table.name)}: {note}" for table in tables for note in table.notes),
+        tuple(f"{shorten(table.name)}: {table_note}" for table in tables for table_note in table.notes),
         tuple((int(first_row), table.name) for first_row, table in zip(first_rows, tables, strict=True)),
         layouts=tuple(file_layout for table in tables for file_layout in table.layouts), **join_types(tables),
     )  # fmt: skip
@@ -234,32 +234,32 @@ def join_tables(tables: list[Table]) -> Table:
 
 def join_types(tables: Sequence[Table]) -> dict[str, Any]:
     """Return two fields of `Table`: columns that are times in any of the tables, and that are booleans in all."""
-    times = {column: time_type for table in tables for column, time_type in table.times.items()}
+    times = {column_name: time_kind for table in tables for column_name, time_kind in table.times.items()}
     return {"times": times, "booleans": frozenset.intersection(*(table.booleans for table in tables))}
 
 
 def drop_blank_rows(
-    frame: pd.DataFrame, row_lines: IntArray, notes: list[str], further_blank_lines: Sequence[int] = ()
+    cell_frame: pd.DataFrame, line_of_row: IntArray, notes: list[str], further_blank_lines: Sequence[int] = ()
 ) -> tuple[pd.DataFrame, IntArray]:
     """Return the rows that are not blank, and their lines; add a note on the others.
 
     In a table of one column a blank row is a missing cell and stays. Raise InvalidInput if all rows are blank.
 
     Args:
-        frame: The cells.
-        row_lines: The line of each row.
+        cell_frame: The cells.
+        line_of_row: The line of each row.
         notes: List to which a note on blank rows is added.
         further_blank_lines: Blank lines that are not rows of the frame.
     """
-    blank_mask = np.full(len(frame), frame.shape[1] > 1)
-    for column_index in range(frame.shape[1] if blank_mask.any() else 0):
-        blank_mask &= (frame.iloc[:, column_index] == "").to_numpy(bool)
-    if blank_mask.all():
-        location = f"line {row_lines[0]:,}"
-        raise refuse("all rows under the header are blank", location, "Choose a file with rows")
-    if blank_lines := sorted([*row_lines[blank_mask].tolist(), *further_blank_lines]):
-        rows_text = wording.counted(len(blank_lines), "blank row was", "blank rows were")
-        notes.append(f"{rows_text} left out (first: line {blank_lines[0]:,}).")
-    if not blank_mask.any():
-        return frame, row_lines
-    return frame[~blank_mask].reset_index(drop=True), row_lines[~blank_mask]
+    blank_row_mask = np.full(len(cell_frame), cell_frame.shape[1] > 1)
+    for column_index in range(cell_frame.shape[1] if blank_row_mask.any() else 0):
+        blank_row_mask &= (cell_frame.iloc[:, column_index] == "").to_numpy(bool)
+    if blank_row_mask.all():
+        first_blank_location = f"line {line_of_row[0]:,}"
+        raise refuse("all rows under the header are blank", first_blank_location, "Choose a file with rows")
+    if blank_line_numbers := sorted([*line_of_row[blank_row_mask].tolist(), *further_blank_lines]):
+        rows_text = wording.counted(len(blank_line_numbers), "blank row was", "blank rows were")
+        notes.append(f"{rows_text} left out (first: line {blank_line_numbers[0]:,}).")
+    if not blank_row_mask.any():
+        return cell_frame, line_of_row
+    return cell_frame[~blank_row_mask].reset_index(drop=True), line_of_row[~blank_row_mask]

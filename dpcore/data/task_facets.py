@@ -75,8 +75,8 @@ class Pairs(_OfTasks):
     def _check_amounts(self, problems: Problems) -> None:
         """Add problems for rows, sums and squares that have another shape, are wrong, or lack each other."""
         for field_name in ("rows", "sums", "sums_of_squares"):
-            array = getattr(self, field_name)
-            if array is not None and array.shape != self.user_codes.shape:
+            amount_array = getattr(self, field_name)
+            if amount_array is not None and amount_array.shape != self.user_codes.shape:
                 problems.add(f"{field_name} must have one entry per pair")
         if self.rows is not None and self.rows.size and self.rows.min() < 1:
             problems.add("a pair must have at least one row")
@@ -142,9 +142,9 @@ class PairSizes(_OfTasks):
         """Add problems for lists of different lengths, entries below 1, and totals that contradict each other."""
         for field_names in (("groups", "rows", "pairs"), ("task_rows", "task_users")):
             arrays = [getattr(self, field_name) for field_name in field_names]
-            if arrays[0].size == 0 or any(array.shape != (arrays[0].size,) for array in arrays):
+            if arrays[0].size == 0 or any(list_array.shape != (arrays[0].size,) for list_array in arrays):
                 problems.add(f"{', '.join(field_names)} must have the same length, at least 1")
-            elif min(int(array.min()) for array in arrays) < 1:
+            elif min(int(list_array.min()) for list_array in arrays) < 1:
                 problems.add(f"{', '.join(field_names)} must be at least 1")
         if problems.entries:
             return

@@ -25,32 +25,32 @@ from dpcore.dataset import Contribution, Dataset, Totals, Values
 SIGNED_REMEDY = "Clip every total to [L, U]; with L < 0 the noise must cover the larger of |L| and |U|"
 
 
-def _read_numbers(entries: object, argument_name: str, problems: Problems) -> FloatArray:
+def _read_numbers(number_entries: object, argument_name: str, problems: Problems) -> FloatArray:
     """Convert entries to a one-dimensional array of finite numbers; if that fails, add a problem and return none."""
     try:
-        numbers = np.asarray(entries, dtype=np.float64)
+        number_array = np.asarray(number_entries, dtype=np.float64)
     except (TypeError, ValueError):
         problems.add(f"{argument_name} must be numbers")
         return np.zeros(0)
-    if numbers.ndim != 1 or numbers.size == 0:
-        problems.add(f"{argument_name} must be one-dimensional and not empty; got shape {numbers.shape}")
+    if number_array.ndim != 1 or number_array.size == 0:
+        problems.add(f"{argument_name} must be one-dimensional and not empty; got shape {number_array.shape}")
         return np.zeros(0)
-    if (bad_mask := ~np.isfinite(numbers)).any():
+    if (bad_mask := ~np.isfinite(number_array)).any():
         index = int(np.argmax(bad_mask))
-        problems.add(f"{argument_name} must be finite numbers; entry {index + 1} is {numbers[index]!s}")
+        problems.add(f"{argument_name} must be finite numbers; entry {index + 1} is {number_array[index]!s}")
         return np.zeros(0)
-    return numbers
+    return number_array
 
 
-def _read_table(totals: object, user_numbers: object, problems: Problems) -> tuple[FloatArray, FloatArray]:
+def _read_table(totals: object, users_per_total: object, problems: Problems) -> tuple[FloatArray, FloatArray]:
     """Convert totals and numbers of users to arrays; add problems if they are invalid or differ in length."""
     value_array = _read_numbers(totals, "values", problems)
-    user_counts = _read_numbers(user_numbers, "users", problems)
+    user_counts = _read_numbers(users_per_total, "users", problems)
     if np.any((user_counts < 1) | (user_counts > MAX_USERS) | (user_counts != np.floor(user_counts))):
         problems.add(f"users must be whole numbers from 1 to {MAX_USERS:,}")
     if value_array.size and user_counts.size and value_array.shape != user_counts.shape:
-        lengths_text = f"{value_array.size} and {user_counts.size}"
-        problems.add(f"values and users must have the same length; got {lengths_text}")
+        two_lengths_text = f"{value_array.size} and {user_counts.size}"
+        problems.add(f"values and users must have the same length; got {two_lengths_text}")
     return value_array, user_counts
 
 
@@ -81,19 +81,19 @@ class Amounts(ByDigest):
 
     def __post_init__(self) -> None:
         problems = Problems()
-        values, users = _read_table(self.values, self.users, problems)
-        if (values < 0.0).any():
-            index, num_negatives = int(np.argmax(values < 0.0)), int((values < 0.0).sum())
-            entry_text = f"entry {index + 1} is {wording.entered(values[index])}{and_more(num_negatives - 1)}"
+        totals, users = _read_table(self.values, self.users, problems)
+        if (totals < 0.0).any():
+            index, num_negatives = int(np.argmax(totals < 0.0)), int((totals < 0.0).sum())
+            entry_text = f"entry {index + 1} is {wording.entered(totals[index])}{and_more(num_negatives - 1)}"
             problems.add(f"a total must not be negative; {entry_text}", remedy=SIGNED_REMEDY)
-        if np.any(np.diff(values) <= 0):
+        if np.any(np.diff(totals) <= 0):
             problems.add("values must be distinct and ascending", remedy="Use Amounts.from_table")
-        if not math.isfinite(float(np.abs(values).max(initial=0.0)) * float(users.sum())):
+        if not math.isfinite(float(np.abs(totals).max(initial=0.0)) * float(users.sum())):
             problems.add("the totals add up to more than float64 holds", remedy="Use a larger unit")
         problems.raise_if_any()
         # + 0.0 turns -0.0 into 0.0, so that equal content has equal bytes.
-        for name, array in (("values", values + 0.0), ("users", users.astype(np.int64))):
-            object.__setattr__(self, name, read_only(array))
+        for field_name, field_array in (("values", totals + 0.0), ("users", users.astype(np.int64))):
+            object.__setattr__(self, field_name, read_only(field_array))
 
     @classmethod
     def from_totals(cls, totals: Totals | npt.ArrayLike) -> Amounts:
@@ -106,16 +106,16 @@ class Amounts(ByDigest):
             return cls.from_table(totals.totals, totals.users)
         with Problems() as problems:
             totals = totals.totals if isinstance(totals, Totals) else totals
-            values, users = np.unique(_read_numbers(totals, "totals", problems), return_counts=True)
-        return cls(values, users)
+            distinct_totals, users = np.unique(_read_numbers(totals, "totals", problems), return_counts=True)
+        return cls(distinct_totals, users)
 
     @classmethod
     def from_table(cls, values: npt.ArrayLike, users: npt.ArrayLike) -> Amounts:
         """Build from (total, users) rows in any order; rows with equal totals are added up."""
         with Problems() as problems:
-            value_array, user_counts = _read_table(values, users, problems)
-        distinct_totals, total_indices = np.unique(value_array, return_inverse=True)
-        return cls(distinct_totals, np.bincount(total_indices, weights=user_counts))
+            row_totals, row_users = _read_table(values, users, problems)
+        distinct_totals, total_indices = np.unique(row_totals, return_inverse=True)
+        return cls(distinct_totals, np.bincount(total_indices, weights=row_users))
 
     @classmethod
     def from_histogram(cls, histogram: ContributionHistogram) -> Amounts:
@@ -251,7 +251,7 @@ class UserAmounts:
             "amounts below 0": None if self.pair_sums is None else int((self.pair_sums < 0.0).sum()),
             "groups": self.num_groups,
         }
-        return {name: count for name, count in counts_by_name.items() if count is not None}
+        return {count_name: count for count_name, count in counts_by_name.items() if count is not None}
 
 
 def has_totals(dataset: Dataset) -> bool:
@@ -294,8 +294,8 @@ def get_role_columns(dataset: Dataset) -> dict[str, Any]:
     value_column = dataset.value_column or None
     if dataset.totals is not None and dataset.totals.column:
         value_column = dataset.totals.column
-    group_facet = dataset.pairs or dataset.pair_sizes
-    group_columns = () if group_facet is None else (group_facet.column, *group_facet.further_columns)
+    pairs_or_sizes = dataset.pairs or dataset.pair_sizes
+    group_columns = () if pairs_or_sizes is None else (pairs_or_sizes.column, *pairs_or_sizes.further_columns)
     return {"user": dataset.user_columns, "value": value_column, "group": group_columns}
 
 
@@ -312,7 +312,7 @@ def build_dummy_dataset(
     those of the given amounts.
     """
     value_column, group_columns, sizes = role_columns["value"], role_columns["group"], np.array([1, 2, 3])
-    pairs, values, histogram = None, None, ContributionHistogram.from_counts(sizes)
+    dummy_pairs, values, histogram = None, None, ContributionHistogram.from_counts(sizes)
     totals_facet = Totals.of_contributions(histogram)
     pair_fields: dict[str, Any] = {}
     if value_column is not None:
@@ -323,12 +323,12 @@ def build_dummy_dataset(
     if group_columns:
         group_column, further_columns = group_columns[0], group_columns[1:]
         pair_fields |= {"rows": sizes, "further_columns": further_columns}
-        pairs = Pairs(np.arange(3), np.zeros(3, dtype=np.int64), 1, group_column, **pair_fields)
+        dummy_pairs = Pairs(np.arange(3), np.zeros(3, dtype=np.int64), 1, group_column, **pair_fields)
     data_name, table_layout = ("", None) if user_amounts is None else (user_amounts.name, user_amounts.layout)
     unit_columns = role_columns["user"]
     if table_layout is not None and table_layout.periods is not None:
         unit_columns = (*unit_columns, table_layout.periods.unit_column)
     return Dataset(
         data_name or "data", "A made-up table.", disclosure, histogram, unit_columns, contribution, values,
-        totals_facet, pairs, layout=table_layout, task_names=task_names,
+        totals_facet, dummy_pairs, layout=table_layout, task_names=task_names,
     )  # fmt: skip

@@ -63,33 +63,33 @@ TASKS_IN_ORDER = (
 VALUE_WORDS = frozenset(VALUES_IN_ORDER)
 
 
-def score_as_users(column: str) -> float:
+def score_as_users(column_name: str) -> float:
     """Return a score above 0, at most 3.3, if a column's name suggests users; 0 if it does not."""
-    words = set(split_name(column))
+    name_words = set(split_name(column_name))
     # screen_name is one word here, and user_name is two.
-    words = words - {"screen"} | ({"screenname"} if {"screen", "name"} <= words else set())
-    if words & (_ATTRIBUTE_WORDS | TIME_WORDS):
+    name_words = name_words - {"screen"} | ({"screenname"} if {"screen", "name"} <= name_words else set())
+    if name_words & (_ATTRIBUTE_WORDS | TIME_WORDS):
         return 0.0
-    for rank, known_words in enumerate(_USER_WORDS):
-        if words & known_words and not words & (COUNT_WORDS | VALUE_WORDS):
-            other_words = words - known_words - _IDENTIFYING_WORDS
-            if rank == len(_USER_WORDS) - 1 and other_words:  # order_id, product_name
+    for word_list_rank, known_words in enumerate(_USER_WORDS):
+        if name_words & known_words and not name_words & (COUNT_WORDS | VALUE_WORDS):
+            other_words = name_words - known_words - _IDENTIFYING_WORDS
+            if word_list_rank == len(_USER_WORDS) - 1 and other_words:  # order_id, product_name
                 return 0.0
             # The rank decides; what follows, less than 1 in all, orders columns of one rank.
-            return 3.0 - rank + 0.3 * (bool(words & {"id", "uid"})) - 0.5 * bool(other_words)
+            return 3.0 - word_list_rank + 0.3 * (bool(name_words & {"id", "uid"})) - 0.5 * bool(other_words)
     return 0.0
 
 
-def counts_people(column: str) -> bool:
+def counts_people(column_name: str) -> bool:
     """Return True if a column's name says that it has numbers of people."""
-    words = set(split_name(column))
-    user_number_words = words & {"num", "number", "n", "count", "how"} and words & _USER_WORDS[0]
-    return "per" not in words and bool(words & _PEOPLE_WORDS or user_number_words)
+    name_words = set(split_name(column_name))
+    user_number_words = name_words & {"num", "number", "n", "count", "how"} and name_words & _USER_WORDS[0]
+    return "per" not in name_words and bool(name_words & _PEOPLE_WORDS or user_number_words)
 
 
-def list_other_user_columns(columns: Sequence[str], used_columns: Sequence[str]) -> list[str]:
+def list_other_user_columns(column_names: Sequence[str], used_columns: Sequence[str]) -> list[str]:
     """List the unused columns whose names suggest users, the likeliest first."""
-    unused_columns = [name for name in columns if name not in used_columns and score_as_users(name) > 0]
+    unused_columns = [name for name in column_names if name not in used_columns and score_as_users(name) > 0]
     return sorted(unused_columns, key=score_as_users, reverse=True)
 
 
@@ -103,11 +103,11 @@ def find_two_people(columns: Sequence[str]) -> tuple[str, str] | None:
     return None
 
 
-def find_other_person(columns: Sequence[str], user_column: str) -> str | None:
+def find_other_person(column_names: Sequence[str], user_column: str) -> str | None:
     """Return the likeliest other column whose name has a word for people that the user's lacks; None if none."""
     user_words = set(split_name(user_column)) & _USER_WORDS[0]
-    for column in list_other_user_columns(columns, [user_column]) if user_words else ():
-        other_words = set(split_name(column)) & _USER_WORDS[0]
-        if other_words and other_words != user_words:
-            return column
+    for other_column in list_other_user_columns(column_names, [user_column]) if user_words else ():
+        other_user_words = set(split_name(other_column)) & _USER_WORDS[0]
+        if other_user_words and other_user_words != user_words:
+            return other_column
     return None

@@ -86,8 +86,9 @@ class ValueBins:
             max_mean: Largest such mean.
         """
         if (lower < self.lower and min_mean < self.lower) or (upper > self.upper and max_mean > self.upper):
-            low_text, high_text = wording.entered(self.lower), wording.entered(self.upper)
+            lowest_edge_text, highest_edge_text = wording.entered(self.lower), wording.entered(self.upper)
             raise refuse(
-                f"values were counted in bins from {low_text} to {high_text}, and this range reaches beyond them",
+                f"values were counted in bins from {lowest_edge_text} to {highest_edge_text}, and this range "
+                "reaches beyond them",
                 remedy="Enter a range within the bins, or count again with other ones",
             )

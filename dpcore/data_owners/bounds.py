@@ -90,16 +90,16 @@ class Collaboration:
         """Turn every field into a float array; raise InvalidInput if a number is out of range."""
         with Problems() as problems:
             for field in fields(self):
-                values = np.asarray(getattr(self, field.name), dtype=np.float64)
-                object.__setattr__(self, field.name, values)
-                if field.name in _ABOVE_ZERO and not np.all(values > 0.0):
+                field_values = np.asarray(getattr(self, field.name), dtype=np.float64)
+                object.__setattr__(self, field.name, field_values)
+                if field.name in _ABOVE_ZERO and not np.all(field_values > 0.0):
                     problems.add(f"{field.name} must be above 0")
-                elif not np.all(values >= 0.0):
+                elif not np.all(field_values >= 0.0):
                     problems.add(f"{field.name} must be at least 0")
 
-    def replace(self, **fields: Any) -> Collaboration:
+    def replace(self, **changed_fields: Any) -> Collaboration:
         """Return a copy in which the given fields have other values."""
-        return replace(self, **fields)
+        return replace(self, **changed_fields)
 
     @property
     def owner_diameter(self) -> Numbers:
@@ -239,8 +239,8 @@ def compute_advantage(collaboration: Collaboration) -> Numbers:
 def _divide_or_infinite(numerator: Numbers, denominator: Numbers) -> FloatArray:
     """Return numerator/denominator; infinite where the denominator is not above 0."""
     numerator, denominator = np.broadcast_arrays(numerator, denominator)
-    quotients = np.full(numerator.shape, np.inf)
-    return np.asarray(np.divide(numerator, denominator, out=quotients, where=denominator > 0.0))
+    quotients_or_inf = np.full(numerator.shape, np.inf)
+    return np.asarray(np.divide(numerator, denominator, out=quotients_or_inf, where=denominator > 0.0))
 
 
 def find_epsilon_star(collaboration: Collaboration, protected_part: ProtectedPart) -> FloatArray:

@@ -11,6 +11,7 @@ from dpcore.common.parameters import LINE, TAB, Option, Parameters, of_data, pub
 from dpcore.common.text_fields import build_from, parse_checked_numbers, parse_numbers
 from dpcore.contributions import ContributionHistogram
 from dpcore.data_owners.bounds import Collaboration, Unit
+from dpcore.data_owners.network_parts import NUM_PARAMETERS, PersonalPart
 from dpcore.data_owners.regimes import MapAxis, build_capped_collaboration
 from dpcore.data_owners.study import RecordSource, Study
 
@@ -42,6 +43,8 @@ class OwnersSource(Option):
 
 ENTRY_RULE: dict[str, Any] = {"only_with": ("source", (OwnersSource.ENTERED,)), "place": LINE}
 """Of the numbers of entered owners."""
+AS_CHOSEN = "as chosen"
+"""Placeholder of a number that follows from the personal part while it is empty."""
 CONSTANT_HELP = "The factor that O(·) hides in the paper, which leaves it open."
 
 
@@ -51,27 +54,24 @@ class OwnersParameters(Parameters):
 
     # Whoever reads owners off private data and enters them has read them off the data.
     owners: int = of_data.number(
-        64, "Owners, n", (1, MAX_OWNERS), name="the number of owners n", width=92, **ENTRY_RULE
+        1_000, "Owners, n", (1, MAX_OWNERS), name="the number of owners n", width=92, **ENTRY_RULE
     )
     """The data owners who could train together."""
     records: int = of_data.number(
-        100,
+        1_000,
         "Records each, m",
         (1, MAX_RECORDS),
         name="the number of records per owner",
-        width=136,
+        width=146,
         **ENTRY_RULE,
     )
     """The records of every owner. For unequal owners, take those of the data in use, under *More settings*."""
-    shared: int = public.number(
-        7_850,
-        "Shared parameters, ℓ",
-        (0, MAX_PARAMETERS),
-        name="the number of shared parameters",
-        width=166,
-        place=LINE,
+    personal_part: PersonalPart = public.choice(
+        PersonalPart.LAST, "Personal part", name="the personal part", as_list=True, width=198, place=LINE
     )
-    """Of the part of the model that all owners share."""
+    """The layers that each owner fits for itself, of the network in the paper: 47,744 parameters in four layers, the
+    last two side by side. Joint privacy adds no noise to them. For another model, enter ℓ and k under *More settings*.
+    """
     source: OwnersSource = public.choice(OwnersSource.ENTERED, "Owners")
     """Owners of equal size as entered, or each user of the data in use as one owner."""
     unit: Unit = public.choice(Unit.RECORD, "What is protected as one")
@@ -88,14 +88,30 @@ class OwnersParameters(Parameters):
     """The records of one user; an owner with m records has r users."""
     delta: float = public.number(1e-5, "δ", (1e-15, 0.5), name="δ")
     """The probability with which ε may fail to hold. Choose it well below 1/n."""
-    personal: int = public.number(
-        0, "Personal, k", (0, MAX_PARAMETERS), name="the number of personal parameters"
+    shared: int | None = public.number(
+        None,
+        "Shared parameters, ℓ",
+        (0, MAX_PARAMETERS),
+        name="the number of shared parameters",
+        placeholder=AS_CHOSEN,
     )
-    """The parameters that each owner fits for itself. Joint privacy adds no noise to them."""
-    personal_diameter: float = public.number(0.0, "Diameter D_X", name="the personal diameter D_X")
-    """The largest distance between two personal parts; 0 for no personal part."""
-    shared_diameter: float = public.number(1.0, "Diameter D_U", name="the shared diameter D_U")
-    """The largest distance between two shared parts."""
+    """Of the part of the model that all owners share; empty: all of the network but the personal part."""
+    personal: int | None = public.number(
+        None,
+        "Personal, k",
+        (0, MAX_PARAMETERS),
+        name="the number of personal parameters",
+        placeholder=AS_CHOSEN,
+    )
+    """The parameters that each owner fits for itself; empty: those of the personal part."""
+    personal_diameter: float | None = public.number(
+        None, "Diameter D_X", name="the personal diameter D_X", placeholder="√(k/(k + ℓ))"
+    )
+    """The largest distance between two personal parts, 0 for no personal part. Empty: all parameters have one range."""
+    shared_diameter: float | None = public.number(
+        None, "Diameter D_U", name="the shared diameter D_U", placeholder="√(ℓ/(k + ℓ))"
+    )
+    """The largest distance between two shared parts. Empty: all parameters have one range."""
     lipschitz: float = public.number(1.0, "Lipschitz L", DIAMETER_RANGE, name="the Lipschitz constant L")
     """The largest slope of the loss; every bound is proportional to it."""
     alone_constant: float = public.number(
@@ -133,14 +149,16 @@ class OwnersParameters(Parameters):
         has_entered_users = self.unit is Unit.USER and self.source is OwnersSource.ENTERED
         if has_entered_users and self.records_per_user is not None and self.records_per_user > self.records:
             problems.add("a user cannot have more records than the owner")
-        if not self.personal_diameter and not self.shared_diameter:
+        # What follows from other fields can be computed only where these are right.
+        diameter_source = vars(self) if problems.entries else self.model_sizes
+        if all(diameter_source[name] == 0.0 for name in ("personal_diameter", "shared_diameter")):
             problems.add("one of the diameters D_X and D_U must be above 0")
-        for diameter_name, diameter in (
+        for diameter_phrase, diameter in (
             ("the personal diameter D_X, where it is not 0,", self.personal_diameter),
             ("the shared diameter D_U, where it is not 0,", self.shared_diameter),
         ):
-            if diameter != 0.0:
-                problems.between(*DIAMETER_RANGE, **{diameter_name: diameter})
+            if diameter:
+                problems.between(*DIAMETER_RANGE, **{diameter_phrase: diameter})
         if self.x_axis is self.y_axis:
             problems.add("both axes of the map show the same", remedy="Choose another for one")
         if isinstance(self.train_on, RecordSource):
@@ -170,17 +188,41 @@ class OwnersParameters(Parameters):
         """Return True if an owner is one unit of protection."""
         return self.unit is Unit.OWNER
 
+    @property
+    def is_of_network(self) -> bool:
+        """Return True if ℓ and k are those of the paper's network with the personal part that is chosen."""
+        return self.shared is None and self.personal is None
+
+    @property
+    def model_sizes(self) -> dict[str, float]:
+        """Return ℓ, k, D_X and D_U by the names of their fields, as entered or as they follow from the personal part.
+
+        Diameters that are empty are those of a model of diameter 1 whose parameters all have one range: D_X² = k/(k +
+        ℓ) and D_U² = ℓ/(k + ℓ). So the bound of an owner alone does not depend on the personal part.
+        """
+        part_size = self.personal_part.size
+        shared = NUM_PARAMETERS - part_size if self.shared is None else self.shared
+        personal = part_size if self.personal is None else self.personal
+        shared_share = shared / (shared + personal) if personal else 1.0
+        diameters = {"personal_diameter": self.personal_diameter, "shared_diameter": self.shared_diameter}
+        shares = {"personal_diameter": 1.0 - shared_share, "shared_diameter": shared_share}
+        return {
+            "shared": shared,
+            "personal": personal,
+            **{name: math.sqrt(shares[name]) if d is None else d for name, d in diameters.items()},
+        }
+
     def build_collaboration(self) -> Collaboration:
         """Return a collaboration with the entered numbers; its records per unit follow from the protected unit."""
         sizes_by_unit = {Unit.RECORD: 1.0, Unit.USER: self.records_per_user or 1.0, Unit.OWNER: self.records}
-        return build_from(Collaboration, self, records_per_unit=sizes_by_unit[self.unit])
+        return build_from(Collaboration, self, records_per_unit=sizes_by_unit[self.unit], **self.model_sizes)
 
     def build_collaboration_of_histogram(
         self, histogram: ContributionHistogram, cap: float | None = None
     ) -> Collaboration:
         """Return a collaboration of the owners of a histogram, with at most ``cap`` records of each.
 
-        Without ``cap`` all records are kept. ``records`` is then the mean number of kept records per owner.
+        Without ``cap`` all records are kept. ``mean_records`` is then the mean number of kept records per owner.
 
         Raises:
             InvalidInput: A user would have more records than the largest owner.
@@ -189,5 +231,5 @@ class OwnersParameters(Parameters):
             raise refuse("a user cannot have more records than the largest owner has")
         collaboration, cap = self.build_collaboration(), float(histogram.max_size if cap is None else cap)
         collaboration = build_capped_collaboration(histogram, cap, collaboration, self.protects_owner)
-        records, evenness = float(collaboration.records), float(collaboration.evenness)
-        return collaboration.replace(records=records, evenness=evenness)
+        mean_records, evenness = float(collaboration.records), float(collaboration.evenness)
+        return collaboration.replace(records=mean_records, evenness=evenness)

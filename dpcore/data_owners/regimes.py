@@ -146,10 +146,10 @@ def compute_regime_map(
 
         It is NaN where a unit is larger than its owner.
         """
-        gains = np.log(bound_alone(map_collaboration) / setting_bounds)
+        log_gains = np.log(bound_alone(map_collaboration) / setting_bounds)
         # Where both are the same problem, their difference is rounding.
-        gains = np.where(np.abs(gains) < 1e-12, 0.0, gains)
-        return np.broadcast_to(np.where(valid_mask, gains, np.nan), shape)
+        log_gains = np.where(np.abs(log_gains) < 1e-12, 0.0, log_gains)
+        return np.broadcast_to(np.where(valid_mask, log_gains, np.nan), shape)
 
     full_bounds = bound_together(map_collaboration, ProtectedPart.FULL)
     both_gains = compute_gains(joint_bounds), compute_gains(full_bounds)
@@ -183,18 +183,18 @@ def build_capped_collaboration(
         Owners with N_τ/n records on average. The evenness is √(N_τ/n) Σ_j w_j/√m_j with w_j = min(m_j, τ)/N_τ: an owner
         alone learns from all m_j records, and these bounds are averaged with the same weights.
     """
-    cap_array, sizes = np.asarray(caps, dtype=np.float64), histogram.sizes.astype(np.float64)
+    cap_array, records_per_owner = np.asarray(caps, dtype=np.float64), histogram.sizes.astype(np.float64)
     # Σ_j min(m_j, τ)/√m_j over all owners, from those below and above each cap.
-    sums_below = np.r_[0.0, np.cumsum(histogram.users * np.sqrt(sizes))]
-    sums_above = np.r_[np.cumsum((histogram.users / np.sqrt(sizes))[::-1])[::-1], 0.0]
-    num_sizes_below = np.searchsorted(sizes, cap_array, side="right")
-    sums_over_roots = sums_below[num_sizes_below] + cap_array * sums_above[num_sizes_below]
+    root_sums_below = np.r_[0.0, np.cumsum(histogram.users * np.sqrt(records_per_owner))]
+    sums_above = np.r_[np.cumsum((histogram.users / np.sqrt(records_per_owner))[::-1])[::-1], 0.0]
+    num_sizes_below = np.searchsorted(records_per_owner, cap_array, side="right")
+    root_sums_at_caps = root_sums_below[num_sizes_below] + cap_array * sums_above[num_sizes_below]
     kept_records = np.asarray(histogram.kept_rows(cap_array), dtype=np.float64)
-    mean_records_by_cap = kept_records / histogram.num_users
+    mean_records_at_caps = kept_records / histogram.num_users
     return collaboration.replace(
         owners=float(histogram.num_users),
-        records=mean_records_by_cap,
-        evenness=sums_over_roots / kept_records * np.sqrt(mean_records_by_cap),
+        records=mean_records_at_caps,
+        evenness=root_sums_at_caps / kept_records * np.sqrt(mean_records_at_caps),
         records_per_unit=cap_array if protects_owner else collaboration.records_per_unit,
     )
 
@@ -254,17 +254,17 @@ def find_best_cap(histogram: ContributionHistogram, collaboration: Collaboration
         return Split(falling_parts, falling_parts, rising_parts)
 
     first_caps = np.geomspace(1.0, largest_size, 256)
-    minimum = minimise(
+    bound_minimum = minimise(
         split_caps, 1.0, largest_size, is_integer=True, tolerance=TOLERANCE, first_points=first_caps
     )
-    cap = minimum.minimiser
-    best_bound = float(compute_joint_bounds(histogram, cap, collaboration))
+    best_cap = bound_minimum.minimiser
+    best_bound = float(compute_joint_bounds(histogram, best_cap, collaboration))
     bound_limit = NEAR_OPTIMAL_FACTOR * best_bound
-    near_low, near_high = find_interval_within(split_caps, cap, 1.0, largest_size, bound_limit)
+    near_low, near_optimal_high = find_interval_within(split_caps, best_cap, 1.0, largest_size, bound_limit)
     certificate = Certificate(
         best_bound,
-        min(minimum.lower_bound, best_bound),
+        min(bound_minimum.lower_bound, best_bound),
         "between two caps the bound is at least its first part at the upper and its second at the lower one, which "
         "excluded every interval of caps",
     )
-    return CapChoice(int(cap), best_bound, (int(near_low), int(near_high)), certificate)
+    return CapChoice(int(best_cap), best_bound, (int(near_low), int(near_optimal_high)), certificate)

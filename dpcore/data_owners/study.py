@@ -100,8 +100,8 @@ class StudyResult:
     @property
     def share_done(self) -> float:
         """Return the share of all accuracies of the study that are known, 0 to 1."""
-        accuracies = np.concatenate([x.ravel() for x in self.accuracies_by_form.values()])
-        return float(np.isfinite(accuracies).mean())
+        all_accuracies = np.concatenate([x.ravel() for x in self.accuracies_by_form.values()])
+        return float(np.isfinite(all_accuracies).mean())
 
     def average(self, form: Form) -> FloatArray:
         """Average a form's test accuracy over the runs that were done, shape (epsilons, owners); NaN without a run."""
@@ -114,12 +114,12 @@ class StudyResult:
         difference between two shares of right answers, over the test records of all runs. A sign does not prove a
         difference.
         """
-        accuracies, other_accuracies = np.broadcast_arrays(self.average(form), self.average(other_form))
-        pooled_accuracies = np.clip((accuracies + other_accuracies) / 2.0, 0.0, 1.0)
-        num_runs = np.isfinite(self.accuracies_by_form[form]).sum(axis=2)
-        num_tested = self.num_tests * np.maximum(num_runs, 1)
-        standard_errors = np.sqrt(2.0 * pooled_accuracies * (1.0 - pooled_accuracies) / num_tested)
-        accuracy_differences = accuracies - other_accuracies
+        accuracies, other_mean_accuracies = np.broadcast_arrays(self.average(form), self.average(other_form))
+        pooled_accuracies = np.clip((accuracies + other_mean_accuracies) / 2.0, 0.0, 1.0)
+        runs_per_cell = np.isfinite(self.accuracies_by_form[form]).sum(axis=2)
+        num_tested_records = self.num_tests * np.maximum(runs_per_cell, 1)
+        standard_errors = np.sqrt(2.0 * pooled_accuracies * (1.0 - pooled_accuracies) / num_tested_records)
+        accuracy_differences = accuracies - other_mean_accuracies
         signs = np.where(np.abs(accuracy_differences) > standard_errors, np.sign(accuracy_differences), 0.0)
         return np.asarray(np.where(np.isfinite(accuracy_differences), signs, np.nan))
 
@@ -130,11 +130,11 @@ def assign_units(study: Study, owner_codes: IntArray, num_owners: int) -> tuple[
         return np.arange(owner_codes.size), owner_codes.size
     if study.unit is Unit.OWNER:
         return owner_codes, num_owners
-    indices_in_owner = rank_within_users(owner_codes, np.arange(owner_codes.size))
+    record_ranks_in_owner = rank_within_users(owner_codes, np.arange(owner_codes.size))
     # Rounded up: an owner's last user may have fewer records.
     units_per_owner = -(-np.bincount(owner_codes, minlength=num_owners) // study.records_per_user)
     first_unit_codes = np.cumsum(units_per_owner) - units_per_owner
-    unit_codes = first_unit_codes[owner_codes] + indices_in_owner // study.records_per_user
+    unit_codes = first_unit_codes[owner_codes] + record_ranks_in_owner // study.records_per_user
     return unit_codes, int(units_per_owner.sum())
 
 
@@ -156,8 +156,8 @@ def train_shared(
         return training.fit_without_privacy(records, options, should_stop)
     num_records, clips_per_unit, group_size = records.labels.size, 1.0, 1.0
     if not study.clips_records:
-        unit_size = study.records_per_user if study.unit is Unit.USER else num_records / num_owners
-        clips_per_unit = max(1.0, options.unit_clip_share * unit_size)
+        records_per_unit = study.records_per_user if study.unit is Unit.USER else num_records / num_owners
+        clips_per_unit = max(1.0, options.unit_clip_share * records_per_unit)
     elif study.unit is Unit.USER:
         group_size = float(study.records_per_user)
     # ε as a whole number: one stream of noise for each.
@@ -176,7 +176,7 @@ def load_records(records: RecordSource | LabelledRecords, seed: int) -> Labelled
     return training.load_digits() if records is RecordSource.DIGITS else training.generate_records(seed)
 
 
-def check_records(study: Study, records: RecordSource | LabelledRecords) -> None:
+def check_records(study: Study, source_or_records: RecordSource | LabelledRecords) -> None:
     """Raise InvalidInput if users are protected and the records do not fit; otherwise do nothing.
 
     Raises:
@@ -186,14 +186,14 @@ def check_records(study: Study, records: RecordSource | LabelledRecords) -> None
     if study.unit is not Unit.USER:
         return
     with Problems() as problems:
-        if isinstance(records, LabelledRecords) and records.owner_codes is not None:
+        if isinstance(source_or_records, LabelledRecords) and source_or_records.owner_codes is not None:
             problems.add(
                 "the table does not say which user a record is of",
                 remedy="Protect one record or a whole owner",
             )
             return
-        seed = study.seeds[0]
-        num_training = split_records(load_records(records, seed), seed)[0].labels.size
+        first_seed = study.seeds[0]
+        num_training = split_records(load_records(source_or_records, first_seed), first_seed)[0].labels.size
         for num_owners in study.numbers_of_owners:
             if study.records_per_user > (owner_size := num_training // num_owners):
                 problems.add(
@@ -205,43 +205,43 @@ def check_records(study: Study, records: RecordSource | LabelledRecords) -> None
 
 def run_study(
     study: Study,
-    records: RecordSource | LabelledRecords,
-    report: Callable[[float, StudyResult], None] = lambda share, result: None,
+    source_or_records: RecordSource | LabelledRecords,
+    report_result: Callable[[float, StudyResult], None] = lambda share, result: None,
     should_stop: ShouldStop = never,
 ) -> StudyResult:
     """Train and test every form of the study; return the test accuracies, NaN for runs that a stop left out.
 
     Args:
         study: What is compared.
-        records: What models are trained on.
-        report: Told the share done and the result so far.
+        source_or_records: What models are trained on.
+        report_result: Told the share done and the result so far.
         should_stop: Asked between steps; the result so far is returned.
     """
-    grid_shape = (len(study.numbers_of_owners), len(study.seeds))
+    owners_by_runs_shape = (len(study.numbers_of_owners), len(study.seeds))
     accuracies_by_form = {
-        form: np.full((len(study.epsilons) if form.is_private else 1, *grid_shape), np.nan)
+        form: np.full((len(study.epsilons) if form.is_private else 1, *owners_by_runs_shape), np.nan)
         for form in study.forms
     }
-    first_records = load_records(records, study.seeds[0])
-    num_training, num_tests = (part.labels.size for part in split_records(first_records, 0))
+    first_records = load_records(source_or_records, study.seeds[0])
+    num_training, num_tests = (records_part.labels.size for records_part in split_records(first_records, 0))
     num_parameters = first_records.num_classes * first_records.features.shape[1]
 
-    result = StudyResult(
+    study_result = StudyResult(
         study, accuracies_by_form, num_training, num_tests, num_parameters, first_records.name
     )
     for seed_index, seed in enumerate(study.seeds):
-        training_and_test = split_records(load_records(records, seed), seed)
+        training_and_test = split_records(load_records(source_or_records, seed), seed)
         weights_by_epsilon: dict[float, FloatArray] = {}
         for number_index, num_owners in enumerate(study.numbers_of_owners):
             for form, epsilon_index, test_accuracy in _test_forms(
                 study, *training_and_test, num_owners, seed, weights_by_epsilon, should_stop
             ):
                 if should_stop():
-                    return result
+                    return study_result
                 accuracies_by_form[form][epsilon_index, number_index, seed_index] = test_accuracy
                 # A copy, which later runs do not change.
-                report(result.share_done, copy.deepcopy(result))
-    return result
+                report_result(study_result.share_done, copy.deepcopy(study_result))
+    return study_result
 
 
 def _test_forms(
@@ -291,5 +291,5 @@ def _test_forms(
 def _deal_records(records: LabelledRecords, num_owners: int, seed: int) -> tuple[LabelledRecords, IntArray]:
     """Assign records to owners; return (the records that have an owner, the code of the owner of each)."""
     owner_codes = training.assign_owners(records, num_owners, seed)
-    indices = np.flatnonzero(owner_codes >= 0)
-    return records.select(indices), owner_codes[indices]
+    kept_indices = np.flatnonzero(owner_codes >= 0)
+    return records.select(kept_indices), owner_codes[kept_indices]

@@ -83,8 +83,8 @@ class LabelledRecords:
     def select(self, indices: IntArray) -> LabelledRecords:
         """Return the records at these indices, in this order."""
         field_names = ("features", "labels", "population_codes", "owner_codes")
-        arrays_by_name = {name: getattr(self, name) for name in field_names}
-        return replace(self, **{name: x[indices] for name, x in arrays_by_name.items() if x is not None})
+        arrays_by_field = {name: getattr(self, name) for name in field_names}
+        return replace(self, **{name: x[indices] for name, x in arrays_by_field.items() if x is not None})
 
 
 def scale_records(features: FloatArray) -> FloatArray:
@@ -116,8 +116,8 @@ def generate_records(
     class_means = rng.standard_normal((2, num_classes, num_features))
     # Nearly as long as before, with a correlation of 0.7 to the means of the first population.
     class_means[1] = 0.7 * class_means[0] + 0.7 * class_means[1]
-    deviations = 2.0 * rng.standard_normal((num_records, num_features))
-    features = scale_records(class_means[population_codes, labels] + deviations)
+    feature_noise = 2.0 * rng.standard_normal((num_records, num_features))
+    features = scale_records(class_means[population_codes, labels] + feature_noise)
     return LabelledRecords(features, labels, num_classes, "generated records", population_codes)
 
 
@@ -193,8 +193,8 @@ def assign_owners(records: LabelledRecords, num_owners: int, seed: int) -> IntAr
     # Classes are taken in turn from a shuffled list: about equally many owners lack each class.
     lacks_class = np.zeros((num_owners, num_classes), dtype=bool)
     for lacking_index in range(num_lacking):
-        positions = (num_lacking * (all_owners // num_populations) + lacking_index) % num_classes
-        lacks_class[all_owners, shuffled_classes[positions]] = True
+        lacking_positions = (num_lacking * (all_owners // num_populations) + lacking_index) % num_classes
+        lacks_class[all_owners, shuffled_classes[lacking_positions]] = True
     owner_codes = np.empty(labels.size, dtype=np.int64)
     for population_code in range(num_populations):
         population_mask = all_owners % num_populations == population_code
@@ -259,26 +259,26 @@ def pad_units(records: LabelledRecords, unit_codes: IntArray, num_units: int) ->
     """Group records by the codes of their units, padded with zeros; a unit may have no record."""
     largest_size = max(int(np.bincount(unit_codes, minlength=num_units).max()), 1)
     indices_in_unit = rank_within_users(unit_codes, np.arange(unit_codes.size))
-    features = np.zeros((num_units, largest_size, records.features.shape[1]))
+    padded_features = np.zeros((num_units, largest_size, records.features.shape[1]))
     one_hot_labels = np.zeros((num_units, largest_size, records.num_classes))
     record_mask = np.zeros((num_units, largest_size, 1))
-    features[unit_codes, indices_in_unit] = records.features
+    padded_features[unit_codes, indices_in_unit] = records.features
     one_hot_labels[unit_codes, indices_in_unit, records.labels] = 1.0
     record_mask[unit_codes, indices_in_unit] = 1.0
-    return PaddedUnits(features, one_hot_labels, record_mask)
+    return PaddedUnits(padded_features, one_hot_labels, record_mask)
 
 
-def _softmax(scores: FloatArray) -> FloatArray:
+def _softmax(class_scores: FloatArray) -> FloatArray:
     """Compute class probabilities from scores with classes along the last axis; same shape."""
     # Subtracting the largest score changes no probability, and no exponential overflows.
-    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))
+    score_exponentials = np.exp(class_scores - class_scores.max(axis=-1, keepdims=True))
+    return np.asarray(score_exponentials / score_exponentials.sum(axis=-1, keepdims=True))
 
 
 def _compute_residuals(units: PaddedUnits, weights: FloatArray) -> FloatArray:
     """Compute class probabilities less one-hot targets, shape (units, width, classes); 0 in the padding."""
-    scores = units.features @ np.swapaxes(weights, -1, -2)
-    return np.asarray((_softmax(scores) - units.targets) * units.record_mask)
+    class_scores = units.features @ np.swapaxes(weights, -1, -2)
+    return np.asarray((_softmax(class_scores) - units.targets) * units.record_mask)
 
 
 def compute_unit_gradients(units: PaddedUnits, weights: FloatArray) -> FloatArray:
@@ -286,12 +286,12 @@ def compute_unit_gradients(units: PaddedUnits, weights: FloatArray) -> FloatArra
     return np.asarray(np.swapaxes(_compute_residuals(units, weights), 1, 2) @ units.features)
 
 
-def sum_clipped(gradients: FloatArray, max_norm: float) -> FloatArray:
+def sum_clipped(unit_gradients: FloatArray, max_norm: float) -> FloatArray:
     """Clip each unit's gradient to norm ``max_norm`` and sum over units, shape (classes, features)."""
-    norms = np.sqrt(np.einsum("ucf,ucf->u", gradients, gradients))
+    gradient_norms = np.sqrt(np.einsum("ucf,ucf->u", unit_gradients, unit_gradients))
     # A unit without records has gradient 0, which stays 0 whatever its scale.
-    clip_factors = np.minimum(1.0, max_norm / np.maximum(norms, 1e-300))
-    return np.asarray(np.einsum("u,ucf->cf", clip_factors, gradients))
+    clip_factors = np.minimum(1.0, max_norm / np.maximum(gradient_norms, 1e-300))
+    return np.asarray(np.einsum("u,ucf->cf", clip_factors, unit_gradients))
 
 
 def _sum_clipped_records(units: PaddedUnits, weights: FloatArray, max_norm: float) -> FloatArray:
@@ -300,10 +300,10 @@ def _sum_clipped_records(units: PaddedUnits, weights: FloatArray, max_norm: floa
     The gradient of a record is (p − y) xᵀ with norm |p − y| |x|, so no gradient per record is built.
     """
     residuals = _compute_residuals(units, weights)[:, 0]
-    features = units.features[:, 0]
-    norms = np.linalg.norm(residuals, axis=1) * np.linalg.norm(features, axis=1)
-    clip_factors = np.minimum(1.0, max_norm / np.maximum(norms, 1e-300))
-    return np.asarray((residuals * clip_factors[:, None]).T @ features)
+    record_features = units.features[:, 0]
+    gradient_norms = np.linalg.norm(residuals, axis=1) * np.linalg.norm(record_features, axis=1)
+    clip_factors = np.minimum(1.0, max_norm / np.maximum(gradient_norms, 1e-300))
+    return np.asarray((residuals * clip_factors[:, None]).T @ record_features)
 
 
 def compute_step_noise(epsilon: float, delta: float, num_steps: int) -> float:
@@ -339,7 +339,7 @@ def fit_shared(
     epsilon: float,
     delta: float,
     rng: np.random.Generator,
-    options: TrainingOptions = TrainingOptions(),
+    training_options: TrainingOptions = TrainingOptions(),
     clips_per_unit: float = 1.0,
     group_size: float = 1.0,
     should_stop: ShouldStop = never,
@@ -352,7 +352,7 @@ def fit_shared(
         epsilon: Budget of all steps together; infinite for none.
         delta: δ of all steps together.
         rng: Draws the noise.
-        options: Steps, clip and rate.
+        training_options: Steps, clip and rate.
         clips_per_unit: Records whose clips one unit may fill; 1 for records. A unit's summed gradient is clipped to
             ``options.clip`` times this.
         group_size: Multiplies the noise: a user of so many records, protected by group privacy of clipped records.
@@ -368,23 +368,23 @@ def fit_shared(
         `compute_step_noise`.
     """
     has_single_records = padded_units.features.shape[1] == 1
-    max_norm = options.clip * clips_per_unit
-    noise_std = compute_step_noise(epsilon, delta, options.steps) * max_norm * group_size
-    weights = np.zeros((padded_units.targets.shape[2], padded_units.features.shape[2]))
-    for _ in range(options.steps):
+    max_norm = training_options.clip * clips_per_unit
+    noise_std = compute_step_noise(epsilon, delta, training_options.steps) * max_norm * group_size
+    shared_weights = np.zeros((padded_units.targets.shape[2], padded_units.features.shape[2]))
+    for _ in range(training_options.steps):
         if should_stop():
             break
         if has_single_records:
-            gradient_sum = _sum_clipped_records(padded_units, weights, max_norm)
+            gradient_sum = _sum_clipped_records(padded_units, shared_weights, max_norm)
         else:
-            gradient_sum = sum_clipped(compute_unit_gradients(padded_units, weights), max_norm)
-        gradient_sum += noise_std * rng.standard_normal(weights.shape)
-        weights = weights - options.rate / num_records * gradient_sum
-    return weights
+            gradient_sum = sum_clipped(compute_unit_gradients(padded_units, shared_weights), max_norm)
+        gradient_sum += noise_std * rng.standard_normal(shared_weights.shape)
+        shared_weights = shared_weights - training_options.rate / num_records * gradient_sum
+    return shared_weights
 
 
 def fit_without_privacy(
-    records: LabelledRecords, options: TrainingOptions, should_stop: ShouldStop = never
+    records: LabelledRecords, training_options: TrainingOptions, should_stop: ShouldStop = never
 ) -> FloatArray:
     """Fit W without noise by accelerated gradient descent; return W, shape (classes, features).
 
@@ -392,14 +392,14 @@ def fit_without_privacy(
     """
     single_unit = pad_units(records, np.zeros(records.labels.size, dtype=np.int64), 1)
     zero_weights = np.zeros((records.num_classes, records.features.shape[1]))
-    penalty, num_steps = options.plain_penalty, options.plain_steps
-    return np.asarray(fit_personal(single_unit, zero_weights, penalty, num_steps, should_stop)[0])
+    ridge_penalty, num_steps = training_options.plain_penalty, training_options.plain_steps
+    return np.asarray(fit_personal(single_unit, zero_weights, ridge_penalty, num_steps, should_stop)[0])
 
 
 def fit_personal(
     owner_units: PaddedUnits,
     shared_weights: FloatArray,
-    penalty: float | FloatArray,
+    ridge_penalty: float | FloatArray,
     num_steps: int,
     should_stop: ShouldStop = never,
 ) -> FloatArray:
@@ -408,7 +408,7 @@ def fit_personal(
     Args:
         owner_units: Records by owner; an owner without records gets V_j = 0.
         shared_weights: W, shape (classes, features).
-        penalty: Above 0, for all owners or one each, shape (owners,).
+        ridge_penalty: Above 0, for all owners or one each, shape (owners,).
         num_steps: Of Nesterov's method for strongly convex functions; the mean loss is 1/2-smooth where records have
             norm 1 at most (Böhning 1992).
         should_stop: Asked before every step.
@@ -416,9 +416,9 @@ def fit_personal(
     Returns:
         V, shape (owners, classes, features).
     """
-    penalties = np.asarray(penalty, dtype=np.float64).reshape(-1, 1, 1)
-    smoothness = 0.5 + penalties
-    inverse_condition_roots = np.sqrt(penalties / smoothness)
+    penalty_of_owner = np.asarray(ridge_penalty, dtype=np.float64).reshape(-1, 1, 1)
+    smoothness = 0.5 + penalty_of_owner
+    inverse_condition_roots = np.sqrt(penalty_of_owner / smoothness)
     momentum = (1.0 - inverse_condition_roots) / (1.0 + inverse_condition_roots)
     sizes = np.maximum(owner_units.sizes, 1.0)
     personal_weights = np.zeros((owner_units.features.shape[0], *shared_weights.shape))
@@ -427,8 +427,8 @@ def fit_personal(
         if should_stop():
             break
         loss_gradients = compute_unit_gradients(owner_units, shared_weights + extrapolated_weights) / sizes
-        gradients = loss_gradients + penalties * extrapolated_weights
-        next_weights = extrapolated_weights - gradients / smoothness
+        total_gradients = loss_gradients + penalty_of_owner * extrapolated_weights
+        next_weights = extrapolated_weights - total_gradients / smoothness
         extrapolated_weights = next_weights + momentum * (next_weights - personal_weights)
         personal_weights = next_weights
     return personal_weights
@@ -467,8 +467,8 @@ def choose_and_fit_personal(
     if len(options.penalties) > 1:
         validation_mask = rank_within_users(owner_codes, np.arange(owner_codes.size)) % 5 == 4
         training_units, validation_units = (
-            pad_units(records.select(np.flatnonzero(part_mask)), owner_codes[part_mask], num_owners)
-            for part_mask in (~validation_mask, validation_mask)
+            pad_units(records.select(np.flatnonzero(records_mask)), owner_codes[records_mask], num_owners)
+            for records_mask in (~validation_mask, validation_mask)
         )
         smallest_losses = np.full(num_owners, np.inf)
         # From the largest: an owner with too few records to hold any back stays with it.
@@ -483,10 +483,10 @@ def choose_and_fit_personal(
 
 def compute_accuracy(records: LabelledRecords, owner_codes: IntArray, weights: FloatArray) -> float:
     """Compute the share of records whose class is predicted, by W for all owners or by W + V_j of each."""
-    num_right = 0
+    num_correct = 0
     for owner_code in np.unique(owner_codes):
         own_mask = owner_codes == owner_code
         owner_weights = weights if weights.ndim == 2 else weights[owner_code]
         class_scores = records.features[own_mask] @ owner_weights.T
-        num_right += int(np.sum(class_scores.argmax(axis=1) == records.labels[own_mask]))
-    return num_right / records.labels.size
+        num_correct += int(np.sum(class_scores.argmax(axis=1) == records.labels[own_mask]))
+    return num_correct / records.labels.size

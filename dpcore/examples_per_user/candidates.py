@@ -91,7 +91,7 @@ def evaluate_candidate(
     parameters: ExamplesParameters,
     sampling: Sampling,
     bound: int,
-    multiplier: float | None = None,
+    given_multiplier: float | None = None,
 ) -> Candidate | None:
     """Compute rate, noise and estimated errors of one bound with one way of sampling.
 
@@ -112,18 +112,18 @@ def evaluate_candidate(
         parameters: The settings.
         sampling: Examples or users are drawn.
         bound: G, at least 1.
-        multiplier: The noise multiplier where it is known; by default the quick bound.
+        given_multiplier: The noise multiplier where it is known; by default the quick bound.
     """
     similarity, num_steps = parameters.gradient_similarity, parameters.steps
     num_kept_examples, num_users = float(histogram.kept_rows(float(bound))), float(histogram.num_users)
     if parameters.batch_size > num_kept_examples:
         return None
-    rate = min(float(f"{parameters.batch_size / num_kept_examples:.{DIGITS_OF_RATE}g}"), 1.0)
+    sampling_rate = min(float(f"{parameters.batch_size / num_kept_examples:.{DIGITS_OF_RATE}g}"), 1.0)
     is_by_user = sampling is Sampling.USERS
-    sigma = multiplier
+    sigma = given_multiplier
     if sigma is None:
         user_move = 1 if is_by_user else bound
-        sigma = bound_multiplier(user_move, rate, parameters.epsilon, parameters.delta, num_steps)
+        sigma = bound_multiplier(user_move, sampling_rate, parameters.epsilon, parameters.delta, num_steps)
     # Sums over users of 1/m_u and m_u².
     num_capped_users = float(histogram.users_above(float(bound)))
     is_within = histogram.sizes <= bound
@@ -132,25 +132,25 @@ def evaluate_candidate(
     kept_square_sum = float((users_within * sizes_within**2).sum()) + num_capped_users * float(bound) ** 2
     if is_by_user:
         gradient_norm = math.sqrt(similarity + (1.0 - similarity) * kept_inverse_sum / num_users)
-        divisor = float(f"{rate * num_users:.{DIGITS_OF_DIVISOR}g}")
+        gradient_divisor = float(f"{sampling_rate * num_users:.{DIGITS_OF_DIVISOR}g}")
         data_error = gradient_norm / math.sqrt(num_users)
     else:
-        gradient_norm, divisor = 1.0, parameters.batch_size
+        gradient_norm, gradient_divisor = 1.0, parameters.batch_size
         shared_variance = similarity * kept_square_sum / num_kept_examples**2
         data_error = math.sqrt((1.0 - similarity) / num_kept_examples + shared_variance)
-    noise_std = sigma * gradient_norm / divisor
+    noise_std = sigma * gradient_norm / gradient_divisor
     return Candidate(
         sampling=sampling,
         bound=bound,
         kept_share=num_kept_examples / float(histogram.num_rows),
-        rate=rate,
-        divisor=divisor,
+        rate=sampling_rate,
+        divisor=gradient_divisor,
         multiplier=sigma,
-        is_upper_bound=multiplier is None and rate < 1.0,
+        is_upper_bound=given_multiplier is None and sampling_rate < 1.0,
         gradient_norm=gradient_norm,
         noise=noise_std,
         noise_error=noise_std * math.sqrt(parameters.dimension / num_steps),
-        drawing_error=gradient_norm * math.sqrt((1.0 - rate) / (divisor * num_steps)),
+        drawing_error=gradient_norm * math.sqrt((1.0 - sampling_rate) / (gradient_divisor * num_steps)),
         data_error=data_error,
     )
 
@@ -204,11 +204,11 @@ def compare_candidates(histogram: ContributionHistogram, parameters: ExamplesPar
             f"the expected batch B = {parameters.batch_size:,.6g} is more than all {histogram.num_rows:,} examples",
             remedy="Take a smaller B",
         )
-    bounds = list_bounds(histogram)
+    compared_bounds = list_bounds(histogram)
     candidates_by_sampling = {
         sampling: tuple(
             candidate
-            for bound in bounds
+            for bound in compared_bounds
             if (candidate := evaluate_candidate(histogram, parameters, sampling, bound)) is not None
         )
         for sampling in (Sampling.EXAMPLES, Sampling.USERS)
@@ -222,7 +222,7 @@ def compare_candidates(histogram: ContributionHistogram, parameters: ExamplesPar
         if parameters.sampling is sampling
         or (parameters.sampling is Sampling.BOTH and (sampling is Sampling.EXAMPLES or candidate.bound > 1))
     ]
-    too_small_bounds = tuple(bound for bound in bounds if bound not in possible_bounds)
+    too_small_bounds = tuple(bound for bound in compared_bounds if bound not in possible_bounds)
     best_candidate = min(allowed_candidates, key=lambda candidate: candidate.error)
     return Comparison(candidates_by_sampling, too_small_bounds, best_candidate)
 
@@ -269,12 +269,12 @@ def write_program(program_name: str, training: Training, label: str) -> Code:
         training: The constants.
         label: Whether the numbers may be published, a sentence.
     """
-    template_name, rate = FORM_BY_TITLE[program_name], training.rate
+    template_name, sampling_rate = FORM_BY_TITLE[program_name], training.rate
     is_by_user = training.sampling is Sampling.USERS
     user_move = 1 if is_by_user else training.bound
     moves, move_probabilities = [0.0, float(user_move)], [0.0, 1.0]
-    if rate < 1.0:
-        moves, move_probabilities = truncate_mixture(user_move, rate)
+    if sampling_rate < 1.0:
+        moves, move_probabilities = truncate_mixture(user_move, sampling_rate)
     # Where a tail was moved G stands behind K, which is then the last k in order.
     last_move_in_order = int(moves[-2] if moves[-1] > len(moves) - 1 else moves[-1])
     constant_names = ("rate", "divisor", "multiplier", "epsilon", "delta")

@@ -39,15 +39,15 @@ ORDER_FACTORS = tuple(np.geomspace(0.1, 4.0, 20))
 CHUNK_SIZE = 128
 
 
-def compute_log_weights(num_examples: int, rate: float) -> FloatArray:
+def compute_log_weights(num_examples: int, sampling_rate: float) -> FloatArray:
     """Compute the log probability that k of a user's G examples are drawn in a step, for k = 0 … G, shape (G + 1,).
 
     Args:
         num_examples: G, at least 1.
-        rate: q, in (0, 1].
+        sampling_rate: q, in (0, 1].
     """
     k = np.arange(num_examples + 1.0)
-    log_weights = xlogy(k, rate) + xlog1py(num_examples - k, -rate)
+    log_weights = xlogy(k, sampling_rate) + xlog1py(num_examples - k, -sampling_rate)
     log_weights = log_weights - gammaln(k + 1.0) - gammaln(num_examples - k + 1.0)
     # Normalised: the constant log G! drops out, and with it its rounding, which would shift all of them equally.
     return np.asarray(log_weights - logsumexp(log_weights))
@@ -67,8 +67,8 @@ class DensityRatio:
         self._k, self._terms_at_0 = k, log_weights - 0.5 * (k / sigma) ** 2
         self._log_weights = log_weights
         self._decreases = -np.diff(self._terms_at_0)
-        likely_ranks = np.flatnonzero(log_weights > -120.0)
-        self._likely_slice = slice(likely_ranks[0], likely_ranks[-1] + 1)
+        likely_indices = np.flatnonzero(log_weights > -120.0)
+        self._likely_slice = slice(likely_indices[0], likely_indices[-1] + 1)
         self._weights = np.exp(log_weights[self._likely_slice])
 
     @property
@@ -81,9 +81,9 @@ class DensityRatio:
 
         w − 1 keeps its digits if it is small.
         """
-        starts = range(0, points.size, CHUNK_SIZE)
-        chunks = (self._evaluate_chunk(points[start : start + CHUNK_SIZE]) for start in starts)
-        ratios_less_1, log_ratios = zip(*chunks, strict=True)
+        chunk_starts = range(0, points.size, CHUNK_SIZE)
+        chunk_results = (self._evaluate_chunk(points[start : start + CHUNK_SIZE]) for start in chunk_starts)
+        ratios_less_1, log_ratios = zip(*chunk_results, strict=True)
         return np.concatenate(ratios_less_1), np.concatenate(log_ratios)
 
     def _evaluate_chunk(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -91,16 +91,16 @@ class DensityRatio:
         first_rank, stop_rank = self._find_window(points[0], points[-1])
         if self._likely_slice.start <= first_rank and stop_rank <= self._likely_slice.stop:
             k = self._k[self._likely_slice]
-            exponents = np.outer(points, k / self.sigma) - 0.5 * (k / self.sigma) ** 2
-            if exponents.max() < 30.0:
+            likely_exponents = np.outer(points, k / self.sigma) - 0.5 * (k / self.sigma) ** 2
+            if likely_exponents.max() < 30.0:
                 # w - 1 as the sum of p_k (e^x - 1), which keeps its digits where w is near 1. All terms that count
                 # anywhere in the chunk are among the likely ones.
-                ratios_less_1 = np.expm1(exponents) @ self._weights
+                ratios_less_1 = np.expm1(likely_exponents) @ self._weights
                 return ratios_less_1, np.log1p(ratios_less_1)
-        window = slice(first_rank, stop_rank)
-        terms = np.outer(points, self._k[window] / self.sigma) + self._terms_at_0[window]
-        largest_terms = terms.max(axis=1)
-        log_ratios = largest_terms + np.log(np.exp(terms - largest_terms[:, None]).sum(axis=1))
+        term_slice = slice(first_rank, stop_rank)
+        log_terms = np.outer(points, self._k[term_slice] / self.sigma) + self._terms_at_0[term_slice]
+        largest_log_terms = log_terms.max(axis=1)
+        log_ratios = largest_log_terms + np.log(np.exp(log_terms - largest_log_terms[:, None]).sum(axis=1))
         with np.errstate(over="ignore"):
             return np.expm1(log_ratios), log_ratios
 
@@ -138,29 +138,29 @@ class DensityRatio:
         density is a normal around αk/σ.
         """
         exponents = order * self._log_weights + 0.5 * order * (order - 1.0) * (self._k / self.sigma) ** 2
-        slack = NEGLIGIBLE + order * math.log(self._k.size)
-        relevant_ranks = np.flatnonzero(exponents > exponents.max() - slack)
-        reach = math.sqrt(2.0 * slack)
+        log_slack = NEGLIGIBLE + order * math.log(self._k.size)
+        relevant_ranks = np.flatnonzero(exponents > exponents.max() - log_slack)
+        reach = math.sqrt(2.0 * log_slack)
         return order * relevant_ranks[0] / self.sigma - reach, order * relevant_ranks[-1] / self.sigma + reach
 
-    def find_lower_end(self, order: float) -> float:
+    def find_lower_end(self, renyi_order: float) -> float:
         """Find the point above which nearly all of the integral of w^(1 − α) lies; it ends below 10."""
         is_finite = np.isfinite(self._terms_at_0)
         term_weights = np.exp(self._terms_at_0[is_finite] - self._terms_at_0[is_finite].max())
-        slope = float(term_weights @ self._k[is_finite]) / float(term_weights.sum()) / self.sigma
-        return -(order - 1.0) * slope - 10.0
+        mean_k_slope = float(term_weights @ self._k[is_finite]) / float(term_weights.sum()) / self.sigma
+        return -(renyi_order - 1.0) * mean_k_slope - 10.0
 
 
-def compute_divergences(density_ratio: DensityRatio, orders: FloatArray) -> FloatArray:
-    """Compute the larger of D_α(P ‖ Q) and D_α(Q ‖ P) of one step at each order, shape of ``orders``.
+def compute_divergences(density_ratio: DensityRatio, renyi_orders: FloatArray) -> FloatArray:
+    """Compute the larger of D_α(P ‖ Q) and D_α(Q ‖ P) of one step at each order, shape of ``renyi_orders``.
 
     P is the mixture and Q the normal at 0.
     """
-    lower_ends, upper_ends = zip(*map(density_ratio.find_upper_ends, orders.tolist()), strict=True)
-    log_moments = _integrate_powers(density_ratio, min(lower_ends), max(upper_ends), orders)
-    lower_end = density_ratio.find_lower_end(float(orders.max()))
-    reverse_log_moments = _integrate_powers(density_ratio, lower_end, 10.0, 1.0 - orders)
-    return np.maximum(log_moments, reverse_log_moments) / (orders - 1.0)
+    lower_ends, upper_ends = zip(*map(density_ratio.find_upper_ends, renyi_orders.tolist()), strict=True)
+    log_moments = _integrate_powers(density_ratio, min(lower_ends), max(upper_ends), renyi_orders)
+    lower_end = density_ratio.find_lower_end(float(renyi_orders.max()))
+    reverse_log_moments = _integrate_powers(density_ratio, lower_end, 10.0, 1.0 - renyi_orders)
+    return np.maximum(log_moments, reverse_log_moments) / (renyi_orders - 1.0)
 
 
 def compute_replaced_divergences(density_ratio: DensityRatio, orders: FloatArray) -> FloatArray:
@@ -169,20 +169,20 @@ def compute_replaced_divergences(density_ratio: DensityRatio, orders: FloatArray
     No user is added or removed: k records of the user are there either way, and their gradients turn around. The pair
     is its own mirror image, so that both directions are one. Its density ratio is w(z)/w(−z).
     """
-    upper_end = max(density_ratio.find_upper_ends(float(order))[1] for order in orders)
+    upper_end = max(density_ratio.find_upper_ends(float(renyi_order))[1] for renyi_order in orders)
     half_width = upper_end - density_ratio.find_lower_end(float(orders.max()))
     step_length = density_ratio.step_length
     coarse_points = np.arange(0.0, math.ceil(half_width) + 2.0, 1.0)
     coarse_points = np.concatenate((-coarse_points[:0:-1], coarse_points))
-    is_kept = np.abs(coarse_points) <= 10.0
+    kept_point_mask = np.abs(coarse_points) <= 10.0
     log_ratios = density_ratio.evaluate_ratio(coarse_points)[1]
-    for order in orders:
-        exponents = order * log_ratios + (1.0 - order) * log_ratios[::-1] - 0.5 * coarse_points**2
-        is_kept |= exponents > exponents.max() - NEGLIGIBLE
-    is_kept |= is_kept[::-1]  # Ratios are needed at the mirror images, too.
+    for renyi_order in orders:
+        exponents = renyi_order * log_ratios + (1.0 - renyi_order) * log_ratios[::-1] - 0.5 * coarse_points**2
+        kept_point_mask |= exponents > exponents.max() - NEGLIGIBLE
+    kept_point_mask |= kept_point_mask[::-1]  # Ratios are needed at the mirror images, too.
     # One set of points that is its own mirror image.
-    offsets = step_length * (np.arange(round(1.0 / step_length)) + 0.5)
-    points = (coarse_points[is_kept][:, None] - 0.5 + offsets).ravel()
+    point_offsets = step_length * (np.arange(round(1.0 / step_length)) + 0.5)
+    points = (coarse_points[kept_point_mask][:, None] - 0.5 + point_offsets).ravel()
     log_ratios = density_ratio.evaluate_ratio(points)[1]
     with np.errstate(over="ignore"):
         quotients_less_1 = np.expm1(log_ratios - log_ratios[::-1])
@@ -192,9 +192,9 @@ def compute_replaced_divergences(density_ratio: DensityRatio, orders: FloatArray
 
 def _integrate_powers(ratio: DensityRatio, low_end: float, high_end: float, powers: FloatArray) -> FloatArray:
     """Compute log E_Q[w^a] by integration between two ends, for each power a, shape of ``powers``."""
-    points = _choose_points(ratio, low_end, high_end, powers)
-    ratios_less_1, log_ratios = ratio.evaluate_ratio(points)
-    rule_logs = -0.5 * points**2 + math.log(ratio.step_length / math.sqrt(2.0 * math.pi))
+    rule_points = _choose_points(ratio, low_end, high_end, powers)
+    ratios_less_1, log_ratios = ratio.evaluate_ratio(rule_points)
+    rule_logs = -0.5 * rule_points**2 + math.log(ratio.step_length / math.sqrt(2.0 * math.pi))
     return _sum_powers(powers, log_ratios, np.zeros_like(log_ratios), ratios_less_1, rule_logs)
 
 
@@ -229,12 +229,12 @@ def _sum_powers(
         numerators = np.exp(log_numerators + rule_logs)
         is_small = np.abs(scaled_logs) < 1.0
         small_logs, small_quotients = (np.where(is_small, x, 0.0) for x in (scaled_logs, quotients_less_1))
-        differences = np.where(
+        sum_excesses = np.where(
             is_small,
             densities * (np.expm1(small_logs) - exact_powers * small_quotients),
             np.exp(exponents[exact_rows]) - densities - exact_powers * numerators + exact_powers * densities,
         )
-        log_sums[exact_rows] = np.log1p(np.maximum(differences.sum(axis=1), 0.0))
+        log_sums[exact_rows] = np.log1p(np.maximum(sum_excesses.sum(axis=1), 0.0))
     return log_sums
 
 
@@ -250,12 +250,12 @@ def _choose_points(ratio: DensityRatio, low_end: float, high_end: float, powers:
         return np.arange(coarse_points[0], coarse_points[-1], step_length)
     _, log_ratios = ratio.evaluate_ratio(coarse_points)
     exponents = np.outer(powers, log_ratios) - 0.5 * coarse_points**2
-    is_kept = (exponents > exponents.max(axis=1, keepdims=True) - NEGLIGIBLE).any(axis=0)
+    kept_point_mask = (exponents > exponents.max(axis=1, keepdims=True) - NEGLIGIBLE).any(axis=0)
     # The subtracted part has its mass where w is 1.
-    is_kept |= np.abs(coarse_points) <= 10.0
+    kept_point_mask |= np.abs(coarse_points) <= 10.0
     # Each coarse point stands for the unit around it.
-    offsets = step_length * np.arange(round(1.0 / step_length)) - 0.5
-    return np.asarray((coarse_points[is_kept][:, None] + offsets).ravel())
+    point_offsets = step_length * np.arange(round(1.0 / step_length)) - 0.5
+    return np.asarray((coarse_points[kept_point_mask][:, None] + point_offsets).ravel())
 
 
 def choose_orders(epsilon: float, delta: float) -> FloatArray:
@@ -265,7 +265,7 @@ def choose_orders(epsilon: float, delta: float) -> FloatArray:
 
 def compute_epsilon(
     log_weights: FloatArray,
-    sigma: float,
+    noise_multiplier: float,
     num_steps: int,
     delta: float,
     orders: FloatArray,
@@ -278,7 +278,7 @@ def compute_epsilon(
 
     Args:
         log_weights: Log probabilities of k = 0 … G.
-        sigma: Noise multiplier.
+        noise_multiplier: Noise multiplier.
         num_steps: T.
         delta: At which ε is asked.
         orders: That are tried.
@@ -287,7 +287,7 @@ def compute_epsilon(
 
     Source: Mironov 2017 for the composition; Canonne, Kamath and Steinke 2020, proposition 12, for ε.
     """
-    density_ratio = DensityRatio(log_weights, sigma)
+    density_ratio = DensityRatio(log_weights, noise_multiplier)
 
     def convert_to_epsilon(divergences: FloatArray, orders: FloatArray) -> FloatArray:
         """Convert the Rényi divergences of one step to the ε of all steps, shape of ``orders``."""
@@ -356,34 +356,34 @@ def choose_grid(epsilon: float, num_steps: int) -> float:
     return float(f"{min(4e-3, epsilon / 20.0, max(math.sqrt(1e-3 * epsilon / num_steps), 1e-4)):.2g}")
 
 
-def truncate_mixture(num_examples: int, rate: float) -> tuple[list[float], list[float]]:
+def truncate_mixture(num_examples: int, sampling_rate: float) -> tuple[list[float], list[float]]:
     """Return (numbers k of drawn examples, their probabilities), with the tail of the binomial moved to G.
 
     The numbers are 0 … K in order, and G behind them if a tail was moved. Probabilities sum to 1.
     """
-    move_probabilities = np.exp(compute_log_weights(num_examples, rate))
+    move_probabilities = np.exp(compute_log_weights(num_examples, sampling_rate))
     last_rank = max(int(np.flatnonzero(np.cumsum(move_probabilities[::-1])[::-1] > MOVED_TAIL)[-1]), 1)
     # Light terms at the lower end stay in place; each costs a term.
-    moves = [*map(float, range(last_rank + 1))]
-    probabilities = move_probabilities[: last_rank + 1].tolist()
+    drawn_counts = [*map(float, range(last_rank + 1))]
+    count_probabilities = move_probabilities[: last_rank + 1].tolist()
     if last_rank < num_examples:
-        moves.append(float(num_examples))
-        probabilities.append(float(move_probabilities[last_rank + 1 :].sum()))
-    probability_sum = math.fsum(probabilities)
-    return moves, [probability / probability_sum for probability in probabilities]
+        drawn_counts.append(float(num_examples))
+        count_probabilities.append(float(move_probabilities[last_rank + 1 :].sum()))
+    probability_sum = math.fsum(count_probabilities)
+    return drawn_counts, [probability / probability_sum for probability in count_probabilities]
 
 
 def bound_epsilon(
-    sigma: float, num_examples: int, rate: float, num_steps: int, delta: float, grid_step: float
+    sigma: float, num_examples: int, sampling_rate: float, num_steps: int, delta: float, grid_step: float
 ) -> float:
     """Compute an upper bound on the ε of T steps, by privacy losses rounded up to a grid and composed.
 
     Source: Choquette-Choo et al. 2023 for the pair, Doroshenko et al. 2022 for the grid, by dp-accounting.
     """
     if num_examples == 1:
-        return bound_sampled_epsilon(sigma, rate, num_steps, 0.0, delta, grid_step)
-    moves, move_probabilities = truncate_mixture(num_examples, rate)
-    return bound_mixture_epsilon(sigma, moves, move_probabilities, num_steps, delta, grid_step)
+        return bound_sampled_epsilon(sigma, sampling_rate, num_steps, 0.0, delta, grid_step)
+    drawn_counts, move_probabilities = truncate_mixture(num_examples, sampling_rate)
+    return bound_mixture_epsilon(sigma, drawn_counts, move_probabilities, num_steps, delta, grid_step)
 
 
 MAX_TERMS = 400
@@ -401,7 +401,7 @@ class _StoppedError(Exception):
 
 def find_multiplier(
     num_examples: int,
-    rate: float,
+    sampling_rate: float,
     epsilon: float,
     delta: float,
     num_steps: int,
@@ -411,7 +411,7 @@ def find_multiplier(
 
     Args:
         num_examples: As of `bound_multiplier`, as are all others.
-        rate: q.
+        sampling_rate: q.
         epsilon: Of all steps together.
         delta: Likewise.
         num_steps: T.
@@ -423,19 +423,19 @@ def find_multiplier(
     Raises:
         InvalidInput: No noise was found.
     """
-    multiplier_bound = bound_multiplier(num_examples, rate, epsilon, delta, num_steps)
-    if rate >= 1.0:
+    multiplier_bound = bound_multiplier(num_examples, sampling_rate, epsilon, delta, num_steps)
+    if sampling_rate >= 1.0:
         return multiplier_bound
     grid_step = choose_grid(epsilon, num_steps)
 
-    def compute_epsilon(sigma: float) -> float:
+    def compute_epsilon(noise_multiplier: float) -> float:
         """Compute an upper bound on the ε of all steps; raise `_StoppedError` if the search is to end."""
         if should_stop():
             raise _StoppedError
-        return bound_epsilon(sigma, num_examples, rate, num_steps, delta, grid_step)
+        return bound_epsilon(noise_multiplier, num_examples, sampling_rate, num_steps, delta, grid_step)
 
     try:
-        least_noise = find_least_noise(compute_epsilon, epsilon, 0.93 * multiplier_bound, PLD_TOLERANCE)
+        least_multiplier = find_least_noise(compute_epsilon, epsilon, 0.93 * multiplier_bound, PLD_TOLERANCE)
     except _StoppedError:
         return None
-    return min(least_noise, multiplier_bound)
+    return min(least_multiplier, multiplier_bound)

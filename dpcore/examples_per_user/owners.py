@@ -40,19 +40,19 @@ class Ownership:
     user_codes: IntArray
 
     @classmethod
-    def from_pairs(cls, records: npt.ArrayLike, users: npt.ArrayLike) -> Ownership:
+    def from_pairs(cls, record_names: npt.ArrayLike, owner_names: npt.ArrayLike) -> Ownership:
         """Build from the record and the owner in each line, names or codes; repeated lines count once.
 
         Args:
-            records: Shape (lines,).
-            users: Likewise; None, NaN or an empty text is no owner.
+            record_names: Shape (lines,).
+            owner_names: Likewise; None, NaN or an empty text is no owner.
 
         Raises:
             InvalidInput: Shapes differ, nothing is there, a record without an owner, or more than `MAX_PAIRS`.
         """
         import pandas as pd
 
-        record_series, user_series = pd.Series(np.asarray(records)), pd.Series(np.asarray(users))
+        record_series, user_series = pd.Series(np.asarray(record_names)), pd.Series(np.asarray(owner_names))
         with Problems() as problems:
             if record_series.shape != user_series.shape or not record_series.size:
                 problems.add("records and users must have the same length, and not be empty")
@@ -138,13 +138,13 @@ def select_most(ownership: Ownership, bound: int) -> RecordSelection:
         "fewest owners first": fewest_first,
         "the linear program's order": fewest_first[np.argsort(-record_shares[fewest_first], kind="stable")],
     }
-    masks_by_name = {name: _select_in_order(ownership, bound, o) for name, o in orders_by_name.items()}
-    best_name = max(masks_by_name, key=lambda name: int(masks_by_name[name].sum()))
+    kept_masks_by_name = {name: _select_in_order(ownership, bound, o) for name, o in orders_by_name.items()}
+    best_name = max(kept_masks_by_name, key=lambda name: int(kept_masks_by_name[name].sum()))
     max_records = min(bound_selection(ownership, bound, prices), ownership.num_records)
-    return RecordSelection(ownership, bound, masks_by_name[best_name], max_records, prices, best_name)
+    return RecordSelection(ownership, bound, kept_masks_by_name[best_name], max_records, prices, best_name)
 
 
-def bound_selection(ownership: Ownership, bound: int, prices: IntArray) -> int:
+def bound_selection(ownership: Ownership, records_per_owner: int, price_of_owner: IntArray) -> int:
     """Compute an upper bound on the number of records of any selection, from any prices y ≥ 0 of users.
 
     The bound is k Σ y plus the sum over records of max(1 − Σ y of its owners, 0), rounded down. It holds because a
@@ -153,21 +153,21 @@ def bound_selection(ownership: Ownership, bound: int, prices: IntArray) -> int:
 
     Args:
         ownership: Who owns what.
-        bound: k.
-        prices: In units of 1 / `PRICE_UNIT`, shape (num_users,).
+        records_per_owner: k.
+        price_of_owner: In units of 1 / `PRICE_UNIT`, shape (num_users,).
 
     Raises:
         InvalidInput: A price is below 0.
     """
-    if prices.min(initial=0) < 0:
+    if price_of_owner.min(initial=0) < 0:
         raise refuse("prices must be at least 0")
     owner_prices = np.zeros(ownership.num_records, np.int64)
-    np.add.at(owner_prices, ownership.record_codes, prices[ownership.user_codes])
+    np.add.at(owner_prices, ownership.record_codes, price_of_owner[ownership.user_codes])
     remaining_worth_sum = int(np.maximum(PRICE_UNIT - owner_prices, 0).sum())
-    return (int(bound) * int(prices.sum()) + remaining_worth_sum) // PRICE_UNIT
+    return (int(records_per_owner) * int(price_of_owner.sum()) + remaining_worth_sum) // PRICE_UNIT
 
 
-def _solve_relaxation(ownership: Ownership, bound: int) -> tuple[FloatArray, IntArray]:
+def _solve_relaxation(ownership: Ownership, records_per_owner: int) -> tuple[FloatArray, IntArray]:
     """Solve the linear program in which a record may be kept in part.
 
     Returns the share of each record that is kept, and the users' prices as integers, in 1 / `PRICE_UNIT`. All are 0
@@ -178,27 +178,27 @@ def _solve_relaxation(ownership: Ownership, bound: int) -> tuple[FloatArray, Int
 
     ones, coordinates = np.ones(ownership.record_codes.size), (ownership.user_codes, ownership.record_codes)
     use_matrix = csr_matrix((ones, coordinates), shape=(ownership.num_users, ownership.num_records))
-    capacities = np.full(ownership.num_users, float(bound))
+    capacities = np.full(ownership.num_users, float(records_per_owner))
     program_result = linprog(
         -np.ones(ownership.num_records), A_ub=use_matrix, b_ub=capacities, bounds=(0.0, 1.0), method="highs"
     )  # type: ignore[call-overload]
     if program_result.x is None or program_result.ineqlin is None:
         return np.zeros(ownership.num_records), np.zeros(ownership.num_users, np.int64)
     # Any prices of at least 0 prove a bound: rounded ones do, and so do those of a program that was solved badly.
-    prices = np.rint(np.clip(-program_result.ineqlin.marginals, 0.0, 1.0) * PRICE_UNIT).astype(np.int64)
-    return np.asarray(program_result.x), prices
+    owner_prices = np.rint(np.clip(-program_result.ineqlin.marginals, 0.0, 1.0) * PRICE_UNIT).astype(np.int64)
+    return np.asarray(program_result.x), owner_prices
 
 
-def _select_in_order(ownership: Ownership, bound: int, record_order: IntArray) -> BoolArray:
+def _select_in_order(ownership: Ownership, records_per_owner: int, record_order: IntArray) -> BoolArray:
     """Take each record in this order if all its owners have room; return a mask of the taken records."""
     starts = np.searchsorted(ownership.record_codes, np.arange(ownership.num_records + 1)).tolist()
-    user_codes, free_places = ownership.user_codes.tolist(), [bound] * ownership.num_users
+    user_codes, remaining_of_owner = ownership.user_codes.tolist(), [records_per_owner] * ownership.num_users
     is_kept = np.zeros(ownership.num_records, np.bool_)
     for record_code in record_order.tolist():
-        owners = user_codes[starts[record_code] : starts[record_code + 1]]
-        if all(free_places[owner] for owner in owners):
-            for owner in owners:
-                free_places[owner] -= 1
+        record_owners = user_codes[starts[record_code] : starts[record_code + 1]]
+        if all(remaining_of_owner[owner_code] for owner_code in record_owners):
+            for owner_code in record_owners:
+                remaining_of_owner[owner_code] -= 1
             is_kept[record_code] = True
     return is_kept
 

@@ -119,14 +119,14 @@ class WeightedRatings:
 
     def sum_by_item(self, rating_values: npt.ArrayLike) -> FloatArray:
         """Sum one number per rating over each item, shape (num_items,)."""
-        sums_by_item = np.bincount(self.ratings.items, rating_values, self.ratings.num_items)
-        return np.asarray(sums_by_item, dtype=np.float64)
+        item_sums = np.bincount(self.ratings.items, rating_values, self.ratings.num_items)
+        return np.asarray(item_sums, dtype=np.float64)
 
 
 def select_smallest(
-    graph: TaskGraph, max_items: int, sort_source: np.random.Generator | IntArray
+    graph: TaskGraph, max_items: int, generator_or_keys: np.random.Generator | IntArray
 ) -> npt.NDArray[np.bool_]:
-    """Return a mask of the ratings to keep: at most k of each user, those smallest by ``sort_source`` or random ones.
+    """Return a mask of the ratings to keep: at most k of each user, smallest by ``generator_or_keys`` or random.
 
     Row, number and index stand in one integer each, and these are sorted: five times as fast as sorting by two
     columns. Users with at most ``max_items`` ratings keep all and are not sorted.
@@ -134,39 +134,39 @@ def select_smallest(
     Args:
         graph: Who rated what.
         max_items: k, at least 1.
-        sort_source: A number for each item, below 2^31: the ratings of a user's smallest ones are kept. Or a random
-            generator: then every set of k of a user's ratings is equally likely.
+        generator_or_keys: A number for each item, below 2^31: the ratings of a user's smallest ones are kept. Or a
+            random generator: then every set of k of a user's ratings is equally likely.
 
     Returns:
         Shape (num_ratings,).
     """
     ratings_per_user = graph.tasks_per_user
     capped_users = np.flatnonzero(ratings_per_user > max_items)
-    is_kept = np.ones(graph.num_pairs, dtype=bool)
+    kept_mask = np.ones(graph.num_pairs, dtype=bool)
     if not capped_users.size:
-        return is_kept
-    row_lengths = ratings_per_user[capped_users]
-    row_ends = np.cumsum(row_lengths)
-    indices_in_row = np.arange(int(row_ends[-1])) - np.repeat(row_ends - row_lengths, row_lengths)
-    indices_in_table = np.repeat(graph.starts[capped_users], row_lengths) + indices_in_row
-    num_index_bits = int(row_lengths.max()).bit_length()
+        return kept_mask
+    ratings_of_capped = ratings_per_user[capped_users]
+    row_ends = np.cumsum(ratings_of_capped)
+    indices_in_row = np.arange(int(row_ends[-1])) - np.repeat(row_ends - ratings_of_capped, ratings_of_capped)
+    indices_in_table = np.repeat(graph.starts[capped_users], ratings_of_capped) + indices_in_row
+    num_index_bits = int(ratings_of_capped.max()).bit_length()
     num_row_bits = int(capped_users.size).bit_length()
     num_free_bits = 63 - num_index_bits - num_row_bits
-    if isinstance(sort_source, np.random.Generator):
+    if isinstance(generator_or_keys, np.random.Generator):
         # Among equal numbers the first rating is taken; the bits that are left make equal numbers rare.
-        rating_numbers = sort_source.integers(0, 1 << num_free_bits, size=indices_in_table.size)
+        rating_numbers = generator_or_keys.integers(0, 1 << num_free_bits, size=indices_in_table.size)
     else:
-        rating_numbers = sort_source[graph.task_codes[indices_in_table]]
-    sort_keys = np.repeat(np.arange(capped_users.size), row_lengths) << (num_index_bits + num_free_bits)
+        rating_numbers = generator_or_keys[graph.task_codes[indices_in_table]]
+    sort_keys = np.repeat(np.arange(capped_users.size), ratings_of_capped) << (num_index_bits + num_free_bits)
     sort_keys |= rating_numbers << num_index_bits
     sort_keys |= indices_in_row
     sort_keys.sort()
     sorted_indices_in_row = sort_keys & ((1 << num_index_bits) - 1)
-    is_kept[indices_in_table] = False
+    kept_mask[indices_in_table] = False
     # Rows are as long as before, so the index in the sorted row is the old index.
-    is_within_bound = indices_in_row < max_items
-    is_kept[(indices_in_table - indices_in_row + sorted_indices_in_row)[is_within_bound]] = True
-    return is_kept
+    within_bound_mask = indices_in_row < max_items
+    kept_mask[(indices_in_table - indices_in_row + sorted_indices_in_row)[within_bound_mask]] = True
+    return kept_mask
 
 
 def count_with_noise(
@@ -192,7 +192,7 @@ def allocate(
     scheme: Scheme,
     max_items: int,
     noisy_counts: FloatArray,
-    exponent: float,
+    weight_exponent: float,
     rng: np.random.Generator,
 ) -> WeightedRatings:
     """Return the ratings that count under one scheme, with their weights.
@@ -205,25 +205,25 @@ def allocate(
         scheme: Which.
         max_items: k.
         noisy_counts: Noisy counts, above 0, shape (num_items,); not read by the uniform scheme.
-        exponent: mu in [0, 1], of the adaptive scheme.
+        weight_exponent: mu in [0, 1], of the adaptive scheme.
         rng: Source of the uniform scheme's draw.
 
     Source: Krichene et al. 2023, section 5 and appendix D.1, and its public code; Chien et al. 2021 for tail sampling.
     """
     if scheme is Scheme.ADAPTIVE:
-        item_weights = noisy_counts**-exponent
+        item_weights = noisy_counts**-weight_exponent
         # Numbers near 1: the users' factors then keep their digits whatever the counts are.
         item_weights /= math.sqrt(float(np.mean(item_weights**2)))
         user_scales = scale_to_budget(ratings.graph, item_weights, float(max_items)) * _SINGLE_MARGIN
         rating_weights = np.repeat(user_scales.astype(np.float32), np.diff(ratings.starts))
         rating_weights *= item_weights.astype(np.float32)[ratings.items]
         return WeightedRatings(ratings, rating_weights)
-    sort_source: np.random.Generator | IntArray = rng
+    generator_or_keys: np.random.Generator | IntArray = rng
     if scheme is Scheme.TAIL:
-        sort_source = np.empty(noisy_counts.size, dtype=np.int64)
-        sort_source[np.argsort(noisy_counts, kind="stable")] = np.arange(noisy_counts.size)
-    is_kept = select_smallest(ratings.graph, max_items, sort_source)
-    kept_ratings = ratings if is_kept.all() else ratings.select(is_kept)
+        generator_or_keys = np.empty(noisy_counts.size, dtype=np.int64)
+        generator_or_keys[np.argsort(noisy_counts, kind="stable")] = np.arange(noisy_counts.size)
+    kept_mask = select_smallest(ratings.graph, max_items, generator_or_keys)
+    kept_ratings = ratings if kept_mask.all() else ratings.select(kept_mask)
     return WeightedRatings(kept_ratings, np.ones(kept_ratings.num_ratings, dtype=np.float32))
 
 

@@ -69,13 +69,13 @@ def sum_gradients(
     """
     ratings = weighted_ratings.ratings
     gradient_sums = np.zeros(item_vectors.shape)
-    user_lengths = np.sqrt(np.einsum("ud,ud->u", user_vectors, user_vectors))
-    coordinates_per_user = max(ratings.num_ratings / ratings.num_users, 1.0) * item_vectors.shape[1]
-    for rating_block in ratings.iterate_blocks(max(int(_CELLS / coordinates_per_user), 1)):
+    user_vector_lengths = np.sqrt(np.einsum("ud,ud->u", user_vectors, user_vectors))
+    cells_per_user = max(ratings.num_ratings / ratings.num_users, 1.0) * item_vectors.shape[1]
+    for rating_block in ratings.iterate_blocks(max(int(_CELLS / cells_per_user), 1)):
         rating_users = rating_block.rating_users
         predictions = np.einsum("pd,pd->p", user_vectors[rating_users], item_vectors[rating_block.items])
         residuals = predictions - rating_range.centre(ratings.values[rating_block.rating_slice])
-        gradient_lengths = np.abs(residuals) * user_lengths[rating_users]
+        gradient_lengths = np.abs(residuals) * user_vector_lengths[rating_users]
         # Clipped first, then weighted: so a user moves the sum by w_ij Gamma at most, as the budget counts it.
         clip_factors = gradient_bound / np.maximum(gradient_lengths, gradient_bound)
         weighted_residuals = weighted_ratings.weights[rating_block.rating_slice] * residuals * clip_factors
@@ -83,14 +83,14 @@ def sum_gradients(
     return gradient_sums
 
 
-def estimate_weight_sums(noisy_counts: FloatArray, exponent: float) -> FloatArray:
+def estimate_weight_sums(noisy_counts: FloatArray, weight_exponent: float) -> FloatArray:
     """Estimate the sum of each item's weights from noisy counts alone, shape (num_items,).
 
     Equation 11 with as many users as the counts show at least: n_i omega_i with omega_i proportional to n_i^-mu
     and sum n_i omega_i^2 = sum n_i. It sets the length of the steps and costs no privacy.
     """
-    weight_scale = np.sqrt(noisy_counts.sum() / np.sum(noisy_counts ** (1.0 - 2.0 * exponent)))
-    return np.asarray(noisy_counts ** (1.0 - exponent) * weight_scale)
+    weight_scale = np.sqrt(noisy_counts.sum() / np.sum(noisy_counts ** (1.0 - 2.0 * weight_exponent)))
+    return np.asarray(noisy_counts ** (1.0 - weight_exponent) * weight_scale)
 
 
 def descend(
@@ -166,12 +166,12 @@ def clip_user_vectors(user_vectors: FloatArray, settings: FactorSettings, max_le
 
     Source: Krichene et al. 2023, algorithm 1, line 2.
     """
-    num_fixed = int(settings.offset_coordinate > 0.0)
+    num_fixed_coordinates = int(settings.offset_coordinate > 0.0)
     # A little less, so that no rounding of the sums' precision lifts a vector above the bound.
     free_length = math.sqrt(max(max_length**2 * (1.0 - 1e-6) - settings.offset_coordinate**2, 0.0))
-    free_part = user_vectors[:, num_fixed:]
-    free_part = clip_rows(free_part, free_length) if free_length else 0.0 * free_part
-    return np.hstack([user_vectors[:, :num_fixed], free_part])
+    free_coordinates = user_vectors[:, num_fixed_coordinates:]
+    free_coordinates = clip_rows(free_coordinates, free_length) if free_length else 0.0 * free_coordinates
+    return np.hstack([user_vectors[:, :num_fixed_coordinates], free_coordinates])
 
 
 def split_own_offsets(user_vectors: FloatArray, settings: FactorSettings) -> tuple[FloatArray, FloatArray]:
@@ -188,7 +188,7 @@ def sum_over_users(
     train: Ratings,
     weighted_ratings: WeightedRatings | None,
     item_vectors: FloatArray,
-    settings: FactorSettings,
+    factor_settings: FactorSettings,
     rating_range: RatingRange,
     max_length: float = math.inf,
 ) -> LeastSquaresSums:
@@ -200,7 +200,7 @@ def sum_over_users(
         train: All ratings of the users, from which they solve.
         weighted_ratings: The ratings that enter the sums, with weights; None for all of them with weight 1.
         item_vectors: Of the sweep before, shape (num_items, d).
-        settings: Ridge of the users, and the offset.
+        factor_settings: Ridge of the users, and the offset.
         rating_range: The range of ratings.
         max_length: Gamma_x: user vectors are clipped to this length, the offset kept; infinite for no clipping.
 
@@ -210,16 +210,16 @@ def sum_over_users(
     # A user's part is rounded to the precision of the whole sum: in float32 a user could so move a sum by 3e-4 more
     # than is declared, in float64 by 1e-12.
     dtype = train.values.dtype if weighted_ratings is None else np.dtype(np.float64)
-    item_sums = LeastSquaresSums.build_zeros(train.num_items, settings.dimension, dtype)
+    item_sums = LeastSquaresSums.build_zeros(train.num_items, factor_settings.dimension, dtype)
     weighted_ratings = weighted_ratings or WeightedRatings(train, np.ones(train.num_ratings, dtype))
-    for train_block, user_vectors in model.solve_users(train, item_vectors, settings, rating_range):
-        own_offsets, user_vectors = split_own_offsets(user_vectors, settings)
+    for train_block, user_vectors in model.solve_users(train, item_vectors, factor_settings, rating_range):
+        own_offsets, user_vectors = split_own_offsets(user_vectors, factor_settings)
         # Each user solves from all of their ratings; only the clipped vector enters the release.
         if math.isfinite(max_length):
-            user_vectors = clip_user_vectors(user_vectors, settings, max_length)
+            user_vectors = clip_user_vectors(user_vectors, factor_settings, max_length)
         block = RatingBlock(weighted_ratings.ratings, train_block.users)
         rating_values = weighted_ratings.ratings.values[block.rating_slice]
-        if settings.own_coordinate:
+        if factor_settings.own_coordinate:
             rating_values = rating_values - block.repeat_for_ratings(own_offsets).astype(rating_values.dtype)
         centred_ratings = rating_range.centre(rating_values).astype(dtype)
         rating_weights = weighted_ratings.weights[block.rating_slice].astype(dtype, copy=False)
@@ -310,8 +310,8 @@ def fit_private(
             )  # fmt: skip
         else:
             item_sums = sum_over_users(train, weighted_ratings, item_vectors, settings, rating_range, 1.0)
-            offset, label_bound = settings.offset_coordinate, rating_range.label_bound
-            noisy_sums = add_noise(item_sums, spending.noise_std, label_bound, noise_rng, offset)
+            offset_coordinate, label_bound = settings.offset_coordinate, rating_range.label_bound
+            noisy_sums = add_noise(item_sums, spending.noise_std, label_bound, noise_rng, offset_coordinate)
             item_vectors = solve_noisy_items(noisy_sums, settings, rating_range)
         item_vectors = settings.append_own_coordinate(item_vectors)
         on_sweep()
@@ -342,7 +342,7 @@ def solve_noisy_items(
     With an offset coordinate, the ridge pulls an item to the overall mean rating instead of the midpoint. This mean
     comes from the same released sums, whose noise averages out over the items (ours).
     """
-    matrices = model.unfold_triangles(noisy_sums.matrix_triangles).astype(np.float64)
+    item_matrices = model.unfold_triangles(noisy_sums.matrix_triangles).astype(np.float64)
     ridge_target = np.zeros(settings.dimension)
     # The first entry of an item's matrix is offset^2 times its weights, that of its vector offset times its labels.
     first_entry_sum = float(noisy_sums.matrix_triangles[:, 0].sum())
@@ -351,6 +351,6 @@ def solve_noisy_items(
         mean_level = float(noisy_sums.label_sums[:, 0].sum()) / first_entry_sum
         ridge_target[0] = min(max(mean_level, -largest_level), largest_level)
     # The ridge is on what an item is off from ``ridge_target``: the equations are solved for that.
-    shifted_label_sums = noisy_sums.label_sums - matrices @ ridge_target
-    projected_matrices = model.project_semidefinite(matrices)
+    shifted_label_sums = noisy_sums.label_sums - item_matrices @ ridge_target
+    projected_matrices = model.project_semidefinite(item_matrices)
     return ridge_target + model.solve_with_ridge(projected_matrices, shifted_label_sums, settings.item_ridge)

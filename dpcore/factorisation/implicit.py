@@ -58,11 +58,11 @@ class ImplicitSettings:
             item_counts: Noisy or exact, at least 0, public or released before; shape (num_items,).
         """
         rng = np.random.default_rng(self.seed)
-        vectors = rng.standard_normal((item_counts.size, self.dimension))
+        item_vectors = rng.standard_normal((item_counts.size, self.dimension))
         popularity_roots = np.sqrt(item_counts / max(float(item_counts.mean()), 1e-300))
-        vectors *= popularity_roots[:, None]
-        vectors[:, 0] = popularity_roots
-        return np.asarray(vectors)
+        item_vectors *= popularity_roots[:, None]
+        item_vectors[:, 0] = popularity_roots
+        return np.asarray(item_vectors)
 
 
 def select_choices(ratings: Ratings, smallest_rating: float | None = None) -> Ratings:
@@ -93,17 +93,17 @@ class ImplicitModel:
     item_vectors: FloatArray
     settings: ImplicitSettings
 
-    def solve_user_vectors(self, history: Ratings) -> FloatArray:
+    def solve_user_vectors(self, known_choices: Ratings) -> FloatArray:
         """Compute each user's vector from the item vectors and what they chose, shape (num_users, d).
 
         It has length 1, or 0 for a user without choices.
         """
-        blocks = solve_users(history, self.item_vectors, self.settings)
+        blocks = solve_users(known_choices, self.item_vectors, self.settings)
         return np.concatenate([block_vectors for _, block_vectors in blocks])
 
 
 def solve_users(
-    history: Ratings, item_vectors: Vectors, settings: ImplicitSettings
+    known_choices: Ratings, item_vectors: Vectors, settings: ImplicitSettings
 ) -> Iterator[tuple[RatingBlock, FloatArray]]:
     """Solve for all users' least-squares vectors, block by block, scaled to length 1; zeros for a user without choices.
 
@@ -115,10 +115,10 @@ def solve_users(
 
     Source: Krichene et al. 2023, algorithm 3, line 4.
     """
-    item_vectors = np.ascontiguousarray(item_vectors, dtype=history.values.dtype)
+    item_vectors = np.ascontiguousarray(item_vectors, dtype=known_choices.values.dtype)
     item_products = multiply_coordinates(item_vectors)
     unobserved_triangle = settings.unobserved_weight * item_products.sum(axis=0, dtype=np.float64)
-    for choice_block in history.iterate_blocks(model.choose_block_size(item_vectors.shape[1])):
+    for choice_block in known_choices.iterate_blocks(model.choose_block_size(item_vectors.shape[1])):
         choice_matrix = choice_block.build_matrix(np.ones(choice_block.items.size, dtype=item_vectors.dtype))
         matrix_triangles = np.asarray(choice_matrix @ item_products) + unobserved_triangle
         user_sums = LeastSquaresSums(matrix_triangles, np.asarray(choice_matrix @ item_vectors))
@@ -129,8 +129,8 @@ def scale_to_unit_length(vectors: FloatArray) -> FloatArray:
     """Scale every row to length 1, less 1e-9 for rounding; a row of zeros stays."""
     # By the largest entry first: squares of very small or large ones would leave float64.
     vectors = vectors / np.maximum(np.abs(vectors).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    lengths = np.sqrt(np.einsum("ud,ud->u", vectors, vectors))
-    return np.asarray(vectors * ((1.0 - 1e-9) / np.where(lengths > 0.0, lengths, 1.0))[:, None])
+    row_lengths = np.sqrt(np.einsum("ud,ud->u", vectors, vectors))
+    return np.asarray(vectors * ((1.0 - 1e-9) / np.where(row_lengths > 0.0, row_lengths, 1.0))[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,8 +191,8 @@ def _solve_items(sums: ImplicitSums, settings: ImplicitSettings) -> FloatArray:
     # With noise a matrix may have negative eigenvalues, and the objective no minimum. The projection reads released
     # sums, and costs no privacy.
     item_matrices, gram_matrices = (
-        model.project_semidefinite(model.unfold_triangles(triangles).astype(np.float64))
-        for triangles in (sums.item_sums.matrix_triangles, sums.gram_triangle[None, :])
+        model.project_semidefinite(model.unfold_triangles(matrix_triangles).astype(np.float64))
+        for matrix_triangles in (sums.item_sums.matrix_triangles, sums.gram_triangle[None, :])
     )
     matrices = item_matrices + settings.unobserved_weight * gram_matrices
     return model.solve_with_ridge(matrices, sums.item_sums.label_sums, settings.item_ridge)
@@ -269,9 +269,9 @@ class PopularityModel:
         """Return item vectors of one coordinate, the item's count, shape (items, 1)."""
         return np.asarray(self.counts, dtype=np.float64)[:, None]
 
-    def solve_user_vectors(self, history: Ratings) -> FloatArray:
+    def solve_user_vectors(self, known_choices: Ratings) -> FloatArray:
         """Return the same vector, 1, for each user, shape (num_users, 1)."""
-        return np.ones((history.num_users, 1))
+        return np.ones((known_choices.num_users, 1))
 
 
 def release_popularity(train: Ratings, spending: Spending, seed: int = 0) -> FloatArray:

@@ -51,19 +51,19 @@ class LeastSquaresSums:
         """Return sums that are all 0, for ``num_rows`` rows and vectors of d coordinates."""
         return cls(np.zeros((num_rows, d * (d + 1) // 2), dtype), np.zeros((num_rows, d), dtype))
 
-    def add(self, block: RatingBlock, user_vectors: Vectors, w: Vectors, wy: Vectors) -> None:
+    def add(self, rating_block: RatingBlock, user_vectors: Vectors, w: Vectors, wy: Vectors) -> None:
         """Add the ratings of a block of users to the sums of all items, in place.
 
         Args:
-            block: The users and their ratings.
+            rating_block: The users and their ratings.
             user_vectors: Theirs, shape (users of the block, d).
             w: The weight of each of the block's ratings, for the matrices.
             wy: Weight times label of each of the block's ratings, for the label sums.
         """
         # The transpose of a matrix by rows is one by columns, which is multiplied as it is: nothing is sorted.
-        block_products = block.build_matrix(w).T @ multiply_coordinates(user_vectors)
+        block_products = rating_block.build_matrix(w).T @ multiply_coordinates(user_vectors)
         np.add(self.matrix_triangles, block_products, out=self.matrix_triangles)
-        np.add(self.label_sums, block.build_matrix(wy).T @ user_vectors, out=self.label_sums)
+        np.add(self.label_sums, rating_block.build_matrix(wy).T @ user_vectors, out=self.label_sums)
 
     def add_noise(
         self, matrix_noise_std: float, label_noise_std: float, rng: np.random.Generator
@@ -86,9 +86,9 @@ def unfold_triangles(matrix_triangles: Vectors) -> Vectors:
     return np.asarray(np.take(matrix_triangles, triangle_positions.ravel(), axis=1).reshape(-1, d, d))
 
 
-def project_semidefinite(matrices: FloatArray) -> FloatArray:
+def project_semidefinite(symmetric_matrices: FloatArray) -> FloatArray:
     """Return the nearest positive semidefinite matrices. Source: Krichene et al. 2023, algorithm 1, line 7."""
-    eigenvalues, eigenvectors = np.linalg.eigh(matrices)
+    eigenvalues, eigenvectors = np.linalg.eigh(symmetric_matrices)
     scaled_vectors = eigenvectors * np.maximum(eigenvalues, 0.0)[:, None, :]
     return np.asarray(scaled_vectors @ np.swapaxes(eigenvectors, -1, -2))
 
@@ -98,29 +98,29 @@ def choose_block_size(dimension: int) -> int:
     return max(_BLOCK_BYTES // (2 * dimension * (dimension + 1) or 1), 1_024)
 
 
-def multiply_coordinates(vectors: Vectors) -> Vectors:
+def multiply_coordinates(row_vectors: Vectors) -> Vectors:
     """Compute x_k x_l for k <= l of every row, shape (rows, d (d + 1) / 2)."""
-    row_indices, column_indices = np.triu_indices(vectors.shape[1])
-    return np.asarray(vectors[:, row_indices] * vectors[:, column_indices])
+    row_indices, column_indices = np.triu_indices(row_vectors.shape[1])
+    return np.asarray(row_vectors[:, row_indices] * row_vectors[:, column_indices])
 
 
-def solve_rows(sums: LeastSquaresSums, ridge: float) -> FloatArray:
+def solve_rows(row_sums: LeastSquaresSums, ridge: float) -> FloatArray:
     """Compute (sum w x x^T + ridge I)^-1 sum w y x for every row, shape (rows, d); ``ridge`` above 0.
 
     All rows in one call, in float64 whatever the precision of the sums. Measured for 6,040 rows of d = 32: 0.04
     s by LU factorisations, as in `numpy.linalg.solve`; Cholesky factors and triangles solved for all rows at
     once took 0.08 s.
     """
-    matrices, d = unfold_triangles(sums.matrix_triangles), sums.label_sums.shape[1]
-    largest_entries = np.diagonal(matrices, axis1=1, axis2=2).max(axis=1, initial=0.0).astype(np.float64)
+    matrices, d = unfold_triangles(row_sums.matrix_triangles), row_sums.label_sums.shape[1]
+    largest_diagonals = np.diagonal(matrices, axis1=1, axis2=2).max(axis=1, initial=0.0).astype(np.float64)
     # The sums are rounded: without this, a ridge that is smaller than that could leave a matrix indefinite.
-    rounding_ridges = 4 * d * np.finfo(matrices.dtype).eps * largest_entries
-    return solve_with_ridge(matrices, sums.label_sums, ridge + rounding_ridges)
+    rounding_ridges = 4 * d * np.finfo(matrices.dtype).eps * largest_diagonals
+    return solve_with_ridge(matrices, row_sums.label_sums, ridge + rounding_ridges)
 
 
-def solve_with_ridge(matrices: Vectors, right_sides: Vectors, ridges: float | FloatArray) -> FloatArray:
+def solve_with_ridge(row_matrices: Vectors, right_sides: Vectors, ridges: float | FloatArray) -> FloatArray:
     """Compute (A + ridge I)^-1 b in float64 for the A and b of every row; ridges are one number, or one of each row."""
-    ridged_matrices, diagonal_indices = matrices.astype(np.float64), np.arange(matrices.shape[1])
+    ridged_matrices, diagonal_indices = row_matrices.astype(np.float64), np.arange(row_matrices.shape[1])
     ridged_matrices[:, diagonal_indices, diagonal_indices] += np.reshape(ridges, (-1, 1))
     return np.asarray(np.linalg.solve(ridged_matrices, right_sides.astype(np.float64)[:, :, None])[:, :, 0])
 
@@ -233,9 +233,9 @@ class FactorModel:
         """Return the item vectors without the offset coordinate, and with the own coordinate where there is one."""
         return self.item_vectors[:, int(self.settings.offset_coordinate > 0.0) :]
 
-    def solve_user_vectors(self, ratings: Ratings) -> FloatArray:
+    def solve_user_vectors(self, own_ratings: Ratings) -> FloatArray:
         """Compute each user's vector from the item vectors and their own ratings, shape (num_users, d)."""
-        blocks = solve_users(ratings, self.item_vectors, self.settings, self.range)
+        blocks = solve_users(own_ratings, self.item_vectors, self.settings, self.range)
         return np.concatenate([block_vectors for _, block_vectors in blocks])
 
     def predict(self, user_vectors: Vectors, pairs: Ratings) -> FloatArray:
@@ -274,10 +274,10 @@ def solve_users(
         user_vectors = np.empty((rating_block.users.stop - rating_block.users.start, item_vectors.shape[1]))
         user_vectors[:, :num_fixed] = settings.offset_coordinate
         if item_coordinates.shape[1]:
-            residuals = rating_range.centre(ratings.values[rating_block.rating_slice])
-            residuals = residuals - item_level_terms[rating_block.items]
-            matrix_triangles = rating_block.build_matrix(np.ones_like(residuals)) @ item_products
-            label_sums = rating_block.build_matrix(residuals) @ item_coordinates
+            centred_ratings = rating_range.centre(ratings.values[rating_block.rating_slice])
+            centred_ratings = centred_ratings - item_level_terms[rating_block.items]
+            matrix_triangles = rating_block.build_matrix(np.ones_like(centred_ratings)) @ item_products
+            label_sums = rating_block.build_matrix(centred_ratings) @ item_coordinates
             user_sums = LeastSquaresSums(np.asarray(matrix_triangles), np.asarray(label_sums))
             user_vectors[:, num_fixed:] = solve_rows(user_sums, settings.user_ridge)
         yield rating_block, user_vectors

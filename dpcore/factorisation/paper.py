@@ -52,8 +52,8 @@ def _draw_table(generator: GeneratedRatings, seed: int) -> tuple[Ratings, FloatA
 
     Each seed is drawn once.
     """
-    ratings, traits = generator.draw_with_traits(np.random.default_rng(seed))
-    return select_choices(ratings) if generator.choice_spread else ratings, traits.astype(np.float64)
+    ratings, item_traits = generator.draw_with_traits(np.random.default_rng(seed))
+    return select_choices(ratings) if generator.choice_spread else ratings, item_traits.astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +86,10 @@ class PaperRuns:
             score_lists_by_line |= _measure_models(self, 1.0, 0.25, seed, (ModelKind.NO_PRIVACY,))
         return {line_key: scores[0] for line_key, scores in score_lists_by_line.items()}
 
-    def run_over_exponent(self, exponent: float, seed: int) -> dict[str, float]:
+    def run_over_exponent(self, weight_exponent: float, seed: int) -> dict[str, float]:
         """Return error or recall of adaptive weights at one μ, by line of figures 3 and 10: one for each ε."""
         scores_by_epsilon = {
-            e: _measure_models(self, e, exponent, seed, (ModelKind.ADAPTIVE,)) for e in DASHES
+            e: _measure_models(self, e, weight_exponent, seed, (ModelKind.ADAPTIVE,)) for e in DASHES
         }
         return {f"adaptive_{e:g}": s["adaptive"][0] for e, s in scores_by_epsilon.items()}
 
@@ -117,13 +117,13 @@ class PaperRuns:
 
 @functools.cache
 def _measure_models(
-    runs: PaperRuns, epsilon: float, exponent: float, seed: int, model_kinds: tuple[ModelKind, ...]
+    runs: PaperRuns, epsilon: float, weight_exponent: float, seed: int, model_kinds: tuple[ModelKind, ...]
 ) -> Mapping[str, list[float]]:
     """Measure error or recall of models at one ε.
 
     Lists by the model's key, over all items, then by fifth, rarest first.
     """
-    result = runs.run((epsilon,), exponent, seed, model_kinds)
+    result = runs.run((epsilon,), weight_exponent, seed, model_kinds)
     return {kind.name.lower(): result.select_runs(kind)[0, 0].tolist() for kind in model_kinds}
 
 
@@ -140,19 +140,19 @@ def _compare_nearest(runs: PaperRuns, seed: int) -> Mapping[str, tuple[FloatArra
     vectors_by_line = {"no_privacy": reference_vectors}
     for (model_kind, epsilon), model in private_result.first_seed_models.items():
         vectors_by_line[f"{model_kind.name.lower()}_{epsilon:g}"] = scale_to_unit_length(model.item_vectors)
-    buckets = assign_buckets(result_without_privacy.item_train_counts)
-    item_codes = np.arange(buckets.size)
-    traits = scale_to_unit_length(runs.draw_table(seed)[1])
+    bucket_of_item = assign_buckets(result_without_privacy.item_train_counts)
+    item_codes = np.arange(bucket_of_item.size)
+    unit_traits = scale_to_unit_length(runs.draw_table(seed)[1])
 
-    def average_fifths(item_values: FloatArray) -> FloatArray:
+    def average_fifths(value_of_item: FloatArray) -> FloatArray:
         """Return the mean over the items of each fifth, rarest first."""
-        return np.array([item_values[buckets == bucket].mean() for bucket in range(BUCKETS)])
+        return np.array([value_of_item[bucket_of_item == bucket].mean() for bucket in range(BUCKETS)])
 
     overlap_and_cosine_by_line = {}
-    for line_key, vectors in vectors_by_line.items():
-        nearest_items = find_nearest(vectors, item_codes, NUM_NEIGHBOURS)
-        mean_cosines = np.einsum("id,ind->in", traits, traits[nearest_items]).mean(axis=1)
-        overlaps = compare_neighbours(vectors, reference_vectors, item_codes, NUM_NEAREST)
+    for line_key, unit_vectors in vectors_by_line.items():
+        nearest_items = find_nearest(unit_vectors, item_codes, NUM_NEIGHBOURS)
+        mean_cosines = np.einsum("id,ind->in", unit_traits, unit_traits[nearest_items]).mean(axis=1)
+        overlaps = compare_neighbours(unit_vectors, reference_vectors, item_codes, NUM_NEAREST)
         overlap_and_cosine_by_line[line_key] = (average_fifths(overlaps), average_fifths(mean_cosines))
     return overlap_and_cosine_by_line
 
@@ -203,14 +203,14 @@ def _derive_line(line: Line, epsilon: float, dash: str) -> Line:
     return replace(line, key=f"{line.key}_{epsilon:g}", name=f"{line.name}, ε = {epsilon:g}", dash=dash)
 
 
-def _by_descent(line: Line) -> Line:
+def _by_descent(scheme_line: Line) -> Line:
     """Return the line of the same scheme by gradient steps, with open marks."""
     return replace(
-        line,
-        key=f"{line.key}{DESCENT_SUFFIX}",
-        name=f"{line.name}, gradient steps",
-        symbol=f"{line.symbol}-open-dot",
-        style=Style.PRIVACY if line.style is Style.SMOOTH else line.style,
+        scheme_line,
+        key=f"{scheme_line.key}{DESCENT_SUFFIX}",
+        name=f"{scheme_line.name}, gradient steps",
+        symbol=f"{scheme_line.symbol}-open-dot",
+        style=Style.PRIVACY if scheme_line.style is Style.SMOOTH else scheme_line.style,
     )
 
 
@@ -238,14 +238,14 @@ FIFTH_TICKS = tuple(enumerate(("rarest", "2nd fifth", "middle", "4th fifth", "mo
 
 
 def _derive(
-    figure: PaperFigure, item_name: str, title: str, difference_note: str, **changes: Any
+    base_figure: PaperFigure, item_name: str, title: str, difference_note: str, **changes: Any
 ) -> PaperFigure:
     """Derive a figure of the paper from another one, with a new name, title, note and further changes.
 
     Its key is made of the name, as *Figure 3*, unless ``changes`` have one; claims are dropped.
     """
     changes = {"key": f"krichene-{item_name.lower().replace(' ', '-')}", "claims": ()} | changes
-    return replace(figure, item_name=item_name, title=title, difference_note=difference_note, **changes)
+    return replace(base_figure, item_name=item_name, title=title, difference_note=difference_note, **changes)
 
 
 BEST_SCHEME = "Adaptive weights are better than both kinds of sampling at every ε"

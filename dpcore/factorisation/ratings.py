@@ -44,19 +44,19 @@ class Ratings:
 
     def __post_init__(self) -> None:
         """Raise `InvalidInput` if shapes do not fit, or codes, the order of items or ratings are wrong."""
-        starts, items = self.starts, self.items
+        starts, item_codes = self.starts, self.items
         with Problems() as problems:
             if starts.ndim != 1 or starts.size < 2 or starts[0] != 0 or np.any(starts[1:] < starts[:-1]):
                 problems.add("starts must ascend from 0, with one entry per user and the end")
-            elif items.shape != (int(starts[-1]),) or self.values.shape != items.shape:
+            elif item_codes.shape != (int(starts[-1]),) or self.values.shape != item_codes.shape:
                 problems.add(f"items and values must have {int(starts[-1]):,} entries each")
-            elif items.size and (items.min() < 0 or items.max() >= self.num_items):
+            elif item_codes.size and (item_codes.min() < 0 or item_codes.max() >= self.num_items):
                 problems.add(f"item codes must lie between 0 and {self.num_items - 1:,}")
             else:
-                is_ascending = items[1:] > items[:-1]
+                ascending_mask = item_codes[1:] > item_codes[:-1]
                 inner_starts = starts[1:-1]
-                is_ascending[inner_starts[(inner_starts > 0) & (inner_starts < items.size)] - 1] = True
-                if not is_ascending.all():
+                ascending_mask[inner_starts[(inner_starts > 0) & (inner_starts < item_codes.size)] - 1] = True
+                if not ascending_mask.all():
                     problems.add("each user's items must ascend and be distinct")
                 if not np.all(np.isfinite(self.values)):
                     problems.add("ratings must be finite numbers")
@@ -64,8 +64,8 @@ class Ratings:
     @classmethod
     def from_columns(
         cls,
-        users: npt.ArrayLike,
-        items: npt.ArrayLike,
+        user_codes: npt.ArrayLike,
+        item_codes: npt.ArrayLike,
         values: npt.ArrayLike,
         num_items: int | None = None,
         num_users: int = 0,
@@ -73,8 +73,8 @@ class Ratings:
         """Create the table from one entry per rating, in any order.
 
         Args:
-            users: Codes 0 .. num_users - 1, shape (num_ratings,).
-            items: Codes 0 .. num_items - 1, shape (num_ratings,).
+            user_codes: Codes 0 .. num_users - 1, shape (num_ratings,).
+            item_codes: Codes 0 .. num_items - 1, shape (num_ratings,).
             values: Ratings, shape (num_ratings,).
             num_items: Number of items; None for the largest code + 1.
             num_users: Number of users; the largest code + 1 if that is more, as it is by default.
@@ -82,7 +82,7 @@ class Ratings:
         Raises:
             InvalidInput: As for the class; also where a user rates an item twice.
         """
-        u, i = np.asarray(users, dtype=np.int64), np.asarray(items, dtype=np.int64)
+        u, i = np.asarray(user_codes, dtype=np.int64), np.asarray(item_codes, dtype=np.int64)
         num_items = int(i.max()) + 1 if num_items is None else num_items
         rating_order = np.argsort(u * num_items + i, kind="stable")
         starts = np.concatenate(([0], np.cumsum(np.bincount(u, minlength=num_users)))).astype(np.int64)
@@ -127,11 +127,11 @@ class Ratings:
         table_bytes = b"".join(a.tobytes() for a in (self.starts, self.items, self.values))
         return hashlib.sha256(table_bytes).hexdigest()
 
-    def select(self, is_selected: npt.NDArray[np.bool_]) -> Ratings:
+    def select(self, selected_mask: npt.NDArray[np.bool_]) -> Ratings:
         """Select the ratings under a mask of shape (num_ratings,); users and items keep their codes."""
-        cumulative_counts = np.concatenate(([0], np.cumsum(is_selected)))
+        cumulative_counts = np.concatenate(([0], np.cumsum(selected_mask)))
         starts = cumulative_counts[self.starts].astype(np.int64)
-        return Ratings(starts, self.items[is_selected], self.values[is_selected], self.num_items)
+        return Ratings(starts, self.items[selected_mask], self.values[selected_mask], self.num_items)
 
     def split(self, test_share: float, rng: np.random.Generator) -> tuple[Ratings, Ratings]:
         """Split the ratings into training and test, each rating held out with the same probability.
@@ -143,10 +143,10 @@ class Ratings:
         Raises:
             InvalidInput: Nothing is left on one side.
         """
-        is_held_out = rng.random(self.num_ratings, dtype=np.float32) < test_share
-        if is_held_out.all() or not is_held_out.any():
+        held_out_mask = rng.random(self.num_ratings, dtype=np.float32) < test_share
+        if held_out_mask.all() or not held_out_mask.any():
             raise refuse("nothing is left to train on or to test", remedy="Bring more ratings")
-        return self.select(~is_held_out), self.select(is_held_out)
+        return self.select(~held_out_mask), self.select(held_out_mask)
 
     def iterate_blocks(self, block_size: int) -> Iterator[RatingBlock]:
         """Yield blocks of ``block_size`` consecutive users; the last one may be smaller."""
@@ -203,9 +203,9 @@ def assign_buckets(item_counts: IntArray) -> Buckets:
     Source: Krichene et al. 2023, section 5, "Impact on head and tail tasks".
     """
     item_order = np.argsort(item_counts, kind="stable")
-    buckets = np.empty(item_counts.size, dtype=np.int8)
-    buckets[item_order] = np.arange(item_counts.size) * BUCKETS // item_counts.size
-    return buckets
+    bucket_of_item = np.empty(item_counts.size, dtype=np.int8)
+    bucket_of_item[item_order] = np.arange(item_counts.size) * BUCKETS // item_counts.size
+    return bucket_of_item
 
 
 _BLOCK_CELLS = 4_000_000
@@ -291,37 +291,37 @@ class GeneratedRatings:
         """Draw the traits of the items, shape (num_items, rank), and the tastes of the users, (num_users, rank)."""
         # <taste, trait> has variance r a^2 a^2 with entries of standard deviation a.
         entry_scale = math.sqrt(self.taste_spread / math.sqrt(self.rank))
-        traits = entry_scale * rng.standard_normal((self.num_items, self.rank), dtype=np.float32)
-        tastes = entry_scale * rng.standard_normal((self.num_users, self.rank), dtype=np.float32)
-        return traits, tastes
+        item_traits = entry_scale * rng.standard_normal((self.num_items, self.rank), dtype=np.float32)
+        user_tastes = entry_scale * rng.standard_normal((self.num_users, self.rank), dtype=np.float32)
+        return item_traits, user_tastes
 
     def _draw_pairs(
         self, rng: np.random.Generator, traits_and_tastes: _Tastes | None
     ) -> tuple[np.ndarray, TaskCodes]:
         """Draw which items each user rates; return starts and item codes, as in `Ratings`."""
-        popularity = np.arange(1.0, self.num_items + 1.0) ** -self.zipf_exponent
-        popularity = rng.permutation(popularity / popularity.sum())
-        activities, user_rates = self._draw_rates(popularity, rng)
-        negative_popularity = (-popularity).astype(np.float32)
+        item_popularity = np.arange(1.0, self.num_items + 1.0) ** -self.zipf_exponent
+        item_popularity = rng.permutation(item_popularity / item_popularity.sum())
+        activities, user_rates = self._draw_rates(item_popularity, rng)
+        negative_popularity = (-item_popularity).astype(np.float32)
         rating_counts_by_block: list[np.ndarray] = []
         items_by_block: list[np.ndarray] = []
         users_per_block = max(_BLOCK_CELLS // self.num_items, 1)
         for first_user in range(0, self.num_users, users_per_block):
             block_rates = user_rates[first_user : first_user + users_per_block].astype(np.float32)
-            exponents = block_rates[:, None] * negative_popularity
+            log_unrated = block_rates[:, None] * negative_popularity
             if traits_and_tastes is not None:
                 block_users = slice(first_user, first_user + block_rates.size)
-                exponents = self._scale_by_taste(exponents, traits_and_tastes, block_users, activities)
+                log_unrated = self._scale_by_taste(log_unrated, traits_and_tastes, block_users, activities)
             # Independent cells need no sorting and no search, unlike draws without replacement.
             uniform_draws = rng.random((block_rates.size, self.num_items), dtype=np.float32)
-            is_rated = uniform_draws < -np.expm1(exponents)
-            rating_counts_by_block.append(np.count_nonzero(is_rated, axis=1))
-            items_by_block.append((np.flatnonzero(is_rated) % self.num_items).astype(np.int32))
+            rated_mask = uniform_draws < -np.expm1(log_unrated)
+            rating_counts_by_block.append(np.count_nonzero(rated_mask, axis=1))
+            items_by_block.append((np.flatnonzero(rated_mask) % self.num_items).astype(np.int32))
         starts = np.concatenate(([0], np.cumsum(np.concatenate(rating_counts_by_block)))).astype(np.int64)
         return starts, np.concatenate(items_by_block)
 
     def _scale_by_taste(
-        self, exponents: _Cells, traits_and_tastes: _Tastes, user_slice: slice, activities: FloatArray
+        self, log_unrated: _Cells, traits_and_tastes: _Tastes, user_slice: slice, activities: FloatArray
     ) -> _Cells:
         """Return exponents -t_j popularity_i a_ij of some users, from those without taste a_ij.
 
@@ -329,11 +329,11 @@ class GeneratedRatings:
         """
         traits, tastes = traits_and_tastes
         affinities = (tastes[user_slice] * np.float32(self.choice_spread / self.taste_spread)) @ traits.T
-        new_exponents = exponents * np.exp(affinities - affinities.max(axis=1, keepdims=True))
+        taste_log_unrated = log_unrated * np.exp(affinities - affinities.max(axis=1, keepdims=True))
         for _ in range(4):  # Nobody rates an item twice, so a much-liked item adds less than its rate.
-            factors = activities[user_slice] / np.maximum(-np.expm1(new_exponents).sum(axis=1), 1e-3)
-            new_exponents *= factors.astype(np.float32)[:, None]
-        return np.asarray(new_exponents, dtype=np.float32)
+            factors = activities[user_slice] / np.maximum(-np.expm1(taste_log_unrated).sum(axis=1), 1e-3)
+            taste_log_unrated *= factors.astype(np.float32)[:, None]
+        return np.asarray(taste_log_unrated, dtype=np.float32)
 
     def _draw_rates(self, popularity: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Draw each user's activity, their expected number of ratings, and the rate t_j that gives it without taste."""

@@ -22,15 +22,15 @@ LEVEL_ONLY = FactorSettings(dimension=1, sweeps=1, offset_coordinate=1.0)
 """Item vectors are the item's level, user vectors 1."""
 
 
-def fit_item_means(train: Ratings, rating_range: RatingRange, ridge: float = 5.0) -> FactorModel:
-    """Build a model of item means without privacy, each shrunk to the overall mean by ``ridge`` further ratings.
+def fit_item_means(train: Ratings, rating_range: RatingRange, ridge_ratings: float = 5.0) -> FactorModel:
+    """Build a model of item means without privacy, each shrunk to the overall mean by ``ridge_ratings`` ratings.
 
     With an infinite ridge, the mean of all ratings is predicted for every item.
     """
     centred_ratings = rating_range.centre(train.values.astype(np.float64))
     overall_centred_mean = centred_ratings.mean()
     deviation_sums = np.bincount(train.items, centred_ratings - overall_centred_mean, train.num_items)
-    centred_means = overall_centred_mean + deviation_sums / (train.item_counts + ridge)
+    centred_means = overall_centred_mean + deviation_sums / (train.item_counts + ridge_ratings)
     return FactorModel(centred_means[:, None], LEVEL_ONLY, rating_range)
 
 
@@ -39,9 +39,9 @@ EQUAL_WEIGHTS_BELOW = 2.0
 ratings and on MovieLens 1M: at ε = 0.3 the error is 0.010 below that with μ = 1/4."""
 
 
-def choose_exponent(epsilon: float, exponent: float) -> float:
-    """Return μ for private item means: 0 if ε is below `EQUAL_WEIGHTS_BELOW`, else ``exponent``."""
-    return 0.0 if epsilon < EQUAL_WEIGHTS_BELOW else exponent
+def choose_exponent(epsilon: float, weight_exponent: float) -> float:
+    """Return μ for private item means: 0 if ε is below `EQUAL_WEIGHTS_BELOW`, else ``weight_exponent``."""
+    return 0.0 if epsilon < EQUAL_WEIGHTS_BELOW else weight_exponent
 
 
 def fit_private_item_means(
@@ -138,7 +138,7 @@ class RatingStudy(Study):
         """
         match kind:
             case ModelKind.GLOBAL_MEAN:
-                return fit_item_means(train, self.rating_range, ridge=math.inf)
+                return fit_item_means(train, self.rating_range, ridge_ratings=math.inf)
             case ModelKind.ITEM_MEAN:
                 return fit_item_means(train, self.rating_range)
             case ModelKind.NO_PRIVACY:
@@ -203,13 +203,13 @@ class ChoiceStudy(Study):
 
         Source: Liang et al. 2018, which Krichene et al. 2023 follow for recall (section 5).
         """
-        is_test_user = rng.random(choices.num_users, dtype=np.float32) < self.test_user_share
-        is_test_choice = np.repeat(is_test_user, np.diff(choices.starts))
+        test_user_mask = rng.random(choices.num_users, dtype=np.float32) < self.test_user_share
+        test_choice_mask = np.repeat(test_user_mask, np.diff(choices.starts))
         is_drawn = rng.random(choices.num_ratings, dtype=np.float32) < TEST_SHARE
-        table_masks = (~is_test_choice, is_test_choice & ~is_drawn, is_test_choice & is_drawn)
-        if not all(is_in_table.any() for is_in_table in table_masks):
-            remedy = "Bring more users, or hold out more of them"
-            raise refuse("nothing is left to train on or to test", remedy=remedy)
+        table_masks = (~test_choice_mask, test_choice_mask & ~is_drawn, test_choice_mask & is_drawn)
+        if not all(choice_mask.any() for choice_mask in table_masks):
+            users_remedy = "Bring more users, or hold out more of them"
+            raise refuse("nothing is left to train on or to test", remedy=users_remedy)
         return Split(*(choices.select(table_mask) for table_mask in table_masks))
 
     def fit(

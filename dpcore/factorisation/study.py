@@ -213,7 +213,7 @@ def run(
     private_kinds = [kind for kind in study.model_kinds if kind.is_private]
     fits_without_privacy = [(kind, None) for kind in study.model_kinds if not kind.is_private]
     private_fits = [(kind, i) for i in range(len(study.epsilons)) for kind in private_kinds]
-    num_sweeps, sweeps_done = max(study.count_sweeps() * study.repeats, 1), 0
+    num_sweeps, num_sweeps_done = max(study.count_sweeps() * study.repeats, 1), 0
 
     def stop_if_asked() -> None:
         """Raise `_StopError` if the study is to stop."""
@@ -222,9 +222,9 @@ def run(
 
     def report_sweep() -> None:
         """Report that one sweep more is done, and stop if the study is to stop."""
-        nonlocal sweeps_done
-        sweeps_done += 1
-        report_progress(sweeps_done / num_sweeps)
+        nonlocal num_sweeps_done
+        num_sweeps_done += 1
+        report_progress(num_sweeps_done / num_sweeps)
         stop_if_asked()
 
     try:
@@ -249,7 +249,7 @@ def run(
                 result.rmse[result_index], result.recall[result_index] = study.measure(model, split, buckets)
                 if epsilon_index is not None and model_kind is private_kinds[-1]:
                     # Of its own, since the arrays go on changing.
-                    report_progress(sweeps_done / num_sweeps, copy.deepcopy(result))
+                    report_progress(num_sweeps_done / num_sweeps, copy.deepcopy(result))
     except _StopError:
         return result
     return replace(result, is_finished=True)
@@ -263,7 +263,7 @@ _CELLS = 4_000_000
 
 
 def measure(
-    model: FactorModel, train: Ratings, test: Ratings, buckets: Buckets, measures_recall: bool = True
+    model: FactorModel, train: Ratings, test: Ratings, bucket_of_item: Buckets, measures_recall: bool = True
 ) -> tuple[FloatArray, FloatArray]:
     """Measure the errors of predictions, and on request the recall, of a model over all items and by bucket.
 
@@ -273,16 +273,16 @@ def measure(
         Root mean squared errors and recalls, over all test ratings and then over those of each bucket, each of shape
         (1 + BUCKETS,); NaN where there is nothing to measure, and for a recall that was not asked for.
     """
-    vectors = model.solve_user_vectors(train)
-    squared_errors = (model.predict(vectors, test) - test.values) ** 2
-    item_buckets = buckets[test.items]
+    user_vectors = model.solve_user_vectors(train)
+    squared_errors = (model.predict(user_vectors, test) - test.values) ** 2
+    item_buckets = bucket_of_item[test.items]
     counts, error_sums = (np.bincount(item_buckets, weights, BUCKETS) for weights in (None, squared_errors))
     with np.errstate(invalid="ignore", divide="ignore"):
-        rmse = np.sqrt(np.append(error_sums.sum(), error_sums) / np.append(counts.sum(), counts))
+        rmse_by_item_set = np.sqrt(np.append(error_sums.sum(), error_sums) / np.append(counts.sum(), counts))
     recall = np.full(1 + BUCKETS, np.nan)
     if measures_recall:
-        recall = compute_recall(vectors, model.item_vectors, train, test, buckets)
-    return rmse, recall
+        recall = compute_recall(user_vectors, model.item_vectors, train, test, bucket_of_item)
+    return rmse_by_item_set, recall
 
 
 def compute_recall(
@@ -309,57 +309,57 @@ def compute_recall(
     recall_sizes = RECALL_SIZE * np.concatenate(([1], np.arange(BUCKETS, 0, -1)))
     num_ranked = min(int(recall_sizes.max()), item_vectors.shape[0])
     tested_users = np.flatnonzero(np.diff(test.starts))[:RECALL_USERS]
-    recall_sums, user_counts = np.zeros(1 + BUCKETS), np.zeros(1 + BUCKETS)
+    recall_sums, users_per_item_set = np.zeros(1 + BUCKETS), np.zeros(1 + BUCKETS)
     users_per_block = max(_CELLS // item_vectors.shape[0], 1)
     for first_user in range(0, tested_users.size, users_per_block):
         block_users = tested_users[first_user : first_user + users_per_block]
-        scores = user_vectors[block_users] @ item_vectors.T
+        item_scores = user_vectors[block_users] @ item_vectors.T
         history_rows, history_positions = _find_ratings(history, block_users)
-        scores[history_rows, history.items[history_positions]] = -np.inf
-        top_items = _find_largest(scores, num_ranked)
+        item_scores[history_rows, history.items[history_positions]] = -np.inf
+        top_items = _find_largest(item_scores, num_ranked)
         # An item that is not among the top has a rank that no k reaches.
-        item_ranks = np.full(scores.shape, num_ranked, dtype=np.int32)
+        item_ranks = np.full(item_scores.shape, num_ranked, dtype=np.int32)
         np.put_along_axis(item_ranks, top_items, np.arange(num_ranked, dtype=np.int32)[None, :], axis=1)
         test_rows, test_positions = _find_ratings(test, block_users)
         test_ranks = item_ranks[test_rows, test.items[test_positions]]
         test_buckets = buckets[test.items[test_positions]]
         for measure_index, k in enumerate(recall_sizes):
-            is_counted = (test_buckets == measure_index - 1) | (measure_index == 0)
-            test_counts = np.bincount(test_rows[is_counted], minlength=block_users.size)
-            hits = np.bincount(test_rows[is_counted & (test_ranks < k)], minlength=block_users.size)
+            counted_test_mask = (test_buckets == measure_index - 1) | (measure_index == 0)
+            test_counts = np.bincount(test_rows[counted_test_mask], minlength=block_users.size)
+            hits = np.bincount(test_rows[counted_test_mask & (test_ranks < k)], minlength=block_users.size)
             has_tests = test_counts > 0
             recall_sums[measure_index] += np.sum(hits[has_tests] / np.minimum(test_counts[has_tests], k))
-            user_counts[measure_index] += has_tests.sum()
+            users_per_item_set[measure_index] += has_tests.sum()
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(recall_sums / user_counts)
+        return np.asarray(recall_sums / users_per_item_set)
 
 
 def _find_ratings(ratings: Ratings, user_codes: IntArray) -> tuple[IntArray, IntArray]:
     """Return, for the ratings of some users, the user's row among them and the rating's index in the table."""
-    starts = ratings.starts[user_codes]
-    ratings_per_user = ratings.starts[user_codes + 1] - starts
+    first_rating_of_user = ratings.starts[user_codes]
+    ratings_per_user = ratings.starts[user_codes + 1] - first_rating_of_user
     user_rows = np.repeat(np.arange(user_codes.size), ratings_per_user)
     row_starts = np.cumsum(ratings_per_user) - ratings_per_user
-    return user_rows, np.arange(user_rows.size) - row_starts[user_rows] + starts[user_rows]
+    return user_rows, np.arange(user_rows.size) - row_starts[user_rows] + first_rating_of_user[user_rows]
 
 
 def compare_neighbours(
-    vectors: FloatArray, reference_vectors: FloatArray, items: IntArray, num_neighbours: int = 20
+    vectors: FloatArray, reference_vectors: FloatArray, item_codes: IntArray, num_neighbours: int = 20
 ) -> FloatArray:
-    """Compute which share of each item's nearest items is the same under two sets of vectors, shape of ``items``.
+    """Compute which share of each item's nearest items is the same under two sets of vectors, shape of ``item_codes``.
 
     Args:
         vectors: Of all items, shape (num_items, d); `FactorModel.learned_coordinates` of a model.
         reference_vectors: Likewise, with a d of their own.
-        items: Which items.
+        item_codes: Which items.
         num_neighbours: How many are nearest.
 
     Source: Krichene et al. 2023, figure 11.
     """
-    overlaps = np.empty(items.size)
+    overlaps = np.empty(item_codes.size)
     items_per_block = max(_CELLS // vectors.shape[0], 1)
-    for first_item in range(0, items.size, items_per_block):
-        item_block = items[first_item : first_item + items_per_block]
+    for first_item in range(0, item_codes.size, items_per_block):
+        item_block = item_codes[first_item : first_item + items_per_block]
         neighbour_lists = [find_nearest(v, item_block, num_neighbours) for v in (vectors, reference_vectors)]
         # Each list names an item once: equal neighbours are items of both.
         sorted_neighbours = np.sort(np.hstack(neighbour_lists), axis=1)
@@ -368,19 +368,19 @@ def compare_neighbours(
     return overlaps
 
 
-def find_nearest(vectors: FloatArray, items: IntArray, num_neighbours: int) -> IntArray:
-    """Return the other items with the largest inner products with each of ``items``, largest first.
+def find_nearest(item_vectors: FloatArray, item_codes: IntArray, num_neighbours: int) -> IntArray:
+    """Return the other items with the largest inner products with each of ``item_codes``, largest first.
 
     Shape (items, num_neighbours), or fewer columns if there are fewer other items.
     """
-    scores = vectors[items] @ vectors.T
-    scores[np.arange(items.size), items] = -np.inf
-    num_neighbours = min(num_neighbours, scores.shape[1] - 1)
-    return _find_largest(scores, num_neighbours)
+    inner_products = item_vectors[item_codes] @ item_vectors.T
+    inner_products[np.arange(item_codes.size), item_codes] = -np.inf
+    num_neighbours = min(num_neighbours, inner_products.shape[1] - 1)
+    return _find_largest(inner_products, num_neighbours)
 
 
-def _find_largest(scores: FloatArray, num_columns: int) -> IntArray:
+def _find_largest(score_rows: FloatArray, num_columns: int) -> IntArray:
     """Return the columns of each row's largest scores, largest first, shape (rows, num_columns)."""
-    top_columns = np.argpartition(-scores, num_columns - 1, axis=1)[:, :num_columns]
-    column_order = np.argsort(-np.take_along_axis(scores, top_columns, axis=1), axis=1, kind="stable")
+    top_columns = np.argpartition(-score_rows, num_columns - 1, axis=1)[:, :num_columns]
+    column_order = np.argsort(-np.take_along_axis(score_rows, top_columns, axis=1), axis=1, kind="stable")
     return np.asarray(np.take_along_axis(top_columns, column_order, axis=1))

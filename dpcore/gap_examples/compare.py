@@ -203,9 +203,9 @@ def compute_variance_ratios(
     return VarianceRatios(capped_variances / smooth_variances, smooth_variances, capped_variances)
 
 
-def _sum_later_groups(x: FloatArray) -> FloatArray:
+def _sum_later_groups(values_per_group: FloatArray) -> FloatArray:
     """Return for each group the sum over the groups after it, along the last axis; same shape."""
-    later_sums = np.cumsum(x[..., ::-1], axis=-1)[..., ::-1]
+    later_sums = np.cumsum(values_per_group[..., ::-1], axis=-1)[..., ::-1]
     return np.concatenate((later_sums[..., 1:], np.zeros_like(later_sums[..., :1])), axis=-1)
 
 

@@ -63,8 +63,8 @@ class GapParameters(Parameters):
 
     def mean_parameters(self) -> MeanParameters:
         """Return the parameters of *Mean* for this question: values in [0, 1], with the entered variance if any."""
-        variance_source, variance = self.variance_source, self.value_variance
-        return MeanParameters(self.epsilon, variance_source=variance_source, value_variance=variance)
+        variance_source, entered_variance = self.variance_source, self.value_variance
+        return MeanParameters(self.epsilon, variance_source=variance_source, value_variance=entered_variance)
 
     def build_two_group_problem(self) -> MeanProblem:
         """Build the finite instance of two groups, with the noise ratio rho = q m / s."""

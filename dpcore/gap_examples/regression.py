@@ -57,8 +57,8 @@ class SampleLimiting:
     def compute_probability_at_least(self, variance: float) -> float:
         """Return the probability that the variance is at least this large; an undefined variance counts as infinite."""
         # The relative 1e-12 forgives rounding where the bound is met with equality.
-        probability = float(self.probabilities[self.variances >= variance * (1.0 - 1e-12)].sum())
-        return min(probability + self.undefined_probability, 1.0)
+        defined_probability = float(self.probabilities[self.variances >= variance * (1.0 - 1e-12)].sum())
+        return min(defined_probability + self.undefined_probability, 1.0)
 
 
 @dataclass(frozen=True)
@@ -165,11 +165,11 @@ def compute_limiting_of_example_3(g: int, threshold: int) -> SampleLimiting:
     require.whole(1, g, threshold=threshold)
     h = int(threshold)
     num_sampled_rows = np.arange(g + 1)
-    probabilities = np.asarray(binom.pmf(num_sampled_rows, g, h / g), dtype=np.float64)
+    sample_probabilities = np.asarray(binom.pmf(num_sampled_rows, g, h / g), dtype=np.float64)
     num_first_rows, num_second_rows = float(h) + num_sampled_rows, float(g * h) - num_sampled_rows
-    is_defined = (num_second_rows > 0.0) & (probabilities > 0.0)
-    undefined_probability = float(probabilities[num_second_rows == 0.0].sum())
-    probabilities = probabilities[is_defined]
+    is_defined = (num_second_rows > 0.0) & (sample_probabilities > 0.0)
+    undefined_probability = float(sample_probabilities[num_second_rows == 0.0].sum())
+    sample_probabilities = sample_probabilities[is_defined]
     num_first_rows = num_first_rows[is_defined]
     num_second_rows = num_second_rows[is_defined]
     num_sampled_rows = num_sampled_rows[is_defined]
@@ -181,8 +181,8 @@ def compute_limiting_of_example_3(g: int, threshold: int) -> SampleLimiting:
             np.where(num_sampled_rows < g, h / num_second_rows, 0.0),
         )
     )
-    variances = 1.0 / num_first_rows + 1.0 / num_second_rows + g * user_weights.max(axis=0) ** 2
-    return SampleLimiting(h, probabilities, np.asarray(variances), undefined_probability)
+    sample_variances = 1.0 / num_first_rows + 1.0 / num_second_rows + g * user_weights.max(axis=0) ** 2
+    return SampleLimiting(h, sample_probabilities, np.asarray(sample_variances), undefined_probability)
 
 
 @dataclass(frozen=True)
@@ -239,8 +239,8 @@ def solve_regression_step(example_number: int, g: int, solves_best: bool = True)
         )
     certificate = None
     if solves_best and example.num_rows <= MAX_SOLVED_ROWS:
-        problem = parameters.example_1(g) if example_number == 1 else parameters.example_3(g)
-        certificate = working_set.solve(problem).certificate
+        regression_problem = parameters.example_1(g) if example_number == 1 else parameters.example_3(g)
+        certificate = working_set.solve(regression_problem).certificate
     return RegressionStep(example, limited_variances, guaranteed_probability, certificate)
 
 

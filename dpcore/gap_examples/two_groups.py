@@ -116,8 +116,8 @@ def build_two_group_problem(
         problems.whole(1, MAX_USERS, light_users=num_light_users, heavy_users=num_heavy_users)
         are_whole = problems.whole(1, MAX_SIZE, light_size=light_size, heavy_size=heavy_size)
         if are_whole and heavy_size <= light_size:
-            remedy = "Give the second group more rows per user"
-            problems.add("heavy_size must be above light_size", remedy=remedy)
+            second_group_remedy = "Give the second group more rows per user"
+            problems.add("heavy_size must be above light_size", remedy=second_group_remedy)
         if noise_ratio is not None:
             problems.positive(noise_ratio=noise_ratio)
     histogram = ContributionHistogram.from_table([light_size, heavy_size], [num_light_users, num_heavy_users])
@@ -171,16 +171,16 @@ def compute_integer_cap_limit(
         raise refuse("noise_per_user must be finite and above 0")
     q = 1.0 - p
     # The derivative in x has the sign of x (2 p t - q^2) - p q.
-    slopes = 2.0 * p * t - q**2
+    variance_slopes = 2.0 * p * t - q**2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        stationary_caps = np.where(slopes > 0.0, np.maximum(p * q / slopes, 1.0), np.inf)
+        stationary_caps = np.where(variance_slopes > 0.0, np.maximum(p * q / variance_slopes, 1.0), np.inf)
         # The variance has one valley in x, as its derivative changes its sign once: the best whole cap is beside
         # the root.
         floored_caps = np.where(np.isfinite(stationary_caps), np.floor(stationary_caps), 1.0)
         candidate_caps = np.stack((floored_caps, floored_caps + 1.0))
         kept_rows = p + q * candidate_caps
         candidate_variances = 1.0 / kept_rows + t * (candidate_caps / kept_rows) ** 2
-        variance_without_cap = np.where(slopes > 0.0, np.inf, t / q**2)
+        variance_without_cap = np.where(variance_slopes > 0.0, np.inf, t / q**2)
         smallest_variances = candidate_variances.min(axis=0)
         # Weights: in the docstring's order, both branches written so that neither divides by zero.
         inverse_weight_variances = np.where(t <= q, p + q * (q / t), 1.0 / (p + t))
@@ -207,9 +207,9 @@ def compute_real_cap_limit(light_share: npt.ArrayLike) -> RatioLimit:
     p = _require_share(light_share)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios_above_third = np.where(p <= 0.5, (5.0 * p - 1.0) / (4.0 * p**2), 2.0 - p)
-        ratios = np.where(p <= 1.0 / 3.0, 1.0 / (1.0 - p), ratios_above_third)
+        limit_ratios = np.where(p <= 1.0 / 3.0, 1.0 / (1.0 - p), ratios_above_third)
         best_caps = np.where(p <= 1.0 / 3.0, np.inf, np.maximum(p / (3.0 * p - 1.0), 1.0))
-    return RatioLimit(np.asarray(ratios), np.asarray(best_caps))
+    return RatioLimit(np.asarray(limit_ratios), np.asarray(best_caps))
 
 
 @dataclass(frozen=True)
@@ -253,9 +253,9 @@ def find_worst_noise(light_share: npt.ArrayLike) -> WorstNoise:
     thresholds = np.concatenate((tie_thresholds, np.ones_like(w), 2.0 * w), axis=-1)
     candidate_noises = (1.0 - p)[..., None] / thresholds
     limit_ratios = compute_integer_cap_limit(p[..., None], candidate_noises).ratio
-    best_index = limit_ratios.argmax(axis=-1)[..., None]
+    best_candidate_index = limit_ratios.argmax(axis=-1)[..., None]
     arrays = (limit_ratios, candidate_noises)
-    return WorstNoise(*(np.take_along_axis(x, best_index, axis=-1)[..., 0] for x in arrays))
+    return WorstNoise(*(np.take_along_axis(x, best_candidate_index, axis=-1)[..., 0] for x in arrays))
 
 
 @dataclass(frozen=True)
@@ -298,14 +298,14 @@ def compute_supremum() -> Supremum:
     and E'(w) = 0 is 95 w^4 + 600 w^3 + 1050 w^2 - 72 w - 1080 = 0, which has one positive root (one change of
     sign), w = 0.838957. docs/gap.md proves that this is the supremum over every whole number of groups.
     """
-    coefficients = [95.0, 600.0, 1050.0, -72.0, -1080.0]
+    polynomial_coefficients = [95.0, 600.0, 1050.0, -72.0, -1080.0]
     w_low, w_high = 0.0, 2.0
     while w_low < (w := (w_low + w_high) / 2.0) < w_high:
-        w_low, w_high = (w, w_high) if np.polyval(coefficients, w) < 0.0 else (w_low, w)
-    ratio = (w**2 + 10.0 * w + 18.0) * (5.0 * w + 6.0) / ((w + 2.0) * (w + 3.0) * (5.0 * w + 12.0))
-    threshold = _compute_tie_threshold(w)
+        w_low, w_high = (w, w_high) if np.polyval(polynomial_coefficients, w) < 0.0 else (w_low, w)
+    largest_ratio = (w**2 + 10.0 * w + 18.0) * (5.0 * w + 6.0) / ((w + 2.0) * (w + 3.0) * (5.0 * w + 12.0))
+    tie_threshold = _compute_tie_threshold(w)
     q = 1.0 / (1.0 + w)
-    return Supremum(ratio, w * q, q / threshold, threshold)
+    return Supremum(largest_ratio, w * q, q / tie_threshold, tie_threshold)
 
 
 @dataclass(frozen=True)
@@ -350,8 +350,8 @@ def find_dominating_groups(comparison: Comparison) -> Domination:
     highest_slope = min(float(histogram.users_above(k - 1)), _compute_psi_increment(best_variance, rho, k))
     kept_rows = float(histogram.kept_rows(k))
     # Every slope in [low, high] makes a line that fits; one above n_k / k would take fewer than no light users.
-    slopes = np.linspace(lowest_slope, highest_slope, 3)
-    heavy_user_counts = np.clip(slopes, 0.0, kept_rows / k)
+    candidate_slopes = np.linspace(lowest_slope, highest_slope, 3)
+    heavy_user_counts = np.clip(candidate_slopes, 0.0, kept_rows / k)
     light_user_counts = np.maximum(kept_rows - heavy_user_counts * k, 0.0)
     total_users = light_user_counts + heavy_user_counts
     limit_ratios = compute_integer_cap_limit(light_user_counts / total_users, rho / total_users).ratio
@@ -369,20 +369,20 @@ def _compute_psi_increment(best_variance: float, rho: float, h: float) -> float:
 INSTANCE_SCHEMA = "sweetspot/gap-instance/1"
 
 
-def write_instance_csv(problem: mean.MeanProblem, disclosure: Provenance) -> str:
+def write_instance_csv(mean_problem: mean.MeanProblem, disclosure: Provenance) -> str:
     """Return an instance as the text of a CSV file, which the page *Data* opens: a histogram with the noise ratio.
 
     Columns: ``size`` (rows per user), ``users``, ``noise_ratio`` (rho = 2 (B / epsilon)^2 / sigma^2, in rows),
     ``label``.
 
     Args:
-        problem: The instance.
+        mean_problem: The instance.
         disclosure: Of the data behind it.
     """
-    histogram = problem.histogram
-    noise_ratios = np.full(histogram.sizes.shape, compute_noise_ratio(problem))
-    columns = {"size": histogram.sizes, "users": histogram.users, "noise_ratio": noise_ratios}
-    return write_columns(columns, disclosure)
+    histogram = mean_problem.histogram
+    noise_ratios = np.full(histogram.sizes.shape, compute_noise_ratio(mean_problem))
+    columns_by_name = {"size": histogram.sizes, "users": histogram.users, "noise_ratio": noise_ratios}
+    return write_columns(columns_by_name, disclosure)
 
 
 def write_instance_json(comparison: Comparison, disclosure: Provenance) -> str:
@@ -395,10 +395,10 @@ def write_instance_json(comparison: Comparison, disclosure: Provenance) -> str:
         comparison: The instance and its optima.
         disclosure: Of the data behind it.
     """
-    problem, rho = comparison.problem, comparison.noise_ratio
+    mean_problem, rho = comparison.problem, comparison.noise_ratio
     instance_entries = {
-        "sizes": problem.histogram.sizes.tolist(),
-        "users": problem.histogram.users.tolist(),
+        "sizes": mean_problem.histogram.sizes.tolist(),
+        "users": mean_problem.histogram.users.tolist(),
         "noise_ratio": finite_or_none(rho),
         "epsilon_for_unit_values": math.sqrt(8.0 / rho) if math.isfinite(rho) else None,
     }

@@ -347,17 +347,17 @@ def draw_rows_per_user(law: PowerLaw, num_rows: int, rng: np.random.Generator) -
     head_probabilities = law.probability(np.arange(1.0, last_head_user + 1.0))
     # What is left for all others may come out a rounding below 0.
     tail_probability = max(1.0 - float(head_probabilities.sum()), 0.0)
-    row_counts = rng.multinomial(num_rows, np.append(head_probabilities, tail_probability))
+    rows_by_user = rng.multinomial(num_rows, np.append(head_probabilities, tail_probability))
     tail_users = np.empty(0)
-    num_missing = int(row_counts[-1])
+    num_missing = int(rows_by_user[-1])
     while num_missing:
         # 1 - random() is never 0, of which there is no such power.
         proposals = np.rint((last_head_user + 0.5) * (1.0 - rng.random(num_missing)) ** (-1.0 / law.alpha))
         is_accepted = rng.random(num_missing) * (1.0 + s * (s + 1.0) / 24.0 / proposals / proposals) < 1.0
         tail_users = np.concatenate((tail_users, proposals[is_accepted]))
-        num_missing = int(row_counts[-1]) - tail_users.size
+        num_missing = int(rows_by_user[-1]) - tail_users.size
     tail_row_counts = np.unique(tail_users, return_counts=True)[1]
-    head_row_counts = row_counts[:-1]
+    head_row_counts = rows_by_user[:-1]
     return np.concatenate((head_row_counts[head_row_counts > 0], tail_row_counts)).astype(np.float64)
 
 

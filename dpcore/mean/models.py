@@ -163,7 +163,9 @@ class BoundCurve:
         # The error turns at most once on a piece, so the best integer is among the candidates.
         lower_bound = least_error if is_integer else self.lower_bound()
         certificate = Certificate(least_error, min(lower_bound, least_error), EVERY_PIECE_ARGUMENT)
-        return BoundOptimum(best_bound, certificate, trivial_stop_reason(self.histogram) or ALL_PIECES_REASON)
+        return BoundOptimum(
+            best_bound, certificate, describe_trivial_search(self.histogram) or ALL_PIECES_REASON
+        )
 
     def lower_bound(self) -> float:
         """Return a lower bound on the squared error at all bounds: three values on each piece with a turning point.
@@ -262,7 +264,7 @@ class BoundCurve:
         return inner_bounds
 
 
-def interval_around(intervals: tuple[tuple[float, float], ...], bound: float) -> tuple[float, float]:
+def find_interval_around(intervals: tuple[tuple[float, float], ...], bound: float) -> tuple[float, float]:
     """Return the interval that contains a bound, or (bound, bound) if rounding left it outside of all."""
     for interval_start, interval_stop in intervals:
         if interval_start <= bound <= interval_stop:
@@ -273,7 +275,7 @@ def interval_around(intervals: tuple[tuple[float, float], ...], bound: float) ->
 ALL_PIECES_REASON = "Exact: the best of every piece between two sizes."
 
 
-def trivial_stop_reason(histogram: ContributionHistogram) -> str:
+def describe_trivial_search(histogram: ContributionHistogram) -> str:
     """Return the sentence on a trivial search (one user, or one size); empty if there is something to search."""
     if histogram.num_users == 1:
         return "There is one user: every bound gives the same weights."
@@ -410,7 +412,9 @@ class CountsOnly(CountsModel):
         lower_bound = self.unit_noise_variance * max(self.lower_bound(threshold), self.lower_bound(max_size))
         certificate_argument = "a dual bound computed from the same data"
         certificate = Certificate(self._exact_error(threshold), lower_bound, certificate_argument)
-        stop_reason = trivial_stop_reason(self.histogram) or "Exact: the root of the optimality condition."
+        stop_reason = (
+            describe_trivial_search(self.histogram) or "Exact: the root of the optimality condition."
+        )
         return BoundOptimum(threshold, certificate, stop_reason)
 
     def _exact_error(self, h: float) -> float:

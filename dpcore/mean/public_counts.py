@@ -38,8 +38,8 @@ from dpcore.mean.models import (
     CountsOnly,
     MeanError,
     Numerators,
-    interval_around,
-    trivial_stop_reason,
+    describe_trivial_search,
+    find_interval_around,
 )
 from dpcore.mean.table_values import KnownValues, TableValues
 from dpcore.mean.user_sums import prefix_sums
@@ -159,7 +159,9 @@ class Population(CountsModel):
         # Both sides are recomputed: the value by the formula of the error, the lower bound by its own scale.
         lower_bound = self.unit_noise_variance * optimum.certificate.lower_bound
         certificate = Certificate(float(mean_error.variance), lower_bound, optimum.certificate.argument)
-        return BoundOptimum(bound, certificate, trivial_stop_reason(self.histogram) or optimum.stop_reason)
+        return BoundOptimum(
+            bound, certificate, describe_trivial_search(self.histogram) or optimum.stop_reason
+        )
 
     def _convert_to_rows(self, effective_size: float) -> float:
         """Return the number of rows with the given effective size, clipped to the two sizes around it."""
@@ -433,7 +435,7 @@ def _describe_optimum(
     return *parts, certificate, optimum.stop_reason
 
 
-def growth(mean_problem: MeanProblem, threshold: float) -> Growth:
+def find_weight_growth(mean_problem: MeanProblem, threshold: float) -> Growth:
     """Return how a user's best smooth weight grows with their rows; plain growth if rows are independent."""
     if not mean_problem.user_share:
         return Growth()
@@ -456,7 +458,7 @@ def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) ->
     Source: Epasto et al. 2020, lemma 3.
     """
     s = np.asarray(sizes, dtype=np.float64)
-    weight_growth = growth(problem, threshold)
+    weight_growth = find_weight_growth(problem, threshold)
     if weight_growth.is_plain:
         return np.asarray(np.minimum(threshold, s) / s / problem.histogram.kept_rows(threshold))
     user_weights = weight_growth.user_weights(np.minimum(threshold, problem.histogram.sizes))
@@ -464,7 +466,7 @@ def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) ->
     return np.asarray(weight_growth.user_weights(np.minimum(threshold, s)) / s / total_weight)
 
 
-def cap_stretches(
+def find_cap_stretches(
     problem: MeanProblem, relative_excess: float = 0.05, cap_choice: CapChoice | None = None
 ) -> tuple[tuple[int, int], ...]:
     """Return the intervals of caps whose standard error is at most (1 + ``relative_excess``) times the least.
@@ -486,10 +488,10 @@ def cap_stretches(
     return tuple((int(first_cap), int(last_cap)) for first_cap, last_cap in intervals)
 
 
-def caps_within(problem: MeanProblem, relative_excess: float = 0.05) -> tuple[int, int]:
-    """Return the interval of `cap_stretches` that contains the best cap."""
+def find_caps_within(problem: MeanProblem, relative_excess: float = 0.05) -> tuple[int, int]:
+    """Return the interval of `find_cap_stretches` that contains the best cap."""
     cap_choice = best_cap(problem)
-    first_cap, last_cap = interval_around(
-        cap_stretches(problem, relative_excess, cap_choice), cap_choice.max_contributions
+    first_cap, last_cap = find_interval_around(
+        find_cap_stretches(problem, relative_excess, cap_choice), cap_choice.max_contributions
     )
     return int(first_cap), int(last_cap)

@@ -102,7 +102,7 @@ def clamp(values: Values, lower: float, upper: float) -> ClampedValues:
     )
 
 
-def bounded_mean(clamped_values: ClampedValues, bounds: npt.ArrayLike) -> FloatArray:
+def compute_bounded_mean(clamped_values: ClampedValues, bounds: npt.ArrayLike) -> FloatArray:
     """Return the mean before noise if user l weighs min(h, s_l).
 
     It is the mean under smooth weights with threshold h. It is also the expected mean under a cap of h that keeps rows

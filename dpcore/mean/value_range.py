@@ -364,7 +364,7 @@ def best_range(problem: ValueRangeProblem, threshold: float, lower: float | None
     Raises:
         InvalidInput: h is out of its range, or no value lies above L, or all values are the same.
     """
-    return _best_choice(WeightedRows(problem, threshold), _check_lower(problem, lower))
+    return _find_best_choice(WeightedRows(problem, threshold), _check_lower(problem, lower))
 
 
 def _check_lower(problem: ValueRangeProblem, lower: float | None) -> float | None:
@@ -381,7 +381,7 @@ def _check_lower(problem: ValueRangeProblem, lower: float | None) -> float | Non
     return lower - problem.mean
 
 
-def _best_choice(weighted_rows: WeightedRows, fixed_lower: float | None) -> RangeChoice:
+def _find_best_choice(weighted_rows: WeightedRows, fixed_lower: float | None) -> RangeChoice:
     """Return the best range at the rows' threshold; ``fixed_lower`` is a centred L, or None to choose both ends."""
     low_end, high_end, _, squared_lower_bound = _solve_range(
         weighted_rows, weighted_rows.bounding, 1.0, fixed_lower
@@ -412,7 +412,7 @@ def best_joint(
 
     def solve(threshold: float) -> float:
         """Return the error of the best range at one threshold, and keep that range."""
-        choices_by_threshold[threshold] = _best_choice(build_weighted_rows(threshold), None)
+        choices_by_threshold[threshold] = _find_best_choice(build_weighted_rows(threshold), None)
         return choices_by_threshold[threshold].error
 
     def bound_cell(min_threshold: float, max_threshold: float) -> float:

@@ -49,7 +49,7 @@ from dpcore.mean.public_counts import MeanProblem
 from dpcore.mean.user_sums import prefix_sums
 
 
-def _largest_weights(problem: MeanProblem, bounds: npt.ArrayLike) -> FloatArray:
+def _compute_largest_weights(problem: MeanProblem, bounds: npt.ArrayLike) -> FloatArray:
     """Return min(h, largest size) / n_h, the largest weight of a user under a cap or smooth weights; any shape."""
     h = np.minimum(np.asarray(bounds, dtype=np.float64), float(problem.histogram.max_size))
     return np.asarray(h / problem.histogram.kept_rows(h))
@@ -76,11 +76,11 @@ def smooth_weights_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> Flo
     Returns:
         In the values' unit, of the shape of ``thresholds``; reached by values at L and U.
     """
-    num_rows, t = float(problem.histogram.num_rows), _largest_weights(problem, thresholds)
+    num_rows, t = float(problem.histogram.num_rows), _compute_largest_weights(problem, thresholds)
     return _add_noise(problem, problem.histogram.excess(t * num_rows) / num_rows, t)
 
 
-def any_weights_error(problem: MeanProblem, user_weights: npt.ArrayLike) -> float:
+def compute_worst_error(problem: MeanProblem, user_weights: npt.ArrayLike) -> float:
     """Return the largest root mean square error over all values in [L, U] of any weights of users.
 
     Args:
@@ -106,7 +106,7 @@ def caps_error_bound(problem: MeanProblem, cap: int) -> float:
         In the values' unit; reached where every user has an even number of rows.
     """
     lost_share = math.sqrt(_maximise_cap_square(problem.histogram, cap))
-    return float(_add_noise(problem, lost_share, _largest_weights(problem, cap)))
+    return float(_add_noise(problem, lost_share, _compute_largest_weights(problem, cap)))
 
 
 def _maximise_cap_square(histogram: ContributionHistogram, cap: float) -> float:
@@ -175,10 +175,10 @@ def best_weights(problem: MeanProblem) -> WorstChoice:
     num_rows = float(histogram.num_rows)
     equal_row_bound = num_rows / float(histogram.num_users)
     best_row_bound = max(_find_row_bound(problem), equal_row_bound)
-    threshold = _threshold_for_weight(histogram, best_row_bound / num_rows)
+    threshold = _find_threshold_for_weight(histogram, best_row_bound / num_rows)
     largest_weight = float(threshold / histogram.kept_rows(threshold))
     error = float(_add_noise(problem, histogram.excess(largest_weight * num_rows) / num_rows, largest_weight))
-    lower_bound = min(_lower_bound(problem, best_row_bound, equal_row_bound), error)
+    lower_bound = min(_compute_lower_bound(problem, best_row_bound, equal_row_bound), error)
     return WorstChoice(threshold, largest_weight, error, Certificate(error, lower_bound, OPTIMALITY_ARGUMENT))
 
 
@@ -205,7 +205,7 @@ def _find_row_bound(problem: MeanProblem) -> float:
     )
 
 
-def _lower_bound(problem: MeanProblem, row_bound: float, min_row_bound: float) -> float:
+def _compute_lower_bound(problem: MeanProblem, row_bound: float, min_row_bound: float) -> float:
     """Return a lower bound on the error at every largest weight: a tangent of the convex square of the error.
 
     Args:
@@ -231,7 +231,7 @@ def _lower_bound(problem: MeanProblem, row_bound: float, min_row_bound: float) -
     return problem.value_bound / histogram.num_rows * math.sqrt(squared_lower_bound)
 
 
-def _threshold_for_weight(histogram: ContributionHistogram, largest_weight: float) -> float:
+def _find_threshold_for_weight(histogram: ContributionHistogram, largest_weight: float) -> float:
     """Return h with h / n_h = t: between two sizes n_h = S + q h, so that h = t S / (1 - t q)."""
     sizes = histogram.sizes.astype(np.float64)
     # h / n_h rises with h, so that its values at the sizes are in order.

@@ -138,7 +138,7 @@ def _evaluate_dual(graph: TaskGraph, task_costs: FloatArray, user_shares: FloatA
     return _DualPoint(user_shares, float(dual_terms.sum()), squared_weights, user_loads)
 
 
-def _ascend(
+def _ascend_dual(
     graph: TaskGraph, task_costs: FloatArray, first_shares: FloatArray, tolerance: float, step_counter: Watch
 ) -> _DualPoint:
     """Raise S over the simplex of this graph's users until the gap is within ``tolerance``.
@@ -244,7 +244,7 @@ def find_best_task_weights(
     smallest_gap, num_idle_rounds = np.inf, 0
     while True:
         subgraph = graph.select_users(user_codes)
-        dual_point = _ascend(subgraph, task_costs, user_shares, round_tolerance, step_counter)
+        dual_point = _ascend_dual(subgraph, task_costs, user_shares, round_tolerance, step_counter)
         user_loads = graph.sum_by_user(dual_point.squared_weights)
         relative_gap = float(user_loads.max()) / dual_point.objective - 1.0
         is_idle = round_tolerance <= final_tolerance and relative_gap > 0.99 * smallest_gap
@@ -297,11 +297,11 @@ def _iterate_prices(problem: TaskProblem, task_prices: FloatArray) -> tuple[Floa
     totals_per_price = math.sqrt(problem.budget) * graph.sum_by_task(inverse_norms)
     # The weights that these prices call for have W_i = pi_i D_i.
     total_bound = float(np.sum(problem.noise_costs / (task_prices * totals_per_price) ** 2))
-    lower_bound = _bound_below(problem, task_prices, float(price_norms.sum()))
+    lower_bound = _bound_total_below(problem, task_prices, float(price_norms.sum()))
     return problem.noise_costs**0.25 * totals_per_price**-0.75, (total_bound - lower_bound) / total_bound
 
 
-def _bound_below(problem: TaskProblem, task_prices: FloatArray, summed_price_norms: float) -> float:
+def _bound_total_below(problem: TaskProblem, task_prices: FloatArray, summed_price_norms: float) -> float:
     """Compute a lower bound on the total error bound of any weights, from the prices of the tasks.
 
     ``summed_price_norms`` is the sum of the users' norms of their tasks' prices.
@@ -318,7 +318,7 @@ def compute_free_lower_bound(problem: TaskProblem, task_prices: FloatArray) -> f
         task_prices: pi > 0, shape (num_tasks,), any scale.
     """
     price_norms = np.sqrt(problem.graph.sum_by_user(task_prices**2))
-    return _bound_below(problem, task_prices, float(price_norms.sum()))
+    return _bound_total_below(problem, task_prices, float(price_norms.sum()))
 
 
 def find_best_user_task_weights(

@@ -279,7 +279,7 @@ class PerGroupParameters(Parameters):
             self.program,
             self.mechanism,
             *epsilon_and_delta,
-            of_counts=is_of_counts,
+            is_of_counts=is_of_counts,
             num_aggregates=num_aggregates,
         )
 

@@ -323,13 +323,18 @@ class _Search:
             if is_over():
                 break
             self.evaluate(max_groups, max_amount)
-        ratio = 2.0
-        while ratio > 1.05 and self.best_bounds[0] and not is_over():
+        step_ratio = 2.0
+        while step_ratio > 1.05 and self.best_bounds[0] and not is_over():
             (g, c), previous_error = self.best_bounds, self.best_error
-            for a, b in ((ratio, 1.0), (1.0 / ratio, 1.0), (1.0, ratio), (1.0, 1.0 / ratio)):
+            for a, b in (
+                (step_ratio, 1.0),
+                (1.0 / step_ratio, 1.0),
+                (1.0, step_ratio),
+                (1.0, 1.0 / step_ratio),
+            ):
                 self.evaluate(round(g * a), c * b)
             if self.best_error >= previous_error:
-                ratio = math.sqrt(ratio)
+                step_ratio = math.sqrt(step_ratio)
         self._add((1, s.max_groups_per_user), (1.0 if self.is_integer else 0.0, s.largest_amount))
 
     def _add(self, l0_range: tuple[int, int], amount_range: tuple[float, float]) -> None:

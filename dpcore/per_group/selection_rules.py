@@ -75,14 +75,14 @@ def compute_keep_probabilities(
     return np.where(rule_counts > 0.0, compute_probabilities(rule_counts, epsilon, delta, max_groups), 0.0)
 
 
-def delta_per_group(delta: float, max_groups: int) -> float:
+def compute_delta_per_group(delta: float, max_groups: int) -> float:
     """Return delta' = 1 - (1 - delta)^(1 / L0), without cancellation."""
     return -math.expm1(math.log1p(-delta) / max_groups)
 
 
 def _compute_geometric(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
     """Return the release probabilities of the truncated geometric rule at each number of users n, any shape."""
-    e, d = epsilon / max_groups, delta_per_group(delta, max_groups)
+    e, d = epsilon / max_groups, compute_delta_per_group(delta, max_groups)
     # Theorem 1: rising as e^(n epsilon') up to n1, then the distance from 1 falls as e^(-n epsilon'). The growth is
     # e^epsilon' - 1.
     growth = math.expm1(e) if e < 700.0 else math.inf
@@ -102,7 +102,7 @@ def _compute_geometric(n: FloatArray, epsilon: float, delta: float, max_groups: 
 def _compute_laplace(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
     """Return the release probabilities of the Laplace threshold at each number of users n, any shape."""
     noise_scale = max_groups / epsilon
-    group_delta = delta_per_group(delta, max_groups)
+    group_delta = compute_delta_per_group(delta, max_groups)
     # Above 1/2 the threshold lies below a single user, on the other side of the noise's density.
     log_tail = math.log(2.0 * group_delta) if group_delta <= 0.5 else -math.log(2.0 * (1.0 - group_delta))
     threshold = 1.0 - noise_scale * log_tail
@@ -144,7 +144,7 @@ def _compute_gaussian(n: FloatArray, epsilon: float, delta: float, max_groups: i
     unit_scale = noise_error.compute_unit_scale(NoiseKind.GAUSSIAN, epsilon, delta / 2.0)
     noise_deviation = unit_scale * math.sqrt(max_groups)
     # Probability of each of the L0 groups of a single user.
-    group_delta = delta_per_group(delta / 2.0, max_groups)
+    group_delta = compute_delta_per_group(delta / 2.0, max_groups)
     threshold = 1.0 - noise_deviation * float(ndtri(group_delta))
     return np.asarray(ndtr((n - threshold) / noise_deviation))
 

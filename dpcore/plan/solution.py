@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore import mean
-from dpcore.code.choice import Choice, Quantity
+from dpcore.code.choice import Quantity, ReleaseSpec
 from dpcore.code.forms import list_data_fields
-from dpcore.code.several import SHARED_COUNT, ReleaseShare, Several
+from dpcore.code.several import SHARED_COUNT, ReleasePlan, ReleaseShare
 from dpcore.common.checks import EPSILON_RANGE, refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data import group_list
@@ -192,7 +192,7 @@ def make_program(
     allocated_lines: Sequence[AllocatedLine],
     budget: Budget | None = None,
     count_line: AllocatedLine | None = None,
-) -> Several | None:
+) -> ReleasePlan | None:
     """Build the releases of a plan from which `dpcore.code` writes a program; None if every line is dropped.
 
     Args:
@@ -217,11 +217,13 @@ def make_program(
     dropped_labels = tuple(line.label for line in allocated_lines if line.is_dropped)
     if not releases:
         return None
-    return Several(releases, budget.epsilon, parameters.mechanism, parameters.delta, dropped_labels)
+    return ReleasePlan(releases, budget.epsilon, parameters.mechanism, parameters.delta, dropped_labels)
 
 
-def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLine, epsilon: float) -> Choice:
-    """Build the `Choice` that releases one line under its bounds, with the names of columns in the data."""
+def _make_choice(
+    dataset: Dataset, parameters: PlanParameters, line: AllocatedLine, epsilon: float
+) -> ReleaseSpec:
+    """Build the `ReleaseSpec` that releases one line under its bounds, with the names of columns in the data."""
     data_options = list_data_fields(dataset)
     if line.planned_line.line.column:
         data_options["value_column"] = line.planned_line.line.column
@@ -240,7 +242,9 @@ def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLi
         case LineStatistic.MEAN:
             quantity, bound_options = Quantity.MEAN, {"max_rows": int(line.bound)}
             if parameters.clamp is Clamp.USERS:
-                weight_growth = mean.growth(mean_lines.build_mean_problem(dataset, parameters)[0], line.bound)
+                weight_growth = mean.find_weight_growth(
+                    mean_lines.build_mean_problem(dataset, parameters)[0], line.bound
+                )
                 row_factor, effective_factor = weight_growth.coefficients(line.bound)
                 bound_options = {
                     "threshold": line.bound,
@@ -272,7 +276,7 @@ def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLi
     if line.statistic.is_per_group:
         groups_and_edges = group_list.find_groups(parameters.groups, parameters.edges)
         bound_options |= dict(zip(("groups", "edges"), groups_and_edges, strict=True))
-    return Choice(quantity, epsilon, **data_options, **bound_options)
+    return ReleaseSpec(quantity, epsilon, **data_options, **bound_options)
 
 
 SPARE_PARTS = 2
@@ -432,12 +436,17 @@ def solve(
     return PlanSolution(parameters, planned_lines, budget, *solution_fields)
 
 
-def _join_proofs(split: Split | None, other_split: Split | None) -> Split | None:
+def _join_proofs(chosen_split: Split | None, rejected_split: Split | None) -> Split | None:
     """Return a split with a lower bound for it and for the other kind of splits, which has none that is better."""
-    if split is None or other_split is None or split.certificate is None or other_split.certificate is None:
-        return split
-    lower_bound = min(split.certificate.lower_bound, other_split.certificate.lower_bound)
-    return replace(split, certificate=replace(split.certificate, lower_bound=lower_bound))
+    if (
+        chosen_split is None
+        or rejected_split is None
+        or chosen_split.certificate is None
+        or rejected_split.certificate is None
+    ):
+        return chosen_split
+    lower_bound = min(chosen_split.certificate.lower_bound, rejected_split.certificate.lower_bound)
+    return replace(chosen_split, certificate=replace(chosen_split.certificate, lower_bound=lower_bound))
 
 
 def _find_least_budget(

@@ -216,7 +216,7 @@ def find_whole_noise(parameters: PlanParameters) -> NoiseKind | None:
     """Return the kind of noise on users and rows if the program draws it in whole numbers, else None."""
     budget = parameters.budget
     noise_arguments = budget.program, budget.mechanism, budget.epsilon, budget.delta
-    return budget.mechanism if find_share_noise(*noise_arguments, of_counts=True).is_discrete else None
+    return budget.mechanism if find_share_noise(*noise_arguments, is_of_counts=True).is_discrete else None
 
 
 def check_magnitude(line_label: str, amount: float) -> None:

@@ -56,7 +56,7 @@ from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_SIZE, FloatArray, IntArray
 from dpcore.dataset import Values
 from dpcore.private_choice.choice import MECHANISM_NAME
-from dpcore.private_choice.scores import RESOLUTION, add_prior, interval_distance, to_steps
+from dpcore.private_choice.scores import RESOLUTION, add_prior, compute_interval_distance, to_steps
 
 GRID_GROWTH = 1.02
 """Widths of the grid are at most so many times the one before."""
@@ -248,13 +248,13 @@ class RangeProblem:
 
     def compute_logits(self, tail_sums: tuple[IntArray, IntArray], anchor: float) -> FloatArray:
         """Compute the log probability of each candidate for an end, up to a constant, shape (c,)."""
-        distances = interval_distance(*tail_sums, to_steps(Fraction(self.target)))
+        distances = compute_interval_distance(*tail_sums, to_steps(Fraction(self.target)))
         logits_per_step = self.epsilon_of_end / (2.0 * RESOLUTION)
         return np.asarray(self.compute_log_prior(anchor) - logits_per_step * distances)
 
     def compute_scores(self, tail_sums: tuple[IntArray, IntArray], anchor: float) -> list[int]:
         """Compute the score of each candidate for an end, in steps: minus distance plus log weight."""
-        distances = interval_distance(*tail_sums, to_steps(Fraction(self.target)))
+        distances = compute_interval_distance(*tail_sums, to_steps(Fraction(self.target)))
         return add_prior(distances, self.compute_log_prior(anchor), RESOLUTION, self.epsilon_of_end)
 
 
@@ -356,7 +356,7 @@ def score_centres(problem: RangeProblem, values: Values | None) -> list[int]:
     by at most half a user, one who is replaced by a whole one.
     """
     half_users_in_steps = 0 if values is None else int(np.unique(values.user_codes).size) * (RESOLUTION // 2)
-    distances = interval_distance(*sum_tails(values, problem.centres), half_users_in_steps)
+    distances = compute_interval_distance(*sum_tails(values, problem.centres), half_users_in_steps)
     log_prior, sensitivity = problem.centre_log_prior, problem.centre_sensitivity
     return add_prior(distances, log_prior, sensitivity, problem.epsilon_of_centre)
 

@@ -21,7 +21,7 @@ alone, or the private part of it has moved to the side of the query:
   which a user at or below h adds s / h in (0, 1], and q, to which a user above adds 1, the best h has
   k a = q (a + q), k = 2 h / A. This is no sum over users, so the score is the *number of users* that would have
   to be added or removed until it holds. A distance to a set moves by at most 1 when one user comes or goes,
-  whatever the set; `distance_if_too_high` and `distance_if_too_low` have it in closed form.
+  whatever the set; `compute_distance_if_too_high` and `compute_distance_if_too_low` have it in closed form.
 - A sum of x_l, Amin et al. 2019, equation 6: #{x_l > T} = 1 / epsilon at the best T.
 - A learner under a cap T: Amin et al. 2019, theorem 1, whose bound (`dpcore.learning.optimal_cap`) is, for N rows,
   2 * (rows cut) / N  +  sqrt(v / (rows kept))  +  C (T / (rows kept) / epsilon)^p, v and C without T. Its totals
@@ -98,7 +98,7 @@ def scale_sums(sums: IntArray, multiples: Sequence[float]) -> IntArray:
     return np.stack([sums if k == 1.0 else np.rint(sums * k).astype(np.int64) for k in multiples])
 
 
-def interval_distance(
+def compute_interval_distance(
     interval_starts: IntArray, interval_stops: IntArray, target_steps: IntArray | float
 ) -> npt.NDArray[Any]:
     """Compute the distance of a target from the interval [lower, upper], 0 inside.
@@ -140,7 +140,7 @@ class SumsOverUsers(ABC):
     def distances_from_targets(self, sums: IntArray, candidates: FloatArray) -> IntArray:
         """Compute the distance of each target from [sum without, sum with], given `compute_sums`, shape (..., c)."""
         # Where the sum jumps nowhere, the one row there is stands for both.
-        return interval_distance(sums[..., -1, :], sums[..., 0, :], self.targets(candidates))
+        return compute_interval_distance(sums[..., -1, :], sums[..., 0, :], self.targets(candidates))
 
     def distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, multiples: Sequence[float] = (1.0,)
@@ -150,7 +150,7 @@ class SumsOverUsers(ABC):
         return self.distances_from_targets(scaled_sums, candidates)
 
 
-def on_curve(a: npt.ArrayLike, k: float) -> FloatArray:
+def compute_critical_num_above(a: npt.ArrayLike, k: float) -> FloatArray:
     """Compute q*, the number of users above a cap at which it is best, from k a = q* (a + q*).
 
     It is concave in a and rises.
@@ -160,7 +160,7 @@ def on_curve(a: npt.ArrayLike, k: float) -> FloatArray:
     return np.asarray(2.0 * k * np.divide(a, a + root, out=np.zeros_like(a), where=a > 0.0))
 
 
-def distance_if_too_high(
+def compute_distance_if_too_high(
     a: npt.NDArray[np.generic],
     num_users_below: npt.NDArray[np.generic],
     added_shares: IntArray,
@@ -180,7 +180,7 @@ def distance_if_too_high(
     are gone, or where removing alone is just enough.
     """
     remaining_a, users_gone = a.astype(np.float64), num_users_below[-1] - num_users_below.astype(np.float64)
-    users_lacking = np.maximum(on_curve(remaining_a, k) - q, 0.0)
+    users_lacking = np.maximum(compute_critical_num_above(remaining_a, k) - q, 0.0)
     # The last entry has everybody there: nobody need come or go.
     if users_lacking[-1] == 0.0:
         return 0.0
@@ -195,13 +195,13 @@ def distance_if_too_high(
     return fewest_steps
 
 
-def distance_if_too_low(a: float, q: float, k: float) -> float:
+def compute_distance_if_too_low(a: float, q: float, k: float) -> float:
     """Compute the steps until q <= q*(a), by removing users above the cap or adding users at it.
 
     a' >= a costs (a' - a) + (q - q*(a')), convex, least where q* has slope 1: at a' = k (sqrt(4.5) - 2), where q* =
     (k - a') / 3. Adding alone is enough at a' = q^2 / (k - q).
     """
-    excess_above_curve = q - float(on_curve(a, k))
+    excess_above_curve = q - float(compute_critical_num_above(a, k))
     turning_a = k * (math.sqrt(4.5) - 2.0)
     if excess_above_curve <= 0.0 or a >= turning_a:
         return max(excess_above_curve, 0.0)
@@ -321,9 +321,11 @@ class CapMean(MeanCondition):
             users_above = (num_users_up_to[-1] - num_users_up_to[[cap_index, num_sizes_upto]]) * RESOLUTION
             for i, scale in enumerate(multiples):
                 a_below, q, m_below = a[: cap_index + 1] * scale, users_above * scale, users_below * scale
-                distance_too_high = distance_if_too_high(a_below, m_below, added_shares[:cap_index], q[0], k)
+                distance_too_high = compute_distance_if_too_high(
+                    a_below, m_below, added_shares[:cap_index], q[0], k
+                )
                 distance_by_multiple[i, j] = max(
-                    distance_too_high, distance_if_too_low(a[-1] * scale, q[1], k)
+                    distance_too_high, compute_distance_if_too_low(a[-1] * scale, q[1], k)
                 )
         return np.rint(np.minimum(distance_by_multiple, MAX_DISTANCE)).astype(np.int64)
 
@@ -430,8 +432,8 @@ class RisingPrice(SumsOverUsers):
 
         def is_at_least_best(cap: int) -> bool:
             """Return True if the next cap is no better."""
-            error, next_error = self.errors(histogram, np.array([cap, cap + 1.0]), multiple)
-            return bool(error <= next_error)
+            error_at_cap, error_at_next_cap = self.errors(histogram, np.array([cap, cap + 1.0]), multiple)
+            return bool(error_at_cap <= error_at_next_cap)
 
         return 1.0 + bisect.bisect_left(range(1, max(histogram.max_size, 1)), True, key=is_at_least_best)
 

@@ -106,10 +106,10 @@ class TableCondition(MeanCondition, SumsOverUsers):
         )
         return np.array([to_steps(num_users_above) for num_users_above in target_fractions])
 
-    def _model(self, histogram: ContributionHistogram, scale: float = 1.0) -> CountsOnly:
-        """Build the model of the error, with every user ``scale`` times there."""
+    def _model(self, histogram: ContributionHistogram, multiple: float = 1.0) -> CountsOnly:
+        """Build the model of the error, with every user ``multiple`` times there."""
         # With every user so many times there, the variance of the noise falls by the square, the other by the number.
-        return CountsOnly(histogram, 1.0, self.trade_off * scale, self.user_share)
+        return CountsOnly(histogram, 1.0, self.trade_off * multiple, self.user_share)
 
 
 @dataclass(frozen=True)
@@ -127,13 +127,15 @@ class TableCap(TableCondition):
         """Compute g(s) of a cap at candidate h, for sizes from h to `ADDITION_LIMIT_RATIO` h."""
         return self.user_share * (sizes - h) + (1.0 - self.user_share) / 2.0
 
-    def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Compute the root mean squared error of each cap, up to a factor, with every user ``scale`` times there."""
-        return np.sqrt(self._model(histogram, scale).capped(bounds).variance)
+    def errors(
+        self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
+    ) -> FloatArray:
+        """Compute the root mean squared error of each cap, up to a factor, with every user ``multiple`` times there."""
+        return np.sqrt(self._model(histogram, multiple).capped(bounds).variance)
 
-    def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the whole cap of least error, without privacy."""
-        return self._model(histogram, scale).cap_curve.minimise(is_integer=True).bound
+        return self._model(histogram, multiple).cap_curve.minimise(is_integer=True).bound
 
 
 @dataclass(frozen=True)
@@ -151,21 +153,23 @@ class TableSmooth(TableCondition):
         """Compute g(s) of smooth weights at candidate h, for sizes from h to `ADDITION_LIMIT_RATIO` h."""
         return (sizes - h) * (self.user_share + (1.0 - self.user_share) / sizes)
 
-    def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Compute the root mean squared error of each threshold, up to a factor, for ``scale`` times the users."""
-        return np.sqrt(self._curve(histogram, scale).error(bounds))
+    def errors(
+        self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
+    ) -> FloatArray:
+        """Compute the root mean squared error of each threshold, up to a factor, for ``multiple`` times the users."""
+        return np.sqrt(self._curve(histogram, multiple).error(bounds))
 
-    def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the threshold of least error, without privacy."""
-        return self._curve(histogram, scale).minimise(is_integer=False).bound
+        return self._curve(histogram, multiple).minimise(is_integer=False).bound
 
-    def _curve(self, histogram: ContributionHistogram, scale: float) -> BoundCurve:
+    def _curve(self, histogram: ContributionHistogram, multiple: float) -> BoundCurve:
         """Build the curve of the error over the threshold, from that of caps.
 
         It has sum_l k_l^2 / s_l in place of sum_l k_l, as no row is drawn.
         """
-        model = self._model(histogram, scale)
-        row_variance_weight = self.trade_off * scale * (1.0 - self.user_share)
+        model = self._model(histogram, multiple)
+        row_variance_weight = self.trade_off * multiple * (1.0 - self.user_share)
 
         def compute_error(h: FloatArray, size_index: SizeIndex) -> FloatArray:
             """Compute the squared error at each threshold, up to a factor."""
@@ -187,6 +191,10 @@ Condition = CountCondition | TableSmooth | TableCap
 """The condition that makes a number the best one."""
 
 
-def compute_least_error(condition: Condition, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-    """Compute the least error of all bounds of the condition's kind, with every user ``scale`` times there."""
-    return float(condition.errors(histogram, np.array([condition.best_bound(histogram, scale)]), scale)[0])
+def compute_least_error(
+    condition: Condition, histogram: ContributionHistogram, multiple: float = 1.0
+) -> float:
+    """Compute the least error of all bounds of the condition's kind, with every user ``multiple`` times there."""
+    return float(
+        condition.errors(histogram, np.array([condition.best_bound(histogram, multiple)]), multiple)[0]
+    )

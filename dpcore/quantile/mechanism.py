@@ -51,9 +51,9 @@ from dpcore.quantile.programs import (
     BIGQUERY_ROWS,
     TREE_PROGRAMS,
     WEIGHTED_PROGRAMS,
+    compute_permute_and_flip,
     count_trials,
     divide_epsilon,
-    permute_and_flip,
     simulate_tree,
 )
 from dpcore.quantile.rows import QuantileOutput, Rows, ThinRows, WeightKind, choose_num_subsamples
@@ -406,7 +406,7 @@ def _compute_tilts(
     rank_distances = np.abs(rows.shares_below - problem.quantile)
     if problem.program is Program.OPENDP:
         # The first interval lies below all candidates. The others have one each, of the same mass.
-        probabilities = permute_and_flip(log_tilts[:, 1:])
+        probabilities = compute_permute_and_flip(log_tilts[:, 1:])
         if needs_tilts:
             with np.errstate(divide="ignore"):
                 log_tilts[:, 1:] = np.log(probabilities) - rows.log_base_masses[1:]

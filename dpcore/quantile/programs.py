@@ -78,7 +78,7 @@ _LOG_BEYOND_SQUARES = np.log1p(-_KNOTS_TIMES_U) + _KNOTS_TIMES_U + _KNOTS_TIMES_
 _INVERSE_FACTORS = np.ascontiguousarray((1.0 / (1.0 - _KNOTS_TIMES_U)).T)
 
 
-def permute_and_flip(log_ratios: FloatArray) -> FloatArray:
+def compute_permute_and_flip(log_ratios: FloatArray) -> FloatArray:
     """Compute the probability that permute-and-flip picks each candidate, to about 1e-5 of it.
 
     The candidate with the largest score plus exponential noise is picked. With p_i the ratio exp((s_i - s_max) / b) and

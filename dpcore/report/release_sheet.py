@@ -10,9 +10,9 @@ from typing import Any
 from dpcore.answer.answer import Answer
 from dpcore.answer.methods import ChoiceSource, Methods
 from dpcore.code import LIBRARIES, protect_replaced_user, write
-from dpcore.code.choice import Choice, Code, Quantity
+from dpcore.code.choice import Code, Quantity, ReleaseSpec
 from dpcore.code.release_noise import find_release_noise
-from dpcore.code.several import ReleaseShare, Several
+from dpcore.code.several import ReleasePlan, ReleaseShare
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts, format_rounded_up
 from dpcore.common.programs import Program
@@ -102,15 +102,15 @@ def build_sheet(
     if card.code is not None and not is_private:
         form_index = form_index if form_index < len(card.code.forms) else 0  # It may be of an earlier answer.
         form = card.code.forms[form_index][1]
-    if methods is None or not (is_private or isinstance(form, Choice | Several)):
+    if methods is None or not (is_private or isinstance(form, ReleaseSpec | ReleasePlan)):
         return None
     neighbours = Neighbours.ADD_OR_REMOVE_USER if answer.setting is None else answer.setting.neighbours
-    epsilon = form.epsilon if isinstance(form, Several) else parameters.epsilon
+    epsilon = form.epsilon if isinstance(form, ReleasePlan) else parameters.epsilon
     delta = (getattr(parameters, "delta", None) or 0.0) + (
         getattr(parameters, "selection_delta", None) or 0.0
     )
     bound_facts = [card.disclosure] if isinstance(card.disclosure, ReleaseFacts) else []
-    range_facts = [form.range_facts] if isinstance(form, Choice) and form.range_facts is not None else []
+    range_facts = [form.range_facts] if isinstance(form, ReleaseSpec) and form.range_facts is not None else []
     new_facts = [facts for facts in (*bound_facts, *range_facts) if facts not in ledger.releases]
     spent_facts = [*ledger.releases, *new_facts]
     total_facts = Ledger((*spent_facts, ReleaseFacts(epsilon, delta, neighbours, "this release"))).total
@@ -132,7 +132,7 @@ def build_sheet(
     }
     if unit_text := card.unit_text or answer.unit_text:
         facts_by_name["Unit of protection"] = f"{unit_text} (this release)"
-    if not isinstance(form, Choice | Several):
+    if not isinstance(form, ReleaseSpec | ReleasePlan):
         statistics = tuple((statistic_name, NOT_STATED, NOT_STATED) for statistic_name in _list_names(answer))
         return ReleaseSheet(sheet_title, statistics, facts_by_name, methods)
     if card.disclosure is not Disclosure.PUBLIC:
@@ -172,9 +172,11 @@ def _name_quantile(q: float) -> str:
     return f"quantile {wording.digits(q)}"
 
 
-def _describe_statistics(form: Choice | Several, library: Program) -> tuple[tuple[str, str, str], ...]:
+def _describe_statistics(
+    form: ReleaseSpec | ReleasePlan, library: Program
+) -> tuple[tuple[str, str, str], ...]:
     """Return (name, standard error of the library's noise, bound) of each statistic of a form, as texts."""
-    if isinstance(form, Several):
+    if isinstance(form, ReleasePlan):
         zero_statistics = [(zero_name, "0", "none: 0 is published") for zero_name in form.zero_names]
         return (*(_describe_statistic(release, library, form) for release in form.releases), *zero_statistics)
     if form.quantity is Quantity.QUANTILE:
@@ -183,26 +185,26 @@ def _describe_statistics(form: Choice | Several, library: Program) -> tuple[tupl
 
 
 def _describe_statistic(
-    release: ReleaseShare, library: Program, several_releases: Several | None = None
+    release: ReleaseShare, library: Program, several_releases: ReleasePlan | None = None
 ) -> tuple[str, str, str]:
     """Return (name, standard error of the noise, bound) of a release, alone or one of several, as texts."""
     shared_noise = None if several_releases is None else several_releases.find_noise(release, library)
-    release_noise = find_release_noise(protect_replaced_user(release.choice, library), library, shared_noise)
+    release_noise = find_release_noise(protect_replaced_user(release.spec, library), library, shared_noise)
     noise_text = "none" if release_noise is None else wording.number(release_noise.deviation, 4)
-    if release.choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS):
+    if release.spec.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS):
         noise_text = PRINTED_BY_PROGRAM
-    return release.name, noise_text, release.choice.bound_text
+    return release.name, noise_text, release.spec.bound_text
 
 
-def _remove_names(form: Choice | Several) -> Choice | Several:
+def _remove_names(form: ReleaseSpec | ReleasePlan) -> ReleaseSpec | ReleasePlan:
     """Return the form with placeholders for the names of file and columns."""
-    if isinstance(form, Several):
-        releases = (replace(release, choice=_hide_columns(release.choice)) for release in form.releases)
+    if isinstance(form, ReleasePlan):
+        releases = (replace(release, spec=_hide_columns(release.spec)) for release in form.releases)
         return replace(form, releases=tuple(releases))
     return _hide_columns(form)
 
 
-def _hide_columns(choice: Choice) -> Choice:
+def _hide_columns(choice: ReleaseSpec) -> ReleaseSpec:
     """Return a choice with placeholders for the names of file and columns."""
     placeholders: dict[str, Any] = {
         "privacy_unit": ("user_id",),

@@ -89,7 +89,7 @@ class TotalProblem:
         For column totals, or if ``rounds_noise`` is False, it is noise of real numbers.
         """
         of_counts = self.is_integer and self.rounds_noise
-        return find_noise(self.program, self.mechanism, self.epsilon, self.delta, of_counts=of_counts)
+        return find_noise(self.program, self.mechanism, self.epsilon, self.delta, is_of_counts=of_counts)
 
     @property
     def unit_noise(self) -> float:
@@ -262,9 +262,9 @@ def _list_candidates(problem: TotalProblem, best_real_bound: float) -> FloatArra
     min_bound, max_bound = weights.find_interval_within(
         lambda bounds: measure_errors(real_problem, bounds),
         minimiser=best_real_bound,
-        low=0.0,
-        high=problem.amounts.largest,
-        limit=error_limit,
+        lowest_point=0.0,
+        highest_point=problem.amounts.largest,
+        objective_limit=error_limit,
         is_integer=True,
     )
     # More would have to be nearly equal by chance, over so many bounds that the best one's error is in the thousands.
@@ -489,8 +489,8 @@ def find_near_optimal_bounds(problem: TotalProblem, excess: float = 0.05) -> Int
     return weights.find_interval_within(
         lambda bounds: measure_errors(problem, bounds),
         minimiser=best_bound,
-        low=0.0,
-        high=math.ceil(largest_total) if problem.is_integer else largest_total * (1.0 + excess),
-        limit=float(measure_errors(problem, best_bound)) * (1.0 + excess),
+        lowest_point=0.0,
+        highest_point=math.ceil(largest_total) if problem.is_integer else largest_total * (1.0 + excess),
+        objective_limit=float(measure_errors(problem, best_bound)) * (1.0 + excess),
         is_integer=problem.is_integer,
     )

@@ -13,8 +13,8 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.answer.answer import without_numbers
-from dpcore.code import Choice
-from dpcore.code.forms import CodeChoice
+from dpcore.code import ReleaseSpec
+from dpcore.code.forms import OfferedPrograms
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure
@@ -342,8 +342,10 @@ def with_range(card: Answer) -> Answer:
     code_choice = card.code
     if code_choice is not None:
         forms = code_choice.forms
-        new_forms = ((n, replace(f, range_facts=facts) if isinstance(f, Choice) else f) for n, f in forms)
-        code_choice = CodeChoice(tuple(new_forms))
+        new_forms = (
+            (n, replace(f, range_facts=facts) if isinstance(f, ReleaseSpec) else f) for n, f in forms
+        )
+        code_choice = OfferedPrograms(tuple(new_forms))
     # If the bound was selected, too, the card has said what all of it is.
     if isinstance(card.disclosure, ReleaseFacts):
         return replace(card, code=code_choice)

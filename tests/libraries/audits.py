@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpcore.code import Choice, write
+from dpcore.code import ReleaseSpec, write
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
@@ -46,12 +46,12 @@ def check(
     choice: Any = together.make_several(NoiseKind.LAPLACE, **PRIVATE)
     if name != SEVERAL:
         choice = replace(truth.CHOICES[name], **PRIVATE)
-    reading_choice: Choice = choice.reading_choice if name == SEVERAL else choice
+    reading_spec: ReleaseSpec = choice.reading_spec if name == SEVERAL else choice
     text = audit.fill_inputs(write(choice, library).text)
     base = audit.run(text, audit.join_rows(*audit.ROWS), folder, silenced)
     assert base.ending == "0"
     problems = {}
-    for neighbour, content in audit.list_neighbours(reading_choice.has_public_counts).items():
+    for neighbour, content in audit.list_neighbours(reading_spec.has_public_counts).items():
         if neighbour not in tables:
             continue
         neighbour_run = audit.run(text, content, folder, silenced)
@@ -67,10 +67,10 @@ def check(
             continue
         neighbour_run = audit.run(text, content, folder, silenced)
         problems[title] = (
-            "" if reading_choice.has_public_counts else audit.describe_difference(nobody, neighbour_run)
+            "" if reading_spec.has_public_counts else audit.describe_difference(nobody, neighbour_run)
         )
         if not neighbour_run.ending.startswith(
-            "0" if not reading_choice.has_public_counts else ("0", "SystemExit")
+            "0" if not reading_spec.has_public_counts else ("0", "SystemExit")
         ):
             problems[title] = f"it ends with {neighbour_run.ending}"
     assert not any(problems.values()), "\n".join(

@@ -76,7 +76,7 @@ def test_one_program_divides_one_budget(monkeypatch: pytest.MonkeyPatch) -> None
     given = [found.mechanism_spec.eps for found in names["accountant"]._mechanisms]
     expected: list[float] = []
     for release in several.releases:
-        halves = 2 if release.choice.quantity is Quantity.MEAN else 1
+        halves = 2 if release.spec.quantity is Quantity.MEAN else 1
         expected += [
             release.num_parts
             * together.EPSILON
@@ -99,7 +99,7 @@ def test_gaussian_releases_have_the_noise_of_their_shares(
     drawn = [found.mechanism_spec.noise_standard_deviation for found in names["accountant"]._mechanisms]
     expected: list[float] = []
     for release in asked.releases:
-        halves = 2 if release.choice.quantity is Quantity.MEAN else 1
+        halves = 2 if release.spec.quantity is Quantity.MEAN else 1
         exact = find_exact_sigma(epsilon, delta) / math.sqrt(release.num_parts / asked.num_spent_parts)
         expected += [exact * math.sqrt(halves)] * halves
     excess = [item / other_entry - 1.0 for item, other_entry in zip(drawn, expected, strict=True)]

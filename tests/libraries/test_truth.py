@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.code import Choice
+from dpcore.code import ReleaseSpec
 from dpcore.common.programs import Program
 from tests.libraries import truth
 
@@ -69,7 +69,7 @@ def test_a_bound_that_is_a_little_off_would_be_seen(name: str, other: dict[str, 
     assert apart(right, truth.make_case(name, binds=False))
 
 
-def apart(choice: Choice, other: Choice) -> bool:
+def apart(choice: ReleaseSpec, other: ReleaseSpec) -> bool:
     """Whether no release can be one that both choices allow."""
     a, b = truth.compute_truth(choice), truth.compute_truth(other)
     return len(a.tolerance) != len(b.tolerance) or bool(

@@ -127,14 +127,14 @@ def test_one_program_divides_one_budget(noise: NoiseKind, monkeypatch: pytest.Mo
     expected: list[float] = []
     for release in several.releases:
         amount = release.num_parts / 2**20 * several.compute_total(Program.TUMULT)
-        if release.choice.quantity is Quantity.MEAN:
-            half_range = 0.5 * ((release.choice.upper or 0.0) - (release.choice.lower or 0.0))
-            rows = float(release.choice.max_rows or 0)
+        if release.spec.quantity is Quantity.MEAN:
+            half_range = 0.5 * ((release.spec.upper or 0.0) - (release.spec.lower or 0.0))
+            rows = float(release.spec.max_rows or 0)
             expected += [scale(rows * half_range, amount / 2.0, noise), scale(rows, amount / 2.0, noise)]
-        elif release.choice.quantity is Quantity.QUANTILE:
+        elif release.spec.quantity is Quantity.QUANTILE:
             # What it states is the epsilon of one row; by bounded range rho is epsilon^2 / 8.
             epsilon = amount if noise is NoiseKind.LAPLACE else math.sqrt(8.0 * amount)
-            expected.append(epsilon / (release.choice.max_rows or 0))
+            expected.append(epsilon / (release.spec.max_rows or 0))
         else:
             expected.append(scale(together.compute_move(release, noise), amount, noise))
     assert scales == pytest.approx(expected, rel=1e-6)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcore.code import Choice, Quantity, Several, write
+from dpcore.code import Quantity, ReleasePlan, ReleaseSpec, write
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program
 from tests.dpcore.code import together
@@ -81,7 +81,7 @@ def check_bins(library: Program) -> None:
     assert np.all(np.abs(released - expected) <= _bound_noise(choice, 2 * 1_000) + 1.0)
 
 
-def make_case(name: str, binds: bool) -> Choice:
+def make_case(name: str, binds: bool) -> ReleaseSpec:
     """Make the choice at an epsilon with little noise, with its own bounds or with bounds that change nobody's data."""
     choice = replace(CHOICES[name], epsilon=EPSILON)
     if binds:
@@ -90,7 +90,7 @@ def make_case(name: str, binds: bool) -> Choice:
     return replace(choice, **{field: largest for field, largest in nobody.items() if getattr(choice, field)})
 
 
-def run_choice(choice: Choice, library: Program) -> np.ndarray:
+def run_choice(choice: ReleaseSpec, library: Program) -> np.ndarray:
     """Return what one run of the program releases: one number, one per quantile, or one per group in `GROUPS`' order.
 
     Behind totals per group stands their sum, to which a user adds nearly the same whatever groups are drawn, so that
@@ -114,11 +114,11 @@ def run_choice(choice: Choice, library: Program) -> np.ndarray:
     return np.array(values if quantity is Quantity.GROUP_MEANS else [*values, math.fsum(values)])
 
 
-def check_together(several: Several, releases: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def check_together(several: ReleasePlan, releases: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that every release of several is what is expected, with the noise of its share or less."""
     monkeypatch.setattr("tests.libraries.truth.EPSILON", together.EPSILON * together.SMALLEST_SHARE)
     for release_share in several.releases:
-        choice = release_share.choice
+        choice = release_share.spec
         if choice.quantity is Quantity.QUANTILE and several.noise is NoiseKind.GAUSSIAN:
             continue  # Its epsilon is that of a share of rho: the recorded scales tell it.
         if (
@@ -148,7 +148,7 @@ class Truth:
         return bool(np.all(np.abs(release - self.expected) <= self.tolerance))
 
 
-def compute_truth(choice: Choice) -> Truth:
+def compute_truth(choice: ReleaseSpec) -> Truth:
     """Compute the truth about the programs of a choice, whatever the library."""
     quantity = choice.quantity
     if quantity is Quantity.MODEL:
@@ -181,7 +181,7 @@ def _count_rows(user: dict[str, np.ndarray]) -> int:
     return sum(map(len, user.values()))
 
 
-def _bound_noise(choice: Choice, sensitivity: float, share: float = 1.0) -> float:
+def _bound_noise(choice: ReleaseSpec, sensitivity: float, share: float = 1.0) -> float:
     """Bound the noise of one number for a share of the budget; 5 % for what a library adds against rounding."""
     if choice.noise is NoiseKind.LAPLACE:
         return 1.05 * sensitivity / (share * EPSILON) * SURE
@@ -211,13 +211,13 @@ def _find_moments(values: np.ndarray, max_values: int) -> tuple[float, float]:
     )
 
 
-def _find_weight(choice: Choice, rows: int) -> float:
+def _find_weight(choice: ReleaseSpec, rows: int) -> float:
     """Find what all rows of a user weigh together."""
     grown = choice.weight_of_rows + choice.weight_of_users / (1.0 + (rows - 1) * choice.user_share)
     return min(rows * grown, float(choice.threshold or choice.max_rows or 0))
 
 
-def _compute_mean(choice: Choice) -> Truth:
+def _compute_mean(choice: ReleaseSpec) -> Truth:
     """Compute both sums around the middle of the range; the rows kept, or their weight, are not random."""
     low, high = choice.lower or 0.0, choice.upper or 0.0
     half_width, bound = (high - low) / 2.0, choice.threshold or choice.max_rows or 0
@@ -243,18 +243,18 @@ def _compute_mean(choice: Choice) -> Truth:
     return Truth(np.array([low + half_width + ratio]), np.array([tolerance]))
 
 
-def _find_chance(user: dict[str, np.ndarray], choice: Choice) -> float:
+def _find_chance(user: dict[str, np.ndarray], choice: ReleaseSpec) -> float:
     """Return the probability that a group of the user is drawn."""
     return min(1.0, (choice.max_groups or 0) / len(user))
 
 
-def _scale_by_groups(choice: Choice, each: float) -> float:
+def _scale_by_groups(choice: ReleaseSpec, each: float) -> float:
     """Return the sensitivity if each group of a user moves by at most ``each``: in L1, with Gaussian noise in L2."""
     groups = choice.max_groups or 0
     return each * (groups if choice.noise is NoiseKind.LAPLACE else math.sqrt(groups))
 
 
-def _compute_group_totals(choice: Choice) -> Truth:
+def _compute_group_totals(choice: ReleaseSpec) -> Truth:
     expected, tolerances, groups = [], [], choice.max_groups or 0
     amount_limits = {Quantity.GROUP_COUNTS: 1.0, Quantity.GROUP_ROWS: float(choice.max_rows or 0)}
     each = amount_limits.get(choice.quantity, max(-choice.min_total, choice.max_total or 0.0))
@@ -283,7 +283,7 @@ def _compute_group_totals(choice: Choice) -> Truth:
     return Truth(np.array(expected), np.array(tolerances))
 
 
-def _find_amount(choice: Choice, rows: np.ndarray) -> float:
+def _find_amount(choice: ReleaseSpec, rows: np.ndarray) -> float:
     """Find what a group of a user adds where it is drawn."""
     if choice.quantity is Quantity.GROUP_COUNTS:
         return 1.0
@@ -292,7 +292,7 @@ def _find_amount(choice: Choice, rows: np.ndarray) -> float:
     return min(max(float(rows.sum()), choice.min_total), choice.max_total or 0.0)
 
 
-def _compute_group_means(choice: Choice) -> Truth:
+def _compute_group_means(choice: ReleaseSpec) -> Truth:
     expected, tolerances = [], []
     low, high, max_rows = choice.lower or 0.0, choice.upper or 0.0, choice.max_rows or 0
     half_width = (high - low) / 2.0
@@ -321,7 +321,7 @@ def _compute_group_means(choice: Choice) -> Truth:
     return Truth(np.array(expected), np.array(tolerances))
 
 
-def _compute_quantiles(choice: Choice) -> Truth:
+def _compute_quantiles(choice: ReleaseSpec) -> Truth:
     """Return the values between which a quantile lies: where the expected rows below fit those drawn, plus or less."""
     low, high, max_rows = choice.lower or 0.0, choice.upper or 0.0, choice.max_rows or 0
     values = np.unique(np.concatenate([np.clip(_list_rows(user), low, high) for user in USERS]))

@@ -9,7 +9,7 @@ from dpcore.answer.answer import Answer, Number, add_choice
 from dpcore.answer.methods import ChoiceSource, Methods
 from dpcore.answer.section import Label, Link, Note, Parts, Sections, Table
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import CodeChoice, build_forms, list_data_fields
+from dpcore.code.forms import OfferedPrograms, build_forms, list_data_fields
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance
 from dpcore.common.strict_json import finite_or_none
@@ -17,6 +17,8 @@ from dpcore.data_owners import bounds
 from dpcore.data_owners.answer import plots
 from dpcore.data_owners.answer.solution import OwnersSolution, solve, tabulate_bounds
 from dpcore.data_owners.bounds import ProtectedPart, Unit
+from dpcore.data_owners.network_parts import PersonalPart
+from dpcore.data_owners.paper import ACCURACY_2_BY_PART
 from dpcore.data_owners.parameters import ASSUMPTIONS, OwnersParameters
 from dpcore.data_owners.regimes import Regime
 from dpcore.dataset import Dataset
@@ -26,6 +28,11 @@ LEAK_WARNING = standard.warn_of_leak(
     "this decision and its cap were",
     remedy_text="Joint privacy does not cover it either. Decide without these data.",
 )
+CAVEAT = (
+    "The paper's algorithm 1 **does not keep this ε**: an audit shows more than 5 at a claimed 1. The tab *Accuracy* "
+    "trains a form that does."
+)
+"""Stands at the headline where there is a personal part: without one algorithm 1 is noisy gradient descent."""
 CLAUSE_BY_UNIT = {
     Unit.RECORD: "one record is replaced",
     Unit.USER: "all records of one user are replaced",
@@ -36,8 +43,8 @@ CLAUSE_BY_UNIT = {
 def write_needed_owners(solution: OwnersSolution) -> str:
     """Write one sentence: how many owners must join before joining has the smaller bound, by which constants."""
     parameters = solution.parameters
-    constants = (parameters.alone_constant, parameters.sampling_constant, parameters.privacy_constant)
-    shown_constants = constants if len({*constants}) > 1 else constants[:1]
+    bound_constants = (parameters.alone_constant, parameters.sampling_constant, parameters.privacy_constant)
+    shown_constants = bound_constants if len({*bound_constants}) > 1 else bound_constants[:1]
     constants_phrase = ", ".join(wording.entered(constant) for constant in shown_constants)
     records_phrase = wording.counted(float(solution.collaboration.records), "record")
     records_phrase += " on average" if solution.is_of_data else " each"
@@ -88,8 +95,8 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
     ]
     if (cap_choice := solution.cap_choice) is not None:
         records_text, cap = wording.counted(cap_choice.cap, "record"), cap_choice.cap
-        cap_number = Number("Best bound on records", records_text, "per owner", "", cap, "records per owner")
-        numbers = [cap_number, *reversed(numbers)]
+        cap_entry = Number("Best bound on records", records_text, "per owner", "", cap, "records per owner")
+        numbers = [cap_entry, *reversed(numbers)]
     return (
         *numbers,
         Number(
@@ -105,13 +112,13 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
 
 def write_detail(solution: OwnersSolution) -> str:
     """Write the sentences that qualify the headline, most important first."""
-    sentences = [write_needed_owners(solution)]
+    detail_sentences = [write_needed_owners(solution)]
     if solution.is_vacuous:
-        sentences.append("**The bound says nothing here**: no model has a larger excess loss.")
-    sentences += [f"**{sentence}**" for sentence in solution.unmet_conditions]
+        detail_sentences.append("**The bound says nothing here**: no model has a larger excess loss.")
+    detail_sentences += [f"**{sentence}**" for sentence in solution.unmet_conditions]
     if solution.disclosure is Disclosure.PRIVATE:
-        sentences.append(LEAK_WARNING)
-    return " ".join(sentences)
+        detail_sentences.append(LEAK_WARNING)
+    return " ".join(detail_sentences)
 
 
 def describe_paying_records(solution: OwnersSolution) -> str:
@@ -140,10 +147,12 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
         "What full privacy would cost": (
             f"a bound of {wording.number(solution.bound_full)}, "
             f"{wording.change(solution.bound_full, solution.bound_joint)}."
-            if parameters.personal
+            if solution.has_personal_part
             else "the same as joint privacy: there is no personal part."
         )
     }
+    if parameters.is_of_network:
+        facts["What the paper measured"] = write_measured_accuracy(parameters.personal_part)
     if paying_records_phrase := describe_paying_records(solution):
         facts["When joining pays"] = paying_records_phrase
     if solution.gaining_limit_and_count is not None:
@@ -154,9 +163,21 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
         )
     if solution.bound_at_own_cap is not None and parameters.own_bound is not None and cap_choice is not None:
         own_bound_name = f"Your bound on records, {wording.counted(parameters.own_bound, 'record')}"
-        own_and_best_bound = solution.bound_at_own_cap, cap_choice.joint_bound
-        facts[own_bound_name] = standard.compare_own_bound("bound", *own_and_best_bound, wording.number)
+        own_and_best_bounds = solution.bound_at_own_cap, cap_choice.joint_bound
+        facts[own_bound_name] = standard.compare_own_bound("bound", *own_and_best_bounds, wording.number)
     return facts
+
+
+def write_measured_accuracy(personal_part: PersonalPart) -> str:
+    """Write the accuracy that the paper measured with this personal part, and what the bounds do not see."""
+    accuracy, without_part = (ACCURACY_2_BY_PART[part] for part in (personal_part, PersonalPart.NOTHING))
+    if personal_part is PersonalPart.NOTHING:
+        return f"on MNIST its network was right for {wording.percent(accuracy)} with nothing personal (table 2, ε = 1)."
+    return (
+        f"on MNIST its network was right for {wording.percent(accuracy)} with this part personal, for "
+        f"{wording.percent(without_part)} with nothing personal (table 2, ε = 1). The bounds count parameters and do "
+        "not see which layer comes first."
+    )
 
 
 def summarise_owners(solution: OwnersSolution) -> tuple[Line, ...]:
@@ -193,7 +214,7 @@ def write_methods(solution: OwnersSolution) -> Methods:
     )
 
 
-def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeChoice | None:
+def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> OfferedPrograms | None:
     """Build the program that caps each owner's records; None if there is no cap or no data."""
     if solution.cap_choice is None or dataset is None:
         return None
@@ -249,9 +270,9 @@ def build_answer(
 
     Examples:
         >>> import dpcore as ss
-        >>> answer = ss.owners(epsilon=1, owners=64, records=100)
+        >>> answer = ss.owners(epsilon=1, owners=1000, records=1000, personal_part="fc1")
         >>> print(answer.headline, answer.bound)
-        Join: 64 owners do better together. 37
+        Join, and keep the personal part with its owner: full privacy would lose. 802
 
     Source: Huang et al. 2023, theorem 3.1 and appendix A.
     """
@@ -263,9 +284,9 @@ def build_answer(
     owner_dataset = data if solution.is_of_data and isinstance(data, Dataset) else None
     if owner_dataset is not None:
         plot_makers_by_key["owners-cap"] = lambda: plots.plot_cap(solution, owner_dataset)
-    assumptions: tuple[str, ...] = ASSUMPTIONS
+    answer_assumptions: tuple[str, ...] = ASSUMPTIONS
     if solution.is_of_data:
-        assumptions += (
+        answer_assumptions += (
             "Every user is one owner. Bounds are for the mean loss over the records kept: a cap weighs the owners",
         )
     cap_choice = solution.cap_choice
@@ -273,7 +294,8 @@ def build_answer(
         headline=write_headline(solution),
         detail=write_detail(solution),
         numbers=build_numbers(solution),
-        assumptions=assumptions,
+        caveat=CAVEAT if solution.has_personal_part else "",
+        assumptions=answer_assumptions,
         disclosure=solution.disclosure,
         facts=build_facts(solution),
         proofs=()
@@ -283,7 +305,7 @@ def build_answer(
         near_optimal=""
         if cap_choice is None
         else standard.write_range(
-            *cap_choice.near_optimal, "record", objective="the least bound on the loss"
+            *cap_choice.near_optimal, "record", objective_text="the least bound on the loss"
         ),
         parameters=parameters,
         solution=solution,
@@ -306,7 +328,8 @@ def build_answer(
 
 def _list_details(solution: OwnersSolution) -> dict[str, object]:
     """Return the JSON entries of the answer by key: bounds, crossings, and the best cap if there is one."""
-    details: dict[str, object] = {
+    entries_by_key: dict[str, object] = {
+        **solution.parameters.model_sizes,
         "regime": solution.regime.name.lower(),
         "bound_alone": solution.bound_alone,
         "bound_without_privacy": float(bounds.bound_without_privacy(solution.collaboration)),
@@ -319,9 +342,9 @@ def _list_details(solution: OwnersSolution) -> dict[str, object]:
         "owners_needed_full": solution.owners_needed_full,
     }
     if (cap_choice := solution.cap_choice) is not None:
-        details |= {
+        entries_by_key |= {
             "max_records_per_owner": cap_choice.cap,
             "caps_within_5_percent": list(cap_choice.near_optimal),
             "proved_relative_gap": finite_or_none(cap_choice.certificate.relative_gap),
         }
-    return details
+    return entries_by_key

@@ -49,7 +49,7 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
     joint_gains, full_gains = regime_map.joint_gains, regime_map.full_gains
     file_slices = (slice(None, None, FILE_STRIDE),) * 2
     file_x_values, file_y_values = np.meshgrid(x[::FILE_STRIDE], y[::FILE_STRIDE])
-    columns: dict[str, npt.ArrayLike] = {
+    file_columns: dict[str, npt.ArrayLike] = {
         regime_map.x_axis.value: file_x_values.ravel(),
         regime_map.y_axis.value: file_y_values.ravel(),
         "regime": [
@@ -88,7 +88,7 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
         _make_axis(regime_map.y_axis),
         (*area_items, _mark_person(solution)),
         solution.disclosure,
-        columns,
+        file_columns,
         is_main=True,
     )
 
@@ -115,7 +115,7 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
         for compute_bound in BOUND_FUNCTION_BY_SETTING.values()
     )
     bounds_on_axis = np.r_[alone_bounds, no_privacy_bounds, solution.trivial_bound]
-    limits = float(bounds_on_axis.min()), 4.0 * float(bounds_on_axis.max())
+    bound_limits = float(bounds_on_axis.min()), 4.0 * float(bounds_on_axis.max())
     x = Column("owners", owner_numbers)
     num_owners = solution.get_coordinate(MapAxis.OWNERS)
     return Plot(
@@ -123,7 +123,7 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
         "Bounds against the number of owners",
         "All bounds but that of working alone fall with the number of owners.",
         _make_axis(MapAxis.OWNERS),
-        Axis("bound on the excess loss", "", limits, number_format=",.3~g"),
+        Axis("bound on the excess loss", "", bound_limits, number_format=",.3~g"),
         (
             Curve("Alone", x, Column("alone", alone_bounds), Style.ENTERED),
             Curve("Together, no privacy", x, Column("no_privacy", no_privacy_bounds), Style.SAMPLING),
@@ -149,7 +149,7 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     cap_bounds = sampling_parts + privacy_parts
     privacy_floor = max(float(privacy_parts.min()), float(cap_bounds.min()) / 30.0)
     lowest_limit = min(float(sampling_parts.min()), privacy_floor)
-    alt = "The bound against the cap."
+    description = "The bound against the cap."
     items: list[Item] = [
         Curve("Bound, whole owners protected", caps, cap_bounds, Style.CAP),
         Curve("its sampling part", caps, sampling_parts, Style.SAMPLING),
@@ -157,14 +157,14 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     ]
     if cap_choice is not None:
         items.append(Mark("Best bound on records", cap_choice.cap, cap_choice.joint_bound, Style.SMOOTH))
-        alt = f"The bound is smallest at {wording.counted(cap_choice.cap, 'record')} per owner."
-    unit, title, limits = "records per owner", "Cap τ, records per owner", (1.0, largest_size)
+        description = f"The bound is smallest at {wording.counted(cap_choice.cap, 'record')} per owner."
+    unit, axis_title, cap_limits = "records per owner", "Cap τ, records per owner", (1.0, largest_size)
     kept_records = np.asarray(histogram.kept_rows(caps), dtype=np.float64)
     return Plot(
         "owners-cap",
         "Records kept of each owner",
-        alt,
-        Axis("cap τ", unit, limits, title=title, number_format=",.3~g"),
+        description,
+        Axis("cap τ", unit, cap_limits, title=axis_title, number_format=",.3~g"),
         Axis("bound on the excess loss", "", (lowest_limit, float(cap_bounds.max())), number_format=",.3~g"),
         items,
         dataset.provenance,
@@ -228,22 +228,22 @@ def plot_accuracy(
         if np.isnan(mean_accuracies).all():
             continue
         smallest_mean = min(smallest_mean, float(np.nanmin(mean_accuracies)))
-        _, style, symbol = STYLE_BY_FORM[form]
+        _, line_style, line_symbol = STYLE_BY_FORM[form]
         item_options: dict[str, Any] = {}
         if len(result.study.seeds) > 1:
             item_options["low_ends"] = columns[f"{column_name}_smallest"]
             item_options["high_ends"] = columns[f"{column_name}_largest"]
         if len(owner_numbers) == 1:
             item_options |= {"is_unnamed": True, "gap_share": 0.2, "is_overlaid": True}
-            items.insert(0, Bars(line_name, mean_accuracies, [line_name], style, **item_options))
+            items.insert(0, Bars(line_name, mean_accuracies, [line_name], line_style, **item_options))
         else:
-            dash = DASHES[epsilon_index] if form.is_private else "longdash"
-            item_options |= {"dash": dash, "width": 2.0, "symbol": symbol}
-            items.append(Curve(line_name, columns["owners"], mean_accuracies, style, **item_options))
+            line_dash = DASHES[epsilon_index] if form.is_private else "longdash"
+            item_options |= {"dash": line_dash, "width": 2.0, "symbol": line_symbol}
+            items.append(Curve(line_name, columns["owners"], mean_accuracies, line_style, **item_options))
     lowest_tick = max(math.floor(10.0 * smallest_mean - 0.3) / 10.0, 0.0)
-    limits = min(owner_numbers) / 1.15, max(owner_numbers) * 1.15
-    ticks = tuple((n, wording.number(n)) for n in owner_numbers)
-    x_axis = Axis("owners, n", "", limits, number_format=",", named_ticks=ticks)
+    owner_limits = min(owner_numbers) / 1.15, max(owner_numbers) * 1.15
+    owner_ticks = tuple((n, wording.number(n)) for n in owner_numbers)
+    x_axis = Axis("owners, n", "", owner_limits, number_format=",", named_ticks=owner_ticks)
     y_axis = share_axis("test accuracy", (lowest_tick, 1.0), number_format=".1%")
     if len(owner_numbers) == 1:
         x_axis, y_axis = replace(y_axis, limits=(0.0, 1.0)), names_axis("form", " ")
@@ -272,11 +272,11 @@ def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, s
     """
     sentence_by_heading, owner_numbers = dict[str, str](), result.study.numbers_of_owners
     for other_form, (form_name, paper_sentence) in TEXTS_BY_FORM.items():
-        signs = result.compare(Form.JOINT, other_form)
-        num_compared_pairs = int(np.isfinite(signs).sum())
+        accuracy_signs = result.compare(Form.JOINT, other_form)
+        num_compared_pairs = int(np.isfinite(accuracy_signs).sum())
         if not num_compared_pairs:
             continue
-        num_above, num_below = int((signs == 1.0).sum()), int((signs == -1.0).sum())
+        num_above, num_below = int((accuracy_signs == 1.0).sum()), int((accuracy_signs == -1.0).sum())
         count_phrase = f"above in {num_above} of {num_compared_pairs} pairs of ε and n, below in {num_below}."
         comparison_sentences = f"{count_phrase} {paper_sentence}" if has_paper else count_phrase
         sentence_by_heading[f"Joint privacy against {form_name}"] = comparison_sentences
@@ -294,8 +294,8 @@ def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
     """Tabulate mean test accuracies, a row per line of the plot, a column per number of owners."""
     import pandas as pd
 
-    columns = build_columns(result)
-    accuracies_by_line = {name: columns[column_name] for name, column_name, *_ in list_lines(result)}
+    columns_by_name = build_columns(result)
+    accuracies_by_line = {name: columns_by_name[column_name] for name, column_name, *_ in list_lines(result)}
     return pd.DataFrame(accuracies_by_line, index=[f"n = {n}" for n in result.study.numbers_of_owners]).T
 
 
@@ -347,13 +347,13 @@ class TrainingCard:
         study, share_done = self.result.study, self.result.share_done
         epsilons_text = ", ".join(wording.entered(epsilon) for epsilon in study.epsilons)
         owners_text = ", ".join(wording.number(n) for n in study.numbers_of_owners)
-        stop_text = "" if share_done == 1.0 else f" It was stopped after {wording.percent(share_done)}."
+        stop_sentence = "" if share_done == 1.0 else f" It was stopped after {wording.percent(share_done)}."
         unit_text = wording.capital(NAME_BY_UNIT[study.unit])
         if study.unit is Unit.USER:
             unit_text += f" ({wording.counted(study.records_per_user, 'record')})"
         return Answer(
             headline=f"Trained on {self.result.records_name} for n = {owners_text} owners at ε = {epsilons_text}.",
-            detail=f"{unit_text} is protected, at δ = {wording.entered(study.delta)}.{stop_text} "
+            detail=f"{unit_text} is protected, at δ = {wording.entered(study.delta)}.{stop_sentence} "
             f"{write_settings(self.result)} The script does not train.",
             numbers=(),
             facts=write_directions(self.result, self.has_paper),

@@ -73,6 +73,11 @@ class OwnersSolution:
         return self.parameters.source is OwnersSource.DATA
 
     @property
+    def has_personal_part(self) -> bool:
+        """Return True if owners have personal parameters, so that joint and full privacy differ."""
+        return float(self.collaboration.personal) > 0.0
+
+    @property
     def is_vacuous(self) -> bool:
         """Return True if the bound of joint privacy is no smaller than the loss of any model."""
         return self.bound_joint >= self.trivial_bound
@@ -80,16 +85,16 @@ class OwnersSolution:
     @property
     def unmet_conditions(self) -> tuple[str, ...]:
         """Return the conditions of the theorem that do not hold here, as sentences."""
-        sentences = []
+        condition_sentences = []
         if float(self.collaboration.epsilon) > regimes.LARGEST_EPSILON:
-            sentences.append("The theorem holds up to ε = 10.")
+            condition_sentences.append("The theorem holds up to ε = 10.")
         if float(self.collaboration.delta) * float(self.collaboration.owners) >= 1.0:
-            sentences.append("The theorem asks for δ below 1/n.")
-        return tuple(sentences)
+            condition_sentences.append("The theorem asks for δ below 1/n.")
+        return tuple(condition_sentences)
 
-    def get_coordinate(self, axis: MapAxis) -> float:
+    def get_coordinate(self, map_axis: MapAxis) -> float:
         """Return the person's coordinate on an axis of the map."""
-        return float(getattr(self.collaboration, axis.value))
+        return float(getattr(self.collaboration, map_axis.value))
 
 
 def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> OwnersSolution:
@@ -114,8 +119,8 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
             if parameters.own_bound is not None:
                 own_cap = float(min(parameters.own_bound, histogram.max_size))
                 bound_at_own_cap = float(regimes.compute_joint_bounds(histogram, own_cap, collaboration))
-        cap = None if cap_choice is None else cap_choice.cap
-        collaboration = parameters.build_collaboration_of_histogram(histogram, cap)
+        best_cap = None if cap_choice is None else cap_choice.cap
+        collaboration = parameters.build_collaboration_of_histogram(histogram, best_cap)
         # Below this size an owner's own bound is larger than the joint one, which is for the average.
         single_record = collaboration.replace(records=1.0, evenness=1.0)
         gaining_limit = float(np.square(bound_alone(single_record) / bound_together(collaboration, JOINT)))
@@ -173,11 +178,11 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
 
     def bound_settings_at_best_caps(epsilons: FloatArray) -> FloatArray:
         """Compute every setting's bound at each epsilon's best cap, shape (settings, epsilons)."""
-        collaborations = (
+        collaborations_at_epsilons = (
             replace(parameters, epsilon=e).build_collaboration_of_histogram(histogram, find_cap(e).cap)
             for e in epsilons.tolist()
         )
-        return np.stack([*map(_bound_settings, collaborations)], axis=1)
+        return np.stack([*map(_bound_settings, collaborations_at_epsilons)], axis=1)
 
     return BoundComparison(
         "Best bound (records per owner)",
@@ -266,16 +271,16 @@ def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
         ),
     ]
     record_collaboration = collaboration.replace(records_per_unit=1.0)
-    columns: dict[str, list[object]] = {
+    columns_by_heading: dict[str, list[object]] = {
         "Setting": [setting_name for setting_name, *_ in table_rows],
         "One record": [float(compute_bound(record_collaboration)) for _, compute_bound, *_ in table_rows],
         "The unit protected": [float(compute_bound(collaboration)) for _, compute_bound, *_ in table_rows],
         "As printed": [None if f is None else float(f(collaboration)) for *_, f, _ in table_rows],
-        "Source, and what is corrected": [source_text for *_, source_text in table_rows],
+        "Source, and what is corrected": [printed_source_text for *_, printed_source_text in table_rows],
     }
     # Theorem B.1 is about units of several records.
-    smooth_index = columns["Setting"].index("Joint privacy, smooth loss")
-    columns["One record"][smooth_index] = None
+    smooth_index = columns_by_heading["Setting"].index("Joint privacy, smooth loss")
+    columns_by_heading["One record"][smooth_index] = None
     if protects_record:
-        columns["The unit protected"][smooth_index] = None
-    return columns
+        columns_by_heading["The unit protected"][smooth_index] = None
+    return columns_by_heading

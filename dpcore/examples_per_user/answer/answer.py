@@ -63,10 +63,10 @@ def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
 
 def plot_noise(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     """Plot the standard deviation of the noise on a step's mean gradient over G, for both ways of sampling."""
-    description = "Noise per parameter and step over examples per user."
+    noise_description = "Noise per parameter and step over examples per user."
     x_axis, y_axis = _make_bound_axis(solution), Axis("noise per parameter", "gradient norms")
-    curves, title = _make_curves(solution, "noise"), "Noise on the mean gradient"
-    return Plot("examples-noise", title, description, x_axis, y_axis, curves, provenance)
+    noise_curves, noise_title = _make_curves(solution, "noise"), "Noise on the mean gradient"
+    return Plot("examples-noise", noise_title, noise_description, x_axis, y_axis, noise_curves, provenance)
 
 
 def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
@@ -110,7 +110,7 @@ def _make_curves(
 
     It is shaded from r = 0 to r = 1 if asked.
     """
-    curves = []
+    attribute_curves = []
     for sampling, candidates in solution.comparison.candidates_by_sampling.items():
         column_name = f"{sampling.value}_{attribute_name}"
         shade_options: dict[str, Any] = {"shades_between_ends": shades_between_ends}
@@ -120,7 +120,7 @@ def _make_curves(
             ]
             end_column_name = f"{column_name}_{column_suffix}"
             shade_options[end_option] = _make_column(changed_candidates, attribute_name, end_column_name)
-        curves.append(
+        attribute_curves.append(
             Curve(
                 wording.capital(words.PHRASE_BY_SAMPLING[sampling]),
                 _make_column(candidates, "bound"),
@@ -130,13 +130,13 @@ def _make_curves(
                 **shade_options,
             )
         )
-    return curves
+    return attribute_curves
 
 
 def _make_bound_axis(solution: ExamplesSolution) -> Axis:
     """Build the axis of the bound G, from 1 to a little beyond the heaviest user."""
-    limits, title = (0.9, max(1.1 * solution.histogram.max_size, 2.0)), "Bound G (examples per user)"
-    return Axis("bound", "examples per user", limits, title=title, number_format=",")
+    limits, bound_title = (0.9, max(1.1 * solution.histogram.max_size, 2.0)), "Bound G (examples per user)"
+    return Axis("bound", "examples per user", limits, title=bound_title, number_format=",")
 
 
 PROTECTS = (
@@ -162,10 +162,10 @@ def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParamet
     If at least B are kept, also two noise multipliers.
     """
     num_kept, max_records = selection.num_kept, selection.max_records
-    total_text = f"of {wording.number(selection.ownership.num_records)}"
+    all_records_text = f"of {wording.number(selection.ownership.num_records)}"
     max_text = wording.number(max_records)
-    numbers = [
-        Number("Records kept", wording.number(num_kept), total_text, value=num_kept),
+    record_numbers = [
+        Number("Records kept", wording.number(num_kept), all_records_text, value=num_kept),
         Number("No choice keeps more than", max_text, "proved", PROOF_HELP, max_records, key="at_most"),
     ]
     if parameters.batch_size <= num_kept:
@@ -173,7 +173,7 @@ def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParamet
         arguments = selection.bound, rate, parameters.epsilon, parameters.delta, parameters.steps
         zeroed_multiplier, replaced_multiplier = (bound_multiplier(*arguments, r) for r in (False, True))
         zeroed_text, rate_text = f"at most {zeroed_multiplier:.4g}", f"drawn at rate {wording.number(rate)}"
-        numbers += [
+        record_numbers += [
             Number("Noise multiplier, contents zeroed", zeroed_text, rate_text, value=zeroed_multiplier),
             Number(
                 "Noise multiplier, contents replaced",
@@ -183,7 +183,7 @@ def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParamet
                 replaced_multiplier,
             ),
         ]
-    return tuple(numbers)
+    return tuple(record_numbers)
 
 
 def tabulate_owners(selection: owners.RecordSelection) -> dict[str, list[Any]]:
@@ -194,7 +194,7 @@ def tabulate_owners(selection: owners.RecordSelection) -> dict[str, list[Any]]:
     columns: dict[str, npt.NDArray[Any]] = {"Owners": np.flatnonzero(record_counts)}
     columns["Records"], columns["Kept"] = record_counts[columns["Owners"]], kept_counts[columns["Owners"]]
     columns["Share kept"] = columns["Kept"] / columns["Records"]
-    return {name: column_values.tolist() for name, column_values in columns.items()}
+    return {heading: column_values.tolist() for heading, column_values in columns.items()}
 
 
 def solve_beside_page(dataset: Dataset, parameters: ExamplesParameters) -> section.Solver:
@@ -254,13 +254,13 @@ def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
         else f"Each {dataset.pairs.label} is a record, its users are owners."
     )
     ownership = yield section.Cached(read_ownership, (dataset,), num_kept=1)
-    k = yield section.Integer("owners_bound", "Records per user k", (1, MAX_SIZE), 5)
-    if k is None:
+    records_per_user = yield section.Integer("owners_bound", "Records per user k", (1, MAX_SIZE), 5)
+    if records_per_user is None:
         return
     selection: owners.RecordSelection | None = yield section.Search(
         "owners_job",
-        k,
-        lambda tell, stop: owners.select_most(ownership or owners.generate_ownership(), k),
+        records_per_user,
+        lambda tell, stop: owners.select_most(ownership or owners.generate_ownership(), records_per_user),
         "Choosing records",
         num_kept=8,
         first_wait_seconds=0.3,
@@ -273,8 +273,8 @@ def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
     if answer.parameters.batch_size > selection.num_kept:
         yield section.Note("B is more than the records kept.")
     yield PROTECTS
-    columns, alt = tabulate_owners(selection), "Records by number of owners"
-    yield section.Table(columns, alt, {"Share kept": "percent"}, key="examples_per_user_owners")
+    columns_by_heading, alt = tabulate_owners(selection), "Records by number of owners"
+    yield section.Table(columns_by_heading, alt, {"Share kept": "percent"}, key="examples_per_user_owners")
     yield section.Note(f"{UNEQUAL} Found by {selection.order_name}.")
     yield section.Label(Disclosure.PUBLIC if dataset.pairs is None else dataset.provenance)
     yield section.Note("The program reads a table with columns record and user.")
@@ -362,12 +362,12 @@ def _write_candidates(solution: ExamplesSolution, dataset: Dataset) -> str:
 
 def _list_details(solution: ExamplesSolution) -> dict[str, object]:
     """Return the JSON entries of the answer, by key, that are no numbers of the card."""
-    candidate = solution.best_candidate
+    best_candidate = solution.best_candidate
     return {
-        "way": candidate.sampling.value,
-        "noise_multiplier": round_up(candidate.multiplier),
-        "noise_multiplier_is_at_most": candidate.is_upper_bound,
-        "estimated_error": candidate.error,
+        "way": best_candidate.sampling.value,
+        "noise_multiplier": round_up(best_candidate.multiplier),
+        "noise_multiplier_is_at_most": best_candidate.is_upper_bound,
+        "estimated_error": best_candidate.error,
         "bounds_within_5_percent": list(solution.comparison.find_near_optimal()),
         "proof": "none: the error is an estimate",
         "estimated_error_at_own_bound": None

@@ -8,7 +8,7 @@ from dpcore.answer import standard
 from dpcore.answer.against import BoundComparison
 from dpcore.answer.answer import Number
 from dpcore.answer.methods import Methods, write_guarantee
-from dpcore.code.forms import CodeChoice
+from dpcore.code.forms import OfferedPrograms
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance, format_rounded_up, write_file_name
 from dpcore.common.progress import Stage
@@ -58,18 +58,18 @@ class ExamplesSolution:
             return None
         return candidate.user_move, candidate.rate, parameters.epsilon, parameters.delta, parameters.steps
 
-    def with_noise(self, sigma: float | None) -> ExamplesSolution:
+    def with_noise(self, exact_multiplier: float | None) -> ExamplesSolution:
         """Return this solution with the exact noise multiplier of the best bound.
 
         For None, return one whose noise is still searched for.
         """
-        if sigma is None:
+        if exact_multiplier is None:
             return replace(self, stage=Stage.FIRST)
         quick_candidate = self.comparison.best_candidate
-        candidate_fields = (quick_candidate.sampling, quick_candidate.bound, sigma)
-        candidate = evaluate_candidate(self.histogram, self.parameters, *candidate_fields)
-        assert candidate is not None
-        return replace(self, best_candidate=candidate, stage=Stage.FINAL)
+        candidate_fields = (quick_candidate.sampling, quick_candidate.bound, exact_multiplier)
+        exact_candidate = evaluate_candidate(self.histogram, self.parameters, *candidate_fields)
+        assert exact_candidate is not None
+        return replace(self, best_candidate=exact_candidate, stage=Stage.FINAL)
 
 
 def solve_quickly(histogram: ContributionHistogram, parameters: ExamplesParameters) -> ExamplesSolution:
@@ -81,12 +81,12 @@ def solve_quickly(histogram: ContributionHistogram, parameters: ExamplesParamete
     comparison, own_bound = compare_candidates(histogram, parameters), parameters.own_bound
     own_candidate = None
     if own_bound is not None:
-        samplings: tuple[Sampling, ...] = (parameters.sampling,)
+        allowed_samplings: tuple[Sampling, ...] = (parameters.sampling,)
         if parameters.sampling is Sampling.BOTH:
             # At G = 1 both ways are one.
-            samplings = (Sampling.EXAMPLES, Sampling.USERS) if own_bound > 1 else (Sampling.EXAMPLES,)
-        candidates = [evaluate_candidate(histogram, parameters, s, own_bound) for s in samplings]
-        own_candidate = min(filter(None, candidates), key=lambda candidate: candidate.error, default=None)
+            allowed_samplings = (Sampling.EXAMPLES, Sampling.USERS) if own_bound > 1 else (Sampling.EXAMPLES,)
+        own_candidates = [evaluate_candidate(histogram, parameters, s, own_bound) for s in allowed_samplings]
+        own_candidate = min(filter(None, own_candidates), key=lambda candidate: candidate.error, default=None)
     return ExamplesSolution(parameters, histogram, comparison, comparison.best_candidate, own_candidate)
 
 
@@ -128,31 +128,31 @@ def write_headline(solution: ExamplesSolution) -> str:
 
 def write_detail(solution: ExamplesSolution, dataset: Dataset) -> str:
     """Write the sentences that qualify the headline; empty if there are none."""
-    sentences = []
+    detail_sentences = []
     if too_small_bounds := solution.comparison.too_small_bounds:
-        bounds_text = f"G = {too_small_bounds[0]}"
+        too_small_text = f"G = {too_small_bounds[0]}"
         if len(too_small_bounds) > 1:
-            bounds_text = f"G from {too_small_bounds[0]} to {wording.number(too_small_bounds[-1])}"
-        sentences.append(f"**{bounds_text}** {TOO_SMALL}")
+            too_small_text = f"G from {too_small_bounds[0]} to {wording.number(too_small_bounds[-1])}"
+        detail_sentences.append(f"**{too_small_text}** {TOO_SMALL}")
     if solution.parameters.delta * solution.histogram.num_users > 1.0:
-        sentences.append("**δ is above 1 over the number of users**: a release may reveal one user.")
+        detail_sentences.append("**δ is above 1 over the number of users**: a release may reveal one user.")
     if solution.best_candidate.rate >= 1.0:
-        sentences.append("Every step uses all data: drawing adds no protection.")
+        detail_sentences.append("Every step uses all data: drawing adds no protection.")
     if dataset.is_private:
         remedy_text = "Choose G without these data."
-        sentences.append(standard.warn_of_leak("these numbers were", remedy_text=remedy_text))
-    return " ".join(sentences)
+        detail_sentences.append(standard.warn_of_leak("these numbers were", remedy_text=remedy_text))
+    return " ".join(detail_sentences)
 
 
 def _format_multiplier(candidate: Candidate) -> str:
     """Format the noise multiplier, rounded up; with "at most" if it is an upper bound."""
-    prefix = "at most " if candidate.is_upper_bound else ""
-    return f"{prefix}{wording.number(round_up(candidate.multiplier), 4)}"
+    multiplier_prefix = "at most " if candidate.is_upper_bound else ""
+    return f"{multiplier_prefix}{wording.number(round_up(candidate.multiplier), 4)}"
 
 
-def round_up(multiplier: float, num_digits: int = 4) -> float:
+def round_up(noise_multiplier: float, num_digits: int = 4) -> float:
     """Round the noise multiplier up to so many significant digits, as less noise would not satisfy ε."""
-    return float(format_rounded_up(multiplier, num_digits))
+    return float(format_rounded_up(noise_multiplier, num_digits))
 
 
 def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
@@ -199,7 +199,7 @@ def write_near_optimal(solution: ExamplesSolution) -> str:
     """Write the way of sampling of the best bound, and the range of its near-optimal bounds."""
     bound_range, objective_text = solution.comparison.find_near_optimal(), "the least error, by this estimate"
     return standard.write_range(
-        *bound_range, symbol="G", objective=objective_text, worse_choices_phrase="the next bounds tried"
+        *bound_range, symbol="G", objective_text=objective_text, worse_choices_phrase="the next bounds tried"
     )
 
 
@@ -208,31 +208,32 @@ def build_facts(solution: ExamplesSolution) -> dict[str, str]:
     facts = {}
     parameters = solution.parameters
     own_candidate = solution.own_candidate
-    candidate = solution.best_candidate
+    best_candidate = solution.best_candidate
     best_quick_error = solution.comparison.best_candidate.error
     if parameters.own_bound is not None:
-        own_text = TOO_SMALL
+        own_bound_text = TOO_SMALL
         if own_candidate is not None and own_candidate.error == best_quick_error:
-            own_text = "that is the best of those tried."
+            own_bound_text = "that is the best of those tried."
         elif own_candidate is not None:
-            own_text = (
+            own_bound_text = (
                 f"{PHRASE_BY_SAMPLING[own_candidate.sampling]}: noise multiplier {_format_multiplier(own_candidate)}, "
                 f"error {wording.number(own_candidate.error)}, {wording.change(own_candidate.error, best_quick_error)}."
             )
-        facts[f"Your bound, {wording.counted(parameters.own_bound, 'example')}"] = own_text
-    best_candidates = [
+        facts[f"Your bound, {wording.counted(parameters.own_bound, 'example')}"] = own_bound_text
+    best_of_each_sampling = [
         min(candidates, key=lambda candidate: candidate.error)
         for candidates in solution.comparison.candidates_by_sampling.values()
     ]
     best_phrases = [
-        f"{PHRASE_BY_SAMPLING[way_candidate.sampling]}: G = {wording.number(way_candidate.bound)}, noise multiplier "
-        f"{_format_multiplier(way_candidate)}, error {wording.number(way_candidate.error)}"
-        for way_candidate in best_candidates
+        f"{PHRASE_BY_SAMPLING[sampling_candidate.sampling]}: G = {wording.number(sampling_candidate.bound)}, "
+        f"noise multiplier {_format_multiplier(sampling_candidate)}, error {wording.number(sampling_candidate.error)}"
+        for sampling_candidate in best_of_each_sampling
     ]
     facts["Both ways"] = f"{'; '.join(best_phrases)}, by this estimate."
     facts["What the error is made of"] = (
-        f"noise {wording.number(candidate.noise_error)}, drawn batches {wording.number(candidate.drawing_error)}, few "
-        f"users and examples {wording.number(candidate.data_error)}; squares add up."
+        f"noise {wording.number(best_candidate.noise_error)}, drawn batches "
+        f"{wording.number(best_candidate.drawing_error)}, few users and examples "
+        f"{wording.number(best_candidate.data_error)}; squares add up."
     )
     facts["What each way learns"] = "sampling examples a mean over examples, sampling users one over users."
     return facts
@@ -243,19 +244,20 @@ ACCOUNT = "It was accounted as in [@choquettechoo2023], by [@dpaccounting]."
 
 def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
     """Write the methods text: how the model is trained, and how the bound was chosen."""
-    candidate, parameters = solution.best_candidate, solution.parameters
+    best_candidate, parameters = solution.best_candidate, solution.parameters
     sampling_phrase = "examples were drawn, and each gradient was clipped"
-    if candidate.sampling is Sampling.USERS:
+    if best_candidate.sampling is Sampling.USERS:
         sampling_phrase = "users were drawn, and the mean of a user's gradients was clipped"
     statement_phrase = "A model was trained and released"
     steps_text = wording.counted(parameters.steps, "step")
     opening_phrase = f"In {steps_text} of DP-SGD the examples of each user were bounded [@charles2024]"
     return Methods(
         guarantee_text=write_guarantee(statement_phrase, parameters.epsilon, NEIGHBOURS, parameters.delta),
-        procedure=f"{opening_phrase}: at most {wording.number(candidate.bound)}. In every step {sampling_phrase}, each "
-        f"drawn independently at rate {wording.number(candidate.rate)}. Gaussian noise of "
-        f"{wording.number(round_up(candidate.multiplier), 4)} clip norms was added to the sum, which was divided by "
-        f"{wording.number(candidate.divisor, 4)}. {ACCOUNT}",
+        procedure=f"{opening_phrase}: at most {wording.number(best_candidate.bound)}. "
+        f"In every step {sampling_phrase}, each drawn independently at rate "
+        f"{wording.number(best_candidate.rate)}. Gaussian noise of "
+        f"{wording.number(round_up(best_candidate.multiplier), 4)} clip norms was added to the sum, which was "
+        f"divided by {wording.number(best_candidate.divisor, 4)}. {ACCOUNT}",
         public_procedure=f"{opening_phrase}; Gaussian noise was added to sums of clipped gradients. {ACCOUNT}",
         disclosure=dataset.provenance,
         rule_sentence="The bound minimises a heuristic estimate of the error "
@@ -264,7 +266,7 @@ def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
     )
 
 
-def write_programs(solution: ExamplesSolution, provenance: Provenance) -> CodeChoice:
+def write_programs(solution: ExamplesSolution, provenance: Provenance) -> OfferedPrograms:
     """Write the programs of `FORM_BY_TITLE` for the best candidate.
 
     Those for private data say so in their text and file name.
@@ -273,9 +275,9 @@ def write_programs(solution: ExamplesSolution, provenance: Provenance) -> CodeCh
     drawing_arguments = candidate.sampling, candidate.bound, candidate.rate, candidate.divisor
     guarantee_arguments = parameters.epsilon, parameters.delta, parameters.steps
     training = Training(*drawing_arguments, round_up(candidate.multiplier), *guarantee_arguments)
-    programs = []
+    named_programs = []
     for program_name in FORM_BY_TITLE:
-        code = write_program(program_name, training, f"Label of its numbers: {provenance.label}.")
-        stem = write_file_name(code.file_name.removesuffix(".py"), provenance)
-        programs.append((program_name, replace(code, file_name=f"{stem}.py")))
-    return CodeChoice(tuple(programs))
+        program_code = write_program(program_name, training, f"Label of its numbers: {provenance.label}.")
+        file_stem = write_file_name(program_code.file_name.removesuffix(".py"), provenance)
+        named_programs.append((program_name, replace(program_code, file_name=f"{file_stem}.py")))
+    return OfferedPrograms(tuple(named_programs))

@@ -54,12 +54,12 @@ def build_answer(
     Source: Krichene et al. 2023, section 5.
     """
     solution = solving.solve(dataset, parameters) if solution is None else solution
-    label, result, numbers = solution.disclosure.label, solution.result, words.build_numbers(solution)
+    label, result, card_numbers = solution.disclosure.label, solution.result, words.build_numbers(solution)
     rated_dataset = dataset if solution.parameters.source is RatingSource.DATA else None
     return Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution),
-        numbers=numbers,
+        numbers=card_numbers,
         assumptions=words.ASSUMPTIONS,
         disclosure=solution.disclosure,
         facts=words.build_facts(solution),
@@ -71,7 +71,7 @@ def build_answer(
         files={} if result is None else {"factorisation_runs.csv": lambda: write_runs(result, label)},
         sections=build_sections(solution),
         bound=lambda: tabulate_budget(solution),
-        error=None if solution.verdict is None else numbers[0].value,
+        error=None if solution.verdict is None else card_numbers[0].value,
         relative_error=words.measure_relative_error(solution.verdict),
     )
 
@@ -186,20 +186,20 @@ def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
 
     Or a note that there are no models.
     """
-    verdict = answer.solution.verdict
+    training_verdict = answer.solution.verdict
     yield section.Fields(("item",))
-    data_item_names = None
+    names_from_data = None
     if answer.parameters.source is RatingSource.DATA:
-        data_item_names = yield section.ItemNames("item")
-    if verdict is None:
+        names_from_data = yield section.ItemNames("item")
+    if training_verdict is None:
         yield section.Note(NOT_TRAINED)
         return
-    result: StudyResult = verdict.result
+    result: StudyResult = training_verdict.result
     if not result.first_seed_models:
         yield section.Note("This training was stored with its errors only: *Train again*.")
         return
-    counts, epsilon = result.item_train_counts, verdict.epsilon
-    item_names = list(data_item_names or (f"item {i}" for i in range(counts.size)))
+    counts, epsilon = result.item_train_counts, training_verdict.epsilon
+    item_names = list(names_from_data or (f"item {i}" for i in range(counts.size)))
     item_code = int((-counts).argsort(kind="stable")[min(answer.parameters.item, counts.size) - 1])
     names_by_kind = {ModelKind.NO_PRIVACY: "Not private"}
     names_by_kind |= {model_kind: words.NAME_BY_SCHEME[scheme] for model_kind, scheme in SCHEMES.items()}
@@ -219,8 +219,8 @@ def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Table(
         neighbour_texts_by_model, "The nearest items under each model", key="factorisation_neighbours"
     )
-    if (plot := plots.plot_nearest_items(answer.solution)) is not None:
-        yield section.Figures((plot,), has_titles=True)
+    if (overlap_plot := plots.plot_nearest_items(answer.solution)) is not None:
+        yield section.Figures((overlap_plot,), has_titles=True)
     yield section.Label()
 
 
@@ -268,14 +268,14 @@ def show_choices(answer: Answer, dataset: Dataset) -> section.Parts:
         yield section.Figures((plots.plot_over_epsilon(result, answer.disclosure),), has_titles=True)
         bucket_names, model_kinds = ("All", *plots.BUCKET_NAMES), result.study.model_kinds
         recalls = np.array([result.summarise(kind).means[verdict.epsilon_index] for kind in model_kinds])
-        columns: dict[str, list[str]] = {"Model": [kind.value for kind in model_kinds]}
-        columns |= zip(bucket_names, recalls.T.tolist(), strict=True)
+        columns_by_heading: dict[str, list[str]] = {"Model": [kind.value for kind in model_kinds]}
+        columns_by_heading |= zip(bucket_names, recalls.T.tolist(), strict=True)
         yield (
             f"**By popularity, at ε = {wording.entered(verdict.epsilon)}.** Recall at 20 over all items; by fifths of "
             "the items at 100 on the rarest to 20 on the most chosen."
         )
-        alt, formats = "Recall of each model by popularity", dict.fromkeys(bucket_names, "%.3f")
-        yield section.Table(columns, alt, formats, key="factorisation_table_recall")
+        alt, formats_by_column = "Recall of each model by popularity", dict.fromkeys(bucket_names, "%.3f")
+        yield section.Table(columns_by_heading, alt, formats_by_column, key="factorisation_table_recall")
     yield section.Label()
 
 
@@ -287,8 +287,8 @@ def show_paper_figures(answer: Answer, dataset: Dataset) -> section.Parts:
 def show_runs(answer: Answer, dataset: Dataset) -> section.Parts:
     """Yield all runs as a file to download; nothing before a training."""
     for file_name, write_file in answer.files.items():
-        help_text = "Error and recall of each model, ε, seed and bucket."
-        yield section.File("Runs (CSV)", file_name, write_file, help=help_text)
+        file_help_text = "Error and recall of each model, ε, seed and bucket."
+        yield section.File("Runs (CSV)", file_name, write_file, help=file_help_text)
 
 
 def build_sections(solution: FactorisationSolution) -> section.Sections:

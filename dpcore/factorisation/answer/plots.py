@@ -68,9 +68,9 @@ def label_buckets(count_ranges: Sequence[tuple[int, int]]) -> list[str]:
     ]
 
 
-def _bucket_axis(title_suffix: str = "") -> Axis:
+def _bucket_axis(axis_title_suffix: str = "") -> Axis:
     """Build the axis of buckets of items, whose title ends with a text such as `` (ε = 1)``."""
-    return names_axis("ratings", f"Fifths of the items, by ratings{title_suffix}")
+    return names_axis("ratings", f"Fifths of the items, by ratings{axis_title_suffix}")
 
 
 def plot_shares(solution: FactorisationSolution) -> Plot:
@@ -80,20 +80,20 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
         s.scheme: wording.percent(float(s.bucket_shares[-1])) for s in solution.budget_shares
     }
     disclosure, epsilon = solution.disclosure, solution.parameters.epsilon
-    columns: dict[str, npt.ArrayLike] = {
+    file_columns: dict[str, npt.ArrayLike] = {
         "bucket": list(BUCKET_NAMES),
         **dict(zip(("fewest_ratings", "most_ratings"), np.transpose(solution.count_ranges), strict=True)),
     }
     labels = label_buckets(solution.count_ranges)
-    bars: list[Item] = []
+    share_bars: list[Item] = []
     noise_curves: list[Item] = []
-    for scheme_shares in solution.budget_shares:
-        scheme, bucket_shares = scheme_shares.scheme, scheme_shares.bucket_shares
+    for shares_of_scheme in solution.budget_shares:
+        scheme, bucket_shares = shares_of_scheme.scheme, shares_of_scheme.bucket_shares
         scheme_name, style_options = words.NAME_BY_SCHEME[scheme], LINE_BY_MODEL[ModelKind[scheme.name]]
-        columns[f"share_{scheme.value}"] = bucket_shares
-        columns[f"noise_over_signal_{scheme.value}"] = scheme_shares.noise_to_signal
-        bars.append(Bars(scheme_name, labels, bucket_shares, style_options["style"], opacity=0.8))
-        noise_curves.append(Curve(scheme_name, labels, scheme_shares.noise_to_signal, **style_options))
+        file_columns[f"share_{scheme.value}"] = bucket_shares
+        file_columns[f"noise_over_signal_{scheme.value}"] = shares_of_scheme.noise_to_signal
+        share_bars.append(Bars(scheme_name, labels, bucket_shares, style_options["style"], opacity=0.8))
+        noise_curves.append(Curve(scheme_name, labels, shares_of_scheme.noise_to_signal, **style_options))
     # Uniform sampling at ε = 1, whose weights do not depend on epsilon: the axis stays put while epsilon moves.
     uniform_ratios = uniform_shares.noise_std * epsilon / np.maximum(uniform_shares.mean_weight_sums, 1e-3)
     lowest_log = np.log10(uniform_ratios.min() / max(AXIS_MAX_EPSILON, epsilon))
@@ -116,9 +116,9 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
         f"sampling, {popular_text_by_scheme[Scheme.ADAPTIVE]} under adaptive weights.",
         _bucket_axis(),
         share_axis("share of the budget", (0.0, 1.0), number_format=".1%"),
-        bars,
+        share_bars,
         disclosure,
-        columns,
+        file_columns,
         is_main=True,
         lower_plot=noise_plot,
         lower_height_share=0.46,
@@ -131,10 +131,10 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
     ``page_epsilon`` gets a vertical line if it lies within the axis.
     """
     measure_name, epsilons = result.study.main_measure, np.array(result.study.epsilons)
-    ticks = tuple((epsilon, wording.entered(epsilon)) for epsilon in result.study.epsilons)
+    epsilon_ticks = tuple((epsilon, wording.entered(epsilon)) for epsilon in result.study.epsilons)
     axis_limits = float(epsilons.min()) / 1.5, float(epsilons.max()) * 1.5
-    epsilon_axis = Axis("privacy budget ε", "", axis_limits, named_ticks=ticks)
-    columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
+    epsilon_axis = Axis("privacy budget ε", "", axis_limits, named_ticks=epsilon_ticks)
+    file_columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     items: list[Item] = []
     for model_kind in result.study.model_kinds:
         summary, options = result.summarise(model_kind), LINE_BY_MODEL[model_kind]
@@ -142,7 +142,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         means, half_widths = summary.means[:, 0], summary.half_widths[:, 0]
         if not np.isfinite(means).any():
             continue
-        columns |= {f"{measure_name}_{column_name}": means, f"half_interval_{column_name}": half_widths}
+        file_columns |= {f"{measure_name}_{column_name}": means, f"half_interval_{column_name}": half_widths}
         if model_kind.is_private:
             lows, highs = _compute_interval_ends(means, half_widths)
             label = wording.capital(words.SHORT_NAMES.get(model_kind, ""))
@@ -158,8 +158,8 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         verdict = solving.judge(result, page_epsilon)
         if verdict is not None and verdict.is_clear:
             best_kind = FACTORISATION if verdict.is_worth_it else result.study.baseline
-            best_score, style = verdict.find_measure(best_kind)[0], LINE_BY_MODEL[best_kind]["style"]
-            items.append(Mark("Better at your ε", verdict.epsilon, best_score, style, label="Better"))
+            recommended_score, style = verdict.find_measure(best_kind)[0], LINE_BY_MODEL[best_kind]["style"]
+            items.append(Mark("Better at your ε", verdict.epsilon, recommended_score, style, label="Better"))
     shown_kinds = (result.study.baseline, FACTORISATION, ModelKind.NO_PRIVACY)
     hidden_names = tuple(kind.value for kind in result.study.model_kinds if kind not in shown_kinds)
     plot_key, title_start, axis_name, number_format = {
@@ -174,7 +174,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         linear_axis(axis_name, number_format=number_format),
         items,
         disclosure,
-        columns,
+        file_columns,
         is_main=measure_name == "rmse",
         toggles=(Toggle("Other models", hidden_names),),
     )
@@ -192,13 +192,13 @@ def plot_buckets(solution: FactorisationSolution, measure_name: str) -> Plot:
     """
     verdict = solution.verdict
     assert verdict is not None
-    columns: dict[str, npt.ArrayLike] = {"items": ["All", *BUCKET_NAMES]}
+    file_columns: dict[str, npt.ArrayLike] = {"items": ["All", *BUCKET_NAMES]}
     labels, items = ["All<br>items", *label_buckets(solution.count_ranges)], list[Item]()
     for kind in (ModelKind.TAIL, ModelKind.ADAPTIVE):
         summary = verdict.result.compare(kind, ModelKind.UNIFORM, measure_name)
         means, half_widths = summary.means[verdict.epsilon_index], summary.half_widths[verdict.epsilon_index]
-        columns[f"difference_{kind.name.lower()}"] = means
-        columns[f"half_interval_{kind.name.lower()}"] = half_widths
+        file_columns[f"difference_{kind.name.lower()}"] = means
+        file_columns[f"half_interval_{kind.name.lower()}"] = half_widths
         style, hover = LINE_BY_MODEL[kind]["style"], (("half of the interval", half_widths),)
         lows, highs = _compute_interval_ends(means, half_widths)
         items.append(Bars(kind.value, labels, means, style, lows, highs, opacity=0.8, hover_numbers=hover))
@@ -219,7 +219,7 @@ def plot_buckets(solution: FactorisationSolution, measure_name: str) -> Plot:
         ),
         items,
         solution.disclosure,
-        columns,
+        file_columns,
         is_main=True,
     )
 

@@ -97,7 +97,7 @@ class Verdict:
 
 def list_verdicts(result: StudyResult) -> list[Verdict]:
     """List a `Verdict` for each epsilon at which adaptive weights have a finished run."""
-    summary = result.summarise(FACTORISATION)
+    factorisation_summary = result.summarise(FACTORISATION)
     difference_summary = result.compare(FACTORISATION, result.study.baseline)
     gain_sign = -1.0 if result.study.main_measure == "rmse" else 1.0
     return [
@@ -105,12 +105,12 @@ def list_verdicts(result: StudyResult) -> list[Verdict]:
             result,
             int(epsilon_index),
             result.study.epsilons[epsilon_index],
-            float(summary.means[epsilon_index, 0]),
+            float(factorisation_summary.means[epsilon_index, 0]),
             gain_sign * float(difference_summary.means[epsilon_index, 0]),
             float(difference_summary.half_widths[epsilon_index, 0]),
-            int(summary.num_runs[epsilon_index, 0]),
+            int(factorisation_summary.num_runs[epsilon_index, 0]),
         )
-        for epsilon_index in np.flatnonzero(np.isfinite(summary.means[:, 0]))
+        for epsilon_index in np.flatnonzero(np.isfinite(factorisation_summary.means[:, 0]))
     ]
 
 
@@ -141,8 +141,8 @@ class FactorisationSolution:
     @cached_property
     def count_ranges(self) -> list[tuple[int, int]]:
         """Return the fewest and the most ratings of an item in each bucket, rarest first; (0, 0) for an empty one."""
-        item_counts, buckets = self.ratings.item_counts, assign_buckets(self.ratings.item_counts)
-        counts_by_bucket = [item_counts[buckets == bucket] for bucket in range(BUCKETS)]
+        item_counts, bucket_of_item = self.ratings.item_counts, assign_buckets(self.ratings.item_counts)
+        counts_by_bucket = [item_counts[bucket_of_item == bucket] for bucket in range(BUCKETS)]
         return [(int(c.min()), int(c.max())) if c.size else (0, 0) for c in counts_by_bucket]
 
     def find_shares(self, scheme: Scheme) -> BudgetShares:
@@ -170,10 +170,10 @@ def solve(dataset: Dataset | None, parameters: FactorisationParameters) -> Facto
     if dataset is not None:
         parameters = replace(parameters, source=RatingSource.DATA)
     ratings = load_ratings(parameters, dataset)
-    raw_shares = (divide_budget(ratings, s, *choose_share_settings(parameters, s)) for s in Scheme)
-    budget_shares = tuple(replace_noise(scheme_shares, parameters) for scheme_shares in raw_shares)
-    disclosure, result = find_disclosure(parameters, dataset), run(ratings, parameters.study)
-    return FactorisationSolution(parameters, ratings, disclosure, budget_shares, result)
+    unscaled_shares = (divide_budget(ratings, s, *choose_share_settings(parameters, s)) for s in Scheme)
+    budget_shares = tuple(replace_noise(scheme_shares, parameters) for scheme_shares in unscaled_shares)
+    disclosure, training_result = find_disclosure(parameters, dataset), run(ratings, parameters.study)
+    return FactorisationSolution(parameters, ratings, disclosure, budget_shares, training_result)
 
 
 STORED_FILE = Path(__file__).with_name("stored.json")
@@ -185,8 +185,8 @@ NUM_STORED_DIGITS = 6
 
 def find_stored(parameters: FactorisationParameters) -> StudyResult | None:
     """Return the stored training, without its models; None unless only ε and the item differ from its parameters."""
-    ignored_fields = {name: getattr(STORED_PARAMETERS, name) for name in ("epsilon", "item")}
-    return _read_stored() if replace(parameters, **ignored_fields) == STORED_PARAMETERS else None
+    ignored_by_field = {name: getattr(STORED_PARAMETERS, name) for name in ("epsilon", "item")}
+    return _read_stored() if replace(parameters, **ignored_by_field) == STORED_PARAMETERS else None
 
 
 @functools.cache
@@ -245,8 +245,8 @@ def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> Bo
         return refused.problems[0].sentence
     ratings_per_user = np.diff(ratings.starts)
     histogram = ContributionHistogram.from_counts(ratings_per_user[ratings_per_user > 0])
-    mean_kept_by_cap = histogram.kept_rows(histogram.sizes.astype(np.float64)) / ratings.num_items
-    best_max_items = float(histogram.sizes[int(np.argmin(np.sqrt(histogram.sizes) / mean_kept_by_cap))])
+    mean_kept_per_item = histogram.kept_rows(histogram.sizes.astype(np.float64)) / ratings.num_items
+    best_max_items = float(histogram.sizes[int(np.argmin(np.sqrt(histogram.sizes) / mean_kept_per_item))])
 
     @functools.lru_cache(MAX_CACHED_EPSILONS)
     def compute_unit_noise(epsilon: float) -> float:

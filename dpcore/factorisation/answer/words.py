@@ -9,7 +9,7 @@ import numpy as np
 from dpcore.answer.answer import NOT_USEFUL_ABOVE, Number, RelativeError
 from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, list_data_fields
+from dpcore.code.forms import ROWS_OF_THE_FILE, OfferedPrograms, build_forms, list_data_fields
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
@@ -75,11 +75,11 @@ def write_comparison(result: StudyResult, epsilon: float) -> str:
     if result.study.main_measure == "rmse":
         return write_verdict(verdict)
     difference_text = _add_interval(f"{verdict.gain:+.3f}".replace("-", "−"), verdict.gain_half_width, 3)
-    recall = verdict.factorisation_score
+    factorisation_recall = verdict.factorisation_score
     seeds_sentence = "" if verdict.num_seeds >= MIN_SEEDS else f" {FEW_SEEDS}"
     return (
-        f"**{write_verdict(verdict)}** Recall is {recall:.3f} against {recall - verdict.gain:.3f}, a difference of "
-        f"{difference_text}.{seeds_sentence}"
+        f"**{write_verdict(verdict)}** Recall is {factorisation_recall:.3f} against "
+        f"{factorisation_recall - verdict.gain:.3f}, a difference of {difference_text}.{seeds_sentence}"
     )
 
 
@@ -94,15 +94,15 @@ def write_detail(solution: FactorisationSolution) -> str:
         return f"Adaptive weights give the rarest three fifths of items {shares_phrase}."
     difference_text = _add_interval(f"{abs(verdict.gain):.4f}", verdict.gain_half_width)
     direction_word = "better" if verdict.gain > 0.0 else "worse"
-    sentences = [f"Factorising with adaptive weights is {difference_text} {direction_word}."]
+    detail_sentences = [f"Factorising with adaptive weights is {difference_text} {direction_word}."]
     # It follows the sentence that every epsilon has, so that nothing moves when it appears.
     if not math.isclose(verdict.epsilon, solution.parameters.epsilon):
-        sentences.append(f"ε = {wording.entered(verdict.epsilon)} is the nearest trained to yours.")
+        detail_sentences.append(f"ε = {wording.entered(verdict.epsilon)} is the nearest trained to yours.")
     if verdict.num_seeds < MIN_SEEDS:
-        sentences.append(FEW_SEEDS)
+        detail_sentences.append(FEW_SEEDS)
     if not verdict.result.is_finished:
-        sentences.append("**The training is not finished.**")
-    return " ".join(sentences)
+        detail_sentences.append("**The training is not finished.**")
+    return " ".join(detail_sentences)
 
 
 def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
@@ -132,28 +132,28 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     best_error = float(verdict.result.summarise(ModelKind.NO_PRIVACY).means[0, 0])
     reference_numbers = [
         Number(wording.capital(name), f"{score:.4f}", f"(without privacy {best_error:.3f})", value=score)
-        for kind, name in reversed(SHORT_NAMES.items())
-        if kind is FACTORISATION or verdict.is_worth_it
-        for score in (verdict.find_measure(kind)[0],)
+        for model_kind, name in reversed(SHORT_NAMES.items())
+        if model_kind is FACTORISATION or verdict.is_worth_it
+        for score in (verdict.find_measure(model_kind)[0],)
     ]
-    error, half_width = verdict.find_measure(recommended_kind)
+    recommended_error, half_width = verdict.find_measure(recommended_kind)
     interval_number = Number("Seeds", "only one", "so no interval")
     if math.isfinite(half_width):
         interval_name, interval_note = f"Interval, 95{wording.PERCENT}", "over seeds and splits"
         interval_number = Number(interval_name, f"± {half_width:.4f}", interval_note, value=half_width)
     difference_summary = verdict.result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM)
-    differences = difference_summary.means[verdict.epsilon_index, 1:]
-    rare_differences = differences[:3][np.isfinite(differences[:3])]
+    bucket_differences = difference_summary.means[verdict.epsilon_index, 1:]
+    rare_differences = bucket_differences[:3][np.isfinite(bucket_differences[:3])]
     differences_by_phrase = {
         f"rarest 60{wording.PERCENT}": float(rare_differences.mean()) if rare_differences.size else math.nan,
-        "most rated": float(differences[-1]),
+        "most rated": float(bucket_differences[-1]),
     }
     return (
         Number(
             f"Test error (RMSE) of {SHORT_NAMES[recommended_kind]}",
-            f"{error:.4f}",
+            f"{recommended_error:.4f}",
             f"on ratings of {wording.entered(rating_range.lowest)} to {wording.entered(rating_range.highest)}",
-            value=error,
+            value=recommended_error,
         ),
         *reference_numbers,
         interval_number,
@@ -178,24 +178,24 @@ def measure_relative_error(verdict: Verdict | None) -> RelativeError | None:
     if verdict is None:
         return None
     mean_error, error_without_privacy = (
-        float(verdict.result.summarise(kind).means[0, 0])
-        for kind in (ModelKind.GLOBAL_MEAN, ModelKind.NO_PRIVACY)
+        float(verdict.result.summarise(model_kind).means[0, 0])
+        for model_kind in (ModelKind.GLOBAL_MEAN, ModelKind.NO_PRIVACY)
     )
     gain = mean_error - error_without_privacy
 
     def compute_cost_share(trained: Verdict) -> float:
         """Return the share that privacy costs at one trained epsilon; infinite if nothing can be gained."""
-        error = trained.find_measure(FACTORISATION if trained.is_worth_it else RatingStudy.baseline)[0]
-        return max(error - error_without_privacy, 0.0) / gain if gain > 0.0 else math.inf
+        model_error = trained.find_measure(FACTORISATION if trained.is_worth_it else RatingStudy.baseline)[0]
+        return max(model_error - error_without_privacy, 0.0) / gain if gain > 0.0 else math.inf
 
     model_name = SHORT_NAMES[FACTORISATION if verdict.is_worth_it else RatingStudy.baseline]
-    share, error_phrase = compute_cost_share(verdict), f"privacy costs {model_name}"
+    cost_share, error_phrase = compute_cost_share(verdict), f"privacy costs {model_name}"
     larger_verdicts = [v for v in solving.list_verdicts(verdict.result) if v.epsilon > verdict.epsilon]
     helping_verdict = next((v for v in larger_verdicts if compute_cost_share(v) <= NOT_USEFUL_ABOVE), None)
-    if share > NOT_USEFUL_ABOVE and helping_verdict is not None:
+    if cost_share > NOT_USEFUL_ABOVE and helping_verdict is not None:
         cost_text = wording.percent(compute_cost_share(helping_verdict))
         error_phrase += f" {cost_text} at ε = {wording.entered(helping_verdict.epsilon)}, but here"
-    return RelativeError(share, "the possible gain", error_phrase=error_phrase)
+    return RelativeError(cost_share, "the possible gain", error_phrase=error_phrase)
 
 
 def build_facts(solution: FactorisationSolution) -> dict[str, str]:
@@ -228,9 +228,9 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     }
 
 
-def _add_interval(number_text: str, half_width: float, num_digits: int = 4) -> str:
+def _add_interval(mean_text: str, half_width: float, num_digits: int = 4) -> str:
     """Add half of an interval to a number in words, ``−0.0042 ± 0.0013``; without an interval, return the number."""
-    return f"{number_text} ± {half_width:.{num_digits}f}" if math.isfinite(half_width) else number_text
+    return f"{mean_text} ± {half_width:.{num_digits}f}" if math.isfinite(half_width) else mean_text
 
 
 def describe_ratings(solution: FactorisationSolution) -> str:
@@ -251,8 +251,8 @@ def summarise_ratings(solution: FactorisationSolution, dataset: Dataset | None) 
     )
     counts_by_name = {"Users": ratings.num_users, "Items": ratings.num_items, "Ratings": ratings.num_ratings}
     count_lines = (
-        Line(count_name, wording.number(count), disclosure, number=count)
-        for count_name, count in counts_by_name.items()
+        Line(count_name, wording.number(named_count), disclosure, number=named_count)
+        for count_name, named_count in counts_by_name.items()
     )
     return (*data_lines, *count_lines)
 
@@ -284,15 +284,15 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
     if verdict.is_worth_it:
         recommended_kind = FACTORISATION
         procedure_text = learning_sentences
-    mean_rmse, half_width = verdict.find_measure(recommended_kind)
+    mean_rmse, rmse_half_width = verdict.find_measure(recommended_kind)
     runs_phrase = wording.counted(verdict.result.study.repeats, "simulated run")
     return Methods(
         # That of the training which the choice and its error come from, not the one entered since, if they differ.
         guarantee_text=write_guarantee(
             "A recommender was released", verdict.epsilon, Neighbours.ADD_OR_REMOVE_USER, parameters.delta
         ),
-        procedure=f"{procedure_text} The RMSE on ratings held out is {_add_interval(f'{mean_rmse:.4f}', half_width)} "
-        f"({runs_phrase}).",
+        procedure=f"{procedure_text} The RMSE on ratings held out is "
+        f"{_add_interval(f'{mean_rmse:.4f}', rmse_half_width)} ({runs_phrase}).",
         public_procedure=learning_sentences,
         disclosure=solution.disclosure,
         rule_sentence="A factorisation with adaptive weights was preferred to noisy item means with users' own offsets "
@@ -301,7 +301,7 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
     )
 
 
-def choose_programs(solution: FactorisationSolution, dataset: Dataset | None) -> CodeChoice | None:
+def choose_programs(solution: FactorisationSolution, dataset: Dataset | None) -> OfferedPrograms | None:
     """Return programs for DP item means; None if a training recommends a factorisation, which no library fits.
 
     Args:

@@ -11,7 +11,7 @@ from dpcore.answer.answer import Answer, Number, ReleaseSetting
 from dpcore.answer.axes import ROWS_UNIT
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import CodeChoice
+from dpcore.code.forms import OfferedPrograms
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance
 from dpcore.dataset import Dataset
@@ -34,9 +34,9 @@ def format_gain(ratio: float) -> str:
 def describe_ratio(comparison: Comparison) -> str:
     """Write one sentence: the ratio, and between which limits certificates prove it."""
     ratio_at_least, ratio_at_most = comparison.ratio_at_least, comparison.ratio_at_most
-    is_exact = ratio_at_most - ratio_at_least <= 1e-9 * ratio_at_most
+    is_exact_ratio = ratio_at_most - ratio_at_least <= 1e-9 * ratio_at_most
     limits_phrase = f"between {ratio_at_least:.6f} and {ratio_at_most:.6f}"
-    proof_phrase = "to within rounding" if is_exact else limits_phrase
+    proof_phrase = "to within rounding" if is_exact_ratio else limits_phrase
     return f"The exact optimisers give {comparison.ratio:.6f}, proved {proof_phrase}."
 
 
@@ -91,7 +91,7 @@ def build_facts(solution: GapSolution) -> dict[str, str]:
         "most 4. See *Any noise*.",
     }
     sentence_by_title["If you must bound rows"] = standard.write_range(
-        *solution.near_optimal_caps, "row", objective="the best bound's error"
+        *solution.near_optimal_caps, "row", objective_text="the best bound's error"
     )
     if solution.domination is not None:
         light_share_text = wording.percent(solution.domination.light_share)
@@ -230,9 +230,9 @@ def show_two_groups(answer: Answer, dataset: Dataset) -> section.Parts:
     ratio_plot = plots.plot_two_groups(num_light_users, parameters.heavy_size, parameters.light_size)
     variance_plot = plots.plot_variances(comparison, key="gap-two-groups-variances")
     yield section.Figures((ratio_plot, variance_plot))
-    p, caps = num_light_users / NUM_USERS, (1, 2, 3)
+    p, compared_caps = num_light_users / NUM_USERS, (1, 2, 3)
     q = 1.0 - p
-    variance_texts = [f"{1.0 / (p + q * x) + q * x * x / (p + q * x) ** 2:.4f}" for x in caps]
+    variance_texts = [f"{1.0 / (p + q * x) + q * x * x / (p + q * x) ** 2:.4f}" for x in compared_caps]
     integer_cap_limit = two_groups.compute_integer_cap_limit(p)
     light_share_text = f"{num_light_users}{wording.PERCENT}"
     fine_formula = "1/(1 − p)" if p <= 1.0 / 3.0 else "(5p − 1)/(4p²)" if p <= 0.5 else "2 − p"
@@ -245,8 +245,8 @@ $$
 \frac{{1}}{{p+qx}} + \frac{{q\,x^2}}{{(p+qx)^2}}.
 $$
 
-| bound x | {" | ".join(map(str, caps))} | → ∞ |
-|---|{"---|" * (len(caps) + 1)}
+| bound x | {" | ".join(map(str, compared_caps))} | → ∞ |
+|---|{"---|" * (len(compared_caps) + 1)}
 | times σ²/m | {" | ".join(variance_texts)} | {1.0 / q:.4f} |
 
 Best is {_name_cap(integer_cap_limit)}: **{float(integer_cap_limit.ratio):.4f}**. With fine bounds (s → ∞) the best is
@@ -262,24 +262,25 @@ Best is {_name_cap(integer_cap_limit)}: **{float(integer_cap_limit.ratio):.4f}**
 
 def _name_cap(ratio_limit: two_groups.RatioLimit) -> str:
     """Return "bound 2", say, for the best cap of a limit of one instance; "no bound at all" if it is infinite."""
-    cap = float(ratio_limit.best_caps)
-    return f"bound {cap:.0f}" if math.isfinite(cap) else "no bound at all"
+    best_cap = float(ratio_limit.best_caps)
+    return f"bound {best_cap:.0f}" if math.isfinite(best_cap) else "no bound at all"
 
 
 def show_any_noise(answer: Answer, dataset: Dataset) -> section.Parts:
     """Yield the tab on any noise: the ratio over the share of light users, at this noise and at the worst."""
-    supremum = two_groups.compute_supremum()
+    ratio_supremum = two_groups.compute_supremum()
     yield "The star is the most that any instance, also of more groups, can reach: docs/gap.md proves it."
     yield section.Fields(("noise_per_user",))
-    t = answer.parameters.noise_per_user
-    yield plots.plot_any_noise(t)
-    p = plots.find_worst_share(t)
-    ratio_limit = two_groups.compute_integer_cap_limit(p, t)
+    noise_per_user = answer.parameters.noise_per_user
+    yield plots.plot_any_noise(noise_per_user)
+    worst_light_share = plots.find_worst_share(noise_per_user)
+    ratio_limit = two_groups.compute_integer_cap_limit(worst_light_share, noise_per_user)
+    threshold = max(1.0, (1.0 - worst_light_share) / noise_per_user)
     yield (
-        f"At p = {wording.percent(p, 3)}, the worst share: bound {max(1.0, (1.0 - p) / t):.3f} for the weights, "
+        f"At p = {wording.percent(worst_light_share, 3)}, the worst share: bound {threshold:.3f} for the weights, "
         f"{_name_cap(ratio_limit)}, ratio **{float(ratio_limit.ratio):.5f}**."
     )
-    comparison: Comparison = yield section.Cached(compare, (supremum.build_problem(),))
+    comparison: Comparison = yield section.Cached(compare, (ratio_supremum.build_problem(),))
     num_light_users, num_heavy_users = comparison.problem.histogram.users.tolist()
     yield section.Note(
         f"An instance near it: {num_light_users} users with 1 row, {num_heavy_users} with "
@@ -312,9 +313,9 @@ def _write_regression(regression_step: regression.RegressionStep) -> str:
         certificate_text = regression_step.certificate.sentence
         proof_sentence = f"the solver of *Linear regression* finds {solved_value_text}. {certificate_text}"
     if example.example_number == 1:
-        remark = "The paper prints the weight 1/g² where CX = I asks for 1/g³, which is used here."
+        paper_remark = "The paper prints the weight 1/g² where CX = I asks for 1/g³, which is used here."
     else:
-        remark = (
+        paper_remark = (
             f"Shown is the expected variance. The paper's bound for sample limiting, "
             f"{format_number(example.limiting_bound)}, holds with probability "
             f"{wording.percent(regression_step.guaranteed_probability, 3)} or more (paper: ½)."
@@ -326,7 +327,7 @@ def _write_regression(regression_step: regression.RegressionStep) -> str:
         f"{format_number(example.weights_bound, 4)}), of the best C: **{format_number(best_variance, 4)}**. "
         f"Sample limiting at its best bound, {regression_step.best_threshold}, has "
         f"**{format_number(regression_step.ratio, 4)}** and {format_number(regression_step.best_ratio, 4)} times as "
-        f"much. The best C is a closed form; {proof_sentence}\n\n{remark}"
+        f"much. The best C is a closed form; {proof_sentence}\n\n{paper_remark}"
     )
 
 
@@ -394,7 +395,7 @@ def build_answer(
     cap_choice, smooth_choice, problem = comparison.cap_choice, comparison.smooth_choice, comparison.problem
     gain_text = format_gain(two_groups.compute_supremum().ratio)
     limit_sentence = f"For any data set the excess is at most {gain_text}."
-    code_choice: CodeChoice | None = None
+    code_choice: OfferedPrograms | None = None
     if value_range is not None and value_range[0] < value_range[1]:
         mean_parameters = mean.MeanParameters(parameters.epsilon, *value_range)
         cap, threshold = cap_choice.max_contributions, smooth_choice.threshold

@@ -49,31 +49,31 @@ class GapSolution:
 
 def solve(dataset: Dataset, parameters: mean.MeanParameters) -> GapSolution:
     """Compare the best cap with the best weights, and carry out the proofs."""
-    problem = parameters.problem(dataset.histogram)
-    comparison = compare(problem)
-    domination = two_groups.find_dominating_groups(comparison) if problem.value_variance > 0.0 else None
+    mean_problem = parameters.problem(dataset.histogram)
+    comparison = compare(mean_problem)
+    domination = two_groups.find_dominating_groups(comparison) if mean_problem.value_variance > 0.0 else None
     proof = carry_out_fourfold_proof(comparison)
-    return GapSolution(comparison, mean.caps_within(problem), proof, domination)
+    return GapSolution(comparison, mean.find_caps_within(mean_problem), proof, domination)
 
 
 def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundComparison:
     """Build the comparison over epsilon of the best cap and its error, as a ratio to that of the best weights."""
-    problem = parameters.mean_parameters().problem(dataset.histogram)
+    mean_problem = parameters.mean_parameters().problem(dataset.histogram)
 
     def find_best_cap(epsilon: float) -> tuple[float, float]:
         """Return (best cap, its standard error over that of the best weights) at another epsilon."""
-        comparison = compare(replace(problem, epsilon=epsilon))
+        comparison = compare(replace(mean_problem, epsilon=epsilon))
         return float(comparison.cap_choice.max_contributions), math.sqrt(comparison.ratio)
 
     def compute_errors(epsilon: float, caps: FloatArray) -> FloatArray:
         """Compute the standard error of each cap over that of the best weights."""
-        epsilon_problem = replace(problem, epsilon=epsilon)
+        epsilon_problem = replace(mean_problem, epsilon=epsilon)
         smooth_variance = mean.best_smooth(epsilon_problem).variance
         return np.asarray(np.sqrt(mean.capped_variance(epsilon_problem, caps) / smooth_variance))
 
     sizes, users = dataset.histogram.sizes, dataset.histogram.users
-    titles = "Best bound (rows per user)", "Error (1 = best weights)"
-    return BoundComparison(*titles, find_best_cap, compute_errors, sizes, users)
+    bound_and_error_titles = "Best bound (rows per user)", "Error (1 = best weights)"
+    return BoundComparison(*bound_and_error_titles, find_best_cap, compute_errors, sizes, users)
 
 
 # --- plots --------------------------------------------------------------------------------------------------
@@ -105,10 +105,10 @@ def plot_variances(
     """
     problem, cap_choice, smooth_choice = comparison.problem, comparison.cap_choice, comparison.smooth_choice
     best_bounds = [cap_choice.max_contributions, smooth_choice.threshold]
-    bounds = np.unique(np.concatenate((choose_curve_bounds(problem.histogram), best_bounds)))
-    bound_column, smallest_variance = Column("bound", bounds), smooth_choice.variance
-    smooth_column = Column("smooth_variance", mean.smooth_variance(problem, bounds))
-    capped_column = Column("capped_variance", mean.capped_variance(problem, bounds))
+    curve_bounds = np.unique(np.concatenate((choose_curve_bounds(problem.histogram), best_bounds)))
+    bound_column, smallest_variance = Column("bound", curve_bounds), smooth_choice.variance
+    smooth_column = Column("smooth_variance", mean.smooth_variance(problem, curve_bounds))
+    capped_column = Column("capped_variance", mean.capped_variance(problem, curve_bounds))
     axis_title = f"Variance of the mean (B = {problem.value_bound:g}, σ² = {problem.value_variance:g})"
     variance_limits = fit_limits(np.array([0.5, 10.0]) * smallest_variance)
     return Plot(
@@ -136,7 +136,7 @@ def plot_variances(
 def plot_theorem_2(g: int) -> Plot:
     """Plot the ratio of the paper's example over g, which approaches 3/2."""
     g_values = np.unique(np.rint(np.geomspace(THEOREM_G[0], THEOREM_G[-1], 150)))
-    ratios = [float(two_groups.compute_theorem_2(int(g_value)).ratio) for g_value in g_values]
+    variance_ratios = [float(two_groups.compute_theorem_2(int(g_value)).ratio) for g_value in g_values]
     chosen_ratio = float(two_groups.compute_theorem_2(g).ratio)
     g_limits = THEOREM_G[0] * 0.9, THEOREM_G[-1] * 1.05
     return Plot(
@@ -146,7 +146,7 @@ def plot_theorem_2(g: int) -> Plot:
         Axis("rows of a heavy user g", ROWS_UNIT, g_limits, number_format=","),
         RATIO_AXIS,
         (
-            Curve("3g / (2g + 1)", Column("g", g_values), Column("ratio", ratios), Style.CAP),
+            Curve("3g / (2g + 1)", Column("g", g_values), Column("ratio", variance_ratios), Style.CAP),
             Level("3/2", 1.5, dash="longdash"),
             Mark("Here", g, chosen_ratio, Style.CAP),
         ),
@@ -160,13 +160,13 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
 
     There are two limits of many rows, and the ratio for the chosen numbers of rows.
     """
-    sizes = [light_size, light_size * heavy_size]
+    group_sizes = [light_size, light_size * heavy_size]
     group_shares, light_share = np.stack((SHARES, 1.0 - SHARES), axis=-1), num_light_users / 100.0
     integer_cap_limit = two_groups.compute_integer_cap_limit(SHARES)
     real_cap_limit = two_groups.compute_real_cap_limit(SHARES)
-    ratios = compute_variance_ratios(sizes, group_shares, (1.0 - SHARES) / light_size).ratio
+    ratios = compute_variance_ratios(group_sizes, group_shares, (1.0 - SHARES) / light_size).ratio
     chosen_shares = [light_share, 1.0 - light_share]
-    chosen_ratio = compute_variance_ratios(sizes, chosen_shares, chosen_shares[1] / light_size).ratio
+    chosen_ratio = compute_variance_ratios(group_sizes, chosen_shares, chosen_shares[1] / light_size).ratio
     paper_ratio, largest_ratio = (float(two_groups.compute_integer_cap_limit(p).ratio) for p in (0.5, 0.4))
     return Plot(
         "gap-two-groups",
@@ -198,8 +198,8 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
 def find_worst_share(noise_per_user: float) -> float:
     """Find the share of light users with the largest ratio at this noise, among thousandths."""
     light_shares = np.linspace(0.001, 0.999, 999)
-    ratios = two_groups.compute_integer_cap_limit(light_shares, noise_per_user).ratio
-    return float(light_shares[int(ratios.argmax())])
+    limit_ratios = two_groups.compute_integer_cap_limit(light_shares, noise_per_user).ratio
+    return float(light_shares[int(limit_ratios.argmax())])
 
 
 def plot_any_noise(noise_per_user: float) -> Plot:

@@ -201,8 +201,8 @@ def describe_cost(cost: population.CostOfPrivacy, parameters: LearningParameters
     if not cost.best_choices:
         return "Stopped before the first n was done."
     first_choice, last_choice, n = cost.best_choices[0], cost.best_choices[-1], cost.rows_per_sample
-    rows_and_sums = n[0], n[-1], first_choice.total, last_choice.total
-    course_phrase = "From n = {} to {}: {} to {}".format(*map(wording.number, rows_and_sums))
+    limits_of_rows_and_sums = n[0], n[-1], first_choice.total, last_choice.total
+    course_phrase = "From n = {} to {}: {} to {}".format(*map(wording.number, limits_of_rows_and_sums))
     if is_floor_zero(cost, parameters):
         return f"{course_phrase} **and on to 0**: users are alike (Var(H) = 0), so ever smaller shares cost no bias."
     return (

@@ -394,7 +394,7 @@ def describe_near_optimal(solution: LearningSolution) -> str:
         "the next bounds" if solution.near_optimal[1] < solution.problem.histogram.max_size else ""
     )
     return standard.write_range(
-        *solution.near_optimal, "row", objective="the best", worse_choices_phrase=other_caps_text
+        *solution.near_optimal, "row", objective_text="the best", worse_choices_phrase=other_caps_text
     )
 
 

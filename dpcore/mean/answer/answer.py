@@ -20,9 +20,9 @@ from dpcore.answer.methods import Methods
 from dpcore.answer.plot import Plot
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import (
-    CodeChoice,
     Form,
     Forms,
+    OfferedPrograms,
     build_forms,
     list_data_fields,
     name_cap_form,
@@ -168,7 +168,7 @@ def build_answer(
             ("Bound", cap_choice.certificate, cap_choice.stop_reason),
             ("Smooth weights", smooth_choice.certificate, smooth_choice.stop_reason),
         ),
-        code=CodeChoice(
+        code=OfferedPrograms(
             lambda: write_mean_forms(mean_solution, dataset, parameters),
             choose_library(parameters.program, parameters.mechanism),
         ),
@@ -236,7 +236,7 @@ def _replace_by_clamped_users(
         error_parts=users.list_user_error_parts(users_solution),
         plots={**answer.plots, "mean-error": plot_errors},
         make_methods=make_methods,
-        code=CodeChoice(
+        code=OfferedPrograms(
             lambda: _write_user_forms(solution, users_solution, dataset, parameters),
             choose_library(parameters.program, parameters.mechanism),
         ),
@@ -252,7 +252,7 @@ def _write_user_forms(
     """Write the programs that clamp users' deviations, with smooth weights; there is none for a cap."""
     threshold, weight_growth = users_solution.threshold, PLAIN_GROWTH
     if users_solution.user_deviations is None:
-        weight_growth = mean.growth(solution.problem, threshold)
+        weight_growth = mean.find_weight_growth(solution.problem, threshold)
     code_choice = write_bound_forms(
         0, threshold, solution.neighbours, dataset, parameters, weight_growth, clamps_users=True
     )
@@ -359,7 +359,9 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, pro
     sizes, histogram = problem.histogram.sizes, problem.histogram
     columns_by_name: dict[str, npt.ArrayLike] = {"size": sizes, "users": histogram.users}
     if isinstance(problem, PrivateCountsProblem):
-        user_weights = mean.growth(problem, threshold).scaled_weights(threshold, sizes.astype(np.float64))
+        user_weights = mean.find_weight_growth(problem, threshold).scaled_weights(
+            threshold, sizes.astype(np.float64)
+        )
         columns_by_name |= {"row_weight": user_weights / sizes, "user_weight": user_weights}
     else:
         row_weights = mean.user_weight(problem, threshold, sizes)
@@ -386,7 +388,9 @@ def write_user_weights_csv(
     """
     sizes, threshold = problem.histogram.sizes, users_solution.threshold
     deviation_limits = np.full(sizes.shape, users_solution.deviation_limit)
-    user_weights = mean.growth(problem, threshold).scaled_weights(threshold, sizes.astype(np.float64))
+    user_weights = mean.find_weight_growth(problem, threshold).scaled_weights(
+        threshold, sizes.astype(np.float64)
+    )
     columns_by_name = {"size": sizes, "users": problem.histogram.users, "user_weight": user_weights}
     columns_by_name |= {"row_weight": user_weights / sizes, "largest_deviation": deviation_limits}
     return write_columns({**columns_by_name, "largest_distance": deviation_limits / user_weights}, provenance)
@@ -404,7 +408,7 @@ def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanP
         solution.neighbours,
         dataset,
         parameters,
-        mean.growth(solution.problem, threshold),
+        mean.find_weight_growth(solution.problem, threshold),
         # A user weighs min(1, s) = 1 then, and each of their rows 1 / s.
         [(words.MEAN_OVER_USERS, Quantity.MEAN, {"threshold": 1.0})],
     )
@@ -422,7 +426,7 @@ def write_bound_forms(
     forms_to_append: Sequence[Form] = (),
     *,
     clamps_users: bool = False,
-) -> CodeChoice | None:
+) -> OfferedPrograms | None:
     """Write programs for a cap and for smooth weights, or return None if none can be written.
 
     Args:

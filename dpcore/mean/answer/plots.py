@@ -28,7 +28,7 @@ from dpcore.mean.answer.solution import MAX_LISTED_INTERVALS, MeanSolution, choo
 from dpcore.mean.answer.users import UNIT
 from dpcore.mean.clamped_users import ClampedUsersProblem
 from dpcore.mean.parameters import MeanParameters
-from dpcore.mean.table_values import ClampedValues, bounded_mean
+from dpcore.mean.table_values import ClampedValues, compute_bounded_mean
 from dpcore.mean.value_range import RangeChoice, ValueRangeProblem, WeightedRows
 
 MIN_GAIN_TO_SHOW_WEIGHTS = 0.02
@@ -139,7 +139,7 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped_values: Clamped
     """
     problem, bounds, smooth_errors = solution.problem, solution.bounds, solution.smooth_errors
     has_table_values = problem.table_values is not None
-    shifts = bounded_mean(clamped_values, bounds) - clamped_values.mean
+    shifts = compute_bounded_mean(clamped_values, bounds) - clamped_values.mean
     # The vertical axis depends on the values and bounds alone, so that it does not move with epsilon: the standard
     # error of the best cap at epsilon = 1 fits into it.
     axis_problem = mean.MeanProblem(problem.histogram, 1.0, problem.value_bound, clamped_values.variance)
@@ -166,9 +166,11 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped_values: Clamped
     )
 
 
-def add_counts_column(columns: Mapping[str, npt.ArrayLike], is_private: bool) -> dict[str, npt.ArrayLike]:
+def add_counts_column(
+    columns: Mapping[str, npt.ArrayLike], has_private_counts: bool
+) -> dict[str, npt.ArrayLike]:
     """Return a file's columns by name and one more, ``contribution_counts``: "private too" or "public" in every row."""
-    counts_protection_text = "private too" if is_private else "public"
+    counts_protection_text = "private too" if has_private_counts else "public"
     return {
         **columns,
         "contribution_counts": np.full(np.size(next(iter(columns.values()))), counts_protection_text),

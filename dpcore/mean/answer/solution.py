@@ -20,7 +20,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import worst_values
 from dpcore.mean.answer.users import UsersSolution, solve_users
-from dpcore.mean.models import interval_around
+from dpcore.mean.models import find_interval_around
 from dpcore.mean.parameters import MeanParameters, VarianceSource
 from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
 from dpcore.mean.table_values import ClampedValues, ValueSummary
@@ -97,7 +97,7 @@ class MeanSolution:
     @cached_property
     def near_optimal(self) -> tuple[int, int]:
         """Return the interval (smallest, largest) of caps around the best cap whose error is within 5 % of the best."""
-        smallest_cap, largest_cap = interval_around(self.stretches, self.cap_choice.max_contributions)
+        smallest_cap, largest_cap = find_interval_around(self.stretches, self.cap_choice.max_contributions)
         return int(smallest_cap), int(largest_cap)
 
     @cached_property
@@ -163,14 +163,14 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
         user_weights = mean.user_weight(problem, smooth_choice.threshold, histogram.sizes) * histogram.sizes
         worst_case = WorstCaseErrors(
             worst_values.caps_error_bound(problem, cap_choice.max_contributions),
-            worst_values.any_weights_error(problem, user_weights),
+            worst_values.compute_worst_error(problem, user_weights),
             worst_values.best_weights(problem).error,
         )
     return MeanSolution(
         problem=problem,
         cap_choice=cap_choice,
         smooth_choice=smooth_choice,
-        stretches=mean.cap_stretches(problem, cap_choice=cap_choice),
+        stretches=mean.find_cap_stretches(problem, cap_choice=cap_choice),
         bounds=bounds,
         capped_errors=problem.model.capped(bounds),
         smooth_errors=problem.model.smooth(bounds),

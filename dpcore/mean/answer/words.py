@@ -255,7 +255,7 @@ def describe_near_optimal(solution: MeanSolution) -> str:
             "all other bounds" if max_cap < solution.problem.histogram.max_size else smaller_caps_phrase
         )
         return standard.write_range(
-            min_cap, max_cap, "row", objective=objective_text, worse_choices_phrase=worse_caps_phrase
+            min_cap, max_cap, "row", objective_text=objective_text, worse_choices_phrase=worse_caps_phrase
         )
     return f"bounds of {intervals_text} are within 5{wording.PERCENT} of {objective_text}."
 
@@ -349,7 +349,7 @@ def describe_shifts(solution: MeanSolution, value_summary: ValueSummary) -> tupl
     """Write sentences on how far the best cap and smooth weights shift the mean, and on the variance between users."""
     clamped_values, sentences = value_summary.clamped_values, []
     cap_choice, smooth_choice = solution.cap_choice, solution.smooth_choice
-    smooth_growth = mean.growth(solution.problem, smooth_choice.threshold)
+    smooth_growth = mean.find_weight_growth(solution.problem, smooth_choice.threshold)
     for bounding_adjective, bound, weight_growth, best_choice in (
         ("bounded", float(cap_choice.max_contributions), mean.Growth(), cap_choice),
         ("smoothly weighted", smooth_choice.threshold, smooth_growth, smooth_choice),

@@ -8,7 +8,7 @@ from dpcore.answer import standard
 from dpcore.answer.answer import Answer
 from dpcore.code import forms
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, list_data_fields
+from dpcore.code.forms import ROWS_OF_THE_FILE, OfferedPrograms, build_forms, list_data_fields
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
@@ -21,7 +21,7 @@ from dpcore.multitask.sampling import count_tasks_per_user
 from dpcore.multitask.weights import BudgetFit
 
 
-def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> CodeChoice | None:
+def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> OfferedPrograms | None:
     """Return programs for the chosen task weights, and for uniform sampling of the person's or the best k tasks.
 
     Args:
@@ -105,7 +105,10 @@ def build_answer(
         proofs=words.list_proofs(solution),
         code=choose_programs(solution, dataset),
         near_optimal=standard.write_range(
-            *near_optimal_exponents, symbol="μ", objective="the least total bound", choices_noun="exponents"
+            *near_optimal_exponents,
+            symbol="μ",
+            objective_text="the least total bound",
+            choices_noun="exponents",
         ),
         parameters=parameters,
         solution=solution,

@@ -50,7 +50,7 @@ QUANTITY_BY_STATISTIC = {
 }
 
 
-def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.CodeChoice | None:
+def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.OfferedPrograms | None:
     """Write the programs for the best pair, cap and radial clip; None if none of these has a bound above 0.
 
     The better of cap and radial clip comes first of the two.
@@ -71,7 +71,7 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.CodeChoic
 
 def write_private_forms(
     private_pair: PrivatePair, dataset: Dataset, epsilon: float | None = None
-) -> forms.CodeChoice | None:
+) -> forms.OfferedPrograms | None:
     """Write the program for a pair that was chosen privately; None if its settings fit no program.
 
     ``epsilon`` stands in for that of the release unless it is None.
@@ -88,7 +88,7 @@ def write_private_forms(
 
 
 def _build_options(parameters: PerGroupParameters, dataset: Dataset, value_column: str) -> dict[str, Any]:
-    """Build the settings that all programs of an answer share, by field of `Choice`: all but epsilon and bounds."""
+    """Build the fields of `ReleaseSpec` that all programs of an answer share, by name: all but epsilon and bounds."""
     base_options: dict[str, Any] = forms.list_data_fields(dataset) | {
         "noise": parameters.mechanism,
         "delta": parameters.delta,

@@ -355,7 +355,7 @@ def _describe_noise(parameters: PerGroupParameters) -> str:
         parameters.mechanism,
         parameters.epsilon if is_big_query else parameters.amount_epsilon,
         parameters.delta,
-        of_counts=parameters.statistic in (Statistic.ROWS, Statistic.USERS),
+        is_of_counts=parameters.statistic in (Statistic.ROWS, Statistic.USERS),
         num_aggregates=2 if is_mean else 1,
     )
     is_split_mean = is_mean and parameters.splits_means and not is_big_query

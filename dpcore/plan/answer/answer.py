@@ -13,7 +13,7 @@ from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, St
 from dpcore.answer.answer import Answer, add_choice
 from dpcore.answer.plot import Toggle
 from dpcore.answer.section import Cached, Figures, Label, Parts, SearchResult, Sections, Solver
-from dpcore.code.forms import CodeChoice
+from dpcore.code.forms import OfferedPrograms
 from dpcore.code.several import SHARED_COUNT
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
@@ -261,13 +261,13 @@ def _list_count_entries(line: AllocatedLine) -> dict[str, object]:
     return {"release": SHARED_COUNT, "parts_of_2_20": line.num_parts, "bound": line.bound}
 
 
-def _write_programs(solution: PlanSolution, dataset: Dataset) -> CodeChoice | None:
+def _write_programs(solution: PlanSolution, dataset: Dataset) -> OfferedPrograms | None:
     """Build the programs of the plan; None if all lines are dropped, or if no program can apply a bound."""
     with contextlib.suppress(InvalidInput):  # A bound that no program could apply.
         program_arguments = dataset, solution.parameters, solution.lines, solution.budget, solution.count_line
         if several_releases := make_program(*program_arguments):
             noise_library = choose_library(solution.parameters.program, solution.parameters.mechanism)
-            return CodeChoice((("Plan", several_releases),), noise_library)
+            return OfferedPrograms((("Plan", several_releases),), noise_library)
     return None
 
 

@@ -267,7 +267,7 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
         parameters.mechanism,
         budget.epsilon,
         budget.delta,
-        of_counts=has_counts,
+        is_of_counts=has_counts,
         num_aggregates=2 if all(is_mean_by_line) else 1,
     )
     if budget.program is Program.BIGQUERY and any(is_mean_by_line) and not all(is_mean_by_line):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.answer import Answer, Number
 from dpcore.code import Quantity, forms
-from dpcore.code.forms import CodeChoice
+from dpcore.code.forms import OfferedPrograms
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
@@ -47,7 +47,7 @@ def build_range_answer(selection: PrivateRange, request: SelectionRequest, datas
     )
 
 
-def _build_code(selection: PrivateRange, dataset: Dataset, epsilon: float) -> CodeChoice | None:
+def _build_code(selection: PrivateRange, dataset: Dataset, epsilon: float) -> OfferedPrograms | None:
     """Build the program of a mean under smooth weights, with the drawn range and the public bound on rows."""
     problem, release_facts = selection.problem, selection.facts
     choice_fields = forms.list_data_fields(dataset) | {

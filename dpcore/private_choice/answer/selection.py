@@ -14,8 +14,8 @@ import numpy as np
 
 from dpcore.answer import Answer
 from dpcore.answer.unit import state_unit
-from dpcore.code import Choice, Quantity, forms
-from dpcore.code.forms import CodeChoice
+from dpcore.code import Quantity, ReleaseSpec, forms
+from dpcore.code.forms import OfferedPrograms
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.noise_error import NoiseKind
@@ -413,8 +413,8 @@ def build_code(
     delta: float | None = None,
     value_range: RangeEnds = (None, None),
     range_facts: ReleaseFacts | None = None,
-    card_code: CodeChoice | None = None,
-) -> CodeChoice | None:
+    card_code: OfferedPrograms | None = None,
+) -> OfferedPrograms | None:
     """Build the program that releases with what was drawn; None if no release uses it.
 
     Args:
@@ -443,9 +443,9 @@ def build_code(
         if card_code is None:
             return None
         card_choice = card_code.forms[0][1]
-        assert isinstance(card_choice, Choice)
+        assert isinstance(card_choice, ReleaseSpec)
         choice_with_bound = replace(card_choice, epsilon=epsilon, disclosure=facts, **bound_fields)
-        return CodeChoice(((form_name, choice_with_bound),))
+        return OfferedPrograms(((form_name, choice_with_bound),))
     base_fields = forms.list_data_fields(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
     if delta is not None:
         base_fields |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}

@@ -365,17 +365,17 @@ def find_shown_ranges(solution: QuantileSolution) -> tuple[tuple[float, float], 
     rows, p = solution.problem.rows, solution.parameters
     lowest_shown = rows.find_quantile(max(p.quantile_levels[0] - SHOWN_QUANTILE_MARGIN, 1e-9))
     highest_shown = rows.find_quantile(min(p.quantile_levels[-1] + SHOWN_QUANTILE_MARGIN, 1.0))
-    base_low, base_high = solution.base_range
+    base_lower, base_upper = solution.base_range
     lowest_shown, highest_shown = (
         min(max(shown_end, -MAX_SHOWN_VALUE), MAX_SHOWN_VALUE) for shown_end in (lowest_shown, highest_shown)
     )
     # The values tie, or are so close that a plot could not tell them apart.
     if highest_shown - lowest_shown <= 1e-9 * max(
-        abs(lowest_shown), abs(highest_shown), base_high - base_low
+        abs(lowest_shown), abs(highest_shown), base_upper - base_lower
     ):
-        range_margin = 0.05 * (max(base_high, highest_shown) - min(base_low, lowest_shown))
+        range_margin = 0.05 * (max(base_upper, highest_shown) - min(base_lower, lowest_shown))
         lowest_shown, highest_shown = lowest_shown - range_margin, highest_shown + range_margin
-    return (lowest_shown, highest_shown), (min(base_low, lowest_shown), max(base_high, highest_shown))
+    return (lowest_shown, highest_shown), (min(base_lower, lowest_shown), max(base_upper, highest_shown))
 
 
 class BaseChange(enum.Enum):

@@ -10,7 +10,14 @@ from dpcore.answer.axes import ROWS_UNIT, OutsideCounts
 from dpcore.answer.methods import ChoiceSource, Methods, write_guarantee
 from dpcore.code import with_opendp, with_python
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import CodeChoice, Form, build_forms, list_data_fields, name_cap_form, name_smooth_form
+from dpcore.code.forms import (
+    Form,
+    OfferedPrograms,
+    build_forms,
+    list_data_fields,
+    name_cap_form,
+    name_smooth_form,
+)
 from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Disclosure, format_rounded_up
 from dpcore.common.programs import Program
@@ -424,7 +431,7 @@ def _describe_release(p: QuantileParameters) -> str:
     return f"The {'median' if p.quantile_levels == (0.5,) else f'{last_quantile_text}-quantile'} was released"
 
 
-def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | None:
+def write_forms(solution: QuantileSolution, dataset: Dataset) -> OfferedPrograms | None:
     """Write programs for the bound in use, the best bound of the other kind, and the entered bound.
 
     None if no program can be written.

@@ -13,7 +13,7 @@ from dpcore.answer.answer import Answer, Number, RelativeError, add_choice
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.section import BEHIND, Parts, Sections
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, list_data_fields
+from dpcore.code.forms import ROWS_OF_THE_FILE, OfferedPrograms, build_forms, list_data_fields
 from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Disclosure, Neighbours, format_rounded_up
 from dpcore.common.progress import Stage
@@ -161,7 +161,7 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         text_by_heading["Bounds without an estimate"] = rank_deficient_text
     if solution.near_optimal_caps is not None:
         near_optimal_text = standard.write_range(
-            *solution.near_optimal_caps, "row", objective="the best bound's error"
+            *solution.near_optimal_caps, "row", objective_text="the best bound's error"
         )
         text_by_heading["If you must bound rows per user"] = near_optimal_text
     return text_by_heading
@@ -230,7 +230,7 @@ def write_methods(solution: RegressionSolution) -> Methods:
     )
 
 
-def write_forms(solution: RegressionSolution) -> CodeChoice | None:
+def write_forms(solution: RegressionSolution) -> OfferedPrograms | None:
     """Build the program that releases with the best weights, the only form; None if the settings allow none."""
     shared_settings = list_data_fields(solution.dataset) | {
         **ROWS_OF_THE_FILE,

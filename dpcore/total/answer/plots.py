@@ -102,7 +102,7 @@ def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
         "total-measures", plot_title, alt_text, solution, dataset, items, columns, **plot_options
     )
     (smallest_bound, largest_bound), _ = solution.limits
-    return measures_plot.with_limits(x=(smallest_bound, 2.0 * largest_bound))
+    return measures_plot.with_limits(x_limits=(smallest_bound, 2.0 * largest_bound))
 
 
 def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Plot:

@@ -126,7 +126,7 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
             f"from {low_error_text} to {high_error_text}."
         )
     program_arguments = problem.program, problem.mechanism, problem.epsilon, problem.delta
-    texts_by_heading["Noise"] = describe_program(*program_arguments, of_counts=problem.is_integer)
+    texts_by_heading["Noise"] = describe_program(*program_arguments, is_of_counts=problem.is_integer)
     if own_bound is not None:
         texts_by_heading[f"Your own bound, {unit.format_amount(own_bound, 4)}"] = standard.compare_own_bound(
             NAME_BY_MEASURE[problem.measure],
@@ -219,7 +219,7 @@ def _write_guarantee(parameters: TotalParameters, quantity_name: str) -> str:
 
 def write_forms(
     solution: TotalSolution | SignedSolution, dataset: Dataset, parameters: TotalParameters
-) -> forms.CodeChoice | None:
+) -> forms.OfferedPrograms | None:
     """Build the programs for the best bound, or for the range of totals of both signs; None if no library has them."""
     shared_options = forms.list_data_fields(dataset) | {
         "noise": parameters.mechanism,

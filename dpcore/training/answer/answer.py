@@ -12,7 +12,7 @@ import pandas as pd
 from dpcore.answer import section
 from dpcore.answer.answer import Answer, add_choice
 from dpcore.code.choice import Quantity, Rule, Training
-from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, list_data_fields
+from dpcore.code.forms import ROWS_OF_THE_FILE, OfferedPrograms, build_forms, list_data_fields
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Stage
@@ -47,7 +47,7 @@ KEY_AND_NAME_BY_METHOD = {
 """How a program bounds users, and its name, by the method."""
 
 
-def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
+def choose_programs(solution: TrainingSolution) -> OfferedPrograms | None:
     """Build the programs for the answer's cell and the best cells of three methods; None for data without a design.
 
     The methods are followed clipped sums, smooth weights and clipped sums; each must have runs and a program.

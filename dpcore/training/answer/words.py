@@ -125,7 +125,7 @@ def describe_near_optimal(solution: TrainingSolution) -> str:
         solution.best_cell.lowest_near_optimal,
         highest_bound,
         symbol="h",
-        objective=objective_phrase,
+        objective_text=objective_phrase,
         worse_choices_phrase="the next bounds tried",
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dpcore.answer.answer import STYLE_BY_PART, Answer, Verdict
-from dpcore.code.forms import CodeChoice
+from dpcore.code.forms import OfferedPrograms
 from dpcore.common import wording
 from dpcore.common.privacy import (
     Disclosure,
@@ -180,11 +180,13 @@ def _open_code(card: Answer, key: str, form_name: str = "") -> None:
 
 
 def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None:
-    """Draw the headline, the first number with its error, and the chips: *Preliminary* or the verdict, and disclosure.
+    """Draw headline, caveat, the first number with its error, and the chips: *Preliminary* or verdict, disclosure.
 
     Nothing is said twice: a number that the instruction holds has no label.
     """
     st.markdown(f"## {card.headline if is_final else f':gray[{card.headline}]'}")
+    if card.caveat:
+        st.markdown(f":material/warning: {card.caveat}")
     error_text = ""
     if card.numbers:
         number = card.numbers[0]
@@ -264,7 +266,7 @@ def offer_histogram(dataset: Dataset) -> None:
 
 
 @page_run.build_dialog("Code", "code")
-def _code_dialog(code_choice: CodeChoice, disclosure: Provenance, key: str) -> None:
+def _code_dialog(code_choice: OfferedPrograms, disclosure: Provenance, key: str) -> None:
     """Show the code for a card in a dialog."""
     code_panel.show_code(code_choice, key)
     label(disclosure)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dpcore.code import LIBRARIES, write
-from dpcore.code.choice import Choice, Code, read_name_table
-from dpcore.code.forms import CodeChoice
-from dpcore.code.several import Several
+from dpcore.code.choice import Code, ReleaseSpec, read_name_table
+from dpcore.code.forms import OfferedPrograms
+from dpcore.code.several import ReleasePlan
 from dpcore.common import wording
 from dpcore.common.privacy import write_file_name
 from dpcore.common.programs import Program
@@ -20,7 +20,7 @@ from pages.shared.fields import fields
 HEIGHT = 520
 
 
-def show_code(code_choice: CodeChoice, key: str) -> None:
+def show_code(code_choice: OfferedPrograms, key: str) -> None:
     """Draw the choices of what to apply and of the library, then the program; if there is none, why, and another.
 
     Args:
@@ -66,7 +66,7 @@ def _draw_program(code: Code, file_name: str, key: str, notes: Sequence[str] = (
     fields.download_button("Download", file_name, lambda: code.text, f"{key}_code_file")
 
 
-def _choose_library(key: str, choice: Choice | Several, page_library: Program | None) -> Program:
+def _choose_library(key: str, choice: ReleaseSpec | ReleasePlan, page_library: Program | None) -> Program:
     """Draw the choice of a library and return it; all cards share the choice, although each has its own widget.
 
     It is the program of the page, until another is chosen here; of pages without one the first that has such a release.

@@ -12,7 +12,7 @@ import streamlit as st
 
 from dpcore.answer import against
 from dpcore.answer.answer import Answer
-from dpcore.code.choice import PER_GROUP, Choice
+from dpcore.code.choice import PER_GROUP, ReleaseSpec
 from dpcore.common import wording
 from dpcore.common.privacy import find_strictest
 from dpcore.common.text_fields import to_text
@@ -67,7 +67,7 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
         bound_texts, error_texts = ("", card.headline), bound_texts
     epsilon, rows_lost = parameters.epsilon, None
     choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
-    cap = choice.max_rows if isinstance(choice, Choice) and choice.quantity not in PER_GROUP else None
+    cap = choice.max_rows if isinstance(choice, ReleaseSpec) and choice.quantity not in PER_GROUP else None
     if is_on_session_data and cap is not None:
         rows_lost = float(dataset.histogram.excess(cap)) / dataset.histogram.num_rows
     return Pin(

@@ -57,4 +57,4 @@ def test_an_axis_fits_all_that_is_drawn_unless_it_is_fixed() -> None:
     assert plot_with(Scale.LINEAR, Bars("b", A, B, Style.CAP)).y.limits == pytest.approx((-3.0, 33.0))
     fixed = plot_with(Scale.LOG, curve, limits=(2.0, 2.5))
     assert fixed.x.limits == (2.0, 2.5)
-    assert fitted.with_limits(x=(2.0, 2.5)).x.limits == (2.0, 2.5)
+    assert fitted.with_limits(x_limits=(2.0, 2.5)).x.limits == (2.0, 2.5)

@@ -7,7 +7,7 @@ import io
 import json
 from typing import Any
 
-from dpcore.code import Choice, Quantity, Several, Training, write
+from dpcore.code import Quantity, ReleasePlan, ReleaseSpec, Training, write
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.programs import Program
@@ -18,7 +18,7 @@ REPLACE = Neighbours.REPLACE_VALUES
 GAUSSIAN = NoiseKind.GAUSSIAN
 
 
-def make_choice(quantity: Quantity, **fields: object) -> Choice:
+def make_choice(quantity: Quantity, **fields: object) -> ReleaseSpec:
     """Make a choice on the sample events with these fields."""
     defaults: dict[str, object] = {
         "epsilon": 1.0,
@@ -28,10 +28,10 @@ def make_choice(quantity: Quantity, **fields: object) -> Choice:
         "value_column": "amount",
         "group_column": "product",
     }
-    return Choice(quantity, **{**defaults, **fields})  # type: ignore[arg-type]
+    return ReleaseSpec(quantity, **{**defaults, **fields})  # type: ignore[arg-type]
 
 
-def run_program(choice: Choice | Several, library: Program) -> dict[str, Any]:
+def run_program(choice: ReleaseSpec | ReleasePlan, library: Program) -> dict[str, Any]:
     """Run the program in the working folder, and return what its names are bound to."""
     return run_text(write(choice, library).text)
 
@@ -50,7 +50,7 @@ def run_text(text: str) -> dict[str, Any]:
 
 # One of every kind that any library can write, by name.
 VALUES = {"lower": 5.0, "upper": 100.0}
-CHOICE_BY_NAME: dict[str, Choice] = {
+CHOICE_BY_NAME: dict[str, ReleaseSpec] = {
     "mean, cap": make_choice(Quantity.MEAN, max_rows=7, neighbours=REPLACE, **VALUES),
     "mean, cap, private counts": make_choice(Quantity.MEAN, max_rows=7, **VALUES),
     "mean, smooth": make_choice(Quantity.MEAN, threshold=7.3, neighbours=REPLACE, **VALUES),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpcore.code import Choice, Quantity
+from dpcore.code import Quantity, ReleaseSpec
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
 from dpcore.data.tables import FileKind, FileLayout, TableLayout
@@ -63,9 +63,9 @@ class Nasty:
     def name(self) -> str:
         return self.layout.files[0].name
 
-    def make_choice(self, quantity: Quantity, **bounds: Any) -> Choice:
+    def make_choice(self, quantity: Quantity, **bounds: Any) -> ReleaseSpec:
         """Make a choice with little noise."""
-        return Choice(
+        return ReleaseSpec(
             quantity, EPSILON, Disclosure.PUBLIC, file=self.name, layout=self.layout, has_known_columns=True,
             privacy_unit=(USER,), value_column=VALUE, group_column=GROUP, **bounds,
         )  # fmt: skip

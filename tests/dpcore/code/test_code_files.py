@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.code import LIBRARIES, Choice, Quantity, Training, write
+from dpcore.code import LIBRARIES, Quantity, ReleaseSpec, Training, write
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.programs import Program
@@ -185,7 +185,7 @@ def test_the_labels_of_a_regression_are_those_of_the_page(empty_folder: Path) ->
     (empty_folder / "tabelle.csv").write_bytes(TABLE.encode("utf-16"))
     weights = pd.DataFrame({"row": range(6), "user_code": table.user_codes, "x": 1.0})
     weights.to_parquet("regression_matrix.parquet")
-    choice = Choice(
+    choice = ReleaseSpec(
         Quantity.COEFFICIENTS, 1.0, Disclosure.PUBLIC, Neighbours.REPLACE_VALUES, largest_user_weight=2.0,
         lower=0.0, upper=5.0, file=data.name, layout=data.layout, has_known_columns=True, privacy_unit=("Wer",),
         value_column="Ziel",
@@ -205,7 +205,7 @@ def test_the_rows_of_a_classifier_are_those_of_the_page(empty_folder: Path) -> N
         max_feature_norm=1.0, positive_above=2.2, slope_expression="margin - 1.0", num_steps=1, learning_rate=1.0,
         first_averaged_step=1, radius=1.0, gradient_noise_std=1.0, weight_noise_std=1.0,
     )  # fmt: skip
-    choice = Choice(
+    choice = ReleaseSpec(
         Quantity.CLASSIFIER, 1.0, Disclosure.PUBLIC, threshold=2.0, delta=1e-6, training=training, file=data.name,
         layout=data.layout, has_known_columns=True, privacy_unit=("Wer",), value_column="Ziel",
     )  # fmt: skip

@@ -16,9 +16,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpcore.code import Choice, Quantity, write
+from dpcore.code import Quantity, ReleaseSpec, write
 from dpcore.code.choice import Rule
-from dpcore.code.several import ReleaseShare, Several
+from dpcore.code.several import ReleasePlan, ReleaseShare
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.programs import Program
 from dpcore.counting import count, open_files
@@ -40,7 +40,7 @@ PRIVATE = {
 }
 
 
-def program(choice: Choice | Several, library: Program) -> str:
+def program(choice: ReleaseSpec | ReleasePlan, library: Program) -> str:
     """Return the program with the public list of groups written into it."""
     return write(choice, library).text.replace("GROUPS: list[str] = []", 'GROUPS = ["p0", "p1", "p2"]')
 
@@ -78,7 +78,7 @@ def test_a_process_ends_alike_for_an_extreme_user_and_for_nobody(empty_folder: P
     assert ends == [(0, "", f" released{groups}noise_standard_error{groups}noise_half_width_95{groups}")] * 3
 
 
-def results(choice: Choice | Several, library: Program) -> dict[str, Any]:
+def results(choice: ReleaseSpec | ReleasePlan, library: Program) -> dict[str, Any]:
     """Return what the names of a program are bound to after it ran."""
     return run_text(program(choice, library))
 
@@ -95,7 +95,9 @@ def test_groups_off_the_list_use_up_no_group_of_a_user(library: Program, empty_f
     names = results(choice, library)
     noisy = names["counts"]["len"].to_list() if library is Program.OPENDP else list(names["noisy"])
     assert noisy == pytest.approx([0, 50, 0], abs=1)
-    planned = results(Several((ReleaseShare("users", choice, 2**20),), 1000.0), library)["released"]["users"]
+    planned = results(ReleasePlan((ReleaseShare("users", choice, 2**20),), 1000.0), library)["released"][
+        "users"
+    ]
     assert planned == pytest.approx({"p0": 0, "p1": 50, "p2": 0}, abs=1)
 
 
@@ -146,7 +148,7 @@ def test_the_text_of_a_program_does_not_depend_on_one_user_s_marks(
         (empty_folder / "shop_events.csv").write_text(HEADER.replace(",", separator) + rows)
         data = count(open_files([empty_folder / "shop_events.csv"]), roles, Disclosure.PRIVATE).dataset
         choice = replace(PRIVATE["sum"], disclosure=disclosure, layout=data.layout)
-        plan = Several((ReleaseShare("sum", choice, 2**20),), 1.0)
+        plan = ReleasePlan((ReleaseShare("sum", choice, 2**20),), 1.0)
         texts.append([write(item, library).text for item in (choice, plan) for library in LIBRARIES])
     assert (texts[0] == texts[1]) is (disclosure is not Disclosure.PUBLIC)
 

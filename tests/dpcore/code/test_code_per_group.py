@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcore.code import LIBRARIES, Choice, Quantity, write
+from dpcore.code import LIBRARIES, Quantity, ReleaseSpec, write
 from dpcore.common import programs
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
@@ -57,7 +57,7 @@ def codes_by_name() -> np.ndarray:
     return np.argsort(first)
 
 
-def vectors(choice: Choice) -> np.ndarray:
+def vectors(choice: ReleaseSpec) -> np.ndarray:
     """The totals of all groups where every user's vector is bounded, by the core."""
     laplace = choice.noise is NoiseKind.LAPLACE
     parameters = PerGroupParameters(1.0, STATISTICS[choice.quantity], choice.noise, None if laplace else 1e-6)
@@ -101,7 +101,7 @@ PAIR_OF_SUMS = make_choice(Quantity.GROUP_SUMS, max_groups=2, max_total=60.0, ep
     [(PAIR_OF_ROWS, Program.PYTHON), (PAIR_OF_SUMS, Program.PYTHON), (PAIR_OF_ROWS, Program.OPENDP)],
 )
 def test_rows_and_sums_under_a_pair_keep_what_the_pair_allows(
-    folder: Path, choice: Choice, library: Program
+    folder: Path, choice: ReleaseSpec, library: Program
 ) -> None:
     by_user = [np.flatnonzero(PAIRS.user_codes == u) for u in np.unique(PAIRS.user_codes)]
     rows = choice.quantity is Quantity.GROUP_ROWS

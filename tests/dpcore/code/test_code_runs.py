@@ -24,7 +24,7 @@ from scipy.stats import norm
 
 import dpcore as ss
 from dpcore import mean
-from dpcore.code import LIBRARIES, Choice, Quantity, write
+from dpcore.code import LIBRARIES, Quantity, ReleaseSpec, write
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
@@ -51,7 +51,7 @@ EPSILON = 4.0
 LOWER, UPPER = VALUES["lower"], VALUES["upper"]
 
 
-def run(choice: Choice, library: Program, public: Mapping[str, object] | None = None) -> dict[str, Any]:
+def run(choice: ReleaseSpec, library: Program, public: Mapping[str, object] | None = None) -> dict[str, Any]:
     """What the program's names are bound to after it ran, with the public numbers that a person wrote into it."""
     text = write(choice, library).text
     for name, value in (public or {}).items():

@@ -17,7 +17,7 @@ from scipy.special import ndtr
 from scipy.stats import laplace
 
 import dpcore as ss
-from dpcore.code import Choice, Quantity, write
+from dpcore.code import Quantity, ReleaseSpec, write
 from dpcore.code.choice import GroupSelection
 from dpcore.code.with_selection import GAUSSIAN, GEOMETRIC, LAPLACE
 from dpcore.common.noise_error import NoiseKind
@@ -35,14 +35,14 @@ RULES = {
 NEIGHBOURS = "user_id,product,amount\n"
 
 
-def choose(rule: str = LAPLACE, **fields: Any) -> Choice:
+def choose(rule: str = LAPLACE, **fields: Any) -> ReleaseSpec:
     selection = GroupSelection(rule, 1.0, 1e-6, fields.pop("min_users", 1))
     choice = make_choice(Quantity.GROUP_COUNTS, max_groups=3, selection=selection)
     return replace(choice, disclosure=Disclosure.PRIVATE, **fields)
 
 
 def run(
-    choice: Choice, program: Program, monkeypatch: pytest.MonkeyPatch
+    choice: ReleaseSpec, program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """Run a program; return its names, and scale and threshold of OpenDP's last mechanism with a threshold."""
     used: dict[str, float] = {}

@@ -16,7 +16,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from dpcore.code import LIBRARIES, Quantity, ReleaseShare, Several, write
+from dpcore.code import LIBRARIES, Quantity, ReleasePlan, ReleaseShare, write
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, compute_gaussian_epsilon
@@ -47,7 +47,7 @@ def events() -> dict[str, list[tuple[str, float]]]:
     return rows_by_user
 
 
-def near(plan: Several, name: str, value: float, expected: float, spread: float = 0.0) -> None:
+def near(plan: ReleasePlan, name: str, value: float, expected: float, spread: float = 0.0) -> None:
     """Within noise that is drawn with probability 1 - 1e-9, and a spread of the draw of rows."""
     share = next(release for release in plan.releases if release.name == name)
     amount = Fraction(share.num_parts) * Fraction(plan.compute_total(Program.OPENDP)) / 2**20
@@ -59,7 +59,7 @@ def near(plan: Several, name: str, value: float, expected: float, spread: float 
     assert abs(value - expected) <= noise + spread + 1.0, (name, value, expected)
 
 
-def check_totals(plan: Several, released: dict[str, Any]) -> None:
+def check_totals(plan: ReleasePlan, released: dict[str, Any]) -> None:
     """Of numbers that no draw of rows changes: users, rows and totals under their bounds, as they stand in the file."""
     users = events()
     near(plan, "users", released["users"], len(users))
@@ -92,7 +92,7 @@ def test_plain_python_draws_for_its_share_and_no_more(folder: Path, noise: Noise
         amount = Fraction(share.num_parts) * Fraction(total) / 2**20
         # OpenDP's own map, at a sensitivity that is counted by hand.
         at_sensitivity = draw.map(together.compute_move(share, noise))
-        if share.choice.quantity is Quantity.QUANTILE and noise is LAPLACE:
+        if share.spec.quantity is Quantity.QUANTILE and noise is LAPLACE:
             at_sensitivity = math.sqrt(8.0 * at_sensitivity)  # of Gumbel noise it proves rho = epsilon^2 / 8
         assert at_sensitivity == pytest.approx(float(amount), rel=1e-5), share.name
         assert loss <= amount
@@ -121,14 +121,14 @@ def test_opendp_gives_each_query_its_own_share(
     check_totals(plan, released)
     assert VALUES["lower"] <= released["quantile 0.75"] <= VALUES["upper"]
     # A mean is a vector of two sums, outside the context.
-    in_context = [share for share in plan.releases if share.choice.quantity is not Quantity.MEAN]
+    in_context = [share for share in plan.releases if share.spec.quantity is not Quantity.MEAN]
     for share, of_query in zip(in_context, tables, strict=True):
         amount = share.num_parts * plan.compute_total(Program.OPENDP) / 2**20
         unit = 1.0 / amount if noise is LAPLACE else math.sqrt(0.5 / amount)
         # In whole steps a sum's bound is 2^30.
         steps = {Quantity.SUM: 2**30 / 150.25, Quantity.GROUP_SUMS: 2**30 / 133.5}
-        expected = together.compute_move(share, noise) * steps.get(share.choice.quantity, 1.0)
-        if share.choice.quantity is Quantity.QUANTILE:
+        expected = together.compute_move(share, noise) * steps.get(share.spec.quantity, 1.0)
+        if share.spec.quantity is Quantity.QUANTILE:
             # Scores are whole: 4 times those of q = 3 / 4, and a pick of two scores that move apart takes twice. As for
             # its noise, so for its epsilon: exponential noise at epsilon, or Gumbel noise at epsilon^2 / 8 of rho.
             epsilon = amount if noise is LAPLACE else math.sqrt(8.0 * amount)
@@ -138,7 +138,7 @@ def test_opendp_gives_each_query_its_own_share(
             # The errors of the plan are of that noise.
             drawn = plan.find_noise(share, Program.OPENDP)
             assert drawn.unit_scale == pytest.approx(unit, rel=1e-8)
-    (mean,) = (share for share in plan.releases if share.choice.quantity is Quantity.MEAN)
+    (mean,) = (share for share in plan.releases if share.spec.quantity is Quantity.MEAN)
     pair = names["space"], {"scale": names["scale"]}
     drawn_by = names["dp"].m.make_laplace if noise is LAPLACE else names["dp"].m.make_gaussian
     loss = drawn_by(*pair[0], **pair[1]).map(together.compute_move(mean, noise))
@@ -196,15 +196,15 @@ def test_every_release_is_told_at_once_with_its_noise(
     for share in plan.releases:
         facts = facts_by_name[share.name]
         deviation, half_width = facts["noise_standard_error"], facts["noise_half_width_95"]
-        if share.choice.quantity is Quantity.QUANTILE:
+        if share.spec.quantity is Quantity.QUANTILE:
             assert deviation is half_width is None
             continue
         scale = together.compute_move(share, noise) * plan.find_noise(share, library).unit_scale
         real = scale * math.sqrt(noise.unit_variance)
-        if share.choice.quantity is Quantity.MEAN:
+        if share.spec.quantity is Quantity.MEAN:
             # To first order both noisy sums move the mean by at most their own size over the rows kept, about 1,229.
             assert real / 2.0 / 95.0 / 1229.0 < deviation < 1.05 * real / 1229.0
-        elif library is Program.OPENDP and share.choice.quantity not in (Quantity.SUM, Quantity.GROUP_SUMS):
+        elif library is Program.OPENDP and share.spec.quantity not in (Quantity.SUM, Quantity.GROUP_SUMS):
             assert real**2 - deviation**2 == pytest.approx(1.0 / 12.0, abs=1.0 / 12.0 + 1e-9)
         else:
             assert deviation == pytest.approx(real)
@@ -279,7 +279,7 @@ def test_opendp_bounds_rows_where_a_plan_weighs_them_by_user_and_says_so(folder:
 
 def test_shares_beyond_the_budget_are_refused() -> None:
     plan = together.make_several()
-    more = (*plan.releases, ReleaseShare("again", plan.releases[0].choice, 2**17))
+    more = (*plan.releases, ReleaseShare("again", plan.releases[0].spec, 2**17))
     for fields in ({"releases": more}, {"releases": ()}, {"epsilon": 0.0}, {"delta": 1e-6}):
         with pytest.raises(InvalidInput):
             replace(plan, **fields)
@@ -448,7 +448,7 @@ def test_a_mean_of_clamped_users_is_that_of_the_definition(
     for left_out in ("", *rows_by_user):
         lines = [f"{who},{v}" for who, values in rows_by_user.items() if who != left_out for v in values]
         (empty_folder / "few.csv").write_text("\n".join(["who,what", *lines, ""]))
-        run = run_program(Several((ReleaseShare("mean", choice, 2**20),), 1000.0), library)
+        run = run_program(ReleasePlan((ReleaseShare("mean", choice, 2**20),), 1000.0), library)
         exact = run["prepared"]["mean"][1] if library is Program.PYTHON else list(run["sums"])
         sums[left_out] = exact, run["released"]["mean"]
     weights = {
@@ -474,7 +474,7 @@ def test_a_mean_divides_by_at_least_one_row_and_stays_in_its_range(
     names: dict[str, Any] = {"file": "few.csv", "privacy_unit": ("who",), "value_column": "what", **VALUES}
     capped = make_choice(Quantity.MEAN, max_rows=2, epsilon=2.0**-10, **names)
     weighted = make_choice(Quantity.MEAN, threshold=2.5, epsilon=2.0**-10, **names)
-    together_of = Several((ReleaseShare("mean", capped, 2**20),), 2.0**-10)
+    together_of = ReleasePlan((ReleaseShare("mean", capped, 2**20),), 2.0**-10)
     value = []
     for _ in range(3):
         value.append(run_program(together_of, library)["released"]["mean"])
@@ -507,7 +507,7 @@ def test_a_standard_deviation_is_one_release_of_three_sums(
         ReleaseShare(name, make_choice(quantity, max_rows=max_rows, **fields), 2**19)
         for name, (quantity, max_rows, fields) in choices.items()
     ]
-    plan = Several(tuple(shares), together.EPSILON, noise, None if noise is LAPLACE else together.DELTA)
+    plan = ReleasePlan(tuple(shares), together.EPSILON, noise, None if noise is LAPLACE else together.DELTA)
     names, amount = run_program(plan, library), plan.compute_total(library) / 2.0
     kept = [amount for rows in events().values() for _, amount in rows[:7]]
     clamped = [min(max(value, VALUES["lower"]), VALUES["upper"]) for value in kept]

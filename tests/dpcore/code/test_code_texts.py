@@ -13,7 +13,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from dpcore.code import LIBRARIES, Choice, Quantity, read_name_table, write
+from dpcore.code import LIBRARIES, Quantity, ReleaseSpec, read_name_table, write
 from dpcore.code.common import describe_bound_source
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
@@ -371,7 +371,7 @@ def shape(text: str) -> str:
     return ast.dump(tree)
 
 
-def with_names(choice: Choice, name: str) -> Choice:
+def with_names(choice: ReleaseSpec, name: str) -> ReleaseSpec:
     return replace(
         choice,
         privacy_unit=(name + "1", name),

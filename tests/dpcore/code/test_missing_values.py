@@ -15,7 +15,7 @@ import pytest
 import dpcore as ss
 from dpcore import counting
 from dpcore.cli.ask import ask
-from dpcore.code import LIBRARIES, Choice, Quantity, write
+from dpcore.code import LIBRARIES, Quantity, ReleaseSpec, write
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.programs import Program
@@ -89,15 +89,15 @@ def test_the_app_leaves_out_or_replaces(rule: Any, name: str, small_bytes: int, 
         read(name, None, small_bytes=small_bytes)
 
 
-def choice_of(quantity: Quantity, dataset: Dataset, **fields: Any) -> Choice:
+def choice_of(quantity: Quantity, dataset: Dataset, **fields: Any) -> ReleaseSpec:
     """Build a choice with hardly any noise, which reads the file as the page has read it."""
-    return Choice(
+    return ReleaseSpec(
         quantity, 1000.0, dataset.disclosure, file=dataset.name, layout=dataset.layout, has_known_columns=True,
         privacy_unit=("user",), value_column="amount", group_column="product", **BOUNDS[quantity], **fields,
     )  # fmt: skip
 
 
-def run_reading(choice: Choice, library: Program, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+def run_reading(choice: ReleaseSpec, library: Program, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     """Run a program up to the rows that it has read, and return them."""
     if library not in (Program.PYTHON, Program.OPENDP):
         for module_name in MODULES:

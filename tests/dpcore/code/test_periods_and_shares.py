@@ -17,7 +17,7 @@ import pytest
 from scipy import integrate, stats
 
 import dpcore as ss
-from dpcore.code import Choice, Quantity, write
+from dpcore.code import Quantity, ReleaseSpec, write
 from dpcore.common.checks import InvalidInput
 from dpcore.common.group_privacy import price_person
 from dpcore.common.privacy import Disclosure, compute_gaussian_sigma
@@ -93,7 +93,7 @@ def test_gaussian_noise_has_k_squared_rho_for_a_group_and_k_rho_for_releases(cou
     """Four months at sigma: one release moves by 4, four releases by 1 each, which is 2 in L2."""
     epsilon, delta = 1.0, 1e-6
     sigma = compute_gaussian_sigma(epsilon, delta)
-    person = price_person(epsilon, delta, *counts, rho=0.5 / sigma**2)
+    person = price_person(epsilon, delta, *counts, release_rho=0.5 / sigma**2)
     law, moved = stats.norm(scale=sigma), stats.norm(distance, sigma)
     for order in (1.5, 4.0):  # Renyi divergence, which rho bounds by order * rho, with equality.
         moment = integrate.quad(
@@ -151,7 +151,7 @@ def test_programs_count_units_and_shares_as_the_page(ending: str, disclosure, em
     fields: dict[str, Any] = {"file": name, "layout": dataset.layout, "has_known_columns": True}
     fields |= {"privacy_unit": dataset.privacy_unit, "value_column": "said"}
     for library in (Program.PYTHON, Program.OPENDP):
-        choice = Choice(Quantity.COUNT, 1000.0, disclosure, max_rows=2, **fields)
+        choice = ReleaseSpec(Quantity.COUNT, 1000.0, disclosure, max_rows=2, **fields)
         released = run_program(choice, library)["count"]
         assert released == pytest.approx(count_kept(frame, 2), abs=0.5)
     for library in (Program.PIPELINEDP, Program.TUMULT):
@@ -159,7 +159,7 @@ def test_programs_count_units_and_shares_as_the_page(ending: str, disclosure, em
     assert not write(choice, Program.BIGQUERY).text
     assert "no bins, periods and filters" in write(choice, Program.BIGQUERY).differences[0]
     yes_units = in_year[in_year["said"].str.lower() == "y"].groupby(["user", in_year["day"].str[:7]]).size()
-    choice = Choice(Quantity.SUM, 1000.0, disclosure, max_total=1.0, **fields)
+    choice = ReleaseSpec(Quantity.SUM, 1000.0, disclosure, max_total=1.0, **fields)
     assert run_program(choice, Program.PYTHON)["total"] == pytest.approx(len(yes_units), abs=0.1)
 
 
@@ -256,7 +256,7 @@ def test_impossible_dates_make_no_further_periods_of_a_person(step, num_units, e
     dataset = to_dataset("t.csv", user="user", date="day", periods=f"2025-01-01 to 2026-01-01 by {step}")
     assert dataset.histogram.num_users == num_units
     fields: dict[str, Any] = {"file": "t.csv", "layout": dataset.layout, "has_known_columns": True}
-    choice = Choice(
+    choice = ReleaseSpec(
         Quantity.COUNT, 1000.0, Disclosure.PRIVATE, max_rows=1, privacy_unit=dataset.privacy_unit, **fields
     )
     assert run_program(choice, Program.PYTHON)["count"] == pytest.approx(num_units, abs=0.1)
@@ -273,7 +273,7 @@ def test_a_column_of_floats_in_a_text_file_says_yes_to_programs_too(yes: str, em
     assert sorted(dataset.values.values) == [0.0, 0.0, 0.0, 1.0, 1.0]
     fields: dict[str, Any] = {"file": "t.csv", "layout": dataset.layout, "has_known_columns": True}
     fields |= {"privacy_unit": ("user",), "value_column": "said"}
-    choice = Choice(Quantity.SUM, 1000.0, Disclosure.PRIVATE, max_total=1.0, **fields)
+    choice = ReleaseSpec(Quantity.SUM, 1000.0, Disclosure.PRIVATE, max_total=1.0, **fields)
     assert run_program(choice, Program.PYTHON)["total"] == pytest.approx(2.0, abs=0.1)
 
 

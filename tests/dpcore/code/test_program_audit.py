@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import sqlglot
 
-from dpcore.code import Choice, Quantity, Several, with_opendp, write
+from dpcore.code import Quantity, ReleasePlan, ReleaseSpec, with_opendp, write
 from dpcore.code.choice import OF_VALUES
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
@@ -53,11 +53,11 @@ ALL_NEIGHBOURS = ("sums per group",)
 
 
 def _tables(
-    plan: Choice | Several, library: Program, name: str = ""
+    plan: ReleaseSpec | ReleasePlan, library: Program, name: str = ""
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the neighbours to run a program on, and the tables of at most one user."""
-    choice = plan if isinstance(plan, Choice) else plan.reading_choice
-    quick = library is Program.PYTHON and isinstance(plan, Choice)
+    choice = plan if isinstance(plan, ReleaseSpec) else plan.reading_spec
+    quick = library is Program.PYTHON and isinstance(plan, ReleaseSpec)
     few = (*audit.FEW, *audit.EMPTY) if quick else audit.FEWEST
     if name in ALL_NEIGHBOURS and library is Program.PYTHON:
         return audit.list_neighbours(choice.has_public_counts), audit.EMPTY
@@ -248,13 +248,13 @@ def test_the_audit_finds_wrong_clamps_of_users(wrong_lines: dict[str, str], fold
     assert any("lose" in problem for problem in problems) is bool(wrong_lines), problems
 
 
-def _check_something_was_drawn(choice: Choice, observed: audit.Run) -> None:
+def _check_something_was_drawn(choice: ReleaseSpec, observed: audit.Run) -> None:
     if choice.quantity not in (Quantity.MODEL, Quantity.CLASSIFIER):
         assert observed.inputs or observed.frames
         assert observed.printed
 
 
-def _beyond_the_budget(choice: Choice, library: Program, base: audit.Run, observed: audit.Run) -> str:
+def _beyond_the_budget(choice: ReleaseSpec, library: Program, base: audit.Run, observed: audit.Run) -> str:
     """What is wrong with the sums before noise; empty where nothing is."""
     if observed.frames:
         return _beyond_the_bounds(choice, base, observed)
@@ -266,7 +266,7 @@ def _beyond_the_budget(choice: Choice, library: Program, base: audit.Run, observ
     return "" if delta <= choice.delta * (1 + 1e-6) else f"the draws lose delta = {delta} at {epsilon}"
 
 
-def _beyond_the_bounds(choice: Choice, base: audit.Run, observed: audit.Run) -> str:
+def _beyond_the_bounds(choice: ReleaseSpec, base: audit.Run, observed: audit.Run) -> str:
     """How OpenDP's context moved, with noise that a tenth of the bound covers at epsilon = 1000."""
     if choice.noise is NoiseKind.GAUSSIAN or choice.quantity is Quantity.QUANTILE:
         return ""  # Noise of a small epsilon, or values that no bound holds for.

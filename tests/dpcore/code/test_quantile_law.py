@@ -18,7 +18,7 @@ import opendp.mod
 import pytest
 from scipy.stats import binomtest
 
-from dpcore.code import Quantity, ReleaseShare, Several, with_python, write
+from dpcore.code import Quantity, ReleasePlan, ReleaseShare, with_python, write
 from dpcore.common import mechanisms
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
@@ -99,9 +99,9 @@ def test_plain_python_draws_by_the_law_of_the_card(
 @pytest.mark.parametrize("noise", list(NoiseKind))
 def test_several_releases_draw_a_quantile_by_the_law_of_the_card(folder: Path, noise: NoiseKind) -> None:
     median = make_choice(Quantity.QUANTILE, quantiles=(Q,), threshold=1.0, neighbours=ADD_OR_REMOVE, **FIELDS)
-    plan, epsilon = Several((ReleaseShare("quantile", median, 2**20),), EPSILON), EPSILON
+    plan, epsilon = ReleasePlan((ReleaseShare("quantile", median, 2**20),), EPSILON), EPSILON
     if noise is NoiseKind.GAUSSIAN:
-        plan = Several(plan.releases, 5.0, noise, 1e-6)
+        plan = ReleasePlan(plan.releases, 5.0, noise, 1e-6)
         # Beside Gaussian noise the exponential mechanism counts as epsilon^2 / 8 of rho (Cesar and Rogers 2021).
         epsilon = math.sqrt(8.0 * plan.compute_total(Program.PYTHON))
     draw, scores, loss = run_program(plan, Program.PYTHON)["prepared"]["quantile"]
@@ -137,8 +137,8 @@ def test_opendp_s_several_releases_say_by_which_law_a_quantile_is_drawn() -> Non
     sentences = {
         noise: " ".join(write(plan, Program.OPENDP).differences)
         for noise, plan in (
-            (NoiseKind.LAPLACE, Several(shares, EPSILON)),
-            (NoiseKind.GAUSSIAN, Several(shares, 9.0, NoiseKind.GAUSSIAN, 1e-6)),
+            (NoiseKind.LAPLACE, ReleasePlan(shares, EPSILON)),
+            (NoiseKind.GAUSSIAN, ReleasePlan(shares, 9.0, NoiseKind.GAUSSIAN, 1e-6)),
         )
     }
     assert "permute-and-flip" in sentences[NoiseKind.LAPLACE]

@@ -13,7 +13,7 @@ import pytest
 
 from dpcore import counting, private_selection
 from dpcore.cli import command
-from dpcore.code import Choice, Quantity
+from dpcore.code import Quantity, ReleaseSpec
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
@@ -90,7 +90,7 @@ def test_page_and_programs_read_the_same_rows(name, library, small_bytes, empty_
     if groups:
         assert set(dataset.task_names) == {"0 × a 0", "1 × a 1", "2 × a 2"}
         assert dataset.pairs.rows.sum() == len(FRAME)
-    choice = Choice(
+    choice = ReleaseSpec(
         Quantity.SUM, 1e3, Disclosure.PUBLIC, file=path, layout=dataset.layout, has_known_columns=True,
         privacy_unit=(user,), value_column=value, max_total=100.0,
     )  # fmt: skip

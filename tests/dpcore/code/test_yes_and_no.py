@@ -13,7 +13,7 @@ import pytest
 import sqlglot
 
 from dpcore import counting
-from dpcore.code import Choice, Quantity, write
+from dpcore.code import Quantity, ReleaseSpec, write
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
@@ -70,7 +70,7 @@ def test_programs_release_the_same_share(library, disclosure, spelling, empty_fo
     name, cells = SPELLINGS[spelling]
     write_table(name, cells)
     dataset = read(name, disclosure=disclosure, rule=0.0 if None in cells else None)
-    choice = Choice(
+    choice = ReleaseSpec(
         Quantity.SUM, 1000.0, disclosure, file=name, layout=dataset.layout, has_known_columns=True,
         privacy_unit=("user",), value_column="churned", max_total=1.0,
     )  # fmt: skip
@@ -156,7 +156,7 @@ def test_the_text_that_says_yes_is_found_alike_in_files_engines_and_programs(
     ]  # fmt: skip
     assert [dataset.histogram.num_rows for dataset in filtered] == [expected, expected]
     fields: dict[str, Any] = {"file": "t.csv", "has_known_columns": True, "privacy_unit": ("user",)}
-    choice = Choice(
+    spec = ReleaseSpec(
         Quantity.SUM,
         1000.0,
         Disclosure.PRIVATE,
@@ -165,12 +165,12 @@ def test_the_text_that_says_yes_is_found_alike_in_files_engines_and_programs(
         max_total=1.0,
         **fields,
     )
-    assert run_program(choice, Program.PYTHON)["total"] == pytest.approx(expected, abs=0.1)
-    count_choice = Choice(
+    assert run_program(spec, Program.PYTHON)["total"] == pytest.approx(expected, abs=0.1)
+    count_spec = ReleaseSpec(
         Quantity.COUNT, 1000.0, Disclosure.PRIVATE, layout=filtered[1].layout, max_rows=1, **fields
     )
-    assert run_program(count_choice, Program.PYTHON)["count"] == pytest.approx(expected, abs=0.1)
-    sql = write(choice, Program.BIGQUERY).text
+    assert run_program(count_spec, Program.PYTHON)["count"] == pytest.approx(expected, abs=0.1)
+    sql = write(spec, Program.BIGQUERY).text
     case_sql = sql[sql.index("CASE") : sql.index("END AS") + 3]
     (duck_sql,) = sqlglot.transpile(f"SELECT SUM({case_sql}) FROM t", read="bigquery", write="duckdb")
     assert connection.con.execute(duck_sql).fetchone() == (expected,)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpcore.code import Choice, Quantity, ReleaseShare, Several
+from dpcore.code import Quantity, ReleasePlan, ReleaseShare, ReleaseSpec
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program
 from tests.dpcore.code import files
@@ -16,7 +16,7 @@ from tests.dpcore.code.choices import CHOICE_BY_NAME, VALUES, make_choice, run_p
 EPSILON = 1000.0
 DELTA = 1e-6
 SMALLEST_SHARE = 1.0 / 32.0
-RELEASES: dict[str, tuple[Choice, int]] = {
+RELEASES: dict[str, tuple[ReleaseSpec, int]] = {
     "users": (make_choice(Quantity.COUNT, max_rows=1), 2**15 + 1),
     "rows": (CHOICE_BY_NAME["count"], 2**16),
     "sum": (CHOICE_BY_NAME["sum"], 2**17 + 3),
@@ -32,7 +32,7 @@ assert all(num_parts >= SMALLEST_SHARE * 2**20 for _, num_parts in RELEASES.valu
 
 def make_several(
     noise: NoiseKind = NoiseKind.LAPLACE, quantile: bool = False, clamps_users: bool = False, **fields: Any
-) -> Several:
+) -> ReleasePlan:
     """Make all of them, with little noise; with other fields of a choice, all of them, and a mean of clamped users."""
     remainder = 2**20 - sum(num_parts for _, num_parts in RELEASES.values())
     plan = tuple(
@@ -44,13 +44,13 @@ def make_several(
         users_fields = {"max_rows": None, "threshold": 2.5, "clamps_users": True, "weight_of_rows": 0.2}
         users_fields |= {"weight_of_users": 0.7, "user_share": 0.4}
         shares = [(share, users_fields if share.name == "mean" else {}) for share in plan]
-        plan = tuple(replace(share, choice=replace(share.choice, **changes)) for share, changes in shares)
-    return Several(plan, EPSILON, noise, None if noise is NoiseKind.LAPLACE else DELTA)
+        plan = tuple(replace(share, spec=replace(share.spec, **changes)) for share, changes in shares)
+    return ReleasePlan(plan, EPSILON, noise, None if noise is NoiseKind.LAPLACE else DELTA)
 
 
 def compute_move(share: ReleaseShare, noise: NoiseKind) -> float:
     """Compute how far a user moves a release under its bound, in L1 or, with Gaussian noise, in L2; by hand."""
-    choice = share.choice
+    choice = share.spec
     largest = max(-choice.min_total, choice.max_total or 0.0)
     groups = float(choice.max_groups or 1)
     each = {
@@ -70,7 +70,7 @@ def compute_move(share: ReleaseShare, noise: NoiseKind) -> float:
     return each * (groups if noise is NoiseKind.LAPLACE else math.sqrt(groups))
 
 
-def make_plan(nasty: files.Nasty) -> Several:
+def make_plan(nasty: files.Nasty) -> ReleasePlan:
     """Make one program of what `files.check_file` counts."""
     bounds_by_name = {
         "users": (Quantity.COUNT, {"max_rows": 1}),
@@ -82,7 +82,7 @@ def make_plan(nasty: files.Nasty) -> Several:
         ReleaseShare(name, nasty.make_choice(quantity, **bounds), 2**18)
         for name, (quantity, bounds) in bounds_by_name.items()
     ]
-    return Several(tuple(shares), files.EPSILON)
+    return ReleasePlan(tuple(shares), files.EPSILON)
 
 
 def check_file(nasty: files.Nasty, library: Program, folder: Path) -> None:
@@ -110,7 +110,7 @@ def check_scale(library: Program, noise: NoiseKind, folder: Path) -> None:
     }  # fmt: skip
     rows = make_choice(Quantity.GROUP_ROWS, max_groups=9, max_rows=3, **names)
     sums = make_choice(Quantity.GROUP_SUMS, max_groups=4, max_total=7.5, **names)
-    plan = Several(
+    plan = ReleasePlan(
         (ReleaseShare("rows", rows, 3 * 2**18), ReleaseShare("sums", sums, 2**18)),
         2.0,
         noise,

@@ -61,15 +61,15 @@ def test_whole_noise_is_never_more_than_real_noise_and_hardly_less(noise_kind: N
 
 def test_scales_are_those_of_opendp() -> None:
     for epsilon, delta in ((1.0, 1e-6), (0.1, 1e-9), (3.0, 1e-5)):
-        laplace = find_noise(Program.OPENDP, NoiseKind.LAPLACE, epsilon, of_counts=True)
+        laplace = find_noise(Program.OPENDP, NoiseKind.LAPLACE, epsilon, is_of_counts=True)
         assert laplace.unit_scale == pytest.approx(mechanisms.find_laplace_scale(1, epsilon), rel=1e-12)
-        gaussian = find_noise(Program.OPENDP, NoiseKind.GAUSSIAN, epsilon, delta, of_counts=True)
+        gaussian = find_noise(Program.OPENDP, NoiseKind.GAUSSIAN, epsilon, delta, is_of_counts=True)
         assert gaussian.unit_scale == pytest.approx(
             mechanisms.find_gaussian_scale(1, epsilon, delta), rel=1e-9
         )
         exact = programs.find_exact_sigma(epsilon, delta)
         assert 1.05 < gaussian.unit_scale / exact < 1.08
-        pipelinedp = find_noise(Program.PIPELINEDP, NoiseKind.GAUSSIAN, epsilon, delta, of_counts=True)
+        pipelinedp = find_noise(Program.PIPELINEDP, NoiseKind.GAUSSIAN, epsilon, delta, is_of_counts=True)
         assert not pipelinedp.is_discrete
         assert exact < pipelinedp.unit_scale <= 1.001 * exact
         for program in (Program.PYTHON, Program.BEST):
@@ -84,7 +84,7 @@ def test_bigquery_gives_a_share_to_a_hidden_count_and_draws_laplace_noise() -> N
 
 def test_the_error_of_users_at_epsilon_5_is_that_of_opendps_draws() -> None:
     """20,000 draws: the mean of squares is within 5 standard errors."""
-    noise = find_noise(Program.OPENDP, NoiseKind.LAPLACE, 5.0, of_counts=True)
+    noise = find_noise(Program.OPENDP, NoiseKind.LAPLACE, 5.0, is_of_counts=True)
     variance = float(noise.variance(1.0))
     assert math.sqrt(variance) == pytest.approx(0.117, abs=5e-4)
     drawn_values = mechanisms.release_discrete_laplace(np.zeros(20_000, dtype=np.int64), 1, 5.0 / 1.0).values
@@ -100,5 +100,5 @@ def test_the_best_known_mechanism_opens_the_library_whose_noise_is_nearest() -> 
         scales = [find_noise(program, noise_kind, 1.0, delta).variance(1.0) for program in Program]
         if noise_kind is NoiseKind.LAPLACE:
             assert best.variance(1.0) == min(scales)
-    text = programs.describe_program(Program.BEST, NoiseKind.LAPLACE, 1.0, None, of_counts=True)
-    assert text == programs.describe_program(Program.OPENDP, NoiseKind.LAPLACE, 1.0, None, of_counts=True)
+    text = programs.describe_program(Program.BEST, NoiseKind.LAPLACE, 1.0, None, is_of_counts=True)
+    assert text == programs.describe_program(Program.OPENDP, NoiseKind.LAPLACE, 1.0, None, is_of_counts=True)

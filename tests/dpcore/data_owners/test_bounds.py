@@ -25,11 +25,12 @@ from dpcore.data_owners.bounds import (
     compute_printed_saving,
     compute_saving,
 )
+from dpcore.data_owners.network_parts import NUM_PARAMETERS, SIZE_BY_LAYER, PersonalPart
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import RANGE_BY_AXIS, MapAxis, Regime, compute_regime_map, find_regime
 
 DRAWS = 10_000
-ISSUE = OwnersParameters(epsilon=1.0, owners=37, records=100).build_collaboration()
+ISSUE = OwnersParameters(epsilon=1.0, owners=37, records=100, shared=7_850, personal=0).build_collaboration()
 
 
 def draw_owners(seed: int, **fixed: object) -> Collaboration:
@@ -380,11 +381,32 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
         OwnersParameters(
             epsilon=0.0, owners=0, records=5, unit=Unit.USER, records_per_user=9.0, shared_diameter=0.0,
-            x_axis=MapAxis.OWNERS, y_axis=MapAxis.OWNERS,
+            personal_diameter=0.0, x_axis=MapAxis.OWNERS, y_axis=MapAxis.OWNERS,
         )  # fmt: skip
     message = " ".join(p.sentence for p in refused.value.problems)
     for words in ("Epsilon", "number of owners", "cannot have more records", "diameters", "axes"):
         assert words in message
+
+
+def test_the_personal_part_sets_sizes_and_diameters_and_entered_numbers_replace_them() -> None:
+    for part in PersonalPart:
+        sizes = OwnersParameters(1.0, personal_part=part).model_sizes
+        assert sizes["shared"] + sizes["personal"] == NUM_PARAMETERS
+        assert sizes["personal"] == sum(SIZE_BY_LAYER[layer] for layer in part.layers)
+        # One range of all parameters: a part of k of them is √k times as long, and the whole model 1.
+        assert math.hypot(sizes["personal_diameter"], sizes["shared_diameter"]) == pytest.approx(1.0)
+        ratio = sizes["personal_diameter"] / sizes["shared_diameter"]
+        assert ratio == pytest.approx(math.sqrt(sizes["personal"] / sizes["shared"]))
+        assert bound_alone(OwnersParameters(1.0, personal_part=part).build_collaboration()) == pytest.approx(
+            1.0 / math.sqrt(1_000)
+        )
+    # The layers by their shapes, as table 2 counts them.
+    assert list(SIZE_BY_LAYER.values()) == [16 * (25 + 1), 32 * (16 * 25 + 1), 32 * 49 * 11, 32 * 49 * 11]
+    entered = OwnersParameters(1.0, shared=30, personal=10, shared_diameter=2.0).model_sizes
+    assert entered == {"shared": 30, "personal": 10, "personal_diameter": 0.5, "shared_diameter": 2.0}
+    assert OwnersParameters(1.0, shared=0, personal=0).model_sizes["shared_diameter"] == 1.0
+    with pytest.raises(InvalidInput, match="diameters"):
+        OwnersParameters(1.0, shared=0, personal_diameter=0.0)
 
 
 def test_units_of_protection() -> None:
@@ -394,7 +416,7 @@ def test_units_of_protection() -> None:
         OwnersParameters(1.0, unit=Unit.OWNER).build_collaboration().records_per_unit,
     ) == (
         5.0,
-        100.0,
+        1_000.0,
     )
     data = OwnersParameters(1.0, source=OwnersSource.DATA, unit=Unit.USER, records_per_user=50.0)
     with pytest.raises(InvalidInput, match="largest owner"):

@@ -232,9 +232,9 @@ def test_the_private_item_mean_tends_to_the_weighted_mean(generated: Ratings) ->
 
 def test_plain_means_are_means(generated: Ratings) -> None:
     values = generated.values.astype(np.float64)
-    overall = studies.fit_item_means(generated, RANGE, ridge=math.inf)
+    overall = studies.fit_item_means(generated, RANGE, ridge_ratings=math.inf)
     assert overall.item_vectors + RANGE.midpoint == pytest.approx(values.mean())
-    per_item = studies.fit_item_means(generated, RANGE, ridge=0.0)
+    per_item = studies.fit_item_means(generated, RANGE, ridge_ratings=0.0)
     at = generated.items == generated.items[0]
     expected = values[at].mean() - RANGE.midpoint
     assert per_item.item_vectors[generated.items[0], 0] == pytest.approx(expected)

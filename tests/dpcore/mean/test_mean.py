@@ -53,7 +53,7 @@ def test_best_cap_and_caps_within_by_brute_force(counts: list[int], eps: float, 
         limit = min(variances) * (1 + excess) ** 2
         surely = caps[np.array(variances) <= limit * (1 - 1e-12)]
         perhaps = caps[np.array(variances) <= limit * (1 + 1e-12)]
-        low, high = mean.caps_within(p, excess)
+        low, high = mean.find_caps_within(p, excess)
         assert perhaps[0] <= low <= best.max_contributions <= high <= perhaps[-1]
         if surely.size:
             assert low <= surely[0]

@@ -210,7 +210,7 @@ def test_no_cap_or_threshold_has_a_smaller_linearised_error(release, epsilon):
     assert cap.certificate.proves(2e-6)
     assert smooth.certificate.proves(1e-9)
     assert "delta-method" in cap.certificate.argument
-    low, high = mean.caps_within(problem)
+    low, high = mean.find_caps_within(problem)
     within = np.flatnonzero(caps <= cap.variance * 1.05**2) + 1
     assert (low, high) == (within[0], within[-1])
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dpcore.common.checks import InvalidInput
 from dpcore.dataset import Values
-from dpcore.mean.table_values import bounded_mean, clamp, user_share
+from dpcore.mean.table_values import clamp, compute_bounded_mean, user_share
 
 per_user_values = st.lists(
     st.lists(st.floats(-100.0, 100.0).map(lambda x: round(x, 3)), min_size=1, max_size=6),
@@ -57,7 +57,7 @@ def test_bad_bounds_get_a_sentence(limits):
 @given(per_user_values, st.lists(st.floats(0.1, 8.0), min_size=1, max_size=4))
 def test_the_bounded_mean_agrees_with_a_loop(per_user, hs):
     clamped = clamp(facet(per_user), -100.0, 100.0)
-    for h, got in zip(hs, bounded_mean(clamped, hs), strict=True):
+    for h, got in zip(hs, compute_bounded_mean(clamped, hs), strict=True):
         weights = [min(h, len(rows)) for rows in per_user]
         want = sum(w * statistics.fmean(rows) for w, rows in zip(weights, per_user, strict=True)) / sum(
             weights
@@ -73,7 +73,7 @@ def test_the_bounded_mean_is_what_capping_gives_on_average():
     for draw in range(draws):
         kept = [rng.permutation(rows)[:cap] for rows in per_user]
         means[draw] = np.concatenate(kept).mean()
-    expected = float(bounded_mean(clamp(facet(per_user), -1e3, 1e3), cap))
+    expected = float(compute_bounded_mean(clamp(facet(per_user), -1e3, 1e3), cap))
     # Five standard errors of the simulation: fails by chance once in 1.7 million seeds.
     assert abs(means.mean() - expected) < 5.0 * means.std(ddof=1) / math.sqrt(draws)
     assert abs(expected - np.concatenate(per_user).mean()) > 1.0

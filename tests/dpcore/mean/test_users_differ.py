@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Values
-from dpcore.mean.models import CountsOnly, interval_around
+from dpcore.mean.models import CountsOnly, find_interval_around
 from dpcore.mean.public_counts import Growth, Population
 from dpcore.mean.table_values import KnownValues, TableValues, clamp, user_share
 
@@ -84,7 +84,7 @@ def test_no_bound_on_this_table_is_better_and_all_good_stretches_are_named(per_u
     stretches = model.cap_curve.intervals_within(limit, is_integer=True)
     named_caps = {cap for low, high in stretches for cap in np.arange(low, high + 1.0)}
     assert want <= named_caps <= set(caps[errors <= limit * (1 + 1e-12)])
-    low, high = interval_around(stretches, best.bound)
+    low, high = find_interval_around(stretches, best.bound)
     assert low <= best.bound <= high
 
     smooth = model.best_smooth()

@@ -71,7 +71,7 @@ def test_any_weights_are_as_bad_as_the_worst_of_all_vertices() -> None:
         weights /= weights[code_of_user].sum()
         away = weights[code_of_user] - np.array(counts) / sum(counts)
         worst = max(abs(away @ (np.array(at) / counts)) for at in list_vertices(counts))
-        found = worst_values.any_weights_error(build_problem(counts, 0.7, bound=3.0), weights)
+        found = worst_values.compute_worst_error(build_problem(counts, 0.7, bound=3.0), weights)
         assert found == pytest.approx(3.0 * math.hypot(worst, math.sqrt(2.0) * weights.max() / 0.7), rel=1e-9)
 
 

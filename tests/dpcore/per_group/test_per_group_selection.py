@@ -18,7 +18,11 @@ from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import list_tuner_candidates, pick_as_tuner
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection import Selection, best_selected_pair, best_selected_vector
-from dpcore.per_group.selection_rules import SelectionRule, compute_keep_probabilities, delta_per_group
+from dpcore.per_group.selection_rules import (
+    SelectionRule,
+    compute_delta_per_group,
+    compute_keep_probabilities,
+)
 from dpcore.per_group.users_kept import PairsByGroup, compute_kept_moments
 from dpcore.per_group.whole_vector import keep_amounts
 from tests.dpcore.per_group.conftest import random_pairs
@@ -124,7 +128,7 @@ def test_a_single_user_is_seen_with_the_delta_of_a_group(delta: float, max_group
 def test_thresholds_are_those_of_their_noise() -> None:
     # The probability at n is that of noise above threshold - n: at the threshold it is one half.
     pi = compute_keep_probabilities(LAPLACE, 2.0, 1e-4, 3, 200)
-    threshold = 1.0 + 1.5 * math.log(1.0 / (2.0 * delta_per_group(1e-4, 3)))
+    threshold = 1.0 + 1.5 * math.log(1.0 / (2.0 * compute_delta_per_group(1e-4, 3)))
     at = math.ceil(threshold)
     assert pi[at] == pytest.approx(1.0 - 0.5 * math.exp(-(at - threshold) / 1.5), rel=1e-12)
     pi = compute_keep_probabilities(GAUSSIAN, 2.0, 1e-4, 3, 200)
@@ -206,7 +210,9 @@ def test_errors_agree_with_runs_of_the_mechanism(rule: SelectionRule) -> None:
             chosen = rng.random(n.shape) < table[n.astype(int)]
         elif rule is LAPLACE:
             b = l0 / (p.epsilon * 0.4)
-            chosen = n + rng.laplace(0.0, b, n.shape) >= 1.0 - b * math.log(2.0 * delta_per_group(0.05, l0))
+            chosen = n + rng.laplace(0.0, b, n.shape) >= 1.0 - b * math.log(
+                2.0 * compute_delta_per_group(0.05, l0)
+            )
         else:
             from scipy.stats import norm
 

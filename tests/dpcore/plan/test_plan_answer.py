@@ -184,8 +184,8 @@ def test_a_line_alone_has_the_number_of_its_page_and_of_its_program(program, del
         assert noise.unit_scale == pytest.approx(single.unit_scale, rel=1e-8)
         if line.startswith("rows"):
             (bounded,) = choice.values()
-            assert release.choice.max_rows == bounded.max_rows
-            noises = find_release_noise(bounded, program), find_release_noise(release.choice, program, noise)
+            assert release.spec.max_rows == bounded.max_rows
+            noises = find_release_noise(bounded, program), find_release_noise(release.spec, program, noise)
             assert noises[0].deviation == pytest.approx(noises[1].deviation, rel=1e-8)
 
 

@@ -136,7 +136,7 @@ def test_plan_and_mean_say_one_number_if_users_are_clamped(setting, noise):
         line = plan.solution.lines[1]
         reply = ss.mean_bound(SHOP, epsilon=line.spent_budget, counts="private", program="OpenDP", **of_mean)
         assert line.error == pytest.approx(reply.error, rel=1e-3)
-    choice = alone.answer.code.forms[0][1].releases[0].choice
+    choice = alone.answer.code.forms[0][1].releases[0].spec
     assert "clip(-LIMIT, LIMIT)" in alone.code("python")
     (own_choice,) = reply.forms.values()
     names = "clamps_users", "lower", "upper", "user_share", "quantity"

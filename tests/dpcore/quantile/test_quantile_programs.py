@@ -25,7 +25,7 @@ from dpcore.quantile.answer import build_answer
 from dpcore.quantile.answer.words import SHORT_NAME_BY_PROGRAM
 from dpcore.quantile.base_distribution import CandidateBase
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
-from dpcore.quantile.programs import lay_base, permute_and_flip
+from dpcore.quantile.programs import compute_permute_and_flip, lay_base
 from dpcore.quantile.rows import WeightKind
 from tests.dpcore.code.choices import make_choice, run_program
 
@@ -64,7 +64,7 @@ def test_permute_and_flip_is_its_definition_over_all_orders(scale: float) -> Non
     for num_candidates in (2, 3, 6):
         scores = -scale * generator.random((4, num_candidates))
         scores[0, 1] = scores[0, 0]
-        for line, probabilities in zip(scores, permute_and_flip(scores), strict=True):
+        for line, probabilities in zip(scores, compute_permute_and_flip(scores), strict=True):
             expected = flip_by_definition(np.exp(line - line.max()))
             assert probabilities == pytest.approx(expected, rel=1e-5, abs=1e-12)
 
@@ -77,7 +77,9 @@ def test_permute_and_flip_of_many_candidates_is_noisy_max_with_exponential_noise
         noisy = scores + generator.exponential(size=(1000, 1001))
         counts += np.bincount(noisy.argmax(axis=1), minlength=1001)
     groups = np.argsort(scores[0]) // 100
-    observed, expected = (np.bincount(groups, w) for w in (counts, permute_and_flip(scores)[0] * 40_000))
+    observed, expected = (
+        np.bincount(groups, w) for w in (counts, compute_permute_and_flip(scores)[0] * 40_000)
+    )
     assert stats.chisquare(observed, expected).pvalue > LEVEL
 
 
@@ -95,7 +97,7 @@ def test_opendp_s_scores_leave_out_ties(q: float) -> None:
         below, equal = (compare(values[:, None], candidates).sum(axis=0) for compare in (np.less, np.equal))
         # One user's rows move the score by max(q, 1 - q) each, two of them at most.
         scores = -np.abs(below - q * (values.size - equal)) * 2.0 / (2.0 * 2.0 * max(q, 1.0 - q))
-        laws.append(permute_and_flip(scores[None])[0])
+        laws.append(compute_permute_and_flip(scores[None])[0])
     expected = np.mean(laws, axis=0)
     # Sampled choices of rows: within 5 deviations of a share of 4,000.
     spread = 5.0 * np.std(laws, axis=0) / math.sqrt(4000)

@@ -45,7 +45,7 @@ def test_a_log_axis_has_gaps_at_zero_and_infinity_and_a_linear_one_has_none(item
 
 def test_ticks_of_a_short_axis_of_shares_do_not_read_the_same() -> None:
     for upper, tick_format in ((0.03, ".1%"), (0.3, ".0%")):
-        short = plot(Curve("c", X, Y, Style.CAP), scale=Scale.PERCENT).with_limits(y=(0.0, upper))
+        short = plot(Curve("c", X, Y, Style.CAP), scale=Scale.PERCENT).with_limits(y_limits=(0.0, upper))
         assert plotly_figures.draw(short).layout.yaxis.tickformat == tick_format
 
 
@@ -94,7 +94,7 @@ def test_levels_cross_the_figure_each_with_its_own_label() -> None:
         Level("two", 2.0, dash="longdash"),
         Level("cap", 4.0, is_vertical=True, style=Style.CAP),
     )
-    figure = plotly_figures.draw(whole_plot.with_limits(y=(0.1, 90.0)))
+    figure = plotly_figures.draw(whole_plot.with_limits(y_limits=(0.1, 90.0)))
     # A shape's place is in the axis's own numbers, not in their logarithms, and over the paper's whole width.
     assert [(s.y0, s.y1, s.x0, s.x1, s.line.dash) for s in figure.layout.shapes] == [
         (1.0, 1.0, 0, 1, "dot"), (2.0, 2.0, 0, 1, "longdash"),
@@ -161,7 +161,7 @@ def test_regions_are_named_where_they_are_and_hatched_where_a_column_says_so() -
 def test_a_plot_knows_which_marks_its_axes_leave_out() -> None:
     whole_plot = plot(Mark("in", 2.0, 1.0, Style.CAP), Mark("above", 2.0, 10.0, Style.ENTERED))
     assert [mark.name for mark in whole_plot.hidden_marks] == ["above"]
-    assert whole_plot.with_limits(y=(0.5, 20.0)).hidden_marks == ()
+    assert whole_plot.with_limits(y_limits=(0.5, 20.0)).hidden_marks == ()
 
 
 def test_the_file_of_a_plot_holds_its_own_columns_and_then_those_of_its_items() -> None:

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import dpcore as ss
-from dpcore.code.choice import Choice, Quantity
-from dpcore.code.forms import CodeChoice
+from dpcore.code.choice import Quantity, ReleaseSpec
+from dpcore.code.forms import OfferedPrograms
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
 from dpcore.common.programs import Program
@@ -98,8 +98,8 @@ def test_a_bound_that_was_chosen_with_dp_is_stated_with_all_that_was_spent_and_w
     answer = ss.count_bound(make_table([3] * 300), epsilon=1, program=Program.PYTHON).answer
     facts = ReleaseFacts(0.25, 0.0, Neighbours.ADD_OR_REMOVE_USER, "exponential mechanism")
     names = {"file": "secret.csv", "privacy_unit": ("ward",), "has_known_columns": True}
-    choice = Choice(Quantity.COUNT, 1.0, facts, max_rows=5, noise=NoiseKind.LAPLACE, **names)
-    card = replace(answer, disclosure=facts, code=CodeChoice((("Bound", choice),), Program.PYTHON))
+    choice = ReleaseSpec(Quantity.COUNT, 1.0, facts, max_rows=5, noise=NoiseKind.LAPLACE, **names)
+    card = replace(answer, disclosure=facts, code=OfferedPrograms((("Bound", choice),), Program.PYTHON))
     spent = Ledger().add(facts).add(facts)  # It was drawn twice.
     sheet = build_sheet("count", answer, card, spent)
     assert sheet.facts["ε in all"] == "1.5 (1 for this release)"

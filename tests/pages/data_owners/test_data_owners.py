@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dpcore as ss
 from dpcore.answer import Answer, Bars, Hatching
-from dpcore.code import Choice, write
+from dpcore.code import ReleaseSpec, write
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
@@ -22,6 +23,7 @@ from dpcore.data_owners.answer import OwnersSolution, answer, build_answer, plot
 from dpcore.data_owners.answer.plots import TrainingCard
 from dpcore.data_owners.answer.solution import tabulate_bounds
 from dpcore.data_owners.bounds import ProtectedPart, Unit, bound_alone, bound_together
+from dpcore.data_owners.network_parts import PersonalPart
 from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import MapAxis, Regime
 from dpcore.data_owners.study import Form, RecordSource, Study, StudyResult
@@ -48,11 +50,13 @@ from tests.pages.reporting import REPORT_TIME
 
 LINES = samples.load("online-retail-lines")
 SECRET = Dataset("secret.csv", "", Disclosure.PRIVATE, ContributionHistogram([1, 20, 400], [50, 30, 5]))
-PERSONAL: dict[str, Any] = {"personal": 100, "personal_diameter": 0.1}
+LINEAR: dict[str, Any] = {"owners": 64, "records": 100, "shared": 7_850, "personal": 0}
+"""A linear model of pictures of 28 × 28 pixels in ten classes, all of it shared."""
+PERSONAL: dict[str, Any] = {"personal": 100, "personal_diameter": 0.1, "shared_diameter": 1.0}
 
 
 def solve_owners(data: Dataset = LINES, **fields: Any) -> OwnersSolution:
-    parameters = OwnersParameters(**{"epsilon": 1.0, **fields})
+    parameters = OwnersParameters(**{"epsilon": 1.0, **LINEAR, **fields})
     of_data = parameters.source is OwnersSource.DATA
     return solve(data if of_data else question.find_disclosure(parameters, data), parameters)
 
@@ -99,6 +103,25 @@ def test_every_regime_has_its_headline() -> None:
     assert build_answer(LINES, never.parameters, never).facts.get(PAYING) is None
 
 
+def test_the_page_opens_where_joint_and_full_privacy_differ() -> None:
+    told = ss.owners(epsilon=1)
+    solution = told.solution
+    assert solution.regime is Regime.JOINT_ONLY
+    assert solution.bound_joint < solution.bound_alone < solution.bound_full
+    assert solution.parameters == OwnersParameters(1.0)
+    assert "full privacy would lose" in told.headline
+    assert answer.CAVEAT in told.answer.caveat
+    assert answer.CAVEAT in dict(told.answer.all_facts).values()  # So reports and scripts have it.
+    assert answer.CAVEAT.replace("**", "") in str(told.answer)
+    assert ss.owners(epsilon=1, personal_part="none").answer.caveat == ""
+    assert ss.owners(epsilon=1, personal=0).answer.caveat == ""
+    # What is personal decides: a larger part has less noise and gains less by sharing.
+    counts = [ss.owners(epsilon=1, personal_part=part.value).bound for part in PersonalPart]
+    assert counts == sorted(counts)
+    assert "for 19" in ss.owners(epsilon=1, personal_part="conv1+conv2").facts["What the paper measured"]
+    assert "What the paper measured" not in ss.owners(epsilon=1, shared=10).facts
+
+
 def test_what_the_theorem_does_not_cover_is_said() -> None:
     assert "up to ε = 10" in answer_owners(epsilon=11.0).detail
     assert "below 1/n" in answer_owners(delta=1e-3, owners=1000).detail
@@ -119,7 +142,7 @@ def test_the_interval_that_is_good_enough_holds_the_crossings() -> None:
         app = whole.collaboration.replace(records=float(records), records_per_unit=float(records))
         assert (float(bound_together(app, ProtectedPart.JOINT)) < float(bound_alone(app))) is pays
     # Without a shared part joining never stops to pay.
-    free = solve_owners(unit=Unit.OWNER, shared=0, personal=5, personal_diameter=0.5)
+    free = solve_owners(unit=Unit.OWNER, shared=0, **{**PERSONAL, "personal": 5})
     assert build_answer(LINES, free.parameters, free).facts[PAYING].endswith("any number of records each.")
 
 
@@ -138,7 +161,7 @@ def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     limit, count = found.gaining_limit_and_count
     assert count == sum(u for s, u in ((1, 50), (20, 30), (400, 5)) if s < limit)
     ((_, cap),) = told.code.forms
-    assert isinstance(cap, Choice)
+    assert isinstance(cap, ReleaseSpec)
     assert f"MAX_ROWS = {found.cap_choice.cap}" in write(cap, Program.PYTHON).text
     curve = told.plots["owners-cap"]()
     assert curve.disclosure is Disclosure.PRIVATE
@@ -146,9 +169,10 @@ def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
 
 
 def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
-    public, defaults = solve_owners(), solve_owners(SECRET)
+    opening = {"owners": 1_000, "records": 1_000}
+    public, defaults = solve_owners(), solve_owners(SECRET, **opening)
     assert (public.disclosure, defaults.disclosure) == (Disclosure.PUBLIC, Disclosure.PUBLIC)
-    for asked in ({"owners": 65}, {"records": 99}, {"unit": Unit.USER, "records_per_user": 4.0}):
+    for asked in ({"owners": 65}, {"records": 99}, {"unit": Unit.USER, "records_per_user": 4.0, **opening}):
         assert solve_owners(**asked).disclosure is Disclosure.PUBLIC
         solution = solve_owners(SECRET, **asked)
         assert solution.disclosure is Disclosure.PRIVATE
@@ -164,8 +188,10 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
         assert "data = Disclosure.PRIVATE" in report_content.write_script(report, REPORT_TIME, False)
     # What is declared public stays so, and what fields begin with was read off nothing. A private table of the
     # page's own counts as data.
-    assert solve_owners(SECRET, unit=Unit.USER, records_per_user=5.0).disclosure is Disclosure.PUBLIC
-    assert solve_owners(SECRET, shared=10, delta=1e-6).disclosure is Disclosure.PUBLIC
+    assert (
+        solve_owners(SECRET, **opening, unit=Unit.USER, records_per_user=5.0).disclosure is Disclosure.PUBLIC
+    )
+    assert solve_owners(SECRET, **opening, shared=10, delta=1e-6).disclosure is Disclosure.PUBLIC
     asked = OwnersParameters(1.0, owners=65)
     assert question.find_disclosure(asked, LINES, make_own_table().dataset) is Disclosure.PRIVATE
 
@@ -347,7 +373,11 @@ def make_own_table() -> upload.OwnersTable:
 
 def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     app = open_app("Join or train alone")
-    assert "37 owners of 100 records each" in shown_texts(app)
+    assert "802 owners of 1,000 records each" in shown_texts(app)
+    assert f":material/warning: {answer.CAVEAT}" in raw_texts(app)
+    check(app.selectbox(key="data_owners.personal_part").set_value(PersonalPart.NOTHING).run())
+    assert "29 owners of 1,000 records each" in shown_texts(app)
+    assert answer.CAVEAT not in raw_texts(app)
     assert "owners_map" in figure_keys(app)
     check(app.number_input(key="data_owners.owners").set_value(20.0).run())
     assert "## Train alone: joining does not pay for 20 owners." in raw_texts(app)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dpcore.data_owners.paper import DIFFERENCES_NOTE
 from dpcore.learning.paper import FIGURES
 from pages.papers import contents
 from pages.shared.base import catalogue, keys
@@ -18,7 +19,7 @@ def test_a_figure_is_computed_anew_and_leads_to_its_page() -> None:
     check(app.selectbox(key="papers.figure").set_value("huang-table-1").run())
     assert figure_keys(app) == ["paper_huang_table_1"]
     # The reason for a large difference stands beside it, and once more below with the rest.
-    assert [m.value for m in app.markdown].count("You can compare directions only.") == 1
+    assert [m.value for m in app.markdown].count(f"{DIFFERENCES_NOTE.split('. ')[0]}.") == 1
     check(app.selectbox(key="papers.figure").set_value(FIGURE).run())
     assert figure_keys(app) == ["paper_amin_figure_3a"]
     assert "Stored results" in shown_texts(app)

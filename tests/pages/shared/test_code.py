@@ -182,8 +182,8 @@ def test_the_dialog_writes_the_program_for_the_library_that_was_chosen() -> None
 
 def panel() -> None:
     """The panel by itself, as a dialog draws it."""
-    from dpcore.code import Choice, Quantity
-    from dpcore.code.forms import CodeChoice
+    from dpcore.code import Quantity, ReleaseSpec
+    from dpcore.code.forms import OfferedPrograms
     from dpcore.common.privacy import Disclosure, Neighbours
     from pages.shared.card.code_panel import show_code
 
@@ -193,9 +193,9 @@ def panel() -> None:
         "upper": 1.0,
         "neighbours": Neighbours.REPLACE_VALUES,
     }
-    cap = Choice(Quantity.MEAN, 1.0, max_rows=3, **common)
-    weights = Choice(Quantity.MEAN, 1.0, threshold=2.5, **common)
-    show_code(CodeChoice((("Cap", cap), ("Weights", weights))), "card")
+    cap = ReleaseSpec(Quantity.MEAN, 1.0, max_rows=3, **common)
+    weights = ReleaseSpec(Quantity.MEAN, 1.0, threshold=2.5, **common)
+    show_code(OfferedPrograms((("Cap", cap), ("Weights", weights))), "card")
 
 
 def test_the_panel_changes_library_and_form_and_has_the_table_of_names() -> None:
@@ -216,15 +216,15 @@ def test_the_panel_changes_library_and_form_and_has_the_table_of_names() -> None
 
 def panel_of_a_quantile() -> None:
     """The panel of a quantile with weights, which OpenDP lacks, and with a bound on rows, which it has."""
-    from dpcore.code import Choice, Quantity
-    from dpcore.code.forms import CodeChoice
+    from dpcore.code import Quantity, ReleaseSpec
+    from dpcore.code.forms import OfferedPrograms
     from dpcore.common.privacy import Disclosure
     from pages.shared.card.code_panel import show_code
 
     common = {"disclosure": Disclosure.PUBLIC, "lower": 0.0, "upper": 1.0, "quantiles": (0.5,)}
-    weights = Choice(Quantity.QUANTILE, 1.0, threshold=2.5, **common)
-    cap = Choice(Quantity.QUANTILE, 1.0, max_rows=3, **common)
-    show_code(CodeChoice((("Weights", weights), ("Bound, 3 rows", cap))), "card")
+    weights = ReleaseSpec(Quantity.QUANTILE, 1.0, threshold=2.5, **common)
+    cap = ReleaseSpec(Quantity.QUANTILE, 1.0, max_rows=3, **common)
+    show_code(OfferedPrograms((("Weights", weights), ("Bound, 3 rows", cap))), "card")
 
 
 def test_the_panel_shows_the_nearest_form_that_a_library_has_and_says_so() -> None:
