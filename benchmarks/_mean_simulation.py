@@ -124,7 +124,7 @@ def _draw_model_deviations(
     error = (capped_error if capped else smooth_error)(problem, bound)
     sizes, users = problem.histogram.sizes.astype(np.float64), problem.histogram.users.astype(np.float64)
     grows = Growth() if capped else find_weight_growth(problem, bound)
-    weight = float(grows.scaled_weights(bound, sizes) @ users)
+    weight = float(grows.compute_scaled_weights(bound, sizes) @ users)
     expected_mean = mu + float(error.shift)
     if problem.table_values is not None:
         # Of the clamped values alone: what clamping shifts is added at the end, by `misses`.

@@ -152,13 +152,13 @@ def main(names: list[str]) -> int:
     driving.begin("Mean", **SAMPLE)  # What every page imports.
     bad = 0
     for spec in catalogue.PAGES:
-        if spec.parameters is None or (names and spec.name not in names):
+        if spec.parameters_type is None or (names and spec.name not in names):
             continue
         driving.begin(spec.title, **SAMPLE, epsilon="1")
         cases_by_field = {
             name: cases
             for name in ["epsilon", *spec.fields]
-            if (cases := list_extremes(spec.parameters, name))
+            if (cases := list_extremes(spec.parameters_type, name))
         }
         links = [{**context, name: text} for name, cases in cases_by_field.items() for context, text in cases]
         for first_field, second_field in itertools.combinations(cases_by_field, 2):

@@ -118,9 +118,12 @@ def build_on_regression_rows(key: str, folder: Path) -> PaperFigure:
     if key == "epasto-table-1-drugs":
         rows = readers.read_reviews(folder)
         return replace(figure, run_once=lambda epsilon, _: compute_errors_on_rows(rows, epsilon))
-    tables = [readers.read_posts(folder, slices) for slices in (readers.FULL_HOURS, range(1, 11))]
+    readings = [readers.read_posts(folder, slices) for slices in (readers.FULL_HOURS, range(1, 11))]
+    descriptions = sorted({posts.description for posts in readings})
     return _summarise_readings(
-        figure, len(tables), lambda epsilon: [compute_errors_on_rows(table, epsilon) for table in tables]
+        replace(figure, title=f"{figure.title}, on {' or '.join(descriptions)}"),
+        len(readings),
+        lambda epsilon: [compute_errors_on_rows(posts.rows, epsilon) for posts in readings],
     )
 
 

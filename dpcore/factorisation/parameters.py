@@ -177,6 +177,12 @@ class FactorisationParameters(Parameters):
     @property
     def choice_study(self) -> ChoiceStudy:
         """Return the study that *Train on choices* runs."""
-        fit_settings = implicit.ImplicitSettings(unobserved_weight=self.unobserved)
-        ridge, seed = implicit.RIDGE_TO_NOISE, self.train_seed
-        return build_from(ChoiceStudy, self, private_settings=fit_settings, ridge_to_noise=ridge, seed=seed)
+        return build_from(
+            ChoiceStudy,
+            self,
+            private_settings=implicit.ImplicitSettings(unobserved_weight=self.unobserved),
+            ridge_to_noise=implicit.RIDGE_TO_NOISE,
+            seed=self.train_seed,
+            # A choice counts 1, whatever the unit of ratings is.
+            gradient_steps=None if self.gradient_steps is None else GradientSteps(self.steps),
+        )

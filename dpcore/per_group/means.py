@@ -56,8 +56,8 @@ class MeanMoments:
         covariances: Covariance of sum and number of rows. The noise adds nothing to it.
         third_cumulants: Third cumulants before noise, of (rows, rows, rows), (rows, rows, sum) and (rows, sum, sum),
             shape (3, num_entries).
-        sum_noise_deviation: Standard deviation of the sum's noise.
-        rows_noise_deviation: Standard deviation of the noise of the rows.
+        sum_noise_std: Standard deviation of the sum's noise.
+        rows_noise_std: Standard deviation of the noise of the rows.
     """
 
     mean_sums: FloatArray
@@ -66,8 +66,8 @@ class MeanMoments:
     rows_variances: FloatArray
     covariances: FloatArray
     third_cumulants: FloatArray
-    sum_noise_deviation: float
-    rows_noise_deviation: float
+    sum_noise_std: float
+    rows_noise_std: float
 
 
 def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> MeanMoments:
@@ -92,7 +92,7 @@ def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: in
     squared_deviations = pairs.sums_of_squares - pairs.sums**2 / pair_rows
     row_variances = np.maximum(squared_deviations, 0.0) / np.maximum(pair_rows - 1.0, 1.0)
     drawn_variances = kept_rows * (1.0 - kept_row_shares) * row_variances
-    sum_noise_deviation, rows_noise_deviation = problem.parameters.mean_noise(max_groups, max_rows)
+    sum_noise_std, rows_noise_std = problem.parameters.mean_noise(max_groups, max_rows)
     kept_sums = kept_row_shares * centred_sums
     # The third cumulant of a Bernoulli variable.
     k3 = pq * (1.0 - 2.0 * p)
@@ -106,8 +106,8 @@ def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: in
         third_cumulants=np.array(
             [problem.sum_by_group(kept_rows * cumulant_terms) for cumulant_terms in cumulant_factors]
         ),
-        sum_noise_deviation=sum_noise_deviation,
-        rows_noise_deviation=rows_noise_deviation,
+        sum_noise_std=sum_noise_std,
+        rows_noise_std=rows_noise_std,
     )
 
 
@@ -123,21 +123,21 @@ def compute_mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: in
     mean_squares = np.zeros(centred_means.size)
     for conditional_rows, conditional_sums, sum_variances, weight_of_point in _condition_sums(m):
         if problem.parameters.noise.kind is NoiseKind.GAUSSIAN:
-            noisy_variances = sum_variances + m.sum_noise_deviation**2
+            noisy_variances = sum_variances + m.sum_noise_std**2
             squares_at_point = compute_normal_squares(
                 conditional_sums,
                 conditional_rows,
                 noisy_variances,
-                m.rows_noise_deviation,
+                m.rows_noise_std,
                 half_range,
                 centred_means,
             )
         else:
             # Half the difference of two entries with noise of scale b has variance b^2; noise of the sum itself 2 b^2.
-            noise_scale = m.sum_noise_deviation / math.sqrt(2.0) if is_split else m.sum_noise_deviation
-            sum_deviations, squares_at_point = np.sqrt(sum_variances), np.zeros(centred_means.size)
-            for normal_node, node_weight in NORMAL_RULE if sum_deviations.any() else ONE_POINT_RULE:
-                node_sums = conditional_sums + normal_node * sum_deviations
+            noise_scale = m.sum_noise_std / math.sqrt(2.0) if is_split else m.sum_noise_std
+            sum_stds, squares_at_point = np.sqrt(sum_variances), np.zeros(centred_means.size)
+            for normal_node, node_weight in NORMAL_RULE if sum_stds.any() else ONE_POINT_RULE:
+                node_sums = conditional_sums + normal_node * sum_stds
                 squares_at_point += node_weight * compute_laplace_squares(
                     node_sums, conditional_rows, noise_scale, half_range, centred_means, is_split=is_split
                 )
@@ -155,8 +155,8 @@ def _condition_sums(m: MeanMoments) -> Iterator[tuple[FloatArray, FloatArray, Fl
     if not m.sum_variances.any() and not m.rows_variances.any():
         yield m.mean_rows, m.mean_sums, np.zeros_like(m.mean_sums), np.ones_like(m.mean_sums)
         return
-    rows_deviations = np.sqrt(m.rows_variances)
-    rows_scales = np.where(rows_deviations > 0.0, rows_deviations, 1.0)
+    rows_stds = np.sqrt(m.rows_variances)
+    rows_scales = np.where(rows_stds > 0.0, rows_stds, 1.0)
     # In standard deviations of the rows: the sum's mean given z is its mean + b z + c (z^2 - skew z - 1), its variance
     # v + d z.
     k3 = m.third_cumulants / rows_scales
@@ -168,7 +168,7 @@ def _condition_sums(m: MeanMoments) -> Iterator[tuple[FloatArray, FloatArray, Fl
     half_gap = np.sqrt(3.0 + skewness**2 / 4.0)
     for z in (skewness / 2.0 - half_gap, skewness / 2.0 + half_gap):
         sum_means, sum_variances = m.mean_sums + b * z + 2.0 * c, np.maximum(v + d * z, 0.0)
-        yield m.mean_rows + rows_deviations * z, sum_means, sum_variances, 0.5 / (half_gap * np.abs(z))
+        yield m.mean_rows + rows_stds * z, sum_means, sum_variances, 0.5 / (half_gap * np.abs(z))
 
 
 def compute_mean_error(problem: PerGroupProblem, max_groups: int, max_rows: int) -> float:
@@ -347,7 +347,7 @@ def compute_normal_squares(
     kept_sums: FloatArray,
     kept_row_counts: FloatArray,
     sum_variances: FloatArray,
-    rows_noise_deviation: float,
+    rows_noise_std: float,
     half_range: float,
     centred_means: FloatArray,
 ) -> FloatArray:
@@ -357,13 +357,11 @@ def compute_normal_squares(
         kept_sums: Mean of the sum of values less the middle of their range, shape (n,).
         kept_row_counts: Number of rows, before noise, shape (n,).
         sum_variances: Variance of the noisy sum, above 0, shape (n,).
-        rows_noise_deviation: Standard deviation of the noise of the rows, above 0.
+        rows_noise_std: Standard deviation of the noise of the rows, above 0.
         half_range: Half of the range.
         centred_means: True mean minus the middle of the range, shape (n,).
     """
-    integrate = functools.partial(
-        _integrate_normal, rows_noise_deviation=rows_noise_deviation, half_range=half_range
-    )
+    integrate = functools.partial(_integrate_normal, rows_noise_std=rows_noise_std, half_range=half_range)
     return _integrate_in_blocks(integrate, kept_sums, kept_row_counts, sum_variances, centred_means)
 
 
@@ -372,7 +370,7 @@ def _integrate_normal(
     kept_row_counts: FloatArray,
     sum_variances: FloatArray,
     centred_means: FloatArray,
-    rows_noise_deviation: float,
+    rows_noise_std: float,
     half_range: float,
 ) -> FloatArray:
     """Return the mean squared error by a Gauss-Legendre rule over the noise of the rows; arguments of shape (n, 1)."""
@@ -382,14 +380,14 @@ def _integrate_normal(
     max_node = MAX_NOISE_SCALES / 4.0
     # From -9 to 9 standard deviations of the rows, split where N reaches its minimum and in the middle of the longer
     # part.
-    z0 = np.clip((MIN_NOISY_ROWS - kept_row_counts) / rows_noise_deviation, -max_node, max_node)
+    z0 = np.clip((MIN_NOISY_ROWS - kept_row_counts) / rows_noise_std, -max_node, max_node)
     z1 = np.where(z0 > 0.0, (z0 - max_node) / 2.0, (z0 + max_node) / 2.0)
     last_edges, inner_edges = np.full_like(z0, max_node), (np.minimum(z0, z1), np.maximum(z0, z1))
     panel_edges = np.hstack((-last_edges, *inner_edges, last_edges))
     panel_lengths = np.diff(panel_edges)[..., None]
     z = (panel_edges[:, :-1, None] + panel_lengths * v).reshape(z0.size, -1)
     node_weights = (panel_lengths * wv).reshape(z.shape) * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
-    divisors = np.maximum(kept_row_counts + rows_noise_deviation * z, MIN_NOISY_ROWS)
+    divisors = np.maximum(kept_row_counts + rows_noise_std * z, MIN_NOISY_ROWS)
     conditional_means, conditional_deviations = kept_sums / divisors, np.sqrt(sum_variances) / divisors
     # Beyond 100 standard deviations the density is 0, and infinity times 0 would be NaN.
     lo, hi = (

@@ -146,14 +146,16 @@ class TotalCurve:
             # The excess is convex and at least 0, and so is its square: the best whole bound is next to the best real
             # one.
             bounds_below, bounds_above = np.floor(bounds), np.ceil(bounds)
-            is_floor_better = self._square_real_error(bounds_below, v) <= self._square_real_error(
-                bounds_above, v
-            )
+            is_floor_better = self._compute_real_square_error(
+                bounds_below, v
+            ) <= self._compute_real_square_error(bounds_above, v)
             bounds = np.where(is_floor_better, bounds_below, bounds_above)
         if self.whole_noise is not None:
             bounds = self._search_around(bounds, v)
         noise_slopes = _find_slope(self.unit_variance * bounds**2, v, self.whole_noise)
-        return Optimum(self._square_error(bounds, v), noise_slopes, bounds, np.full(bounds.shape, np.nan))
+        return Optimum(
+            self._compute_square_error(bounds, v), noise_slopes, bounds, np.full(bounds.shape, np.nan)
+        )
 
     def _search_around(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
         """Find the best whole bounds under whole noise, among those near the given ones."""
@@ -164,7 +166,7 @@ class TotalCurve:
         largest_offset = min(offset_limits.max(initial=1.0), MAX_OFFSET_OF_WHOLE_BOUND)
         offsets = np.arange(-largest_offset, largest_offset + 1.0)
         candidate_bounds = np.clip(bounds[..., None] + offsets, 0.0, self.amounts.values[-1])
-        best_indices = np.argmin(self._square_error(candidate_bounds, v[..., None]), axis=-1)
+        best_indices = np.argmin(self._compute_square_error(candidate_bounds, v[..., None]), axis=-1)
         return np.take_along_axis(candidate_bounds, best_indices[..., None], axis=-1)[..., 0]
 
     def find_short_bound(self, bound: float, v: float) -> tuple[float, float]:
@@ -177,18 +179,18 @@ class TotalCurve:
 
         def square_error(bounds: FloatArray) -> FloatArray:
             """Return the squared error under each bound at the given v."""
-            return self._square_error(bounds, np.array([v]))
+            return self._compute_square_error(bounds, np.array([v]))
 
         if not self.is_integer:
             bound = round_to_few_digits(bound, lambda bounds: np.sqrt(square_error(bounds)))
         return bound, float(square_error(np.array([bound]))[0])
 
-    def _square_error(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
+    def _compute_square_error(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
         """Compute the squared error under each bound at v."""
         beta = np.broadcast_to(self.unit_variance * bounds**2, np.broadcast_shapes(bounds.shape, v.shape))
         return _evaluate(self.amounts.excess(bounds) ** 2, beta, v, self.whole_noise)
 
-    def _square_real_error(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
+    def _compute_real_square_error(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
         """Compute the squared error under each bound at v, with noise of real numbers."""
         return _evaluate(self.amounts.excess(bounds) ** 2, self.unit_variance * bounds**2, v)
 

@@ -292,11 +292,11 @@ def _make_group_curve(
     # Rows: alpha, beta, bound on groups, bound on the amount in each. The first candidate publishes 0 for every group.
     candidate_arrays = [np.array([[problem.error_of_nothing**2], [0.0], [0.0], [0.0]])]
     for amount_bound in amount_bounds.tolist():
-        noise_deviations = group_parameters.pair_noise(l0_bounds, amount_bound)
-        pair_norms = group_parameters.pair_norm(l0_bounds, amount_bound)
+        noise_stds = group_parameters.compute_pair_noise_std(l0_bounds, amount_bound)
+        pair_norms = group_parameters.compute_pair_norm(l0_bounds, amount_bound)
         error_by_l0 = compute_parts_by_max_groups(problem, amount_bound, sorted_pairs)[0][l0_indices]
         # Squares of bias and of noise add up in the error; a difference below 0 is rounding.
-        alpha = np.maximum(error_by_l0**2 - noise_deviations**2, 0.0)
+        alpha = np.maximum(error_by_l0**2 - noise_stds**2, 0.0)
         beta = budget.mechanism.unit_variance * pair_norms**2
         candidate_arrays.append(np.stack([alpha, beta, l0_bounds, np.full(l0_bounds.shape, amount_bound)]))
     alpha, beta, candidate_l0s, candidate_amounts = np.concatenate(candidate_arrays, axis=1)
@@ -330,8 +330,11 @@ def search_pairs_at(planned_line: PlannedLine, v: float) -> tuple[int, float, fl
     bounds = pair_choice.max_groups, pair_choice.max_amount
     if not parameters.statistic.is_integer:
         bounds = pair_choice.max_groups, round_up(pair_choice.max_amount)
-    alpha = max(compute_pair_error(problem, *bounds) ** 2 - float(parameters.pair_noise(*bounds)) ** 2, 0.0)
-    beta = parameters.mechanism.unit_variance * parameters.pair_norm(*bounds) ** 2
+    alpha = max(
+        compute_pair_error(problem, *bounds) ** 2 - float(parameters.compute_pair_noise_std(*bounds)) ** 2,
+        0.0,
+    )
+    beta = parameters.mechanism.unit_variance * parameters.compute_pair_norm(*bounds) ** 2
     return *bounds, alpha + float(curves.compute_noise_variance(beta * v, curve.whole_noise))
 
 

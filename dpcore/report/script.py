@@ -263,13 +263,15 @@ def write_dataset_cell(code_builder: CodeBuilder, source: Source, public_only: b
     if holds_sizes or dataset.release is not None:
         code_builder.import_name("Dataset", "dpcore.dataset")
         code_builder.import_name("ContributionHistogram", "dpcore.contributions")
-        sizes_code, users_code = map(code_builder.write, (dataset.histogram.sizes, dataset.histogram.users))
+        sizes_expression, users_expression = map(
+            code_builder.write, (dataset.histogram.sizes, dataset.histogram.users)
+        )
         histogram_code = "ContributionHistogram(sizes, users)"
         if dataset.release is not None:
             histogram_code += f", release={code_builder.write(dataset.release)}"
         periods_code = f".in_periods({code_builder.write(dataset.periods)})" if dataset.periods else ""
         return (
-            f"sizes = {sizes_code}\nusers = {users_code}\n"
+            f"sizes = {sizes_expression}\nusers = {users_expression}\n"
             f"data = Dataset({dataset.name!r}, {dataset.source!r}, {disclosure_code}, {histogram_code}){periods_code}"
         )
     is_private = dataset.disclosure is Disclosure.PRIVATE

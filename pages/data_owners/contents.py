@@ -28,14 +28,14 @@ from pages.shared.figures import figures
 from pages.shared.report import report_content
 from pages.shared.screen import sections
 
-JOB_KEY = QUESTION.key("training_job")
+JOB_KEY = QUESTION.get_key("training_job")
 
 
 def show(parameters: OwnersParameters) -> None:
     """Draw the tab: inputs, *Train*, figure and sentences; below, the paper's tables and figure at its setting."""
     _show_training(parameters)
     st.divider()
-    sections.show_paper_figure(FIGURES, QUESTION.key("paper_figure"))
+    sections.show_paper_figure(FIGURES, QUESTION.get_key("paper_figure"))
 
 
 def _show_training(parameters: OwnersParameters) -> None:
@@ -46,30 +46,34 @@ def _show_training(parameters: OwnersParameters) -> None:
         f"**{wording.capital(answer_plots.NAME_BY_UNIT[parameters.unit])}** is protected: neighbouring data sets "
         "differ in one unit whose records are zeroed."
     )
-    records: RecordSource | LabelledRecords = fields.draw(QUESTION, "train_on")
-    study, account = parameters.study, ""
+    labelled_records: RecordSource | LabelledRecords = fields.draw_field(QUESTION, "train_on")
+    record_study, record_digest = parameters.study, ""
     provenance: Provenance = Disclosure.PUBLIC
-    if records is RecordSource.UPLOAD:
+    if labelled_records is RecordSource.UPLOAD:
         if (own_table := upload.show_table()) is None:
             return
-        records, account = own_table.records, own_table.dataset.digest
+        labelled_records, record_digest = own_table.records, own_table.dataset.digest
         provenance = own_table.dataset.provenance
-        study = replace(study, numbers_of_owners=(own_table.records.num_owners,))
-    slots = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
-    for slot, field_name in zip(slots, TRAINING_FIELDS[1:], strict=False):
-        with slot:
-            fields.draw(QUESTION, field_name, is_disabled=field_name == "train_owners" and bool(account))
-    with slots[-1]:
-        is_started = fields.button("Train", "owners_train", "play_arrow", is_main=True, width="stretch")
-    training_key = (parameters.train_on, account, study, provenance)
+        record_study = replace(record_study, numbers_of_owners=(own_table.records.num_owners,))
+    field_slots = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
+    for field_slot, field_name in zip(field_slots, TRAINING_FIELDS[1:], strict=False):
+        with field_slot:
+            fields.draw_field(
+                QUESTION, field_name, is_disabled=field_name == "train_owners" and bool(record_digest)
+            )
+    with field_slots[-1]:
+        is_started = fields.draw_button("Train", "owners_train", "play_arrow", is_main=True, width="stretch")
+    training_key = (parameters.train_on, record_digest, record_study, provenance)
     try:
-        check_records(study, records)
+        check_records(record_study, labelled_records)
     except InvalidInput as refused:
         fields.show_problems(refused.problems)
         is_started = False
     if is_started:
-        jobs.start(JOB_KEY, training_key, functools.partial(run_study, study, records), is_heavy=True)
-    is_running = jobs.watch(JOB_KEY, "Training")
+        jobs.start_job(
+            JOB_KEY, training_key, functools.partial(run_study, record_study, labelled_records), is_heavy=True
+        )
+    is_running = jobs.show_progress(JOB_KEY, "Training")
     keyed_result = jobs.find_partial_result(JOB_KEY) if is_running else jobs.find_result(JOB_KEY)
     # Of other records they would stand under the wrong label.
     if keyed_result is None or keyed_result[0][:2] != training_key[:2] or keyed_result[1].share_done == 0.0:
@@ -80,25 +84,29 @@ def _show_training(parameters: OwnersParameters) -> None:
         if is_running:
             return
         st.caption(":material/history: These are for earlier settings; train again.")
-    _show_results(keyed_result[1], is_running, provenance, has_paper=not account)
+    _show_results(keyed_result[1], is_running, provenance, has_paper=not record_digest)
 
 
-def _show_results(result: StudyResult, is_running: bool, provenance: Provenance, has_paper: bool) -> None:
+def _show_results(
+    study_result: StudyResult, is_running: bool, provenance: Provenance, has_paper: bool
+) -> None:
     """Draw the figure of accuracies; once training has ended also the sentences, the table, settings and label."""
-    if not is_running and result.share_done < 1.0:
-        st.caption(f":material/stop_circle: Stopped after {wording.percent(result.share_done)}.")
-    figures.draw(answer_plots.plot_accuracy(result, provenance, has_paper))
+    if not is_running and study_result.share_done < 1.0:
+        st.caption(f":material/stop_circle: Stopped after {wording.percent(study_result.share_done)}.")
+    figures.draw_plot(answer_plots.plot_accuracy(study_result, provenance, has_paper))
     if is_running:
         return
-    text_by_heading = answer_plots.write_directions(result, has_paper)
-    st.markdown("\n".join(f"- **{heading}:** {text}" for heading, text in text_by_heading.items()))
+    text_by_heading = answer_plots.write_directions(study_result, has_paper)
+    st.markdown(
+        "\n".join(f"- **{heading}:** {sentence_text}" for heading, sentence_text in text_by_heading.items())
+    )
     st.dataframe(
-        answer_plots.tabulate_accuracy(result).style.format("{:.3f}", na_rep="not run"),
+        answer_plots.tabulate_accuracy(study_result).style.format("{:.3f}", na_rep="not run"),
         alt="Test accuracy of every form",
     )
-    records_text = wording.plain(wording.capital(result.records_name))
-    st.caption(f"{records_text}: {answer_plots.write_settings(result)}")
-    cards.label(provenance)
+    records_text = wording.plain(wording.capital(study_result.records_name))
+    st.caption(f"{records_text}: {answer_plots.write_settings(study_result)}")
+    cards.draw_label(provenance)
 
 
 def build_report(answer: Answer, source: Source, training_card: TrainingCard | None = None) -> Report:
@@ -119,20 +127,22 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
     if training_card is not None and training_card.is_private:
         # The bounds may be public: the file as a whole is not.
         source = replace(source, disclosure=training_card.disclosure)
-    labels_by_field = QUESTION.get_labels(*(name for name in QUESTION.fields if name not in hidden_fields))
+    labels_by_field = QUESTION.get_report_labels(
+        *(field_name for field_name in QUESTION.fields if field_name not in hidden_fields)
+    )
     report = report_content.build_page_report(
-        QUESTION, answer, source, labels_by_field=labels_by_field, summary=summary_lines
+        QUESTION, answer, source, labels_by_field=labels_by_field, summary_lines=summary_lines
     )
     if training_card is None:
         return report
-    answers = (*report.answers, (TITLE, training_card.card))
-    return replace(report, answers=answers, figures=(*report.figures, training_card.plot))
+    titled_answers = (*report.answers, (TITLE, training_card.card))
+    return replace(report, answers=titled_answers, figures=(*report.figures, training_card.plot))
 
 
 def show_files(answer: Answer) -> None:
     """Offer report, methods, script and choice as files; the report holds the results of the last training, if any."""
     assert answer.write_choice is not None
-    source, study_card = report_content.build_session_source(), None
+    script_source, study_card = report_content.build_session_source(), None
     latest_training = jobs.find_result(JOB_KEY)
     if latest_training is not None and latest_training[1].share_done > 0.0:
         (record_source, _, _, disclosure), study_result = latest_training
@@ -140,7 +150,7 @@ def show_files(answer: Answer) -> None:
     report_content.draw(
         "owners",
         answer.disclosure if study_card is None or not study_card.is_private else study_card.disclosure,
-        lambda: build_report(answer, source, study_card),
+        lambda: build_report(answer, script_source, study_card),
         answer.methods,
         f"**Choice** holds every bound and crossing. Label: *{answer.disclosure.label}*.",
         [("Choice (JSON)", "owners_choice.json", answer.write_choice)],

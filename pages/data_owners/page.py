@@ -44,7 +44,7 @@ class OwnersPage(Page):
             slots,
             # Entered owners are all alike, so that no cap is sought for them.
             is_hidden=lambda name: (
-                name == "own_bound" and st.session_state[QUESTION.key("source")] is not OwnersSource.DATA
+                name == "own_bound" and st.session_state[QUESTION.get_key("source")] is not OwnersSource.DATA
             ),
             num_columns=2,
         )

@@ -13,14 +13,14 @@ QUESTION = Question(
     title="Join or train alone",
     icon=":material/hub:",
     url_path="data-owners",
-    group="Models",
-    lead="Hospitals, phones or shops could train one model together. **Should they join, or train alone?**",
+    navigation_group="Models",
+    lead_text="Hospitals, phones or shops could train one model together. **Should they join, or train alone?**",
     result_noun=SIMULATION,
-    sentence="Data owners could train a model together: should they?",
+    question_sentence="Data owners could train a model together: should they?",
     release_phrase="A model trained across several data owners",
-    file_entry_name="loaded",
-    parameters=OwnersParameters,
-    other_origins=table_upload.ENTRIES
+    own_file_entry_name="loaded",
+    parameters_type=OwnersParameters,
+    origins_by_entry=table_upload.ENTRY_ORIGINS
     | FieldOrigin.PUBLIC.each("tabs", "paper_figure")
     | FieldOrigin.DATA.each("training_job"),
 )

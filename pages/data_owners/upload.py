@@ -56,7 +56,7 @@ UPLOAD = TableUpload(
 
 def find_table() -> OwnersTable | None:
     """Return the page's own table; None if there is none."""
-    owners_table: OwnersTable | None = st.session_state.get(QUESTION.key("loaded"))
+    owners_table: OwnersTable | None = st.session_state.get(QUESTION.get_key("loaded"))
     return owners_table
 
 

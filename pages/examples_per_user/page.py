@@ -14,7 +14,7 @@ class ExamplesPage(Page):
         """Return the heading of the single files among the downloads."""
         return "**Parts of it**"
 
-    def write_file_label(self, name: str) -> str:
+    def write_file_label(self, file_name: str) -> str:
         """Return the text of the button of the table of bounds."""
         return "All bounds, both ways (CSV)"
 

@@ -53,25 +53,27 @@ class FactorisationPage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> FactorisationParameters | None:
         """Draw the inputs; return None until they are valid and, for ratings of the data, their range is entered."""
-        end_name_by_key = {QUESTION.key(name): f"the {name} rating" for name in RANGE}
+        end_name_by_key = {QUESTION.get_key(end_name): f"the {end_name} rating" for end_name in RANGE}
         has_ratings = dataset.pairs is not None and dataset.pairs.sums is not None
-        sources = list(RatingSource) if has_ratings else [RatingSource.GENERATED]
+        source_options = list(RatingSource) if has_ratings else [RatingSource.GENERATED]
 
         def list_missing_ends() -> list[str]:
             """List in words the ends of the range that are not entered."""
-            return [name for key, name in end_name_by_key.items() if st.session_state[key] is None]
+            return [
+                end_name for end_key, end_name in end_name_by_key.items() if st.session_state[end_key] is None
+            ]
 
         def draw_source() -> None:
             """Draw the choice of the source, and a way to bring ratings if the data have none."""
-            fields.draw(QUESTION, "source", options=sources)
+            fields.draw_field(QUESTION, "source", offered_options=source_options)
             if not has_ratings:
                 st.caption("The data in use hold no ratings, so these are generated.")
                 session.draw_data_link("Bring ratings")
 
         def draw_training() -> None:
             """Draw the settings of the training."""
-            fields.draw(QUESTION, "train_epsilons")
-            fields.draw_row(QUESTION, "repeats", "train_seed", shares=(1, 1))
+            fields.draw_field(QUESTION, "train_epsilons")
+            fields.draw_field_row(QUESTION, "repeats", "train_seed", width_shares=(1, 1))
 
         def ask_range(unused_names: Collection[str]) -> bool:
             """Ask for the range and return True if it is used and an end is missing; else return False.
@@ -84,20 +86,24 @@ class FactorisationPage(Page):
             if not list_missing_ends():
                 return False
             # Below the line, where they are seen; once both are filled they stand under *More settings*.
-            fields.draw_row(QUESTION, *RANGE)
+            fields.draw_field_row(QUESTION, *RANGE)
             ends_text = " and ".join(list_missing_ends())
             question_text = f"**What range can a rating have?** Enter {ends_text} by design, not from data."
             st.info(question_text, icon=":material/straighten:")
             return True
 
-        draw_row = functools.partial(fields.draw_row, QUESTION, shares=(1, 1))
+        draw_row = functools.partial(fields.draw_field_row, QUESTION, width_shares=(1, 1))
         row_widgets = {p[0]: functools.partial(draw_row, *p) for p in FIELD_PAIRS}
         parameters: FactorisationParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
-            options={"source": sources},
+            options_by_field={"source": source_options},
             is_hidden=lambda name: name in RANGE and bool(list_missing_ends()),
-            widgets={"source": draw_source, **row_widgets, **{pair[1]: lambda: None for pair in FIELD_PAIRS}},
+            widgets_by_field={
+                "source": draw_source,
+                **row_widgets,
+                **{field_pair[1]: lambda: None for field_pair in FIELD_PAIRS},
+            },
             draw_more=draw_training,
             ask_first=ask_range,
         )
@@ -131,10 +137,10 @@ class FactorisationPage(Page):
 
     def build_source(self, answer: Answer, data: Any) -> Source:
         """Build the source of the script: the rows, or none where ratings are generated."""
-        source = report_content.build_session_source(needs_rows=True, disclosure=answer.disclosure)
+        script_source = report_content.build_session_source(needs_rows=True, disclosure=answer.disclosure)
         if answer.parameters.source is RatingSource.DATA:
-            return source
-        return replace(source, needs_rows=False, write_data_cell=write_data_cell)
+            return script_source
+        return replace(script_source, needs_rows=False, write_data_cell=write_data_cell)
 
     def summarise(self, answer: Answer, data: Any) -> tuple[Line, ...]:
         """Return lines of the report that summarise the ratings, those of the data or the generated ones."""

@@ -15,7 +15,7 @@ RANGE = ("lowest", "highest")
 JOB_KEYS = ("train_job", "implicit_job")
 
 
-def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return new values of the source of ratings and of their range, by field name; other fields stay.
 
     If the data hold ratings, they become the source. If not, generated ratings do, unless a source was chosen already.
@@ -24,7 +24,11 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     """
     pairs = dataset.pairs
     if pairs is None or pairs.value_range is None:
-        return {"source": RatingSource.GENERATED} if current["source"] in (None, RatingSource.DATA) else {}
+        return (
+            {"source": RatingSource.GENERATED}
+            if current_values["source"] in (None, RatingSource.DATA)
+            else {}
+        )
     lowest, highest = (None, None) if dataset.is_private else pairs.value_range
     return {"source": RatingSource.DATA, "lowest": lowest, "highest": highest}
 
@@ -34,16 +38,16 @@ QUESTION = Question(
     title="Recommender",
     icon=":material/grid_on:",
     url_path="factorisation",
-    group="Models",
-    lead="You learn a private recommender. **Is matrix factorisation worth it, or are item means better?**",
+    navigation_group="Models",
+    lead_text="You learn a private recommender. **Is matrix factorisation worth it, or are item means better?**",
     result_noun=SIMULATION,
-    sentence="I learn a recommender from ratings: which items get a user's budget, and is it worth it?",
+    question_sentence="I learn a recommender from ratings: which items get a user's budget, and is it worth it?",
     release_phrase="A recommender from ratings",
-    answers_from=(Facet.GROUPS,),
-    parameters=FactorisationParameters,
-    other_origins=uploads.ENTRIES
+    answering_facets=(Facet.GROUPS,),
+    parameters_type=FactorisationParameters,
+    origins_by_entry=uploads.ENTRY_ORIGINS
     | FieldOrigin.PUBLIC.each("tabs", "measure", "paper_figure")
     | FieldOrigin.DATA.each(*JOB_KEYS, *(f"{job}_earlier" for job in JOB_KEYS)),
     propose_values=propose,
-    proposed_fields=("source", "lowest", "highest"),
+    proposed_field_names=("source", "lowest", "highest"),
 )

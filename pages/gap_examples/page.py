@@ -29,7 +29,7 @@ def build_with_range(dataset: Dataset, parameters: GapParameters, solution: GapS
 def explain_cleared_variance(unused_names: Collection[str]) -> bool:
     """Say why the variance is empty, if a release emptied it; return False, as no field was drawn."""
     if "value_variance" not in unused_names:
-        session.explain_cleared({QUESTION.key("value_variance"): "σ²"})
+        session.explain_cleared({QUESTION.get_key("value_variance"): "σ²"})
     return False
 
 

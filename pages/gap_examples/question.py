@@ -10,15 +10,15 @@ QUESTION = Question(
     title="Weights vs. caps",
     icon=":material/trophy:",
     url_path="gap",
-    group="The trade-off, live",
-    lead="A bound drops rows of heavy users; smooth weights scale them down. **How much more variance does "
+    navigation_group="The trade-off, live",
+    lead_text="A bound drops rows of heavy users; smooth weights scale them down. **How much more variance does "
     "the bounded mean have?**",
     result_noun="Weights",
-    sentence="How much better than the best bound can smooth weights be, on my data and on any?",
-    answers_from=(Facet.ROWS,),
-    parameters=GapParameters,
-    other_origins=FieldOrigin.PUBLIC.each("tabs"),
-    symbols={
+    question_sentence="How much better than the best bound can smooth weights be, on my data and on any?",
+    answering_facets=(Facet.ROWS,),
+    parameters_type=GapParameters,
+    origins_by_entry=FieldOrigin.PUBLIC.each("tabs"),
+    symbols_by_phrase={
         "Smooth weights, v(h), and bounded rows, v′(h)": "v(h) and v′(h)",
         "bound": "h",
         "variance": "Var(β̃)",
@@ -28,5 +28,5 @@ QUESTION = Question(
         "Best weights": "h*",
         "4 min v (theorem 3)": "4 v(h*)",
     },
-    former_fields={"noise": "variance_source", "noise_variance": "value_variance"},
+    replacements_by_former_name={"noise": "variance_source", "noise_variance": "value_variance"},
 )

@@ -31,7 +31,7 @@ class LearningPage(Page):
         """Draw the inputs, and the axis' unit, which the answer ignores; return None if the inputs are refused."""
         parameters: LearningParameters | None = super().read_inputs(slots, dataset)
         with slots.line:
-            fields.draw(QUESTION, "cap_unit")
+            fields.draw_field(QUESTION, "cap_unit")
         return parameters
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
@@ -47,7 +47,7 @@ class LearningPage(Page):
         ):
             label = f"Use ε = {wording.number(epsilon)}"
             with slots.answer:
-                fields.button(
+                fields.draw_button(
                     label, "learning_epsilon_use", "check", st.session_state.update, {keys.EPSILON: epsilon}
                 )
 

@@ -10,14 +10,14 @@ QUESTION = Question(
     title="Bias curves over τ₀",
     icon=":material/model_training:",
     url_path="learning",
-    group="The trade-off, live",
-    lead="**How many rows of one user may train a private model?**",
+    navigation_group="The trade-off, live",
+    lead_text="**How many rows of one user may train a private model?**",
     chooses_bound=True,
-    sentence="I train a model with a private learner: how many rows of one user may it see?",
+    question_sentence="I train a model with a private learner: how many rows of one user may it see?",
     release_phrase="A model (trained with a private learner)",
-    answers_from=(Facet.ROWS,),
-    parameters=LearningParameters,
-    symbols={
+    answering_facets=(Facet.ROWS,),
+    parameters_type=LearningParameters,
+    symbols_by_phrase={
         "τ₀, the bound as a share of all rows": "τ₀ = τ / n",
         "Bound (rows per user)": "τ",
         "excess risk, at most": "L(h<sub>priv</sub>) − inf L(h) ≤",
@@ -31,6 +31,6 @@ QUESTION = Question(
         "Prop. 1: Var(H), τ₀": "2√(2 Var(H)/τ₀)",
         "Corollary 1": "2√(1 − n<sub>τ</sub>/n)",
     },
-    other_origins=FieldOrigin.DATA.each("draws_job", "cost_job")
+    origins_by_entry=FieldOrigin.DATA.each("draws_job", "cost_job")
     | FieldOrigin.PUBLIC.each("tabs", "paper_figure"),
 )

@@ -14,23 +14,25 @@ from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.mean import answer as core
 from dpcore.mean.answer.answer import solve_beside_page
 from pages.mean.question import QUESTION
-from pages.shared.fields import fields, jobs, setting
+from pages.shared.fields import fields, searches, setting
 
 
 def read_parameters(epsilon: float = 1.0) -> MeanParameters | None:
     """Build the parameters of *Mean* at ``epsilon`` from its fields; None if L or U is empty, or they are refused."""
-    fields.start(QUESTION, uses_shared_data=False)
+    fields.initialise_fields(QUESTION, uses_shared_data=False)
     state = st.session_state
-    variance_source = state[QUESTION.key("variance_source")]
-    variance = state[QUESTION.key("value_variance")] if variance_source is VarianceSource.ENTERED else None
+    variance_source = state[QUESTION.get_key("variance_source")]
+    variance = (
+        state[QUESTION.get_key("value_variance")] if variance_source is VarianceSource.ENTERED else None
+    )
     lower, upper = setting.read_value(QUESTION, "lower"), setting.read_value(QUESTION, "upper")
     if lower is None or upper is None:
         return None
     try:
         field_names = ("counts", "target", "likeness", "user_share", "mechanism", "program")
-        settings = {field_name: state[QUESTION.key(field_name)] for field_name in field_names}
+        settings = {field_name: state[QUESTION.get_key(field_name)] for field_name in field_names}
         if settings["mechanism"] is NoiseKind.GAUSSIAN:
-            settings["delta"] = state[QUESTION.key("delta")]
+            settings["delta"] = state[QUESTION.get_key("delta")]
         return MeanParameters(
             epsilon, lower, upper, variance_source=variance_source, value_variance=variance, **settings
         )
@@ -44,7 +46,7 @@ def build_answer(dataset: Dataset, epsilon: float = 1.0) -> Answer | None:
     if mean_parameters is None:
         return None
     solver = solve_beside_page(dataset, mean_parameters)
-    search_result, _ = jobs.solve(solver, QUESTION, dataset, is_shared=False)
+    search_result, _ = searches.run_solver(solver, QUESTION, dataset, is_shared=False)
     return core.build_answer(dataset, mean_parameters, search_result.value)
 
 
@@ -66,13 +68,15 @@ def explain_difference(dataset: Dataset, page_setting: ReleaseSetting | None, pa
     mean_bound = answer.solution.cap_choice.max_contributions
     if abs(mean_bound - page_bound) <= 1e-6 * page_bound:
         return ""
-    reason, mean_text = _write_reason(page_setting, answer.setting), wording.number(mean_bound)
-    program = answer.parameters.program
-    if program in SPLITS_MEANS or answer.setting.noise is not page_setting.noise:
-        reason = f"it goes by the {answer.setting.noise.value} noise of {program.value}"
+    reason_clause, mean_text = _write_reason(page_setting, answer.setting), wording.number(mean_bound)
+    program_phrase = answer.parameters.program
+    if program_phrase in SPLITS_MEANS or answer.setting.noise is not page_setting.noise:
+        reason_clause = f"it goes by the {answer.setting.noise.value} noise of {program_phrase.value}"
     if answer.setting.uses_values and dataset.is_private:
-        reason = "it reads the private values"
-    return f"*Mean* finds {mean_text} for this release, this page {wording.number(page_bound)}: {reason}."
+        reason_clause = "it reads the private values"
+    return (
+        f"*Mean* finds {mean_text} for this release, this page {wording.number(page_bound)}: {reason_clause}."
+    )
 
 
 def _write_reason(page_setting: ReleaseSetting, mean_setting: ReleaseSetting) -> str:

@@ -30,13 +30,13 @@ class MeanPage(Page):
 
         Return None if they are refused, or if L or U must be entered first.
         """
-        state, session_key = st.session_state, QUESTION.key
+        state, session_key = st.session_state, QUESTION.get_key
 
-        def is_read_off_table(name: str) -> bool:
+        def is_read_off_table(field_name: str) -> bool:
             """Return True for a field that is hidden because the values of the table tell what it would say."""
             is_of_table = state[session_key("target")] is Target.TABLE and dataset.values is not None
             reads_values = state[session_key("variance_source")] is VarianceSource.FROM_VALUES
-            return name in ("likeness", "user_share") and is_of_table and reads_values
+            return field_name in ("likeness", "user_share") and is_of_table and reads_values
 
         def ask_range(unused_names: Collection[str]) -> bool:
             """Ask for L and U and return True if they must be entered; else return False.
@@ -55,9 +55,9 @@ class MeanPage(Page):
         parameters: MeanParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
-            options=WITHOUT_VALUES if dataset.release is not None else {},
+            options_by_field=WITHOUT_VALUES if dataset.release is not None else {},
             is_hidden=is_read_off_table,
-            draw_more=lambda: fields.button(
+            draw_more=lambda: fields.draw_button(
                 "Independent rows, as in the paper", "mean_as_in_paper", "menu_book", _set_paper_model
             ),
             ask_first=ask_range,
@@ -91,7 +91,7 @@ class MeanPage(Page):
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Draw a link to v(h) and v'(h) of the paper for the same data."""
         slots.answer.page_link(
-            catalogue.find_page("Weights vs. caps").path, label=TO_WEIGHTS, icon=":material/trophy:"
+            catalogue.find_page("Weights vs. caps").page_path, label=TO_WEIGHTS, icon=":material/trophy:"
         )
 
     def reads_rows(self, answer: Answer) -> bool:
@@ -102,8 +102,8 @@ class MeanPage(Page):
 
 def _set_paper_model() -> None:
     """Set the model of Epasto et al. 2020: the mean of a distribution that all rows are independent draws of."""
-    st.session_state[QUESTION.key("target")] = Target.POPULATION
-    st.session_state[QUESTION.key("likeness")] = Likeness.INDEPENDENT
+    st.session_state[QUESTION.get_key("target")] = Target.POPULATION
+    st.session_state[QUESTION.get_key("likeness")] = Likeness.INDEPENDENT
 
 
 MeanPage(QUESTION, solve_beside_page, build_answer).show()

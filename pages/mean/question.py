@@ -26,20 +26,22 @@ WITHOUT_VALUES = {
 """Choices for a release, which has no values to read; the first one replaces *From values*."""
 
 
-def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return new values by field: the range of public values and the settings that follow from the data; others stay.
 
     For private data it is asked anew whether counts are public and whether values may be read: the answers before were
     about other data.
     """
-    reset_fields = [name for name in FROM_DATA if dataset.is_private and name != "target"]
-    settings = propose_settings(current, choose_defaults(dataset), reset_fields)
+    reset_names = [field_name for field_name in FROM_DATA if dataset.is_private and field_name != "target"]
+    proposals = propose_settings(current_values, choose_defaults(dataset), reset_names)
     if dataset.values is None and dataset.release is not None:
         value_choices = (VarianceSource.FROM_VALUES, Likeness.FROM_VALUES)
-        settings |= {
-            name: choices[0] for name, choices in WITHOUT_VALUES.items() if current[name] in value_choices
+        proposals |= {
+            field_name: offered_options[0]
+            for field_name, offered_options in WITHOUT_VALUES.items()
+            if current_values[field_name] in value_choices
         }
-    return settings | propose_range(dataset, current, ENDS, DEFAULT_VALUE_BOUNDS)
+    return proposals | propose_range(dataset, current_values, ENDS, DEFAULT_VALUE_BOUNDS)
 
 
 QUESTION = Question(
@@ -47,18 +49,18 @@ QUESTION = Question(
     title="Mean",
     icon=":material/functions:",
     url_path="mean",
-    group="Choose a bound",
-    lead="You release the mean of a column with differential privacy. **How many rows may one user "
+    navigation_group="Choose a bound",
+    lead_text="You release the mean of a column with differential privacy. **How many rows may one user "
     "contribute?**",
     chooses_bound=True,
-    is_quick=True,
-    sentence="I release a mean: how many rows may one user contribute, or how should rows be weighted?",
+    is_quick_to_answer=True,
+    question_sentence="I release a mean: how many rows may one user contribute, or how should rows be weighted?",
     release_phrase="A mean (an average over rows)",
-    answers_from=(Facet.ROWS, Facet.VALUES),
-    parameters=MeanParameters,
-    other_origins=FieldOrigin.PUBLIC.each("proposed", *(f"{name}_proposed" for name in FROM_DATA), "tabs")
+    answering_facets=(Facet.ROWS, Facet.VALUES),
+    parameters_type=MeanParameters,
+    origins_by_entry=FieldOrigin.PUBLIC.each("proposed", *(f"{name}_proposed" for name in FROM_DATA), "tabs")
     | FieldOrigin.VALUES.each("range_search", "users_range_search"),
     propose_values=propose,
-    proposed_fields=(*FROM_DATA, *ENDS),
-    former_fields={"noise": "variance_source", "noise_variance": "value_variance"},
+    proposed_field_names=(*FROM_DATA, *ENDS),
+    replacements_by_former_name={"noise": "variance_source", "noise_variance": "value_variance"},
 )

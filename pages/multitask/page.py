@@ -33,7 +33,7 @@ def write_generated_cell(code_builder: CodeBuilder, source: Source, public_only:
 
 def use_exponent(exponent: float) -> None:
     """Enter this exponent in the page's field."""
-    st.session_state[QUESTION.key("exponent")] = exponent
+    st.session_state[QUESTION.get_key("exponent")] = exponent
 
 
 class MultitaskPage(Page):
@@ -72,9 +72,9 @@ class MultitaskPage(Page):
         """Draw the tabs of the studies and of the formula, which need no tasks."""
         renderer = Renderer(QUESTION, without_numbers(parameters, Disclosure.PUBLIC), dataset)
         formula_tab = {layout.COMPUTED: lambda: st.markdown(QUESTION.read_formula())}
-        tabs = list_contents(renderer, {"Studies": STUDIES}, formula_tab)
+        content_by_tab = list_contents(renderer, {"Studies": STUDIES}, formula_tab)
         with slots.bottom:
-            layout.draw_tabs(tabs, QUESTION.key("tabs"))
+            layout.draw_tabs(content_by_tab, QUESTION.get_key("tabs"))
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Draw a button that enters the best exponent, unless it is entered already or the data are private.
@@ -86,7 +86,7 @@ class MultitaskPage(Page):
         if best_exponent != answer.parameters.exponent and answer.disclosure is not Disclosure.PRIVATE:
             button_label = f"Use μ = {wording.entered(best_exponent)}"
             with slots.answer:
-                fields.button(button_label, "tasks_use_best", "check", use_exponent, best_exponent)
+                fields.draw_button(button_label, "tasks_use_best", "check", use_exponent, best_exponent)
 
     def list_report_fields(self, answer: Answer) -> list[str]:
         """Return the fields that the answer depends on."""
@@ -94,9 +94,9 @@ class MultitaskPage(Page):
 
     def build_source(self, answer: Answer, dataset: Dataset) -> Source:
         """Build the source of the script; generated tasks need no data."""
-        source = report_content.build_session_source(needs_rows=True, disclosure=answer.disclosure)
+        script_source = report_content.build_session_source(needs_rows=True, disclosure=answer.disclosure)
         is_generated = answer.parameters.generator is not None
-        return replace(source, write_data_cell=write_generated_cell) if is_generated else source
+        return replace(script_source, write_data_cell=write_generated_cell) if is_generated else script_source
 
     def summarise(self, answer: Answer, dataset: Dataset) -> tuple[Line, ...]:
         """Return lines of the report on the data and the graph's users and tasks; if chosen, on the generated graph."""

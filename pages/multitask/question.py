@@ -12,14 +12,16 @@ from pages.shared.base.question import Facet, FieldOrigin, Question
 from pages.shared.data import uploads
 
 
-def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the new source of tasks by field name: the data if they have tasks, else the default in place of the data.
 
     Another source stays for data without tasks: the result is then empty.
     """
     if dataset.pairs is not None:
         return {"source": TaskSource.DATA}
-    return {"source": MultitaskParameters.source} if current["source"] in (None, TaskSource.DATA) else {}
+    return (
+        {"source": MultitaskParameters.source} if current_values["source"] in (None, TaskSource.DATA) else {}
+    )
 
 
 QUESTION = Question(
@@ -27,30 +29,34 @@ QUESTION = Question(
     title="Multi-task weights",
     icon=":material/account_tree:",
     url_path="many-tasks",
-    group="The trade-off, live",
-    lead="You train one private model per task. **How much of a user's budget does each task get?**",
+    navigation_group="The trade-off, live",
+    lead_text="You train one private model per task. **How much of a user's budget does each task get?**",
     result_noun="Weights",
-    sentence="I train one model per task: which get a user's budget?",
+    question_sentence="I train one model per task: which get a user's budget?",
     release_phrase="One model per task",
-    answers_from=(Facet.GROUPS,),
-    parameters=MultitaskParameters,
-    symbols={
+    answering_facets=(Facet.GROUPS,),
+    parameters_type=MultitaskParameters,
+    symbols_by_phrase={
         "Weight and error bound against the size of the task": "ω<sub>i</sub> against n<sub>i</sub>",
         "users of the task": "n<sub>i</sub>",
         "weight ω": "ω<sub>i</sub> / √β",
         "Uniform weights": "μ = 0",
     },
-    other_origins=uploads.ENTRIES
+    origins_by_entry=uploads.ENTRY_ORIGINS
     | FieldOrigin.PUBLIC.each("tabs", "relative", "paper_figure")
     | FieldOrigin.DATA.each(
         *(f"{name}_job{end}" for name in ("optimum", "cvxpy", "experiment") for end in ("", "_earlier")),
         "download",
     ),
     propose_values=propose,
-    proposed_fields=("source",),
+    proposed_field_names=("source",),
 )
 
 
 def list_answer_fields(parameters: MultitaskParameters) -> list[str]:
     """List the fields that the answer depends on: not those of tabs, nor those that do not go with the choices."""
-    return [name for name in QUESTION.list_fields(LINE, MORE, OWN) if name not in parameters.unused_names]
+    return [
+        field_name
+        for field_name in QUESTION.list_fields(LINE, MORE, OWN)
+        if field_name not in parameters.unused_names
+    ]

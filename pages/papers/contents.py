@@ -13,18 +13,18 @@ from dpcore.answer.paper_figure import FigureRuns, PaperFigure, abbreviate_diffe
 from dpcore.papers.items import Paper
 from pages.papers.question import QUESTION
 from pages.shared.base import catalogue, keys
-from pages.shared.figures.figures import MISSING
+from pages.shared.figures.figures import MISSING_TEXT
 
 Destination = tuple[str, str]
 """Title of a page, and a tab of it; empty for the first screen."""
 
 
-def open_page(title: str, tab: str) -> None:
+def open_page(page_title: str, tab_name: str) -> None:
     """Have the app open a page in this run, at a tab if one is named; for callbacks."""
-    page = catalogue.find_page(title)
-    if tab:
-        st.session_state[page.key("tabs")] = tab
-    st.session_state[keys.TOUR_GOES_TO] = page.path
+    page = catalogue.find_page(page_title)
+    if tab_name:
+        st.session_state[page.get_key("tabs")] = tab_name
+    st.session_state[keys.TOUR_DESTINATION] = page.page_path
 
 
 def list_labels(destinations: Sequence[Destination | None]) -> list[str | None]:
@@ -42,7 +42,7 @@ def _open_clicked_page(key: str, destinations: tuple[Destination | None, ...]) -
 def show_figures(figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns]]) -> None:
     """Show a row for each figure: claims, largest difference, small pictures of its main line, and its page."""
     paper_figures = [figure for figure, _ in figures_with_runs]
-    columns: dict[str, list[Any]] = {
+    columns_by_heading: dict[str, list[Any]] = {
         "Figure": [figure.name for figure in paper_figures],
         "Claims that hold": [_count_claims(*figure_and_runs) for figure_and_runs in figures_with_runs],
         **_list_comparisons(figures_with_runs),
@@ -51,8 +51,8 @@ def show_figures(figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns]]) ->
         "Line": [figure.lines[-1].name for figure in paper_figures],
     }
     destinations = [(figure.page_title, figure.tab_name) for figure in paper_figures]
-    alt = "All figures with their largest difference from the paper's"
-    _show_table("figures", columns, destinations, alt)
+    alt_text = "All figures with their largest difference from the paper's"
+    _show_table("figures", columns_by_heading, destinations, alt_text)
 
 
 def show_items(paper: Paper, figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns]]) -> None:
@@ -60,9 +60,9 @@ def show_items(paper: Paper, figures_with_runs: Sequence[tuple[PaperFigure, Figu
     st.markdown(paper.introduction.replace("\n", " "))
     # An item that has several figures gets the first.
     paper_figures = [f for f in figures_with_runs if f[0].paper_name == paper.title]
-    entry_by_item = {re.split(" [(]|, ", f[0].item_name)[0]: f for f in reversed(paper_figures)}
+    entry_by_item = {f[0].main_item: f for f in reversed(paper_figures)}
     item_pairs = [next(filter(None, map(entry_by_item.get, i.items.split(", "))), None) for i in paper.items]
-    columns: dict[str, list[Any]] = {
+    columns_by_heading: dict[str, list[Any]] = {
         "Item": [item.items for item in paper.items],
         "What it says": [_remove_markup(item.says) for item in paper.items],
         "Open": [],
@@ -72,24 +72,34 @@ def show_items(paper: Paper, figures_with_runs: Sequence[tuple[PaperFigure, Figu
         "Page, tab": [_remove_markup(item.places) for item in paper.items],
     }
     destinations = [item.first_place for item in paper.items]
-    _show_table("items", columns, destinations, "Every numbered item of the paper with where it stands")
+    _show_table(
+        "items", columns_by_heading, destinations, "Every numbered item of the paper with where it stands"
+    )
 
 
 def _show_table(
-    name: str, columns: dict[str, list[Any]], destinations: Sequence[Destination | None], alt: str
+    table_name: str,
+    columns_by_heading: dict[str, list[Any]],
+    destinations: Sequence[Destination | None],
+    alt_text: str,
 ) -> None:
-    """Show a table with a column of buttons, one for each destination; ``name`` makes their key unique."""
-    key = QUESTION.key(f"open_{name}")
-    options: dict[str, Any] = {"on_click": _open_clicked_page, "args": (key, tuple(destinations))}
-    open_column = st.column_config.ButtonColumn("Open", type="tertiary", alignment="left", key=key, **options)
-    thumbnails = {title: st.column_config.LineChartColumn(title, width=90) for title in ("Ours", "Theirs")}
+    """Show a table with a column of buttons, one for each destination; ``table_name`` makes their key unique."""
+    key = QUESTION.get_key(f"open_{table_name}")
+    table_options: dict[str, Any] = {"on_click": _open_clicked_page, "args": (key, tuple(destinations))}
+    open_column = st.column_config.ButtonColumn(
+        "Open", type="tertiary", alignment="left", key=key, **table_options
+    )
+    thumbnails = {
+        paper_title: st.column_config.LineChartColumn(paper_title, width=90)
+        for paper_title in ("Ours", "Theirs")
+    }
     st.dataframe(
-        columns | {"Open": list_labels(destinations)},
+        columns_by_heading | {"Open": list_labels(destinations)},
         hide_index=True,
         column_config=thumbnails | {"Open": open_column},
-        placeholder=MISSING,
+        placeholder=MISSING_TEXT,
         height="content",
-        alt=alt,
+        alt=alt_text,
     )
 
 
@@ -103,21 +113,21 @@ def _list_comparisons(figure_pairs: Sequence[tuple[PaperFigure, FigureRuns] | No
         if figure is None or runs is None:
             figure_rows.append((None, None, None))
         else:
-            value_lists = (runs.summary.means[-1], figure.lines[-1].paper_values)
-            figure_rows.append((abbreviate_difference(figure, runs), *map(_drop_missing, value_lists)))
+            error_lists = (runs.summary.means[-1], figure.lines[-1].paper_values)
+            figure_rows.append((abbreviate_difference(figure, runs), *map(_drop_missing, error_lists)))
     cell_lists = map(list, zip(*figure_rows, strict=True))
     return dict(zip(("Largest difference", "Ours", "Theirs"), cell_lists, strict=True))
 
 
 def _count_claims(figure: PaperFigure, runs: FigureRuns) -> str | None:
     """Write how many claims of the paper's text our numbers agree with; None if it makes none."""
-    claims_hold = [holds for _, holds in figure.check_claims(runs)]
+    claims_hold = [checked.holds for checked in figure.check_claims(runs)]
     return f"{sum(claims_hold)} of {len(claims_hold)}" if claims_hold else None
 
 
-def _drop_missing(values: Sequence[float | None]) -> list[float]:
+def _drop_missing(errors: Sequence[float | None]) -> list[float]:
     """Return the finite values."""
-    return [float(value) for value in values if value is not None and math.isfinite(value)]
+    return [float(error) for error in errors if error is not None and math.isfinite(error)]
 
 
 def _remove_markup(text: str) -> str:

@@ -23,13 +23,13 @@ FIRST_FIGURE = "epasto-table-1-drugs"
 
 def draw_body(slots: layout.PageSlots) -> None:
     """Draw the chosen figure with its answer, and the lists below."""
-    figure_key = QUESTION.key("figure")
+    figure_key = QUESTION.get_key("figure")
     st.session_state.setdefault(figure_key, FIRST_FIGURE)
     with slots.line:
-        figure = find_figure(fields.pick("Figure", NAME_BY_KEY, figure_key, width=560))
+        figure = find_figure(fields.draw_select_box("Figure", NAME_BY_KEY, figure_key, width=560))
     figure_runs = sections.find_newest_runs(figure)
     with slots.figure:
-        figures.draw(build_plot(figure, figure_runs))
+        figures.draw_plot(build_plot(figure, figure_runs))
     with slots.answer:
         show_answer(figure, figure_runs)
     with slots.bottom:
@@ -55,7 +55,7 @@ def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
             f"Open {page.title}",
             key="papers_go",
             icon=page.icon,
-            type=fields.main_button(),
+            type=fields.choose_main_button_type(),
             on_click=contents.open_page,
             args=(figure.page_title, figure.tab_name),
             help=f"Opens the page{', and the tab that this figure stands in' if figure.tab_name else ''}.",
@@ -69,10 +69,12 @@ def show_lists() -> None:
     figures_with_runs = [(figure, sections.find_newest_runs(figure)) for figure in FIGURES]
     contents.show_figures(figures_with_runs)
     st.markdown("### Every item of a paper")
-    paper_key = QUESTION.key("paper")
+    paper_key = QUESTION.get_key("paper")
     st.session_state.setdefault(paper_key, next(iter(PAPER_BY_TITLE)))
-    title = fields.choice("Paper", {title: title for title in PAPER_BY_TITLE}, paper_key)
-    contents.show_items(PAPER_BY_TITLE[title], figures_with_runs)
+    paper_title = fields.draw_choice(
+        "Paper", {paper_title: paper_title for paper_title in PAPER_BY_TITLE}, paper_key
+    )
+    contents.show_items(PAPER_BY_TITLE[paper_title], figures_with_runs)
 
 
 layout.show(QUESTION, draw_body, has_budget=False)

@@ -43,12 +43,17 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
     Return None, with sentences on the page, if they are refused or the range of a mean is missing.
     """
     is_session_dataset = dataset is session.dataset()
-    state, make_key = st.session_state, QUESTION.key
-    options: dict[str, list[Any]] = {"statistic": list_statistics(dataset), "objective": list(Objective)}
-    is_mean = state.get(make_key("statistic")) is Statistic.MEAN and Statistic.MEAN in options["statistic"]
+    state, make_key = st.session_state, QUESTION.get_key
+    options_by_field: dict[str, list[Any]] = {
+        "statistic": list_statistics(dataset),
+        "objective": list(Objective),
+    }
+    is_mean = (
+        state.get(make_key("statistic")) is Statistic.MEAN and Statistic.MEAN in options_by_field["statistic"]
+    )
     if is_mean:
-        options["objective"] = [objective for objective in Objective if not objective.is_relative]
-    unused_fields = question_page.start_fields(QUESTION, options, is_session_dataset)
+        options_by_field["objective"] = [objective for objective in Objective if not objective.is_relative]
+    unused_fields = question_page.start_fields(QUESTION, options_by_field, is_session_dataset)
     end_name_by_key = {make_key("lower"): "L", make_key("upper"): "U"}
     # A link of another statistic has no range, and leaves the fields empty.
     if (
@@ -59,29 +64,35 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
         state[make_key("lower")], state[make_key("upper")] = state[make_key("proposed")]
     # Groups must not be read off private data, so that the page asks for them at once.
     asks_groups = dataset.is_private and not is_mean and "groups" not in unused_fields
-    has_list = any((state[make_key(name)] or "").strip() for name in ("groups", "edges"))
+    has_list = any((state[make_key(field_name)] or "").strip() for field_name in ("groups", "edges"))
     if has_list and "num_groups" not in unused_fields:
         unused_fields.append("num_groups")  # The list says how many they are.
     # A distribution of pairs has no names to compare a list with.
     groups_field = "num_groups" if dataset.pairs is None else "groups"
     line_fields = ("lower", "upper") if is_mean else (groups_field,) if asks_groups else ("program",)
 
-    def draw_fields(*names: str) -> None:
+    def draw_fields(*field_names: str) -> None:
         """Draw the fields with these names, without unused ones."""
-        for name in names:
-            if name not in unused_fields:
-                fields.draw(QUESTION, name, options=options.get(name, ()))
+        for field_name in field_names:
+            if field_name not in unused_fields:
+                fields.draw_field(QUESTION, field_name, offered_options=options_by_field.get(field_name, ()))
 
     with slots.line:
         draw_fields("statistic", *line_fields)
     with slots.line.popover("More settings", icon=":material/tune:", key="per_group_more"):
-        draw_fields(*(name for name in ("objective", "floor", "selection") if name not in line_fields))
-        with fields.row():
+        draw_fields(
+            *(
+                field_name
+                for field_name in ("objective", "floor", "selection")
+                if field_name not in line_fields
+            )
+        )
+        with fields.build_row():
             draw_fields("selection_share", "selection_delta", "min_users")
         if "groups" not in unused_fields:
-            group_list.draw(QUESTION, has_field="groups" not in line_fields)
+            group_list.draw_group_list(QUESTION, has_field="groups" not in line_fields)
         other_names = "edges", "num_groups", "mechanism", "delta", "program", "neighbours"
-        draw_fields(*(name for name in other_names if name not in line_fields))
+        draw_fields(*(field_name for field_name in other_names if field_name not in line_fields))
     with slots.notes:
         if asks_groups and not has_list and state[make_key("num_groups")] is None:
             st.markdown(ASK_GROUPS)
@@ -96,7 +107,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
             if question_page.ask_for_range(dataset, end_name_by_key):
                 return None
             session.explain_cleared(end_name_by_key)
-        parameters: PerGroupParameters | None = fields.build(
+        parameters: PerGroupParameters | None = fields.build_page_parameters(
             QUESTION, unused_names=unused_fields, optional_names=QUESTION.list_fields(Place.OWN)
         )
     return parameters

@@ -45,7 +45,7 @@ class PerGroupPage(Page):
             return Source(dataset, needs_rows=True, write_data_cell=write_data_cell)
         return super().build_source(answer, dataset)
 
-    def write_file_label(self, name: str) -> str:
+    def write_file_label(self, file_name: str) -> str:
         """Return the text of the button of the distribution's file."""
         return "Distribution of pairs (JSON)"
 
@@ -56,7 +56,7 @@ class PerGroupPage(Page):
             return
         assert answer.write_choice is not None
         buttons = [("Choice (JSON)", "per_group_choice.json", answer.write_choice)]
-        cards.file_buttons(buttons, dataset.provenance)
+        cards.draw_file_buttons(buttons, dataset.provenance)
         pair_sizes = answer.solution.problem.pair_sizes
         counts_text = f"{pair_sizes.pairs.size:,} sizes and {pair_sizes.task_rows.size:,} groups"
         st.caption(f"{counts_text} are too many for a file and a script.")

@@ -11,13 +11,13 @@ from pages.shared.base.question import Facet, FieldOrigin, Question, propose_ran
 from pages.shared.data import group_list
 
 
-def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return, by field, the range of public values, for a mean; a range that the user entered stays.
 
     For private values the page asks for the range. For a release nothing is proposed.
     """
     value_range = None if dataset.pairs is None else dataset.pairs.value_range
-    return propose_range(dataset, current, ("lower", "upper"), limits=value_range)
+    return propose_range(dataset, current_values, ("lower", "upper"), value_limits=value_range)
 
 
 QUESTION = Question(
@@ -25,16 +25,16 @@ QUESTION = Question(
     title="Group by",
     icon=":material/table_rows:",
     url_path="per-group",
-    group="Choose a bound",
-    lead="You release a number per group. **In how many groups may one user count, and how often in each?**",
+    navigation_group="Choose a bound",
+    lead_text="You release a number per group. **In how many groups may one user count, and how often in each?**",
     chooses_bound=True,
-    sentence="I release counts, sums or means per group: to how many groups may one user add, and how much?",
+    question_sentence="I release counts, sums or means per group: to how many groups may one user add, and how much?",
     release_phrase="A count, sum or mean per group (GROUP BY)",
-    answers_from=(Facet.GROUPS,),
-    parameters=PerGroupParameters,
-    other_origins=FieldOrigin.PUBLIC.each("proposed", "tabs")
+    answering_facets=(Facet.GROUPS,),
+    parameters_type=PerGroupParameters,
+    origins_by_entry=FieldOrigin.PUBLIC.each("proposed", "tabs")
     | FieldOrigin.DATA.each("job", "job_earlier")
-    | group_list.ENTRIES,
+    | group_list.ENTRY_ORIGINS,
     propose_values=propose,
-    proposed_fields=("lower", "upper"),
+    proposed_field_names=("lower", "upper"),
 )

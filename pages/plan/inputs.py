@@ -26,7 +26,7 @@ def read_inputs(slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | N
 
     Return None, with sentences on the page, if they are refused or a range that a line needs is missing.
     """
-    state, make_key = st.session_state, QUESTION.key
+    state, make_key = st.session_state, QUESTION.get_key
 
     def needs_range() -> bool:
         """Return True if a line needs the range of the values, and names none of its own."""
@@ -38,22 +38,22 @@ def read_inputs(slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | N
         end_name_by_key = {make_key("lower"): "L", make_key("upper"): "U"}
         return needs_range() and question_page.ask_for_range(dataset, end_name_by_key)
 
-    def is_hidden(name: str) -> bool:
+    def is_hidden(field_name: str) -> bool:
         """Return True for fields that no line needs: the range, the groups, and settings of a mean.
 
         Likeness and user share of a mean are hidden, too, if the values of the table tell them.
         """
         parsed_lines = plan_lines.parse_lines(state[make_key("lines")], Problems())
-        if name in RANGE_FIELDS:
+        if field_name in RANGE_FIELDS:
             return not needs_range()
-        if name in ("groups", "edges"):
+        if field_name in ("groups", "edges"):
             return not any(line.statistic.is_per_group for line in parsed_lines)
-        if name not in FIELDS_OF_MEAN_LINES:
+        if field_name not in FIELDS_OF_MEAN_LINES:
             return False
         reads_values = state[make_key("variance_source")] is VarianceSource.FROM_VALUES
         reads_table = reads_values and state[make_key("target")] is Target.TABLE
         has_mean = any(line.statistic.has_mean_settings for line in parsed_lines)
-        return not has_mean or (reads_table and name in ("likeness", "user_share"))
+        return not has_mean or (reads_table and field_name in ("likeness", "user_share"))
 
     parameters: PlanParameters | None = question_page.read_inputs(
         QUESTION,
@@ -61,17 +61,22 @@ def read_inputs(slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | N
         is_hidden=is_hidden,
         ask_first=ask_range,
         # Lines stand in the table.
-        widgets={"lines": lambda: None, "groups": partial(group_list.draw, QUESTION)},
+        widgets_by_field={"lines": lambda: None, "groups": partial(group_list.draw_group_list, QUESTION)},
     )
     return parameters
 
 
 def write_settings(dataset: Dataset, answer: Answer) -> str:
     """Write the settings as a TOML file for the command, with the columns of the data."""
-    call = questions.call_with(QUESTION.name, answer.parameters)
-    assert call is not None
-    name, settings = call
-    if "lines" in settings:
-        settings = settings | {"lines": [line.text for line in answer.parameters.parsed_lines]}
-    command, column_arguments = questions.command_of(name), questions.QUESTIONS[name].column_arguments
-    return settings_file.write_settings((name, settings), command, dataset, column_arguments)
+    call_name = questions.call_with(QUESTION.name, answer.parameters)
+    assert call_name is not None
+    setting_name, setting_lines = call_name
+    if "lines" in setting_lines:
+        setting_lines = setting_lines | {"lines": [line.text for line in answer.parameters.parsed_lines]}
+    command_text, column_arguments = (
+        questions.command_of(setting_name),
+        questions.QUESTIONS[setting_name].column_arguments,
+    )
+    return settings_file.write_settings(
+        (setting_name, setting_lines), command_text, dataset, column_arguments
+    )

@@ -40,12 +40,15 @@ LABEL_BY_LINE = {"users": "number of users", "rows": "number of rows"}
 
 def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
     """Draw the table, or what an empty plan can hold, and the buttons that add; without a solution targets alone."""
-    lines_text = st.session_state[QUESTION.key("lines")] or ""
+    lines_text = st.session_state[QUESTION.get_key("lines")] or ""
     labels_and_targets = plan_lines.split_lines(lines_text)
     if labels_and_targets:
         row_texts = words.tabulate_plan(solution) if solution is not None else [{}] * len(labels_and_targets)
         label_cells = [{"label": line_label, "target": target} for line_label, target in labels_and_targets]
-        table_rows = [cells | result for cells, result in zip(label_cells, row_texts, strict=True)]
+        table_rows = [
+            row_cells | allocated_line
+            for row_cells, allocated_line in zip(label_cells, row_texts, strict=True)
+        ]
         _mount_table(key=_KEY, data=table_rows, height="content", on_edited_change=apply_edit)
         if solution is not None and (missed_text := words.describe_all_missed(solution)):
             st.markdown(missed_text)
@@ -53,9 +56,11 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
         st.markdown(EMPTY)
         *first_lines, last_line = [line for line in EXAMPLE if line in list_offered(dataset)] or [""]
         if first_lines:
-            label = f"Start with an example: {', '.join(first_lines)} and {last_line}"
+            line_label_text = f"Start with an example: {', '.join(first_lines)} and {last_line}"
             example_lines = [*first_lines, last_line]
-            fields.button(label, "plan_example", "play_arrow", add_lines, example_lines, is_main=True)
+            fields.draw_button(
+                line_label_text, "plan_example", "play_arrow", add_lines, example_lines, is_main=True
+            )
     line_texts = list_missing_lines(lines_text, list_offered(dataset))
     if any(line.label in SPREADS for line in plan_lines.parse_lines(lines_text, Problems())):
         line_texts = [line_text for line_text in line_texts if line_text not in SPREADS]
@@ -90,7 +95,7 @@ def _draw_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:
         for line_text in line_texts:
             button_key = f"plan_add_{line_text.replace(' ', '_')}"
             button_label = f"Add {LABEL_BY_LINE.get(line_text, line_text)}"
-            fields.button(button_label, button_key, "add", add_lines, [line_text])
+            fields.draw_button(button_label, button_key, "add", add_lines, [line_text])
         if dataset.further:
             with st.popover("Add another column", icon=":material/add:", key="plan_column_form"):
                 _draw_column_form(dataset.value_columns[1:])
@@ -101,15 +106,17 @@ def _draw_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:
                 )
                 if 0.0 < q < 1.0:
                     add_line = partial(add_lines, [Line(LineStatistic.QUANTILE, q).text])
-                    fields.button(f"Add quantile {wording.digits(q)}", "plan_add_quantile", "add", add_line)
+                    fields.draw_button(
+                        f"Add quantile {wording.digits(q)}", "plan_add_quantile", "add", add_line
+                    )
                 else:
                     st.caption(":material/error: A quantile lies between 0 and 1.")
 
 
-def _draw_column_form(columns: Sequence[str]) -> None:
+def _draw_column_form(column_names: Sequence[str]) -> None:
     """Draw the form that adds a line about one of these columns, with a range of its own if the statistic needs one."""
     statistic_names = [LineStatistic.MEAN.value, LineStatistic.SUM.value, *SPREADS]
-    column = st.selectbox("Column", columns, key="plan_column")
+    column = st.selectbox("Column", column_names, key="plan_column")
     statistic = LineStatistic(st.selectbox("Statistic", statistic_names, key="plan_column_statistic"))
     lower, upper = None, None
     if statistic.needs_range:
@@ -121,12 +128,12 @@ def _draw_column_form(columns: Sequence[str]) -> None:
     except InvalidInput:
         st.caption(":material/error: Enter a lowest value, and a highest one above it.")
     else:
-        fields.button("Add", "plan_add_column", "add", add_lines, [line_text])
+        fields.draw_button("Add", "plan_add_column", "add", add_lines, [line_text])
 
 
 def add_lines(line_texts: Sequence[str]) -> None:
     """Add the lines that the plan lacks to its text."""
-    lines_key = QUESTION.key("lines")
+    lines_key = QUESTION.get_key("lines")
     lines_text = (st.session_state.get(lines_key) or "").strip("; ")
     st.session_state[lines_key] = "; ".join(
         filter(None, [lines_text, *list_missing_lines(lines_text, line_texts)])
@@ -138,15 +145,19 @@ def apply_edit() -> None:
 
     It is called before the page runs. An edit of a line that has changed since is ignored.
     """
-    edit, lines_key = st.session_state[_KEY].edited, QUESTION.key("lines")
+    table_edit, lines_key = st.session_state[_KEY].edited, QUESTION.get_key("lines")
     lines_text = st.session_state[lines_key] or ""
     line_labels = [line_label for line_label, _ in plan_lines.split_lines(lines_text)]
     # The browser is not believed, and a press may be about a table that has changed since.
-    index = edit.get("line") if isinstance(edit, dict) else None
-    if type(index) is not int or not 0 <= index < len(line_labels) or line_labels[index] != edit.get("label"):
+    line_index = table_edit.get("line") if isinstance(table_edit, dict) else None
+    if (
+        type(line_index) is not int
+        or not 0 <= line_index < len(line_labels)
+        or line_labels[line_index] != table_edit.get("label")
+    ):
         return
-    target = edit.get("target")
-    if isinstance(target, str):
-        st.session_state[lines_key] = plan_lines.change_target(lines_text, index, target[:60])
+    target_text = table_edit.get("target")
+    if isinstance(target_text, str):
+        st.session_state[lines_key] = plan_lines.change_target(lines_text, line_index, target_text[:60])
     else:
-        st.session_state[lines_key] = plan_lines.remove_line(lines_text, index)
+        st.session_state[lines_key] = plan_lines.remove_line(lines_text, line_index)

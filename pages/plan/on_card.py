@@ -1,6 +1,6 @@
 """*Add to the plan* on the pages of other questions: their release becomes a line.
 
-The machinery finds this module by `Question.takes_releases`; no question knows it. Range, noise and ε are entered once
+The machinery finds this module by `Question.is_budget_plan`; no question knows it. Range, noise and ε are entered once
 for all pages, so that a line has them from there.
 """
 
@@ -58,8 +58,8 @@ def draw(card: Answer, key: str) -> None:
         if card.setting is not None and card.setting.statistic in REFUSAL_BY_QUANTITY:
             st.caption(REFUSAL_BY_QUANTITY[card.setting.statistic])
         return
-    if not list_missing_lines(st.session_state.get(QUESTION.key("lines")) or "", line_texts):
-        st.page_link(QUESTION.path, label="Added to the plan: open Budget plan", icon=":material/check:")
+    if not list_missing_lines(st.session_state.get(QUESTION.get_key("lines")) or "", line_texts):
+        st.page_link(QUESTION.page_path, label="Added to the plan: open Budget plan", icon=":material/check:")
         return
     advice = "Plan divides one budget among several numbers, with this range and noise."
     st.button(

@@ -57,7 +57,7 @@ class PlanPage(Page):
         if session.dataset().is_private:
             label, path = (
                 "Plan on public or older data, or on a DP histogram",
-                catalogue.find_page("Data").path,
+                catalogue.find_page("Data").page_path,
             )
             slots.answer.page_link(path, label=label, icon=":material/table_chart:")
 
@@ -83,7 +83,7 @@ class PlanPage(Page):
             "data.csv` gives this answer. Label: *public input*."
         )
         write_settings = partial(inputs.write_settings, dataset, answer)
-        cards.file_button("Settings (TOML)", "plan.toml", Disclosure.PUBLIC, write_settings)
+        cards.draw_file_button("Settings (TOML)", "plan.toml", Disclosure.PUBLIC, write_settings)
 
 
 PlanPage(QUESTION, solve_beside_page, build_answer).show()

@@ -13,7 +13,7 @@ from pages.shared.data import group_list
 RANGE_FIELDS = ("lower", "upper")
 
 
-def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return new values of fields by name: an empty plan, the range of public values, and the assumptions of *Mean*.
 
     The plan is set only before a person has seen the page.
@@ -21,10 +21,10 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     Choices of the user stay, except that private values may be read: the user said so of other data.
     """
     reset_names = ("variance_source", "likeness") if dataset.is_private else ()
-    settings = propose_settings(current, choose_defaults(dataset), reset_names)
-    if current["lines"] is None:  # Nobody has seen the page yet: it starts empty.
-        settings["lines"] = ""
-    return settings | propose_range(dataset, current, RANGE_FIELDS)
+    proposals = propose_settings(current_values, choose_defaults(dataset), reset_names)
+    if current_values["lines"] is None:  # Nobody has seen the page yet: it starts empty.
+        proposals["lines"] = ""
+    return proposals | propose_range(dataset, current_values, RANGE_FIELDS)
 
 
 QUESTION = Question(
@@ -32,17 +32,17 @@ QUESTION = Question(
     title="Budget plan",
     icon=":material/splitscreen:",
     url_path="plan",
-    group="Choose a bound",
-    lead="Several numbers share one privacy budget. **How much of it does each get, and under which bound?**",
-    sentence="I release several numbers about one table: how do they share one ε?",
+    navigation_group="Choose a bound",
+    lead_text="Several numbers share one privacy budget. **How much of it does each get, and under which bound?**",
+    question_sentence="I release several numbers about one table: how do they share one ε?",
     release_phrase="Several numbers from one budget",
-    answers_from=(Facet.ROWS, Facet.VALUES, Facet.GROUPS),
-    parameters=PlanParameters,
-    other_origins=FieldOrigin.PUBLIC.each(
+    answering_facets=(Facet.ROWS, Facet.VALUES, Facet.GROUPS),
+    parameters_type=PlanParameters,
+    origins_by_entry=FieldOrigin.PUBLIC.each(
         "tabs", "proposed", *(f"{name}_proposed" for name in FIELDS_PROPOSED_FOR_MEANS)
     )
-    | group_list.ENTRIES,
+    | group_list.ENTRY_ORIGINS,
     propose_values=propose,
-    proposed_fields=("lines", *RANGE_FIELDS, *FIELDS_PROPOSED_FOR_MEANS),
-    takes_releases=True,
+    proposed_field_names=("lines", *RANGE_FIELDS, *FIELDS_PROPOSED_FOR_MEANS),
+    is_budget_plan=True,
 )

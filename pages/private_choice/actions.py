@@ -24,9 +24,9 @@ from dpcore.private_choice.private_range import PrivateRange
 from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.report import content as report_content
 from pages.private_choice.question import QUESTION
-from pages.shared.base.cache import cached
+from pages.shared.base.cache import cache_for_session
 from pages.shared.card import cards
-from pages.shared.fields import fields, setting
+from pages.shared.fields import field_values, fields, setting
 from pages.shared.session import session
 
 Choices = tuple[tuple[NumberKind, Selection], ...]
@@ -37,7 +37,7 @@ def list_choices() -> Choices:
 
     Each entry is which number was selected (`NumberKind`), and the selection. Nothing selected: an empty tuple.
     """
-    choices_by_digest: dict[str, Choices] = st.session_state.get(QUESTION.key("choices"), {})
+    choices_by_digest: dict[str, Choices] = st.session_state.get(QUESTION.get_key("choices"), {})
     return choices_by_digest.get(session.get_original().dataset.histogram.digest, ())
 
 
@@ -49,22 +49,22 @@ def list_numbers() -> tuple[tuple[BoundPurpose, PrivateChoice], ...]:
 
 def select(request: SelectionRequest) -> None:
     """Select from the original data, note the cost, keep the selection or refusal; pages clamp to a selected range."""
-    st.session_state[QUESTION.key("drew")] = True
+    st.session_state[QUESTION.get_key("drew")] = True
     original = session.get_original().dataset
     try:
-        selection = selections.select(request, original, charge=session.record)
+        private_choice = selections.select(request, original, charge=session.record)
     except InvalidInput as refusal:
-        st.session_state[QUESTION.key("refused")] = refusal
+        st.session_state[QUESTION.get_key("refused")] = refusal
         return
-    st.session_state[QUESTION.key("choices")] = {
-        **st.session_state.get(QUESTION.key("choices"), {}),
-        original.histogram.digest: (*list_choices(), (request.number, selection)),
+    st.session_state[QUESTION.get_key("choices")] = {
+        **st.session_state.get(QUESTION.get_key("choices"), {}),
+        original.histogram.digest: (*list_choices(), (request.number, private_choice)),
     }
-    if isinstance(selection, PrivateRange):
-        setting.enter({"lower": selection.lower, "upper": selection.upper})
+    if isinstance(private_choice, PrivateRange):
+        setting.enter_values({"lower": private_choice.lower, "upper": private_choice.upper})
 
 
-@cached(max_entries=16)
+@cache_for_session(max_entries=16)
 def _count_dropped(digest: str, _dataset: Dataset) -> dict[str, int]:
     """Count by name: rows without a user, cells without a number, negative totals and amounts, groups; cached."""
     return get_user_amounts(_dataset).dropped_counts
@@ -76,8 +76,12 @@ def describe_dropped(request: SelectionRequest) -> str:
     if not original.is_private:
         return ""
     counts_by_name = selections.count_dropped(request, _count_dropped(original.digest, original))
-    counts_text = "; ".join(f"{name}: {count:,}" for name, count in counts_by_name.items() if count)
-    notes_text = " ".join(wording.plain(note, 200) for note in original.notes)
+    counts_text = "; ".join(
+        f"{counted_name}: {num_dropped:,}"
+        for counted_name, num_dropped in counts_by_name.items()
+        if num_dropped
+    )
+    notes_text = " ".join(wording.plain(note_text, 200) for note_text in original.notes)
     if not counts_text and not notes_text:
         return ""
     zero_text = f"a draw leaves out, or counts as 0, these: {counts_text}. " if counts_text else ""
@@ -86,7 +90,7 @@ def describe_dropped(request: SelectionRequest) -> str:
 
 def rerun_after_draw() -> None:
     """Run the whole app again if a draw or a change of data was made: the sidebar has the account."""
-    if st.session_state.pop(QUESTION.key("drew"), False):
+    if st.session_state.pop(QUESTION.get_key("drew"), False):
         st.rerun()
 
 
@@ -96,48 +100,59 @@ def draw_copy(parameters: PrivateCopyParameters) -> None:
     A copy in which no user is left costs as much, since it was drawn, but the data in use stay. A refusal is kept for
     `show_refused`.
     """
-    st.session_state[QUESTION.key("drew")] = True
+    st.session_state[QUESTION.get_key("drew")] = True
     original = session.get_original().dataset
     try:
         dp_copy = private_histogram.release_histogram(original.histogram, parameters, charge=session.record)
     except InvalidInput as refusal:
-        st.session_state[QUESTION.key("refused")] = refusal
+        st.session_state[QUESTION.get_key("refused")] = refusal
         return
     is_empty = dp_copy.histogram is None
-    st.session_state[QUESTION.key("empty_copy")] = original.histogram.digest if is_empty else None
+    st.session_state[QUESTION.get_key("empty_copy")] = original.histogram.digest if is_empty else None
     if not is_empty:
-        release = dp_copy.to_dataset(original.name, original.contribution)
-        if (layout := original.layout) is not None and (layout.periods or layout.filters):
+        release_facts = dp_copy.to_dataset(original.name, original.contribution)
+        if (histogram_layout := original.layout) is not None and (
+            histogram_layout.periods or histogram_layout.filters
+        ):
             # Both are public, and rules of every release under a bound that is read off this histogram.
-            rule_fields: dict[str, Any] = {"periods": layout.periods, "filters": layout.filters}
-            layout = TableLayout((FileLayout.by_name("events.csv"),), **rule_fields)
-            release = replace(release, privacy_unit=original.privacy_unit, layout=layout)
-        session.use_release(release)
+            rule_fields: dict[str, Any] = {
+                "periods": histogram_layout.periods,
+                "filters": histogram_layout.filters,
+            }
+            histogram_layout = TableLayout((FileLayout.by_name("events.csv"),), **rule_fields)
+            release_facts = replace(
+                release_facts, privacy_unit=original.privacy_unit, layout=histogram_layout
+            )
+        session.use_release(release_facts)
 
 
 def use_original() -> None:
     """Go back from a copy to the data that it was drawn from."""
-    st.session_state[QUESTION.key("drew")] = True
+    st.session_state[QUESTION.get_key("drew")] = True
     session.use_original()
 
 
-def is_open(key: str) -> bool:
+def is_open(button_key: str) -> bool:
     """Return True if the private choice that the button with this key opens is open on the original data."""
-    key_and_digest = key, session.get_original().dataset.histogram.digest
-    return bool(st.session_state.get(QUESTION.key("pending")) == key_and_digest)
+    key_and_digest = button_key, session.get_original().dataset.histogram.digest
+    return bool(st.session_state.get(QUESTION.get_key("pending")) == key_and_digest)
 
 
-def open_step(label: str, key: str, **options: Any) -> bool:
+def open_step(button_label: str, button_key: str, **button_options: Any) -> bool:
     """Draw the button that opens a private choice on these data; return True while the choice is open."""
-    pending_state = {QUESTION.key("pending"): (key, session.get_original().dataset.histogram.digest)}
-    fields.button(label, key, "casino", st.session_state.update, pending_state, **options)
-    return is_open(key)
+    pending_state = {
+        QUESTION.get_key("pending"): (button_key, session.get_original().dataset.histogram.digest)
+    }
+    fields.draw_button(
+        button_label, button_key, "casino", st.session_state.update, pending_state, **button_options
+    )
+    return is_open(button_key)
 
 
 def confirm(
-    key: str,
+    button_key: str,
     callback: Callable[[Any], object],
-    argument: Any,
+    callback_argument: Any,
     request: SelectionRequest | None,
     facts: ReleaseFacts,
 ) -> bool:
@@ -146,54 +161,58 @@ def confirm(
     The press calls ``callback`` if the choice is still open, which may also refuse to draw.
 
     Args:
-        key: Of the button that opened it.
-        callback: Draws; called with ``argument`` once a person has confirmed.
-        argument: What is drawn, public. The button that confirms names its cost, and draws this and nothing newer.
+        button_key: Of the button that opened it.
+        callback: Draws; called with ``callback_argument`` once a person has confirmed.
+        callback_argument: What is drawn, public. The button that confirms names its cost, and draws this alone.
         request: Tells what is left for the release; None where no release is named.
         facts: What the draw costs.
     """
-    session_state, pending_key = st.session_state, QUESTION.key("pending")
+    session_state, pending_key = st.session_state, QUESTION.get_key("pending")
 
     def draw_confirmed() -> None:
         """Call the callback if the choice is still open."""
         # Two presses in one browser's turn: the first has drawn what was confirmed, the second confirms nothing.
         if session_state.pop(pending_key, None) is not None:
-            callback(argument)
+            callback(callback_argument)
 
     remainder_text = "" if request is None else f" {describe_remainder(facts, request)}"
     st.markdown(f":small[{describe_spending(facts)}{remainder_text} It cannot be undone.]")
     with st.container(horizontal=True):
         cost_text = format_cost(facts.epsilon, facts.delta)
-        options: dict[str, Any] = {"is_main": True}
-        is_drawn = fields.button(f"Spend {cost_text}", f"{key}_confirm", "check", draw_confirmed, **options)
-        fields.button("Cancel", f"{key}_cancel", "close", session_state.pop, pending_key, None)
+        button_options: dict[str, Any] = {"is_main": True}
+        is_drawn = fields.draw_button(
+            f"Spend {cost_text}", f"{button_key}_confirm", "check", draw_confirmed, **button_options
+        )
+        fields.draw_button("Cancel", f"{button_key}_cancel", "close", session_state.pop, pending_key, None)
     return is_drawn
 
 
 def show_refused() -> None:
     """Show once why nothing was drawn."""
-    refusal: InvalidInput | None = st.session_state.pop(QUESTION.key("refused"), None)
+    refusal: InvalidInput | None = st.session_state.pop(QUESTION.get_key("refused"), None)
     if refusal is not None:
         fields.show_problems(refusal.problems)
 
 
-def describe_remainder(facts: ReleaseFacts, request: SelectionRequest) -> str:
+def describe_remainder(draw_facts: ReleaseFacts, request: SelectionRequest) -> str:
     """Write what a draw leaves of the total for the release, or what draws and release add up to without a total."""
     if request.total_epsilon is not None:
         return f"{request.describe_budget()}."
-    total_facts = session.get_ledger().add(facts).add(request.release_facts).total
+    total_facts = session.get_ledger().add(draw_facts).add(request.release_facts).total
     assert total_facts is not None
     release_text = format_cost(request.release_epsilon, request.release_delta)
     return f"A release at {release_text} makes it **{format_cost(total_facts.epsilon, total_facts.delta)}** in all."
 
 
-def describe_spending(facts: ReleaseFacts) -> str:
+def describe_spending(draw_facts: ReleaseFacts) -> str:
     """Write what a release with this guarantee would spend, and the sum with everything before."""
-    cost_text, ledger = format_cost(facts.epsilon, facts.delta), session.get_ledger()
-    total_facts = ledger.add(facts).total
+    cost_text, ledger = format_cost(draw_facts.epsilon, draw_facts.delta), session.get_ledger()
+    total_facts = ledger.add(draw_facts).total
     assert total_facts is not None
     if not ledger.releases:
-        return f"**Spends {cost_text}**, the first on these data in this window ({facts.neighbours.short})."
+        return (
+            f"**Spends {cost_text}**, the first on these data in this window ({draw_facts.neighbours.short})."
+        )
     return (
         f"**Spends {cost_text}.** With what was spent before in this window, "
         f"**{format_cost(total_facts.epsilon, total_facts.delta)}** in {len(ledger.releases) + 1} releases "
@@ -224,7 +243,7 @@ def draw(dataset: Dataset) -> None:
     if original.release is not None:
         st.info(FROM_FILE_TEXT, icon=":material/verified_user:")
         return
-    is_empty = st.session_state.get(QUESTION.key("empty_copy")) == original.histogram.digest
+    is_empty = st.session_state.get(QUESTION.get_key("empty_copy")) == original.histogram.digest
     is_copy_in_use = dataset.release is not None
     is_expanded = is_copy_in_use or is_empty or is_open(KEY)
     with st.expander(
@@ -251,16 +270,21 @@ def draw(dataset: Dataset) -> None:
 def _read_parameters() -> PrivateCopyParameters | None:
     """Show the fields of the histogram and return its settings; None, with sentences, if a field is refused."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        epsilon = fields.draw(QUESTION, "histogram_epsilon")
+        epsilon = fields.draw_field(QUESTION, "histogram_epsilon")
         with st.popover("More", icon=":material/tune:"):
-            largest = fields.draw(QUESTION, "largest")
-            relation, mechanism = (fields.draw(QUESTION, name) for name in ("relation", "mechanism"))
-            delta = fields.draw(QUESTION, "delta") if mechanism is CopyNoise.GAUSSIAN else None
+            largest = fields.draw_field(QUESTION, "largest")
+            relation, mechanism = (
+                fields.draw_field(QUESTION, field_name) for field_name in ("relation", "mechanism")
+            )
+            delta = fields.draw_field(QUESTION, "delta") if mechanism is CopyNoise.GAUSSIAN else None
     values_by_field = {"epsilon": 1.0, "selection_epsilon": epsilon, "largest": largest}
     values_by_field |= {"relation": relation, "mechanism": mechanism, "delta": delta}
-    labels_by_field = {"selection_epsilon": "ε of the histogram", "largest": QUESTION.subjects["largest"]}
+    labels_by_field = {
+        "selection_epsilon": "ε of the histogram",
+        "largest": QUESTION.subjects_by_field["largest"],
+    }
     labels_by_field |= {"delta": "δ"} if mechanism is CopyNoise.GAUSSIAN else {}
-    parameters, problems = fields.build_parameters(PrivateParameters, values_by_field, labels_by_field)
+    parameters, problems = field_values.build_parameters(PrivateParameters, values_by_field, labels_by_field)
     if parameters is None:
         fields.show_problems(problems)
         return None
@@ -270,26 +294,40 @@ def _read_parameters() -> PrivateCopyParameters | None:
 def _show_histogram(dataset: Dataset, original: Dataset) -> None:
     """Show the DP histogram in use, with its file and a way back."""
     st.markdown(f"{wording.plain(dataset.source, 500)} You may publish all results from it under this label.")
-    cards.label(dataset.provenance)
+    cards.draw_label(dataset.provenance)
     with st.container(horizontal=True, vertical_alignment="center"):
         csv_text = report_content.write_histogram(dataset)
-        cards.file_button("DP histogram (CSV)", "dp_histogram.csv", dataset.provenance, csv_text)
+        cards.draw_file_button("DP histogram (CSV)", "dp_histogram.csv", dataset.provenance, csv_text)
         data_name = "private" if original.is_private else "original"
-        fields.button(f"Back to the {data_name} data", "private_back", "undo", use_original)
+        fields.draw_button(f"Back to the {data_name} data", "private_back", "undo", use_original)
 
 
 def _show_choices() -> None:
     """Show what was chosen with DP so far, latest first, each with its label in full."""
     with st.expander("Chosen with DP", icon=":material/casino:", key="private_chosen"):
-        for index, (number, selection) in reversed(list(enumerate(list_choices()))):
-            st.markdown(f"{wording.capital(NAME_BY_NUMBER[number])}: **{format_selection(selection)}**")
-            cards.label(selection.facts)
+        for choice_index, (number_kind, selection) in reversed(list(enumerate(list_choices()))):
+            st.markdown(f"{wording.capital(NAME_BY_NUMBER[number_kind])}: **{format_selection(selection)}**")
+            cards.draw_label(selection.facts)
             with st.container(horizontal=True):
                 if isinstance(selection, PrivateRange):
                     ends_by_name = {"lower": selection.lower, "upper": selection.upper}
-                    key = f"private_take_{index}"
-                    fields.button("Clamp to it on all pages", key, "straighten", setting.enter, ends_by_name)
-                json_text, key = selections.write_json(selection, number), f"private_choice_file_{index}"
-                cards.file_button(
-                    "Choice (JSON)", "private_choice.json", selection.facts, json_text, key=key, is_quiet=True
+                    button_key = f"private_take_{choice_index}"
+                    fields.draw_button(
+                        "Clamp to it on all pages",
+                        button_key,
+                        "straighten",
+                        setting.enter_values,
+                        ends_by_name,
+                    )
+                json_text, button_key = (
+                    selections.write_json(selection, number_kind),
+                    f"private_choice_file_{choice_index}",
+                )
+                cards.draw_file_button(
+                    "Choice (JSON)",
+                    "private_choice.json",
+                    selection.facts,
+                    json_text,
+                    button_key=button_key,
+                    is_quiet=True,
                 )

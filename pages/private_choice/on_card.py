@@ -1,6 +1,6 @@
 """Private selection on the pages of other questions: the bound of a card, a pair of bounds, and the range of a value.
 
-The machinery finds this module by `Question.draws_bounds` of the question that it belongs to; no question knows it.
+The machinery finds this module by `Question.selects_bounds_privately` of its question; no question knows it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from pages.mean.question import QUESTION as MEAN
 from pages.private_choice import actions
 from pages.private_choice.question import QUESTION, KnownValue
 from pages.shared.base import catalogue, keys, page_run
-from pages.shared.base.cache import cached
+from pages.shared.base.cache import cache_for_session
 from pages.shared.base.question import Question
 from pages.shared.card.releases import list_spent_lines
 from pages.shared.fields import fields, setting
@@ -61,7 +61,7 @@ Fields = tuple[Question, tuple[str, ...]]
 NO_FIELDS: Fields = (QUESTION, ())
 STEP_HELP = "Chooses the bound with an ε of its own, so that it may be published. You confirm before anything is spent."
 LEAST_ERROR_AIM = "The draw aims at the least bias plus mean noise."
-_forecast = cached(max_entries=16)(choice.forecast)
+_forecast = cache_for_session(max_entries=16)(choice.forecast)
 
 
 @dataclass(frozen=True)
@@ -108,24 +108,24 @@ class BoundSelection:
         is_smooth = self.request is not None and self.request.number is OtherBound.QUANTILE_SMOOTH
         return float(self.card.numbers[0].value or 0.0), "Smooth weights" if is_smooth else "Bounded rows"
 
-    def write_excess(self, excess: float) -> str:
+    def write_excess(self, excess_share: float) -> str:
         """Write, for the owner of the data alone, how much more the selected bound errs than the best one."""
         subject_text = (
             "pair" if self.card is not None and isinstance(self.card.bound, PrivatePair) else "bound"
         )
-        excess_text = f"{words.format_share(excess)} more than"
-        if excess >= 1.0:
-            excess_text = f"{wording.number(1.0 + excess, 2)} times as much as"
+        excess_text = f"{words.format_share(excess_share)} more than"
+        if excess_share >= 1.0:
+            excess_text = f"{wording.number(1.0 + excess_share, 2)} times as much as"
         return (
             f":small[:orange[:material/lock: **Private, do not publish:**] on these data this {subject_text} errs "
             f"{excess_text} the best one.]"
         )
 
-    def is_open(self, key: str) -> bool:
+    def is_open(self, button_key: str) -> bool:
         """Return True if the choice of the button with this key is open."""
-        return actions.is_open(key)
+        return actions.is_open(button_key)
 
-    def draw_step(self, key: str, button_type: str) -> None:
+    def draw_step(self, button_key: str, button_type: str) -> None:
         """Show the button that opens the choice; while it is open, its fields, its expected cost and confirmation.
 
         If no field of the page supplies what is missing, show only what that is.
@@ -134,38 +134,38 @@ class BoundSelection:
             st.markdown(f":small[{self.missing.sentence}]")
             return
         button_label = "Choose with DP…" if self.card is None else "Choose again with DP…"
-        is_open = actions.open_step(button_label, key, type=button_type, help=STEP_HELP)
+        is_open = actions.open_step(button_label, button_key, type=button_type, help=STEP_HELP)
         actions.show_refused()
         request = self.request
         if request is not None and request.total_epsilon is not None and self.card is None:
             st.markdown(f":small[{request.describe_budget()}.]")
         if not is_open:
             return
-        with st.container(border=True, key=f"{key}_step"):
+        with st.container(border=True, key=f"{button_key}_step"):
             question, field_names = self.public_fields
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 if not is_total_epsilon():
-                    fields.draw(QUESTION, "selection_epsilon")
-                fields.draw(QUESTION, "is_total_epsilon")
-                fields.draw_all(question, *field_names)
+                    fields.draw_field(QUESTION, "selection_epsilon")
+                fields.draw_field(QUESTION, "is_total_epsilon")
+                fields.draw_fields(question, *field_names)
                 with st.popover("More", icon=":material/tune:"):
-                    fields.draw_all(QUESTION, "largest", "margin")
+                    fields.draw_fields(QUESTION, "largest", "margin")
             expected_text = self.cost_text if self.missing is None else self.missing.sentence
             st.markdown("\n\n".join(filter(None, (f":small[{expected_text}]", self.dropped_text))))
             if request is not None:
-                actions.confirm(key, actions.select, request, request, request.facts)
+                actions.confirm(button_key, actions.select, request, request, request.facts)
 
 
 def read_settings() -> SelectionSettings:
     """Read the settings of a selection beside those of the release."""
 
-    def read(name: str) -> Any:
+    def read(field_name: str) -> Any:
         """Return the number in a field; its initial value if it is empty."""
-        value = st.session_state.get(QUESTION.key(name))
-        return QUESTION.get_initial_value(name) if value is None else float(value)
+        entered_number = st.session_state.get(QUESTION.get_key(field_name))
+        return QUESTION.get_initial_value(field_name) if entered_number is None else float(entered_number)
 
     epsilon = QUESTION.get_initial_value("selection_epsilon")
-    epsilon = st.session_state.get(QUESTION.key("selection_epsilon"), epsilon)  # None is refused.
+    epsilon = st.session_state.get(QUESTION.get_key("selection_epsilon"), epsilon)  # None is refused.
     largest, margin = int(read("largest")), read("margin")
     unit_and_largest, ledger = (read("pair_unit"), read("pair_largest")), session.get_ledger()
     return SelectionSettings(epsilon, largest, margin, *unit_and_largest, is_total_epsilon(), ledger)
@@ -173,7 +173,7 @@ def read_settings() -> SelectionSettings:
 
 def is_total_epsilon() -> bool:
     """Return True if the user entered ε as the total of choices and release."""
-    return bool(st.session_state.get(QUESTION.key("is_total_epsilon")))
+    return bool(st.session_state.get(QUESTION.get_key("is_total_epsilon")))
 
 
 def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any, str]:
@@ -184,7 +184,7 @@ def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any
     Raises:
         InvalidInput: Too little is left of the total.
     """
-    releases_session_data = question.chooses_bound or question is catalogue.PLANNING
+    releases_session_data = question.chooses_bound or question is catalogue.PLAN_PAGE
     is_total = is_total_epsilon() and session.get_original().dataset.is_private
     if not (releases_session_data and is_total and dataset is session.dataset()):
         return parameters, ""
@@ -271,10 +271,10 @@ def _find_selection(
         # A choice is for this release at whatever ε of its own.
         matching_selections = [
             selection
-            for number, selection in actions.list_choices()
-            if number is earlier_request.number
+            for number_kind, selection in actions.list_choices()
+            if number_kind is earlier_request.number
             and (
-                number,
+                number_kind,
                 replace(selection.problem, epsilon=earlier_request.problem.epsilon),
                 selection.column,
             )
@@ -301,15 +301,15 @@ def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields)
 
 def _describe_aim(card: Answer, request: SelectionRequest) -> str:
     """Write what the selection takes otherwise than the card's own bound, on purpose; empty for nothing."""
-    number, release_setting = request.number, request.setting
+    number_kind, release_setting = request.number, request.setting
     if release_setting is None or card.setting is None:
         return ""
-    if number is OtherBound.MODEL:
+    if number_kind is OtherBound.MODEL:
         return "For the bias the draw takes twice the share of rows cut."
-    if number is OtherBound.TOTAL:
+    if number_kind is OtherBound.TOTAL:
         aim_text = "" if release_setting.measure is Measure.BOUND else f"{LEAST_ERROR_AIM} "
         return f"{aim_text}It counts a total below 0 as 0, and so does its program."
-    if isinstance(number, OtherBound):
+    if isinstance(number_kind, OtherBound):
         return "The draw aims at the bound that is best from counts." if release_setting.uses_values else ""
     differing_names = card.setting.list_differences(release_setting)
     if {"user_share", "targets_table_mean"} & set(differing_names):
@@ -326,10 +326,19 @@ def _build_card(
     released_card = selections.build_answer(card, selection, request, dataset, value_range, range_facts)
     subject_text = "pair" if request.number is NumberPair.PAIR else "bound"
     field_names = "headline", "numbers", "disclosure", "code", "bound"
-    changes: dict[str, Any] = {field_name: getattr(released_card, field_name) for field_name in field_names}
-    detail = f"{released_card.detail} This {subject_text} may be published, but not the figure: it shows private data."
+    new_setting_values: dict[str, Any] = {
+        field_name: getattr(released_card, field_name) for field_name in field_names
+    }
+    detail_sentence = f"{released_card.detail} This {subject_text} may be published, but not the figure: "
+    detail_sentence += "it shows private data."
     return replace(
-        card, **changes, detail=detail, error_parts=(), near_optimal="", relative_error=None, alternative=None
+        card,
+        **new_setting_values,
+        detail=detail_sentence,
+        error_parts=(),
+        near_optimal="",
+        relative_error=None,
+        alternative=None,
     )
 
 
@@ -341,9 +350,9 @@ def with_range(card: Answer) -> Answer:
         return card
     code_choice = card.code
     if code_choice is not None:
-        forms = code_choice.forms
+        named_forms = code_choice.forms
         new_forms = (
-            (n, replace(f, range_facts=facts) if isinstance(f, ReleaseSpec) else f) for n, f in forms
+            (n, replace(f, range_facts=facts) if isinstance(f, ReleaseSpec) else f) for n, f in named_forms
         )
         code_choice = OfferedPrograms(tuple(new_forms))
     # If the bound was selected, too, the card has said what all of it is.
@@ -360,13 +369,13 @@ def with_range(card: Answer) -> Answer:
 def offer_range(dataset: Dataset) -> None:
     """Show the button that leads to the form of a range, if the data are private and have values."""
     if dataset.values is not None and dataset.release is None and dataset.is_private:
-        help, ask = "Draws L and U with an ε of its own.", page_run.request_dialog
-        fields.button(
+        help, ask = "Draws L and U with an ε of its own.", page_run.request_to_open
+        fields.draw_button(
             "Choose the range with DP…", "private_range_ask", "casino", ask, _show_range_dialog, help=help
         )
 
 
-@page_run.build_dialog("A value range, chosen with DP", "casino")
+@page_run.open_as_dialog("A value range, chosen with DP", "casino")
 def _show_range_dialog() -> None:
     """Show what is known, what a selection costs, and its button; after a draw close the dialog and run the app."""
     st.markdown("L and U from what you know of the quantity cost nothing, and are the first choice.")
@@ -397,22 +406,24 @@ def _read_range_problem() -> RangeProblem | None:
     Raises:
         InvalidInput: The fields do not fit together.
     """
-    session_state, get_key = st.session_state, QUESTION.key
+    session_state, get_key = st.session_state, QUESTION.get_key
     # A bound on rows that was selected before is paid for. The field holds a float.
-    selected_caps = [s.value for number, s in actions.list_numbers() if number is BoundPurpose.CAP]
+    selected_caps = [s.value for number_kind, s in actions.list_numbers() if number_kind is BoundPurpose.CAP]
     row_bound = int(session_state.get(get_key("range_bound")) or [1, *selected_caps][-1])
     is_total = is_total_epsilon()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        known_value = fields.draw(QUESTION, "range_known")
-        centre = fields.draw(QUESTION, "range_centre") if known_value is KnownValue.TYPICAL else None
-        lower = fields.draw(QUESTION, "range_lower") if known_value is KnownValue.LOWEST else None
-        epsilon = None if is_total else fields.draw(QUESTION, "range_epsilon")
+        known_value = fields.draw_field(QUESTION, "range_known")
+        centre = fields.draw_field(QUESTION, "range_centre") if known_value is KnownValue.TYPICAL else None
+        lower = fields.draw_field(QUESTION, "range_lower") if known_value is KnownValue.LOWEST else None
+        epsilon = None if is_total else fields.draw_field(QUESTION, "range_epsilon")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        min_distance, max_distance = (fields.draw(QUESTION, name) for name in ("range_unit", "range_largest"))
-        fields.draw(QUESTION, "range_bound")
+        min_distance, max_distance = (
+            fields.draw_field(QUESTION, field_name) for field_name in ("range_unit", "range_largest")
+        )
+        fields.draw_field(QUESTION, "range_bound")
         # A user with fewer rows than the bound counts in part.
         users_label = "" if row_bound == 1 else f"Users with {row_bound:,} rows or more, about"
-        users_guess = fields.draw(QUESTION, "range_users", users_label)
+        users_guess = fields.draw_field(QUESTION, "range_users", users_label)
     anchor = {KnownValue.TYPICAL: centre, KnownValue.LOWEST: lower, KnownValue.NEITHER: 0.0}[known_value]
     release_epsilon = session_state.get(keys.EPSILON)
     relation: Relation = session_state.get(get_key("relation")) or QUESTION.get_initial_value("relation")
@@ -423,7 +434,10 @@ def _read_range_problem() -> RangeProblem | None:
         epsilon, release_epsilon = epsilon_shares.selection_epsilon, epsilon_shares.release_epsilon
     if release_epsilon is None or epsilon is None or None in (min_distance, max_distance, anchor):
         return None
-    if any(get_key(name) in session_state.get(keys.ASIDE, {}) for name in QUESTION.list_fields(TAB)):
+    if any(
+        get_key(field_name) in session_state.get(keys.UNUSED_VALUE_PROBLEMS, {})
+        for field_name in QUESTION.list_fields(TAB)
+    ):
         return None  # Said below its field.
     range_arguments = min_distance, max_distance, centre, lower, relation.neighbours, users_guess, row_bound
     clamps_users = setting.read_value(MEAN, "clamp") is Clamp.USERS
@@ -435,13 +449,18 @@ def list_lines() -> tuple[Line, ...]:
 
     It is the user's own doing and may be published.
     """
-    selection_lines = [_write_line(number, selection) for number, selection in actions.list_choices()]
+    selection_lines = [
+        _write_line(number_kind, selection) for number_kind, selection in actions.list_choices()
+    ]
     return (*selection_lines, *list_spent_lines(session.get_ledger()))
 
 
-def _write_line(number: NumberKind, selection: words.Selection) -> Line:
+def _write_line(number_kind: NumberKind, selection: words.Selection) -> Line:
     """Write what was selected as a line of the report."""
-    number_name, selection_text = wording.capital(NAME_BY_NUMBER[number]), words.format_selection(selection)
+    number_name, selection_text = (
+        wording.capital(NAME_BY_NUMBER[number_kind]),
+        words.format_selection(selection),
+    )
     if not isinstance(selection, PrivateChoice):
         return Line(number_name, selection_text, selection.facts)
     unit_text = selection.column or wording.agreeing(selection.value, "row", "rows")

@@ -11,10 +11,13 @@ from pages.shared.fields import fields, setting
 TITLE_BY_PURPOSE = {BoundPurpose.SUM: "Sum and count", BoundPurpose.QUANTILE: "Data"}
 """Titles of the pages, by the purpose of the bound; all other pages choose the bound of a mean."""
 
-fields.start(QUESTION)
-state, key = st.session_state, QUESTION.key
+fields.initialise_fields(QUESTION)
+state, key = st.session_state, QUESTION.get_key
 page = catalogue.find_page(TITLE_BY_PURPOSE.get(state[key("purpose")], "Mean"))
-setting.enter({"program": state[key("program")]})
+setting.enter_values({"program": state[key("program")]})
 if state[key("release_delta")] is not None and "mechanism" in page.fields:
-    state[page.key("mechanism")], state[page.key("delta")] = NoiseKind.GAUSSIAN, state[key("release_delta")]
-st.switch_page(page.path)
+    state[page.get_key("mechanism")], state[page.get_key("delta")] = (
+        NoiseKind.GAUSSIAN,
+        state[key("release_delta")],
+    )
+st.switch_page(page.page_path)

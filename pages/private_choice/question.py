@@ -84,11 +84,11 @@ QUESTION = Question(
     title="Choose with DP",
     icon=":material/casino:",
     url_path="choose-privately",
-    group="Choose a bound",
-    sentence="How do I choose the bound of private data without leaking?",
-    parameters=PageParameters,
-    other_origins=FieldOrigin.PUBLIC.each("choices", "empty_copy", "drew", "pending")
+    navigation_group="Choose a bound",
+    question_sentence="How do I choose the bound of private data without leaking?",
+    parameters_type=PageParameters,
+    origins_by_entry=FieldOrigin.PUBLIC.each("choices", "empty_copy", "drew", "pending")
     | FieldOrigin.DATA.each("refused"),
-    draws_bounds=True,
+    selects_bounds_privately=True,
 )
 """A step on the cards of other pages and on *Data*. It was a page, whose address leads on to them."""

@@ -84,16 +84,21 @@ def to_json(choices_by_digest: Mapping[str, Choices]) -> dict[str, Any]:
     All of it is public or released.
     """
     return {
-        digest: [_convert_selection(*number_and_selection) for number_and_selection in choices[-MAX_ENTRIES:]]
-        for digest, choices in choices_by_digest.items()
-        if choices
+        digest: [
+            _convert_selection(*number_and_selection) for number_and_selection in selections[-MAX_ENTRIES:]
+        ]
+        for digest, selections in choices_by_digest.items()
+        if selections
     }
 
 
-def _convert_selection(number: NumberKind, selection: Selection) -> dict[str, Any]:
+def _convert_selection(number_kind: NumberKind, selection: Selection) -> dict[str, Any]:
     """Convert a selection to a JSON object of its number, its attributes and its guarantee."""
     paths_by_name = _list_paths(type(selection))
-    values_by_name = {name: attrgetter(path)(selection) for name, path in paths_by_name.items()}
+    values_by_name = {
+        attribute_name: attrgetter(attribute_path)(selection)
+        for attribute_name, attribute_path in paths_by_name.items()
+    }
     if isinstance(selection, PrivateChoice):
         prior = selection.problem.prior
         guess_members = asdict(prior) if isinstance(prior, Prior) else {"guess": None, "factor": None}
@@ -102,8 +107,11 @@ def _convert_selection(number: NumberKind, selection: Selection) -> dict[str, An
             values_by_name["small_first"] = prior.power
         if selection.column:
             values_by_name |= {"unit": selection.problem.unit, "column": selection.column}
-    json_by_name = {name: _CODEC.write(value) for name, value in values_by_name.items()}
-    return {"number": number.value, **json_by_name, **_CODEC.write(selection.facts)}
+    json_by_name = {
+        attribute_name: _CODEC.write(attribute_value)
+        for attribute_name, attribute_value in values_by_name.items()
+    }
+    return {"number": number_kind.value, **json_by_name, **_CODEC.write(selection.facts)}
 
 
 def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choices]:
@@ -134,26 +142,30 @@ def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choi
 
 def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
     """Read a selection with its number; None, with the problems noted, if no private selection can have given it."""
-    raw_number = node.value.get("number") if isinstance(node.value, dict) else None
-    selection_type = _TYPES.get(raw_number, PrivateChoice) if isinstance(raw_number, str) else PrivateChoice
+    number_text = node.value.get("number") if isinstance(node.value, dict) else None
+    selection_type = _TYPES.get(number_text, PrivateChoice) if isinstance(number_text, str) else PrivateChoice
     readers: dict[str, Reader] = {"number": lambda node: node.choose(_NUMBERS_BY_VALUE)}
-    for name, path in _list_paths(selection_type).items():
+    for attribute_name, attribute_path in _list_paths(selection_type).items():
         attribute_type: Any = selection_type
-        for attribute in path.split("."):
+        for attribute in attribute_path.split("."):
             attribute_type = list_field_types(attribute_type)[attribute]
-        readers[name] = _CODEC.make_reader(attribute_type)
+        readers[attribute_name] = _CODEC.make_reader(attribute_type)
     if selection_type is PrivateChoice:
         readers |= {"condition": lambda condition: condition}
         readers |= dict.fromkeys(("guess", "factor"), _CODEC.make_reader(float | None))
     optional_readers = dict(_OPTIONAL_READERS) if selection_type is PrivateChoice else {}
     # Files of earlier versions lack these.
-    optional_readers |= {name: readers.pop(name) for name in ("program", "clamps_users") if name in readers}
-    members = node.read_members({**readers, **FACT_READERS}, optional_readers)
-    facts = build_facts(node, members)
-    if members is None or facts is None:
+    optional_readers |= {
+        attribute_name: readers.pop(attribute_name)
+        for attribute_name in ("program", "clamps_users")
+        if attribute_name in readers
+    }
+    values_by_attribute = node.read_members({**readers, **FACT_READERS}, optional_readers)
+    facts = build_facts(node, values_by_attribute)
+    if values_by_attribute is None or facts is None:
         return None
     num_problems = len(node.problems.entries)
-    selection = node.build(_build_selection, selection_type, members, facts)
+    selection = node.build(_build_selection, selection_type, values_by_attribute, facts)
     if selection is None:
         if len(node.problems.entries) == num_problems:
             node.refuse("this cannot be drawn for its question")
@@ -162,20 +174,21 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
     if not (is_exponential_draw and 0.0 < facts.epsilon <= selection.problem.epsilon):
         node.refuse("this is not what drawing it guarantees")
         return None
-    return members["number"], selection
+    return values_by_attribute["number"], selection
 
 
 def _build_selection(
-    selection_type: type[Any], members: dict[str, Any], facts: ReleaseFacts
+    selection_type: type[Any], values_by_attribute: dict[str, Any], facts: ReleaseFacts
 ) -> Selection | None:
     """Build a selection from the members of its JSON; None if no draw for its problem can give it."""
     if selection_type is PrivateChoice:
-        return _build_choice(members, facts)
+        return _build_choice(values_by_attribute, facts)
     fields_by_prefix = {
         owner_prefix: {
-            name: members[file_name]
-            for name in attribute_names
-            if (file_name := _FILE_NAMES_BY_PATH.get(owner_prefix + name, name)) in members
+            attribute_name: values_by_attribute[file_name]
+            for attribute_name in attribute_names
+            if (file_name := _FILE_NAMES_BY_PATH.get(owner_prefix + attribute_name, attribute_name))
+            in values_by_attribute
         }
         for owner_prefix, attribute_names in _ATTRIBUTES_BY_TYPE[selection_type].items()
     }
@@ -191,35 +204,49 @@ def _build_selection(
     return pair if (pair.max_groups, pair.max_amount) in candidate_pairs else None
 
 
-def _build_choice(members: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice | None:
+def _build_choice(values_by_attribute: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice | None:
     """Build a selected number from the members of its JSON; None if no draw for its problem can give it."""
-    number, column_name, drawn_value = members["number"], members.get("column", ""), members["value"]
-    guess, factor, small_first_power = members["guess"], members["factor"], members.get("small_first")
+    number_kind, column_name, drawn_value = (
+        values_by_attribute["number"],
+        values_by_attribute.get("column", ""),
+        values_by_attribute["value"],
+    )
+    guess, factor, small_first_power = (
+        values_by_attribute["guess"],
+        values_by_attribute["factor"],
+        values_by_attribute.get("small_first"),
+    )
     with Problems() as problems:
-        if (number is OtherBound.TOTAL) != bool(column_name):
+        if (number_kind is OtherBound.TOTAL) != bool(column_name):
             problems.add("a unit and a column go with the bound on a total")
         if (guess is None) != (factor is None):
             problems.add("a guess goes with a factor that says how good it is")
         if guess is not None and small_first_power is not None:
             problems.add("where there is a guess, small bounds do not weigh more")
-    condition_type, condition_node = _CONDITIONS[number], members["condition"]
+    condition_type, condition_node = _CONDITIONS[number_kind], values_by_attribute["condition"]
     if isinstance(condition_node.value, dict) and "user_share" in condition_node.value:
-        condition_type = _TABLE_CONDITIONS.get(number, condition_type)
+        condition_type = _TABLE_CONDITIONS.get(number_kind, condition_type)
     condition = _CODEC.read(condition_node, condition_type)
     if condition is None:
         return None
     prior: Prior | SmallFirst | None = None if small_first_power is None else SmallFirst(small_first_power)
     if guess is not None:
         prior = Prior(guess, factor)
-    epsilon, largest, unit_size = members["asked_epsilon"], members["largest"], members.get("unit", 1.0)
+    epsilon, largest, unit_size = (
+        values_by_attribute["asked_epsilon"],
+        values_by_attribute["largest"],
+        values_by_attribute.get("unit", 1.0),
+    )
     problem = ChoiceProblem(condition, epsilon, largest, facts.neighbours, prior, unit_size)
     return PrivateChoice(drawn_value, facts, problem, column_name) if drawn_value in problem.bounds else None
 
 
-def merge(choices: Mapping[str, Choices], further_choices: Mapping[str, Choices]) -> dict[str, Choices]:
+def merge(
+    choices_by_digest: Mapping[str, Choices], further_by_digest: Mapping[str, Choices]
+) -> dict[str, Choices]:
     """Return the selections of both, by digest; one that both have stands there as often as in the one with more."""
-    merged_by_digest = dict(choices)
-    for digest, further_selections in further_choices.items():
+    merged_by_digest = dict(choices_by_digest)
+    for digest, further_selections in further_by_digest.items():
         unmatched_selections = list(merged_by_digest.get(digest, ()))
         for number_and_selection in further_selections:
             if number_and_selection in unmatched_selections:

@@ -17,7 +17,7 @@ from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
 from dpcore.quantile.programs import WEIGHTED_PROGRAMS
 from pages.quantile.question import QUESTION
 from pages.shared.base import question
-from pages.shared.base.cache import cached
+from pages.shared.base.cache import cache_for_session
 from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.render import question_page
@@ -45,22 +45,25 @@ class QuantilePage(Page):
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> QuantileParameters | None:
         """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
         uses_session_data = dataset is session.dataset()
-        fields.start(QUESTION, uses_session_data)
+        fields.initialise_fields(QUESTION, uses_session_data)
         _fill_empty_fields(dataset)
         state = st.session_state
 
-        def is_unused(name: str) -> bool:
+        def is_unused(field_name: str) -> bool:
             """Return True if a field has no effect under the other settings."""
-            if name == "bound_from":
-                program, weighting = state[QUESTION.key("program")], state[QUESTION.key("weighting")]
+            if field_name == "bound_from":
+                program, weighting = state[QUESTION.get_key("program")], state[QUESTION.get_key("weighting")]
                 is_unbounded = program in WEIGHTED_PROGRAMS and weighting is Weighting.NONE
                 return is_unbounded or program is Program.BIGQUERY
-            return name in ("low", "high") and state[QUESTION.key("base")] is not BaseKind.UNIFORM
+            return field_name in ("low", "high") and state[QUESTION.get_key("base")] is not BaseKind.UNIFORM
 
         def ask_range(unused_names: Collection[str]) -> bool:
             """Ask for the range of the base and return True if values need it and it is missing; else return False."""
-            base_kind = state[QUESTION.key("base")]
-            end_name_by_key = {QUESTION.key(name): text for name, text in ENDS_BY_BASE[base_kind].items()}
+            base_kind = state[QUESTION.get_key("base")]
+            end_name_by_key = {
+                QUESTION.get_key(end_name): range_text
+                for end_name, range_text in ENDS_BY_BASE[base_kind].items()
+            }
             return dataset.values is not None and question_page.ask_for_range(dataset, end_name_by_key)
 
         parameters: QuantileParameters | None = question_page.read_inputs(
@@ -71,13 +74,16 @@ class QuantilePage(Page):
             with slots.notes:
                 outside_counts = count_outside(dataset.digest, *parameters.answer_range, dataset.values)
                 if outside_counts.exceeds_warning:
-                    warning = (
+                    warning_text = (
                         "of the values lie outside the base distribution, so no answer can be among them."
                     )
-                    remedy = f"Set {RANGE_TEXT_BY_BASE[parameters.base]} {RANGE_SOURCE}"
-                    st.warning(f"{outside_counts.percent_text} {warning} {remedy}", icon=":material/warning:")
+                    remedy_text = f"Set {RANGE_TEXT_BY_BASE[parameters.base]} {RANGE_SOURCE}"
+                    st.warning(
+                        f"{outside_counts.percent_text} {warning_text} {remedy_text}",
+                        icon=":material/warning:",
+                    )
                     if dataset.is_private:
-                        cards.label(dataset.provenance)
+                        cards.draw_label(dataset.provenance)
         return parameters
 
     def describe_files(self, answer: Answer) -> str:
@@ -88,7 +94,7 @@ class QuantilePage(Page):
         )
 
 
-@cached(max_entries=8)
+@cache_for_session(max_entries=8)
 def count_outside(digest: str, lower: float, upper: float, _values: Values) -> OutsideCounts:
     """Return the numbers of values below and above [lower, upper], and of all rows."""
     num_below, num_above = (
@@ -103,7 +109,7 @@ def _fill_empty_fields(dataset: Dataset) -> None:
     A link leaves out what does not apply: those fields hold a proposal by the time they come into use. A field in use
     that was emptied stays empty, and a sentence says so.
     """
-    state, session_key = st.session_state, QUESTION.key
+    state, session_key = st.session_state, QUESTION.get_key
     low, high = state[session_key("low")], state[session_key("high")]
     if low is None and high is None and dataset.values is not None and not dataset.is_private:
         # The data that the page shows may be a demonstration, of which `propose` knows nothing.

@@ -30,7 +30,7 @@ from pages.regression.upload import UPLOAD, RegressionData, find_own_data, find_
 from pages.shared.base import cache
 from pages.shared.card import cards
 from pages.shared.data import table_upload
-from pages.shared.fields import fields, jobs
+from pages.shared.fields import field_values, fields, searches
 from pages.shared.figures import figures
 from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
@@ -43,9 +43,16 @@ TARGETS = {ErrorTarget.PREDICTIONS: "Predictions", ErrorTarget.COEFFICIENTS: "Co
 
 def show_release(answer: Answer) -> None:
     """Draw the tab: a description, the button, and the latest draw with its label."""
-    solution, store = answer.solution, find_releases(answer)
-    draws, latest_draw = store.draws, store.draws[-1] if store.draws else None
-    problem, estimate, labels = solution.problem, solution.best_estimate, get_table(solution.dataset).labels
+    solution, release_store = answer.solution, find_releases(answer)
+    draws, latest_draw = (
+        release_store.stored_releases,
+        release_store.stored_releases[-1] if release_store.stored_releases else None,
+    )
+    problem, estimate, label_by_option = (
+        solution.problem,
+        solution.best_estimate,
+        get_table(solution.dataset).labels,
+    )
     epsilon_text, lower = format_rounded_up(problem.epsilon), answer.parameters.lower
     st.markdown(
         f"A draw adds Laplace noise of scale **{wording.number(estimate.laplace_noise.scale)}** to each coefficient, "
@@ -57,23 +64,26 @@ def show_release(answer: Answer) -> None:
             "publish under *More settings*, then draw.",
             icon=":material/lock:",
         )
-    fields.button(
+    fields.draw_button(
         f"Draw {'once more' if draws else 'the coefficients'}: spends ε = {epsilon_text}",
         "regression_draw",
         "casino",
-        store.draw,
-        lambda charge: draw_coefficients(problem, estimate, labels, lower, charge=charge),
+        release_store.add_release,
+        lambda charge: draw_coefficients(problem, estimate, label_by_option, lower, charge=charge),
         is_main=not draws,
         disabled=solution.variance_is_private or solution.stage is not Stage.FINAL,
         help=None if solution.stage is Stage.FINAL else "It waits for the end of the search.",
     )
-    store.say_refused()
+    release_store.show_refusal()
     is_outdated = latest_draw is not None and latest_draw.question != problem.digest
-    store.show_account(None if latest_draw is None else latest_draw.facts, is_outdated)
-    columns = tabulate_release(solution, latest_draw)
-    formats = dict.fromkeys([*columns][1:], "%.4g")
+    release_store.show_account(None if latest_draw is None else latest_draw.facts, is_outdated)
+    columns_by_heading = tabulate_release(solution, latest_draw)
+    format_by_column = dict.fromkeys([*columns_by_heading][1:], "%.4g")
     figures.show_table(
-        columns, "Coefficients with noise scale and standard error", "regression_coefficients", formats
+        columns_by_heading,
+        "Coefficients with noise scale and standard error",
+        "regression_coefficients",
+        format_by_column,
     )
     st.caption(
         f"A coefficient is in {wording.plain(solution.unit, 30)} per unit of its feature, that of a category compared "
@@ -81,10 +91,12 @@ def show_release(answer: Answer) -> None:
         "model and few clipped labels, and hold for each coefficient alone."
     )
     if latest_draw is None:
-        cards.label(answer.disclosure)
+        cards.draw_label(answer.disclosure)
     else:
         button_label = "Released coefficients (CSV)"
-        store.file_button(button_label, lambda: regression_draw.write_draws(draws), "released-coefficients")
+        release_store.draw_file_button(
+            button_label, lambda: regression_draw.write_draws(draws), "released-coefficients"
+        )
 
 
 def tabulate_release(solution: RegressionSolution, latest_draw: Draw | None) -> dict[str, Any]:
@@ -94,51 +106,59 @@ def tabulate_release(solution: RegressionSolution, latest_draw: Draw | None) -> 
     """
     problem, estimate = solution.problem, solution.best_estimate
     coefficient_names = problem.feature_names if latest_draw is None else latest_draw.feature_names
-    columns: dict[str, Any] = {"Coefficient": [escape_formula(name) for name in coefficient_names]}
+    columns_by_heading: dict[str, Any] = {
+        "Coefficient": [escape_formula(coefficient_name) for coefficient_name in coefficient_names]
+    }
     if latest_draw is not None:
-        columns["Released"] = released_values = latest_draw.release.values
-        columns["95 % from"] = released_values - latest_draw.half_widths
-        columns["95 % to"] = released_values + latest_draw.half_widths
+        columns_by_heading["Released"] = released_values = latest_draw.release.values
+        columns_by_heading["95 % from"] = released_values - latest_draw.half_widths
+        columns_by_heading["95 % to"] = released_values + latest_draw.half_widths
     noise_scale = estimate.laplace_noise.scale if latest_draw is None else latest_draw.release.scale
-    columns["Noise scale b"] = np.full(len(coefficient_names), noise_scale)
-    columns["Standard error"] = (
+    columns_by_heading["Noise scale b"] = np.full(len(coefficient_names), noise_scale)
+    columns_by_heading["Standard error"] = (
         np.sqrt(compute_variances(problem, estimate)) if latest_draw is None else latest_draw.standard_errors
     )
     if solution.parameters.source is DataSource.GENERATED:
-        columns["True (generated)"] = solution.parameters.generator.generate().coefficients
-    return columns
+        columns_by_heading["True (generated)"] = solution.parameters.generator.generate().coefficients
+    return columns_by_heading
 
 
 def build(dataset: Dataset, parameters: RegressionParameters, solution: RegressionSolution) -> Answer:
     """Build the answer whose figures show the chosen error."""
-    target: ErrorTarget = st.session_state[QUESTION.key("error")]
+    target: ErrorTarget = st.session_state[QUESTION.get_key("error")]
     return build_answer(dataset, parameters, replace(solution, target=target))
 
 
 def generate() -> RegressionData | None:
     """Return generated data; None, with the sentences on the page, if the settings are refused."""
-    field_values: dict[str, Any] = {name: st.session_state[QUESTION.key(name)] for name in GENERATOR_FIELDS}
-    field_labels = {name: QUESTION.declarations[name].name for name in GENERATOR_FIELDS}
-    generator, input_problems = fields.build_parameters(RegressionGenerator, field_values, field_labels)
+    values_by_field: dict[str, Any] = {
+        field_name: st.session_state[QUESTION.get_key(field_name)] for field_name in GENERATOR_FIELDS
+    }
+    field_labels = {field_name: QUESTION.declarations[field_name].name for field_name in GENERATOR_FIELDS}
+    generator, input_problems = field_values.build_parameters(
+        RegressionGenerator, values_by_field, field_labels
+    )
     if generator is None:
         fields.show_problems(input_problems)
         return None
-    data, _ = cache.compute(Cached(RegressionGenerator.build_dataset, (generator,), 4))
-    return RegressionData(data, data.digest)
+    generated_data, _ = cache.compute_cached(Cached(RegressionGenerator.build_dataset, (generator,), 4))
+    return RegressionData(generated_data, generated_data.digest)
 
 
 def propose_range(dataset: Dataset) -> None:
     """Set the fields of the range to that of public labels, rounded out, or empty them; an entered range stays."""
-    state, lower_key, upper_key = st.session_state, QUESTION.key("lower"), QUESTION.key("upper")
-    last_proposal = state.get(QUESTION.key("proposed"))
+    state, lower_key, upper_key = st.session_state, QUESTION.get_key("lower"), QUESTION.get_key("upper")
+    last_proposal = state.get(QUESTION.get_key("proposed"))
     if (state[lower_key], state[upper_key]) not in (last_proposal or (None, None), (None, None)):
         return
-    labels = get_table(dataset).labels
-    new_proposal = (None, None) if dataset.is_private else round_outwards(labels.min(), labels.max())
+    label_values = get_table(dataset).labels
+    new_proposal = (
+        (None, None) if dataset.is_private else round_outwards(label_values.min(), label_values.max())
+    )
     # Only where it differs: an assignment that reaches the browser late undoes a key press. And where the
     # person has cleared what was proposed, the page says so instead of filling it in again.
     if last_proposal != new_proposal:
-        state[lower_key], state[upper_key] = state[QUESTION.key("proposed")] = new_proposal
+        state[lower_key], state[upper_key] = state[QUESTION.get_key("proposed")] = new_proposal
 
 
 class RegressionPage(Page):
@@ -146,9 +166,12 @@ class RegressionPage(Page):
 
     def read_own_data(self) -> Dataset | None:
         """Show which data are used and offer others; return them, or None if there are none."""
-        own_data: RegressionData | None = table_upload.choose_data(
+        own_data: RegressionData | None = table_upload.draw_data_choice(
             UPLOAD,
-            {DataSource.GENERATED: generate, DataSource.UPLOAD: lambda: table_upload.show_upload(UPLOAD)},
+            {
+                DataSource.GENERATED: generate,
+                DataSource.UPLOAD: lambda: table_upload.show_table_upload(UPLOAD),
+            },
             DataSource.GENERATED,
             "As in the paper's appendix E.1.1: normal features and a linear model with noise.",
             GENERATOR_FIELDS,
@@ -163,14 +186,14 @@ class RegressionPage(Page):
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> RegressionParameters | None:
         """Draw the inputs, and warn of many clipped labels; return the parameters, or None if they are refused."""
         propose_range(dataset)
-        build_key = QUESTION.key
+        build_key = QUESTION.get_key
         st.session_state.setdefault(build_key("error"), ErrorTarget.PREDICTIONS)
         parameters: RegressionParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
             # Empty fields of the generator are named where the data are made, and matter to no upload.
             is_hidden=GENERATOR_FIELDS.__contains__,
-            draw_more=lambda: fields.choice(
+            draw_more=lambda: fields.draw_choice(
                 "Figures show the error of", TARGETS, build_key("error"), FIT_ASSUMPTION
             ),
             ask_first=lambda unused: question_page.ask_for_range(
@@ -186,10 +209,10 @@ class RegressionPage(Page):
             )
             if dataset.is_private:
                 with slots.notes:
-                    cards.label(dataset.provenance)
+                    cards.draw_label(dataset.provenance)
         return parameters
 
-    def draw_progress(self, result: SearchResult, runs: Sequence[jobs.Run]) -> None:
+    def draw_progress(self, result: SearchResult, runs: Sequence[searches.SearchRun]) -> None:
         """Draw how far the searches are, or how sure the answer is."""
         super().draw_progress(result, runs)
         solution: RegressionSolution | None = result.value
@@ -208,7 +231,7 @@ class RegressionPage(Page):
         """Return the function that draws the tab *Release*, by that name."""
         return {"Release": lambda: show_release(answer)}
 
-    def write_file_label(self, name: str) -> str:
+    def write_file_label(self, file_name: str) -> str:
         """Return the text of the button of C."""
         return "C (Parquet)"
 
@@ -222,7 +245,9 @@ class RegressionPage(Page):
     def list_report_fields(self, answer: Answer) -> Sequence[str]:
         """List the fields for the report, for uploaded data without the settings of the generator."""
         is_generated = answer.parameters.source is DataSource.GENERATED
-        return [name for name in QUESTION.fields if is_generated or name not in GENERATOR_FIELDS]
+        return [
+            field_name for field_name in QUESTION.fields if is_generated or field_name not in GENERATOR_FIELDS
+        ]
 
     def build_source(self, answer: Answer, dataset: Dataset) -> Source:
         """Build the source of the script: a file of one's own, or the settings alone."""
@@ -240,8 +265,8 @@ class RegressionPage(Page):
 
     def list_releases(self, answer: Answer, dataset: Dataset) -> tuple[Line, ...]:
         """List the latest draw and all that was spent, as lines of the report."""
-        store = find_releases(answer)
-        return list_lines(store.draws, store.ledger)
+        release_store = find_releases(answer)
+        return list_lines(release_store.stored_releases, release_store.ledger)
 
 
 RegressionPage(QUESTION, solve_beside_page, build, shows_progress_below=True).show()

@@ -16,19 +16,19 @@ QUESTION = Question(
     title="Linear regression",
     icon=":material/linear_scale:",
     url_path="regression",
-    group="Models",
-    lead="You release a linear model of private labels. **Should users with many rows be bounded, or weighted?**",
+    navigation_group="Models",
+    lead_text="You release a linear model of private labels. **Should users with many rows be bounded, or weighted?**",
     result_noun="Weights",
-    sentence="I release a linear model of private labels: how should the rows of heavy users be weighted?",
+    question_sentence="I release a linear model of private labels: how should the rows of heavy users be weighted?",
     release_phrase="A linear regression (private labels)",
     has_own_data=True,
-    file_entry_name="loaded",
-    parameters=RegressionParameters,
-    other_origins=table_upload.ENTRIES
+    own_file_entry_name="loaded",
+    parameters_type=RegressionParameters,
+    origins_by_entry=table_upload.ENTRY_ORIGINS
     | FieldOrigin.OWN_DATA.each("proposed", "error", "tabs", "paper_figure")
     | FieldOrigin.OWN_DATA.each("solve", "caps", "cvxpy", "over_epsilon")
     | FieldOrigin.OWN_DATA.each("draws", "spent", "refused"),
-    former_fields={
+    replacements_by_former_name={
         "noise": "variance_source",
         "noise_variance": "residual_variance",
         "num_rows": {"size_law": SizeLaw.LONG_TAIL},

@@ -55,7 +55,7 @@ def find_own_data(answer: Answer) -> RegressionData:
     data = answer.solution.dataset
     if answer.parameters.source is DataSource.GENERATED:
         return RegressionData(data, data.digest)
-    own_data: RegressionData = st.session_state[QUESTION.key("loaded")]
+    own_data: RegressionData = st.session_state[QUESTION.get_key("loaded")]
     return own_data
 
 

@@ -22,10 +22,12 @@ def draw_body(slots: layout.PageSlots) -> None:
     """Draw the sheet of one release that a page has shown, at first the newest; without any, links to these pages."""
     releases_by_page, ledger = st.session_state.get(keys.SHOWN_RELEASES, {}), session.get_ledger()
     possible_sheets = {}
-    for name, (answer, card, card_key) in reversed(releases_by_page.items()):
-        form_index = st.session_state.get(keys.CODE_FORM + card_key) or 0
-        possible_sheets[name] = build_sheet(catalogue.QUESTIONS[name].title, answer, card, ledger, form_index)
-    sheets_by_name = {name: sheet for name, sheet in possible_sheets.items() if sheet is not None}
+    for page_name, (answer, card, card_key) in reversed(releases_by_page.items()):
+        form_index = st.session_state.get(keys.CODE_FORM_PREFIX + card_key) or 0
+        possible_sheets[page_name] = build_sheet(
+            catalogue.QUESTIONS[page_name].title, answer, card, ledger, form_index
+        )
+    sheets_by_name = {page_name: sheet for page_name, sheet in possible_sheets.items() if sheet is not None}
     if not sheets_by_name:
         with slots.notes:
             st.markdown(
@@ -33,32 +35,36 @@ def draw_body(slots: layout.PageSlots) -> None:
                 "then states ε, bound, error and method."
             )
             for question in catalogue.PAGES:
-                if question.group == QUESTION.group and question is not QUESTION:
-                    st.page_link(question.path, label=question.title, icon=question.icon)
+                if question.navigation_group == QUESTION.navigation_group and question is not QUESTION:
+                    st.page_link(question.page_path, label=question.title, icon=question.icon)
             if not session.dataset().is_private:
-                label = "See an example: the count of these rows"
-                fields.button(label, "release_sheet_example", "tag", _keep_example, is_main=True)
+                label_text = "See an example: the count of these rows"
+                fields.draw_button(label_text, "release_sheet_example", "tag", _keep_example, is_main=True)
         return
     newest_name = next(iter(sheets_by_name))
-    title_by_name = {name: sheet.title for name, sheet in sheets_by_name.items()}
+    title_by_name = {page_name: sheet.title for page_name, sheet in sheets_by_name.items()}
     with slots.line:
-        key = f"{QUESTION.key('release_')}{newest_name}"
-        name = (
-            newest_name if len(title_by_name) == 1 else fields.pick("Release", title_by_name, key, width=220)
+        sheet_key = f"{QUESTION.get_key('release_')}{newest_name}"
+        page_name = (
+            newest_name
+            if len(title_by_name) == 1
+            else fields.draw_select_box("Release", title_by_name, sheet_key, width=220)
         )
-    sheet = sheets_by_name[name]
+    sheet = sheets_by_name[page_name]
     with slots.answer, st.container(key="release_sheet_card"):
-        released_texts = _ask_for_numbers(name, sheet)
+        released_texts = _ask_for_numbers(page_name, sheet)
         _draw_files(sheet, released_texts)
         st.page_link(
-            catalogue.QUESTIONS[name].path, label=f"Change it on {sheet.title}", icon=":material/edit:"
+            catalogue.QUESTIONS[page_name].page_path,
+            label=f"Change it on {sheet.title}",
+            icon=":material/edit:",
         )
     with slots.figure, st.container(key="release_sheet_tables"):
         st.markdown(sheet.write_tables(released_texts))
     draw_by_tab_name = {"Methods": partial(st.code, sheet.methods.text, language=None, wrap_lines=True)}
     if sheet.code is not None:
         draw_by_tab_name["Code"] = partial(
-            st.code, sheet.code.text, language=sheet.code.language, height=code_panel.HEIGHT
+            st.code, sheet.code.text, language=sheet.code.language, height=code_panel.PROGRAM_PIXELS
         )
     draw_by_tab_name["Citation"] = partial(st.code, sheet.methods.bibtex, language=None)
     with slots.bottom:
@@ -76,7 +82,7 @@ def _keep_example() -> None:
         answer = other_bounds.build_answer(page_question, session.dataset())
         question_page.keep_release(page_question, answer, answer, f"{page_question.name}_card")
     except InvalidInput:
-        st.session_state[keys.TOUR_GOES_TO] = page_question.path
+        st.session_state[keys.TOUR_DESTINATION] = page_question.page_path
 
 
 def _ask_for_numbers(question_name: str, sheet: ReleaseSheet) -> dict[str, str]:
@@ -84,13 +90,19 @@ def _ask_for_numbers(question_name: str, sheet: ReleaseSheet) -> dict[str, str]:
 
     The keys are the statistics and, for an error that a program prints, ``± `` and the statistic.
     """
-    texts = {}
+    released_text_by_statistic = {}
     for statistic, noise_text, _ in sheet.statistics:
-        for label in (statistic, f"± {statistic}")[: 1 + (noise_text == PRINTED_BY_PROGRAM)]:
-            field_key = f"{QUESTION.key('number_')}{question_name}_{label}"
-            field_label = f"Released {label}" if label == statistic else f"{label}, as printed"
-            texts[label] = st.text_input(field_label, key=field_key, max_chars=200, persist_state="session")
-    return texts
+        for statistic_label in (statistic, f"± {statistic}")[: 1 + (noise_text == PRINTED_BY_PROGRAM)]:
+            field_key = f"{QUESTION.get_key('number_')}{question_name}_{statistic_label}"
+            field_label = (
+                f"Released {statistic_label}"
+                if statistic_label == statistic
+                else f"{statistic_label}, as printed"
+            )
+            released_text_by_statistic[statistic_label] = st.text_input(
+                field_label, key=field_key, max_chars=200, persist_state="session"
+            )
+    return released_text_by_statistic
 
 
 def _draw_files(sheet: ReleaseSheet, released_texts: dict[str, str]) -> None:
@@ -99,16 +111,18 @@ def _draw_files(sheet: ReleaseSheet, released_texts: dict[str, str]) -> None:
         st.caption(
             ":material/lock: Choose the bound with DP, or without these data. Then the sheet states it, and ±."
         )
-    cards.label(sheet.methods.shown_disclosure)
+    cards.draw_label(sheet.methods.shown_disclosure)
     with st.container(horizontal=True):
-        for label, ending, write in (
+        for button_label, file_ending, write_content in (
             ("HTML, to print", "html", sheet.write_html),
             ("Markdown", "md", sheet.write_markdown),
         ):
-            file_name = f"{write_file_name('release_sheet', Disclosure.PUBLIC)}.{ending}"
-            button_type = fields.main_button() if ending == "html" else "secondary"
-            make_file = partial(write, released_texts)
-            fields.download_button(label, file_name, make_file, f"release_sheet_{ending}", type=button_type)
+            file_name = f"{write_file_name('release_sheet', Disclosure.PUBLIC)}.{file_ending}"
+            button_type = fields.choose_main_button_type() if file_ending == "html" else "secondary"
+            make_file = partial(write_content, released_texts)
+            fields.draw_download_button(
+                button_label, file_name, make_file, f"release_sheet_{file_ending}", button_type=button_type
+            )
 
 
 layout.show(QUESTION, draw_body, has_budget=False)

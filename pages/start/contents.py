@@ -10,14 +10,14 @@ from dpcore.dataset import Dataset
 from dpcore.start.answer import Tradeoff, solve
 from dpcore.start.parameters import StartParameters
 from pages.shared.base import catalogue
-from pages.shared.base.cache import cached
+from pages.shared.base.cache import cache_for_session
 from pages.shared.base.question import Question
 from pages.shared.fields import fields
 from pages.shared.session import session
 from pages.start.question import QUESTION
 
 
-@cached(max_entries=16)
+@cache_for_session(max_entries=16)
 def solve_cached(digest: str, epsilon: float, _data: Dataset) -> Tradeoff:
     """Compute the trade-off and its best bound, cached; the user's own bound moves marks only."""
     return solve(_data, StartParameters(epsilon))
@@ -37,43 +37,57 @@ GROUP_BY_KIND = {"Numbers": "Choose a bound", "A model": "Models"}
 def list_release_phrases(release_kind: str | None = None) -> list[str]:
     """List the phrases of all releases that have a page, or of those of one kind, a key of `PAGE_GROUPS`."""
     return [
-        page.release_phrase
-        for page in catalogue.PAGES
-        if page.release_phrase and page.group == GROUP_BY_KIND.get(release_kind or "", page.group)
+        question.release_phrase
+        for question in catalogue.PAGES
+        if question.release_phrase
+        and question.navigation_group == GROUP_BY_KIND.get(release_kind or "", question.navigation_group)
     ]
 
 
-def find_page(phrase: str | None) -> Question | None:
+def find_page(release_phrase: str | None) -> Question | None:
     """Return the page whose phrase for its release this is; None without a phrase, or if no page has it."""
-    return next((page for page in catalogue.PAGES if phrase and page.release_phrase == phrase), None)
+    return next(
+        (
+            question
+            for question in catalogue.PAGES
+            if release_phrase and question.release_phrase == release_phrase
+        ),
+        None,
+    )
 
 
 def ask_questions() -> None:
     """Show the questions, and the button to the page that they lead to."""
-    state, release_key = st.session_state, QUESTION.key("release")
+    state, release_key = st.session_state, QUESTION.get_key("release")
     with st.container(horizontal=True, vertical_alignment="bottom", key="start_way"):
-        options: dict[str, Any] = {"persist_state": "session"}
-        q1_key, kind_key = QUESTION.key("several"), QUESTION.key("kind")
-        st.segmented_control("1. Several rows per user?", list(ADVICE), key=q1_key, help=USER_HELP, **options)
-        release_kind = st.segmented_control("2. You release", list(GROUP_BY_KIND), key=kind_key, **options)
-        phrases = list_release_phrases(release_kind)
-        if state.get(release_key) not in phrases:
+        widget_options: dict[str, Any] = {"persist_state": "session"}
+        q1_key, kind_key = QUESTION.get_key("several"), QUESTION.get_key("kind")
+        st.segmented_control(
+            "1. Several rows per user?", list(ADVICE), key=q1_key, help=USER_HELP, **widget_options
+        )
+        release_kind = st.segmented_control(
+            "2. You release", list(GROUP_BY_KIND), key=kind_key, **widget_options
+        )
+        release_phrases = list_release_phrases(release_kind)
+        if state.get(release_key) not in release_phrases:
             state[release_key] = None
-        options |= {"placeholder": "Choose", "width": fields.scale_width(300)}
-        page = find_page(st.selectbox("3. Which?", phrases, None, key=release_key, **options))
-        if page is None:
+        widget_options |= {"placeholder": "Choose", "width": fields.scale_width(300)}
+        found_page = find_page(
+            st.selectbox("3. Which?", release_phrases, None, key=release_key, **widget_options)
+        )
+        if found_page is None:
             session.draw_data_link("Upload data")
         else:
-            st.page_link(page.path, label=f"Go to {page.title}", icon=page.icon)
+            st.page_link(found_page.page_path, label=f"Go to {found_page.title}", icon=found_page.icon)
 
 
 def show_advice(dataset: Dataset) -> None:
     """Show what follows from the answers, below the card, so that it moves no figure."""
-    sentences = [ADVICE.get(st.session_state.get(QUESTION.key("several")) or "", "")]
-    page = find_page(st.session_state.get(QUESTION.key("release")))
-    if page is not None:
-        lacks_columns = not page.has_own_data and not page.can_answer(dataset)
-        note = " The data in use lack what it needs, so it shows invented data." if lacks_columns else ""
-        sentences.append(f"**{page.title}:** {page.sentence}{note}")
-    if advice_text := "\n\n".join(filter(None, sentences)):
+    advice_sentences = [ADVICE.get(st.session_state.get(QUESTION.get_key("several")) or "", "")]
+    found_page = find_page(st.session_state.get(QUESTION.get_key("release")))
+    if found_page is not None:
+        lacks_columns = not found_page.has_own_data and not found_page.can_answer(dataset)
+        data_note = " The data in use lack what it needs, so it shows invented data." if lacks_columns else ""
+        advice_sentences.append(f"**{found_page.title}:** {found_page.question_sentence}{data_note}")
+    if advice_text := "\n\n".join(filter(None, advice_sentences)):
         st.info(advice_text, icon=":material/signpost:")

@@ -22,21 +22,21 @@ def draw_body(slots: layout.PageSlots) -> None:
     if slots.intro is not None:
         with slots.intro:
             contents.ask_questions()
-    fields.start(QUESTION)
+    fields.initialise_fields(QUESTION)
     with slots.line:
-        user_preset = fields.draw(QUESTION, "users")
+        user_preset = fields.draw_field(QUESTION, "users")
     dataset = start_parameters.choose_dataset(session.dataset(), user_preset)
     run = page_run.CURRENT_RUN.get()
     assert run is not None
-    run.shown_data = "" if dataset is session.dataset() else dataset.name
+    run.shown_data_name = "" if dataset is session.dataset() else dataset.name
     # A bound belongs to the users that are shown: of others it would be read wrongly, or off private data.
-    if st.session_state.get(QUESTION.key("of"), dataset.digest) != dataset.digest:
-        st.session_state[QUESTION.key("bound")] = None
-    st.session_state[QUESTION.key("of")] = dataset.digest
+    if st.session_state.get(QUESTION.get_key("of"), dataset.digest) != dataset.digest:
+        st.session_state[QUESTION.get_key("bound")] = None
+    st.session_state[QUESTION.get_key("of")] = dataset.digest
     with slots.line:
-        fields.draw(QUESTION, "bound")
+        fields.draw_field(QUESTION, "bound")
     with slots.notes:
-        parameters: StartParameters | None = fields.build(QUESTION, optional_names=("bound",))
+        parameters: StartParameters | None = fields.build_page_parameters(QUESTION, optional_names=("bound",))
     if parameters is not None:
         show(slots, parameters, dataset)
     with slots.answer:
@@ -57,9 +57,9 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
     solution = contents.solve_cached(dataset.digest, parameters.epsilon, dataset)
     answer = build_answer(dataset, parameters, solution)
     with slots.figure:
-        sections.show_plot(answer.plots["start-tradeoff"](), get_field_key=QUESTION.key)
+        sections.show_plot(answer.plots["start-tradeoff"](), get_field_key=QUESTION.get_key)
     with slots.answer:
-        cards.draw_answer(answer, key="start_card")
+        cards.draw_answer(answer, card_key="start_card")
         if dataset is session.dataset():
             other_bounds.draw(QUESTION, answer)
 

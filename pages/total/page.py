@@ -33,8 +33,8 @@ REPORTED_FIELDS = (
 
 def compute_totals(dataset: Dataset) -> UserTotals:
     """Return what all users add, rows or values as the field of the session says; cached."""
-    summed = st.session_state[QUESTION.key("summed")]
-    user_totals: UserTotals = cache.compute(Cached(compute_user_totals, (dataset, summed)))
+    summed = st.session_state[QUESTION.get_key("summed")]
+    user_totals: UserTotals = cache.compute_cached(Cached(compute_user_totals, (dataset, summed)))
     return user_totals
 
 
@@ -49,19 +49,19 @@ class TotalPage(Page):
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> TotalParameters | None:
         """Draw the inputs, with L and U if some total is negative, and return the parameters; None if refused."""
 
-        def is_hidden(name: str) -> bool:
+        def is_hidden(field_name: str) -> bool:
             """Return True for the ends of a range if no total is negative."""
-            return name in ("lower", "upper") and compute_totals(dataset).signed_totals is None
+            return field_name in ("lower", "upper") and compute_totals(dataset).signed_totals is None
 
         return question_page.read_inputs(QUESTION, slots, is_hidden=is_hidden)
 
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: TotalParameters) -> bool:
         """Say why there is nothing to add up and return True, else False; for private values offer to draw a bound."""
         user_totals = compute_totals(dataset)
-        if not (reason := explain_refusal(user_totals)):
+        if not (reason_sentence := explain_refusal(user_totals)):
             return False
         with slots.notes:
-            st.info(plain(reason, 400), icon=":material/info:")
+            st.info(plain(reason_sentence, 400), icon=":material/info:")
             if user_totals.amounts is None:
                 session.draw_data_link("Upload values")
         if user_totals.column_name and dataset.is_private:
@@ -69,9 +69,9 @@ class TotalPage(Page):
                 cards.draw_answer(build_refused_answer(dataset, parameters), "total_card")
         return True
 
-    def draw_main(self, answer: Answer, label: str) -> Plot:
+    def draw_main(self, answer: Answer, label_text: str) -> Plot:
         """Draw the error over the bound; say so if the best bound is off its axis or cannot be dragged."""
-        plot = super().draw_main(answer, label)
+        plot = super().draw_main(answer, label_text)
         if not is_signed(answer) and answer.solution.choice.max_total == 0.0:
             st.caption("The best bound, 0, is off the log axis.")
         elif plot.handle is None:
@@ -99,7 +99,7 @@ class TotalPage(Page):
         if not is_signed(answer):
             with slots.bottom:
                 st.page_link(
-                    catalogue.find_page("Group by").path, label="Group by", icon=":material/table_rows:"
+                    catalogue.find_page("Group by").page_path, label="Group by", icon=":material/table_rows:"
                 )
 
 

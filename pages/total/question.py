@@ -10,9 +10,9 @@ from dpcore.total.parameters import Summed, TotalParameters
 from pages.shared.base.question import Facet, FieldOrigin, Question
 
 
-def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Propose to sum values if a contribution is a total, else rows: settings by name, empty if chosen otherwise."""
-    if current["summed"] is not (current["summed_proposed"] or Summed.ROWS):
+    if current_values["summed"] is not (current_values["summed_proposed"] or Summed.ROWS):
         return {}
     summed = Summed.VALUES if dataset.contribution is Contribution.TOTAL else Summed.ROWS
     return {"summed": summed, "summed_proposed": summed}
@@ -23,17 +23,17 @@ QUESTION = Question(
     title="Sum and count",
     icon=":material/add_circle:",
     url_path="sum-and-count",
-    group="Choose a bound",
-    lead="You release a count or a sum with differential privacy. **How much may one user add?**",
+    navigation_group="Choose a bound",
+    lead_text="You release a count or a sum with differential privacy. **How much may one user add?**",
     chooses_bound=True,
-    is_quick=True,
-    sentence="I release a sum or a count: how much may one user add?",
+    is_quick_to_answer=True,
+    question_sentence="I release a sum or a count: how much may one user add?",
     release_phrase="A sum or a count",
-    answers_from=(Facet.ROWS, Facet.VALUES),
-    parameters=TotalParameters,
-    other_origins=FieldOrigin.PUBLIC.each("tabs", "signed_tabs", "summed_proposed")
+    answering_facets=(Facet.ROWS, Facet.VALUES),
+    parameters_type=TotalParameters,
+    origins_by_entry=FieldOrigin.PUBLIC.each("tabs", "signed_tabs", "summed_proposed")
     | FieldOrigin.DATA.each("job"),
     propose_values=propose,
-    proposed_fields=("summed",),
-    former_fields={"noise": "mechanism"},
+    proposed_field_names=("summed",),
+    replacements_by_former_name={"noise": "mechanism"},
 )

@@ -17,8 +17,8 @@ from dpcore.training.experiment import MAX_RUNS
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
 from dpcore.training.rows import Measure, ScoreUnit
 from dpcore.training.training_data import TrainingData
-from pages.shared.fields import fields, jobs
-from pages.shared.figures.figures import draw as draw_plot
+from pages.shared.fields import fields, jobs, searches
+from pages.shared.figures.figures import draw_plot as draw_plot
 from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
 from pages.shared.screen import layout
@@ -44,13 +44,13 @@ def build(data: TrainingData, parameters: TrainingParameters, solution: Training
 def draw_figure_choices() -> None:
     """Draw the choices of the main figure."""
     for key_name, default_choice in (("measure", Measure.LOSS), ("over", ScoreUnit.ROWS)):
-        st.session_state.setdefault(QUESTION.key(key_name), default_choice)
-    with fields.row():
-        fields.choice("The figure shows", plots.TITLE_BY_MEASURE, QUESTION.key("measure"))
-        fields.choice(
+        st.session_state.setdefault(QUESTION.get_key(key_name), default_choice)
+    with fields.build_row():
+        fields.draw_choice("The figure shows", plots.TITLE_BY_MEASURE, QUESTION.get_key("measure"))
+        fields.draw_choice(
             "Mean over",
             {ScoreUnit.ROWS: "Rows", ScoreUnit.USERS: "Users"},
-            QUESTION.key("over"),
+            QUESTION.get_key("over"),
             "Over rows, heavy users count for more.",
         )
 
@@ -85,15 +85,17 @@ class TrainingPage(Page):
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
         """Draw every method at its best bound, by the score that is chosen."""
-        measure, score_unit = (st.session_state[QUESTION.key(key_name)] for key_name in ("measure", "over"))
-        plot = plots.plot_methods(answer.solution, measure, score_unit)
+        score_kind, score_unit = (
+            st.session_state[QUESTION.get_key(key_name)] for key_name in ("measure", "over")
+        )
+        plot = plots.plot_methods(answer.solution, score_kind, score_unit)
         draw_plot(plot)
         return plot
 
-    def draw_progress(self, result: SearchResult, runs: Sequence[jobs.Run]) -> None:
+    def draw_progress(self, result: SearchResult, runs: Sequence[searches.SearchRun]) -> None:
         """Draw how far the searches are; if none runs and there is an answer, how many trainings it rests on."""
         super().draw_progress(result, runs)
-        if result.value is not None and not jobs.list_running(runs[0].key):
+        if result.value is not None and not jobs.list_running_jobs(runs[0].job_key):
             st.caption(words.describe_runs(result.value))
 
     def list_tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
@@ -121,18 +123,20 @@ class TrainingPage(Page):
     def list_releases(self, answer: Answer, data: TrainingData) -> tuple[Line, ...]:
         """List the latest model, and what was spent on these rows."""
         store = release.get_store(answer.solution)
-        return release.list_lines(store.draws, store.ledger)
+        return release.list_lines(store.stored_releases, store.ledger)
 
     def list_report_fields(self, answer: Answer) -> list[str]:
         """List the fields for the report, without those of the generator unless the data are generated."""
         is_generated = answer.parameters.source is DataSource.GENERATED
-        return [name for name in QUESTION.fields if is_generated or name not in GENERATOR_FIELDS]
+        return [
+            field_name for field_name in QUESTION.fields if is_generated or field_name not in GENERATOR_FIELDS
+        ]
 
     def describe_files(self, answer: Answer) -> str:
         """Name the part of the downloads that has single files."""
         return "**Parts of it**"
 
-    def write_file_label(self, name: str) -> str:
+    def write_file_label(self, file_name: str) -> str:
         """Return the text of the button of the runs."""
         return "Every run (CSV)"
 

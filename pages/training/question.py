@@ -17,18 +17,19 @@ QUESTION = Question(
     title="Classifier",
     icon=":material/school:",
     url_path="training",
-    group="Models",
-    lead="You train a private classifier, and some users have many rows. **Which method is best, with which bound?**",
-    sentence="I train a private classifier: by which method, and how much may one user bring?",
+    navigation_group="Models",
+    lead_text="You train a private classifier, and some users have many rows. **Which method is best, with which "
+    "bound?**",
+    question_sentence="I train a private classifier: by which method, and how much may one user bring?",
     release_phrase="A private classifier",
     has_own_data=True,
-    file_entry_name="loaded",
-    parameters=TrainingParameters,
-    other_origins=table_upload.ENTRIES
+    own_file_entry_name="loaded",
+    parameters_type=TrainingParameters,
+    origins_by_entry=table_upload.ENTRY_ORIGINS
     | FieldOrigin.OWN_DATA.each(
         "range_", "proposed", "runs_job", "runs_job_earlier", "release_job", "draws", "spent", "refused"
     )
     | FieldOrigin.PUBLIC.each("measure", "over", "bounds_score", "tabs"),
     # Until a release could be bounded in several ways, it was by smooth weights, with steps as entered, on one split.
-    former_fields={"others": {"bounded_by": Method.SMOOTH, "pace": Pace.ENTERED, "splits": 1}},
+    replacements_by_former_name={"others": {"bounded_by": Method.SMOOTH, "pace": Pace.ENTERED, "splits": 1}},
 )

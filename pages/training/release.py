@@ -31,7 +31,7 @@ from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures
 from pages.training.question import QUESTION
 
-JOB = QUESTION.key("release_job")
+JOB = QUESTION.get_key("release_job")
 """Its question is the account of the rows, and the mark of its cost in the ledger."""
 
 
@@ -61,74 +61,86 @@ def get_store(solution: TrainingSolution) -> Releases:
 
 def find_latest(solution: TrainingSolution) -> Model | None:
     """Return the last model that was released for the present question; None if there is none."""
-    records, question_key = get_store(solution).draws, _get_question_key(solution)
+    records, question_key = get_store(solution).stored_releases, _get_question_key(solution)
     return next((record.model for record in reversed(records) if record.question == question_key), None)
 
 
 def collect_release() -> None:
     """Keep the model that was drawn beside the page; if the work stopped before there was noise, nothing was spent."""
-    (account, ledger_mark), job_result = jobs.find_result(JOB) or (("", ""), None)
-    store = Releases(QUESTION, account)
-    if isinstance(job_result, ReleaseRecord) and job_result not in store.draws:
-        store.draws.append(job_result)
-    if isinstance(job_result, _Stopped) and not job_result.has_noise and ledger_mark in store.ledger.marks:
-        store.take_back(ledger_mark)
+    (row_digest, ledger_mark), job_result = jobs.find_result(JOB) or (("", ""), None)
+    release_store = Releases(QUESTION, row_digest)
+    if isinstance(job_result, ReleaseRecord) and job_result not in release_store.stored_releases:
+        release_store.stored_releases.append(job_result)
+    if (
+        isinstance(job_result, _Stopped)
+        and not job_result.has_noise
+        and ledger_mark in release_store.ledger.marks
+    ):
+        release_store.take_back(ledger_mark)
 
 
 def show_release(solution: TrainingSolution) -> None:
     """Draw the tab of the release: a description, the button, and the latest model with its label."""
-    store, parameters = get_store(solution), solution.parameters
+    release_store, parameters = get_store(solution), solution.parameters
     collect_release()
-    draws = store.draws
+    stored_records = release_store.stored_releases
     cost_text = f"ε = {format_rounded_up(parameters.epsilon)}, δ = {format_rounded_up(parameters.delta)}"
     st.markdown(
         f"A release trains on **all {wording.counted(solution.data.dataset.histogram.num_users, 'user')}** with "
         f"{describe_cell(parameters.release_cell)} (*More settings*), and spends **{cost_text}**. OpenDP draws the "
         "noise."
     )
-    notes = [
+    note_sentences = [
         "Everything else on this page is a simulation. ε does not cover a method, a bound or steps that were chosen by "
         "looking at these data."
     ]
     if parameters.bounded_by is Method.CAP:
-        notes.insert(0, "Rows are drawn once, for all steps; ε covers who keeps which rows.")
+        note_sentences.insert(0, "Rows are drawn once, for all steps; ε covers who keeps which rows.")
     if parameters.sampled < 1.0:
-        notes.insert(0, "All users take part in every step of a release.")
-    st.caption(" ".join(notes))
-    if jobs.watch(JOB, "Training the model that is released"):
+        note_sentences.insert(0, "All users take part in every step of a release.")
+    st.caption(" ".join(note_sentences))
+    if jobs.show_progress(JOB, "Training the model that is released"):
         return
-    _show_stop(store.account)
-    fields.button(
-        f"Train once{' more' if draws else ''}: spends {cost_text}",
+    _show_stop(release_store.account)
+    fields.draw_button(
+        f"Train once{' more' if stored_records else ''}: spends {cost_text}",
         "training_release",
         "casino",
         _start_release,
         solution,
-        is_main=not draws,
+        is_main=not stored_records,
     )
-    store.say_refused()
-    is_outdated = bool(draws) and draws[-1].question != _get_question_key(solution)
-    store.show_account(draws[-1].model.facts if draws else None, is_outdated)
-    if draws:
-        _show_model(draws[-1])
-        store.file_button("Released models (CSV)", lambda: dp_release.write_models(draws), "released-models")
+    release_store.show_refusal()
+    is_outdated = bool(stored_records) and stored_records[-1].question != _get_question_key(solution)
+    release_store.show_account(stored_records[-1].model.facts if stored_records else None, is_outdated)
+    if stored_records:
+        _show_model(stored_records[-1])
+        release_store.draw_file_button(
+            "Released models (CSV)", lambda: dp_release.write_models(stored_records), "released-models"
+        )
 
 
 def _start_release(solution: TrainingSolution) -> None:
     """Note what a release costs, and start it; or keep why it is refused."""
     data, parameters = solution.data, solution.parameters
-    labelled_rows, scaling = data.dataset.table, data.scaling
+    labelled_rows, feature_scaling = data.dataset.table, data.scaling
     assert labelled_rows is not None
-    assert scaling is not None
-    rows: ClassifierRows = cache.compute(Cached(scale_rows, (data, parameters.positive_above), num_kept=4))
-    mechanism, cell, releases_store = _get_mechanism(solution), parameters.release_cell, get_store(solution)
+    assert feature_scaling is not None
+    scaled_rows: ClassifierRows = cache.compute_cached(
+        Cached(scale_rows, (data, parameters.positive_above), num_kept=4)
+    )
+    mechanism, method_cell, releases_store = (
+        _get_mechanism(solution),
+        parameters.release_cell,
+        get_store(solution),
+    )
     question_key = _get_question_key(solution)
     positive_meaning = describe_positive(data, parameters.positive_above)
     collect_release()
     try:
-        facts = compute_guarantee(rows, mechanism, cell)
+        facts = compute_guarantee(scaled_rows, mechanism, method_cell)
     except InvalidInput as refused:
-        releases_store.refuse(refused)
+        releases_store.store_refusal(refused)
         return
 
     def check_noted(charged: ReleaseFacts) -> None:
@@ -140,21 +152,28 @@ def _start_release(solution: TrainingSolution) -> None:
         """Train once and return the record of the release, or how it was stopped or failed."""
         try:
             model = train_once(
-                rows, mechanism, cell, charge=check_noted, progress=progress, should_stop=should_stop
+                scaled_rows,
+                mechanism,
+                method_cell,
+                charge=check_noted,
+                progress=progress,
+                should_stop=should_stop,
             )
         except StoppedError as stopped_error:
             return _Stopped(stopped_error.was_drawn)
         except Exception as error:  # No second try of the same work: it would draw noise that nobody noted.
             return _Stopped(True, describe_error(error))
-        return ReleaseRecord(question_key, labelled_rows.feature_names, scaling, model, positive_meaning)
+        return ReleaseRecord(
+            question_key, labelled_rows.feature_names, feature_scaling, model, positive_meaning
+        )
 
-    jobs.start(JOB, (data.account, releases_store.note(facts)), make)
+    jobs.start_job(JOB, (data.account, releases_store.charge_ahead(facts)), make)
 
 
-def _show_stop(account: str) -> None:
+def _show_stop(row_digest: str) -> None:
     """Show how the last release of these rows ended, if it was stopped or failed."""
     (ended_account, _), stopped_release = jobs.find_result(JOB) or (("", ""), None)
-    if ended_account != account or not isinstance(stopped_release, _Stopped):
+    if ended_account != row_digest or not isinstance(stopped_release, _Stopped):
         return
     if stopped_release.input_problems:
         fields.show_problems(stopped_release.input_problems)
@@ -166,12 +185,16 @@ def _show_stop(account: str) -> None:
 
 def _show_model(record: ReleaseRecord) -> None:
     """Show θ with the range of each feature, and how the model is applied."""
-    columns = {"Lowest": record.range_ends[0], "Highest": record.range_ends[1], "θ": record.model.theta}
+    columns_by_heading = {
+        "Lowest": record.range_ends[0],
+        "Highest": record.range_ends[1],
+        "θ": record.model.theta,
+    }
     figures.show_table(
-        {"Feature": record.feature_names, **columns},
+        {"Feature": record.feature_names, **columns_by_heading},
         "The released model",
         "training_model",
-        dict.fromkeys(columns, "%.4g"),
+        dict.fromkeys(columns_by_heading, "%.4g"),
     )
     st.caption(describe_model(record))
 

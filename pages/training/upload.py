@@ -19,7 +19,7 @@ from pages.shared.base import cache
 from pages.shared.base.question import round_out
 from pages.shared.data import table_upload
 from pages.shared.data.table_upload import TableUpload
-from pages.shared.fields import fields
+from pages.shared.fields import field_values, fields
 from pages.shared.server import access
 from pages.training.question import MAX_DEMO_USERS, QUESTION
 
@@ -58,10 +58,12 @@ UPLOAD = TableUpload(
 
 def read_data() -> TrainingData | None:
     """Show which data are used and offer others; return them, or None if there are none to train on."""
-    data: TrainingData | None = table_upload.choose_data(
+    data: TrainingData | None = table_upload.draw_data_choice(
         UPLOAD,
         {
-            DataSource.SAMPLE: lambda: cache.compute(Cached(training_data.load_sample, (), num_kept=1)),
+            DataSource.SAMPLE: lambda: cache.compute_cached(
+                Cached(training_data.load_sample, (), num_kept=1)
+            ),
             DataSource.GENERATED: _generate,
             DataSource.UPLOAD: _show_upload,
         },
@@ -79,10 +81,16 @@ def read_data() -> TrainingData | None:
 def _generate() -> TrainingData | None:
     """Generate data by the page's fields; show the problems and return None if that is impossible."""
     field_by_attribute = dict(zip(TrainingGenerator.__dataclass_fields__, GENERATOR_FIELDS, strict=True))
-    generator, input_problems = fields.build_parameters(
+    generator, input_problems = field_values.build_parameters(
         TrainingGenerator,
-        {attribute: st.session_state[QUESTION.key(name)] for attribute, name in field_by_attribute.items()},
-        {attribute: QUESTION.declarations[name].name for attribute, name in field_by_attribute.items()},
+        {
+            attribute_name: st.session_state[QUESTION.get_key(field_name)]
+            for attribute_name, field_name in field_by_attribute.items()
+        },
+        {
+            attribute_name: QUESTION.declarations[field_name].name
+            for attribute_name, field_name in field_by_attribute.items()
+        },
     )
     if generator is not None and access.is_served() and generator.num_users > MAX_DEMO_USERS:
         st.info(
@@ -92,8 +100,10 @@ def _generate() -> TrainingData | None:
         return None
     try:
         if generator is not None:
-            data: TrainingData = cache.compute(Cached(TrainingGenerator.generate, (generator,), num_kept=4))
-            return data
+            generated_data: TrainingData = cache.compute_cached(
+                Cached(TrainingGenerator.generate, (generator,), num_kept=4)
+            )
+            return generated_data
     except InvalidInput as refused:
         input_problems = list(refused.problems)
     fields.show_problems(input_problems)
@@ -105,7 +115,7 @@ END_WORDS = {"low": "lowest", "high": "highest"}
 
 def _range_key(end_name: str, column: str) -> str:
     """Return the session key of the field with the low or high end of a column's range."""
-    return f"{QUESTION.key('range_')}{end_name}_{column}"
+    return f"{QUESTION.get_key('range_')}{end_name}_{column}"
 
 
 def _show_upload() -> TrainingData | None:
@@ -113,16 +123,22 @@ def _show_upload() -> TrainingData | None:
 
     Return None if no table is in use, or if a range is missing or bad.
     """
-    data: TrainingData | None = table_upload.show_upload(UPLOAD)
-    if data is None:
+    training_data: TrainingData | None = table_upload.show_table_upload(UPLOAD)
+    if training_data is None:
         return None
-    _propose_ranges(data)
-    state, columns = st.session_state, data.numeric_columns
-    keys_by_column = {column: [_range_key(end_name, column) for end_name in END_WORDS] for column in columns}
+    _propose_ranges(training_data)
+    state, column_names = st.session_state, training_data.numeric_columns
+    keys_by_column = {
+        column: [_range_key(end_name, column) for end_name in END_WORDS] for column in column_names
+    }
 
     def find_empty_columns() -> list[str]:
         """List the columns whose range has an empty end; after the fields are drawn there may be fewer."""
-        return [column for column in columns if any(state.get(key) is None for key in keys_by_column[column])]
+        return [
+            column
+            for column in column_names
+            if any(state.get(end_key) is None for end_key in keys_by_column[column])
+        ]
 
     if keys_by_column:
         is_open = bool(find_empty_columns())
@@ -133,8 +149,8 @@ def _show_upload() -> TrainingData | None:
             )
             with st.grid(4, min_column_width=150):
                 for column, end_keys in keys_by_column.items():
-                    for key, end_word in zip(end_keys, END_WORDS.values(), strict=True):
-                        fields.number(f"{wording.plain(column, 20)}, {end_word}", key)
+                    for end_key, end_word in zip(end_keys, END_WORDS.values(), strict=True):
+                        fields.draw_number(f"{wording.plain(column, 20)}, {end_word}", end_key)
     if empty_columns := find_empty_columns():
         st.info(
             "**What range can these columns have?** Enter the lowest and the highest value of "
@@ -142,13 +158,17 @@ def _show_upload() -> TrainingData | None:
             icon=":material/straighten:",
         )
         return None
-    assert data.design is not None
+    assert training_data.design is not None
     ranges = {
         column: (float(state[low_key]), float(state[high_key]))
         for column, (low_key, high_key) in keys_by_column.items()
     }
     try:
-        return replace(data, scaling=make_scaling(data.dataset, data.design, ranges), ranges=ranges)
+        return replace(
+            training_data,
+            scaling=make_scaling(training_data.dataset, training_data.design, ranges),
+            ranges=ranges,
+        )
     except InvalidInput as refused:
         fields.show_problems(refused.problems)
         return None
@@ -156,7 +176,7 @@ def _show_upload() -> TrainingData | None:
 
 def _propose_ranges(data: TrainingData) -> None:
     """Set the fields to ranges of public data, rounded out, once for each table; for private data, empty them."""
-    state, proposed_key = st.session_state, QUESTION.key("proposed")
+    state, proposed_key = st.session_state, QUESTION.get_key("proposed")
     if state.get(proposed_key) == data.account:
         return
     state[proposed_key], labelled_rows = data.account, data.dataset.table

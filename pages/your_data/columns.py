@@ -36,12 +36,12 @@ from pages.your_data.question import QUESTION
 
 def build_key(entry_name: str) -> str:
     """Return the session key of an entry of the upload."""
-    return QUESTION.key(f"upload_{entry_name}")
+    return QUESTION.get_key(f"upload_{entry_name}")
 
 
 def _role_key(role: str) -> str:
     """Return the session key of the column that has a role."""
-    return QUESTION.key("upload_role_") + role
+    return QUESTION.get_key("upload_role_") + role
 
 
 NO_COLUMN = "(none)"
@@ -110,10 +110,12 @@ def choose_rule() -> None:
     state[build_key("rule_default")] = default_rule
     state.setdefault(build_key("constant"), 0.0)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        texts_by_rule = {rule: rule.value for rule in Rule}
-        fields.pick("Values that are missing or no number", texts_by_rule, build_key("rule"), RULE_HELP, 300)
+        texts_by_rule = {chosen_rule: chosen_rule.value for chosen_rule in Rule}
+        fields.draw_select_box(
+            "Values that are missing or no number", texts_by_rule, build_key("rule"), RULE_HELP, 300
+        )
         if state[build_key("rule")] is Rule.REPLACE:
-            fields.number("The public number", build_key("constant"))
+            fields.draw_number("The public number", build_key("constant"))
     if state[build_key("rule")] is Rule.REPLACE and state.get(build_key("constant")) is None:
         st.caption("Enter the number; until then the file is refused if a value is missing.")
     if state.get(build_key("saw_missing")) and is_private and state[build_key("rule")] is not Rule.REFUSE:
@@ -170,16 +172,18 @@ def choose_roles(source: counting.Source) -> Roles:
     head_table = source.head
     rows_text = wording.counted(len(head_table.frame), "row")
     size_text = rows_text if source.is_complete else f"{source.num_bytes / 1e6:,.1f} MB, not yet counted"
-    uploads.show_file(source.name, size_text, len(source.columns), head_table)
+    uploads.show_file_head(source.name, size_text, len(source.columns), head_table)
     if source.lacks_column_names:
-        label, key = "Names of the columns, with commas between", build_key("names")
-        names_text = st.text_input(label, key=key, on_change=_rename, persist_state="session")
+        widget_label, widget_key = "Names of the columns, with commas between", build_key("names")
+        names_text = st.text_input(widget_label, key=widget_key, on_change=_rename, persist_state="session")
         try:
             source.with_names(names_text.split(","))
         except InvalidInput as error:
             fields.show_problems(error.problems)
     st.session_state.setdefault(build_key("kind"), TableKind.EVENTS)
-    table_kind = fields.radio("**1.** What is one row?", KIND_LABELS, build_key("kind"), is_horizontal=True)
+    table_kind = fields.draw_radio(
+        "**1.** What is one row?", KIND_LABELS, build_key("kind"), is_horizontal=True
+    )
     st.markdown(":small[**2.** Which column is what?]")
     with st.grid(3):
         for role in ROLES_BY_KIND[table_kind]:
@@ -189,7 +193,7 @@ def choose_roles(source: counting.Source) -> Roles:
                 text_by_column = {NO_COLUMN: "Choose a column" if is_needed else NO_COLUMN, **text_by_column}
             if st.session_state.get(_role_key(role)) not in text_by_column:
                 st.session_state[_role_key(role)] = next(iter(text_by_column))
-            fields.pick(LABEL_BY_ROLE[role], text_by_column, _role_key(role))
+            fields.draw_select_box(LABEL_BY_ROLE[role], text_by_column, _role_key(role))
     if table_kind is TableKind.EVENTS:
         _ask_who(source)
         with st.expander("More about users, groups and rows"):
@@ -197,8 +201,10 @@ def choose_roles(source: counting.Source) -> Roles:
         if st.session_state[_role_key("value")] != NO_COLUMN:
             st.text_input("Count as yes", key=build_key("yes"), help=YES_HELP, persist_state="session")
             if _may_be_share(source):
-                label = "The value says yes or no (1 or 0): its mean is a share, from 0 to 1 in any such file"
-                st.checkbox(label, key=build_key("share"), persist_state="session")
+                widget_label = (
+                    "The value says yes or no (1 or 0): its mean is a share, from 0 to 1 in any such file"
+                )
+                st.checkbox(widget_label, key=build_key("share"), persist_state="session")
             choose_rule()
     roles = _read_roles(table_kind, source)
     known_file = own_tables.find_file(source.columns)
@@ -218,8 +224,8 @@ def choose_disclosure(question_text: str, disclosures: Sequence[Disclosure]) -> 
     if st.session_state.get(build_key("public")) not in disclosures:
         st.session_state[build_key("public")] = Disclosure.PRIVATE
     texts_by_disclosure = {disclosure: LABELS[disclosure] for disclosure in disclosures}
-    radio_options: dict[str, Any] = {"is_horizontal": True, "captions": CONSEQUENCE_BY_DISCLOSURE}
-    return fields.radio(question_text, texts_by_disclosure, build_key("public"), **radio_options)
+    radio_options: dict[str, Any] = {"is_horizontal": True, "caption_by_option": CONSEQUENCE_BY_DISCLOSURE}
+    return fields.draw_radio(question_text, texts_by_disclosure, build_key("public"), **radio_options)
 
 
 def _rename() -> None:
@@ -265,7 +271,9 @@ def _ask_who(source: counting.Source) -> None:
         return
     if second_column := _find_second_person(source):
         question_text = f"Is the pair with {wording.plain(second_column, 60)} the person?"
-        fields.radio(question_text, {p: p.value for p in People}, build_key("people"), is_horizontal=True)
+        fields.draw_radio(
+            question_text, {p: p.value for p in People}, build_key("people"), is_horizontal=True
+        )
     user_columns = list(_read_roles(TableKind.EVENTS, source).privacy_unit)
     if is_each_a_person(source):
         fields.show_problems([describe_two_people([*user_columns, second_column or ""])])
@@ -289,62 +297,64 @@ def _show_event_choices(source: counting.Source) -> None:
     state = st.session_state
     used_columns = {state[_role_key(role)] for role in ROLES_BY_KIND[TableKind.EVENTS]}
     used_columns |= set(_list_paired_columns(source))
-    label = "Further columns that only together with it identify a user"
+    widget_label = "Further columns that only together with it identify a user"
     help_text = "Say, shop and customer number, if each shop numbers its own customers."
-    _show_further_columns("further", source.columns, used_columns, label, help_text)
+    _show_further_columns("further", source.columns, used_columns, widget_label, help_text)
     if state[_role_key("task")] != NO_COLUMN:
         used_columns |= set(state.get(build_key("further"), ()))
-        label = "Further columns that together with it make a group"
-        _show_further_columns("further_task", source.columns, used_columns, label, "Say, product and day.")
+        widget_label = "Further columns that together with it make a group"
+        _show_further_columns(
+            "further_task", source.columns, used_columns, widget_label, "Say, product and day."
+        )
     if state[_role_key("value")] != NO_COLUMN:
         taken_columns = {*used_columns, *state.get(build_key("further"), ())}
         taken_columns |= set(state.get(build_key("further_task"), ()))
-        label, help_text = "Further columns of values", "Budget plan releases them from the same ε."
-        _show_further_columns("further_values", source.columns, taken_columns, label, help_text)
+        widget_label, help_text = "Further columns of values", "Budget plan releases them from the same ε."
+        _show_further_columns("further_values", source.columns, taken_columns, widget_label, help_text)
     _show_rules([column for column in source.columns if column not in used_columns])
     state.setdefault(build_key("contribution"), Contribution.ROWS)
-    fields.pick("What is a contribution?", LABEL_BY_CONTRIBUTION, build_key("contribution"))
-    fields.radio("Rows without a user", MISSING_LABELS, build_key("missing"), is_horizontal=True)
+    fields.draw_select_box("What is a contribution?", LABEL_BY_CONTRIBUTION, build_key("contribution"))
+    fields.draw_radio("Rows without a user", MISSING_LABELS, build_key("missing"), is_horizontal=True)
     if not source.is_complete and len(source.columns) > 2:
-        label, help_text = "Also find duplicate rows", "This takes another pass over the file."
-        st.checkbox(label, key=build_key("copies"), persist_state="session", help=help_text)
+        widget_label, help_text = "Also find duplicate rows", "This takes another pass over the file."
+        st.checkbox(widget_label, key=build_key("copies"), persist_state="session", help=help_text)
 
 
 def _show_rules(column_names: Sequence[str]) -> None:
     """Draw the filters of rows, and the column of dates and the periods that make a user several units."""
     state, date_key = st.session_state, build_key("date")
-    only_example, example = "quantity > 0; country = France", "2025-01-01 to 2026-01-01 by month"
+    only_example, example_text = "quantity > 0; country = France", "2025-01-01 to 2026-01-01 by month"
     st.text_input(
         "Only rows with", key=build_key("filters"), placeholder=only_example, persist_state="session"
     )
     text_by_column = {NO_COLUMN: "(none: a user is the unit)"} | {column: column for column in column_names}
     if state.get(date_key) not in text_by_column:
         state[date_key] = NO_COLUMN
-    fields.pick("Dates, for a unit of user and period", text_by_column, date_key, PERIODS_HELP)
+    fields.draw_select_box("Dates, for a unit of user and period", text_by_column, date_key, PERIODS_HELP)
     if state[date_key] != NO_COLUMN:
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            key = build_key("span")
-            st.text_input("Public periods", key=key, placeholder=example, persist_state="session")
-            fields.number("Releases, one every period", build_key("releases"), is_integer=True)
-            fields.number("Largest ε for a person", build_key("person_epsilon"))
-    rules, problems = read_rules()
+            widget_key = build_key("span")
+            st.text_input("Public periods", key=widget_key, placeholder=example_text, persist_state="session")
+            fields.draw_number("Releases, one every period", build_key("releases"), is_integer=True)
+            fields.draw_number("Largest ε for a person", build_key("person_epsilon"))
+    rule_by_field, problems = read_rules()
     if problems:
         fields.show_problems(problems)
-    elif "periods" in rules and not rules["periods"].is_filter:
-        price = rules["periods"].price_person(1.0, 0.0)
-        st.caption("At ε = 1: " + "".join(rules["periods"].describe(price)[1:]))
+    elif "periods" in rule_by_field and not rule_by_field["periods"].is_filter:
+        price_text = rule_by_field["periods"].price_person(1.0, 0.0)
+        st.caption("At ε = 1: " + "".join(rule_by_field["periods"].describe(price_text)[1:]))
 
 
 def read_rules() -> tuple[dict[str, Any], tuple[InputProblem, ...]]:
     """Return the filters and periods that the widgets hold, as fields of roles, and what is wrong with them."""
-    state, problems, rules = st.session_state, Problems(), dict[str, Any]()
+    state, problems, rule_by_field = st.session_state, Problems(), dict[str, Any]()
     with problems.collecting():
-        rules["filters"] = parse_filters(state.get(build_key("filters")))
+        rule_by_field["filters"] = parse_filters(state.get(build_key("filters")))
     if (column := state.get(build_key("date"), NO_COLUMN)) != NO_COLUMN:
-        numbers = (state.get(build_key(name)) for name in ("releases", "person_epsilon"))
+        numbers_text = (state.get(build_key(rule_name)) for rule_name in ("releases", "person_epsilon"))
         with problems.collecting():
-            rules["periods"] = build_periods(column, state.get(build_key("span")), *numbers)
-    return rules, tuple(problems.entries)
+            rule_by_field["periods"] = build_periods(column, state.get(build_key("span")), *numbers_text)
+    return rule_by_field, tuple(problems.entries)
 
 
 def has_wrong_rules(roles: Roles) -> bool:
@@ -353,34 +363,48 @@ def has_wrong_rules(roles: Roles) -> bool:
 
 
 def _show_further_columns(
-    entry_name: str, column_names: Sequence[str], used_columns: set[str], label: str, help_text: str
+    entry_name: str, column_names: Sequence[str], used_columns: set[str], widget_label: str, help_text: str
 ) -> None:
     """Draw the choice of further columns among those that have no role yet."""
-    key, options = build_key(entry_name), [column for column in column_names if column not in used_columns]
-    st.session_state[key] = [column for column in st.session_state.get(key, []) if column in options]
-    if options:
-        st.multiselect(label, options, key=key, placeholder="None", persist_state="session", help=help_text)
+    widget_key, offered_columns = (
+        build_key(entry_name),
+        [column for column in column_names if column not in used_columns],
+    )
+    st.session_state[widget_key] = [
+        column for column in st.session_state.get(widget_key, []) if column in offered_columns
+    ]
+    if offered_columns:
+        st.multiselect(
+            widget_label,
+            offered_columns,
+            key=widget_key,
+            placeholder="None",
+            persist_state="session",
+            help=help_text,
+        )
 
 
 def _read_roles(table_kind: TableKind, source: counting.Source) -> Roles:
     """Return the roles that the widgets hold, without filters or periods that are wrong."""
     state = st.session_state
     column_by_role = {role: state[_role_key(role)] for role in ROLES_BY_KIND[table_kind]}
-    members: dict[str, Any] = {role: None if c == NO_COLUMN else c for role, c in column_by_role.items()}
+    role_values: dict[str, Any] = {role: None if c == NO_COLUMN else c for role, c in column_by_role.items()}
     if table_kind is TableKind.EVENTS:
-        members["further_user"] = (*_list_paired_columns(source), *state.get(build_key("further"), ()))
-        if members["task"] is not None:
-            members["further_task"] = tuple(state.get(build_key("further_task"), ()))
-        if members["value"] is not None:
-            members["further_values"] = tuple(state.get(build_key("further_values"), ()))
-        members["contribution"] = state.get(build_key("contribution"), Contribution.ROWS)
-        rule = Rule.REFUSE if members["value"] is None else state.get(build_key("rule"), Rule.REFUSE)
-        members["drops_missing"] = rule is Rule.DROP
-        if members["value"] is not None:
-            members["yes_text"] = (state.get(build_key("yes")) or "").strip()
-            members["is_share"] = _may_be_share(source) and bool(state.get(build_key("share")))
-        members |= read_rules()[0]
-        if rule is Rule.REPLACE:
-            members["missing_constant"] = state.get(build_key("constant"))
+        role_values["further_user"] = (*_list_paired_columns(source), *state.get(build_key("further"), ()))
+        if role_values["task"] is not None:
+            role_values["further_task"] = tuple(state.get(build_key("further_task"), ()))
+        if role_values["value"] is not None:
+            role_values["further_values"] = tuple(state.get(build_key("further_values"), ()))
+        role_values["contribution"] = state.get(build_key("contribution"), Contribution.ROWS)
+        value_rule = (
+            Rule.REFUSE if role_values["value"] is None else state.get(build_key("rule"), Rule.REFUSE)
+        )
+        role_values["drops_missing"] = value_rule is Rule.DROP
+        if role_values["value"] is not None:
+            role_values["yes_text"] = (state.get(build_key("yes")) or "").strip()
+            role_values["is_share"] = _may_be_share(source) and bool(state.get(build_key("share")))
+        role_values |= read_rules()[0]
+        if value_rule is Rule.REPLACE:
+            role_values["missing_constant"] = state.get(build_key("constant"))
     missing_users = state.get(build_key("missing"), MissingUsers.LEAVE_OUT)
-    return Roles(table_kind, missing_users=missing_users, **members)
+    return Roles(table_kind, missing_users=missing_users, **role_values)

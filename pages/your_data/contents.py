@@ -18,7 +18,7 @@ from dpcore.dataset import Dataset
 from pages.shared.base import cache, catalogue
 from pages.shared.base.question import Facet, Question
 from pages.shared.data import uploads
-from pages.shared.fields import fields
+from pages.shared.fields import field_values, fields
 from pages.shared.server import access
 from pages.shared.session import session, session_file
 from pages.your_data.question import QUESTION
@@ -30,37 +30,41 @@ if TYPE_CHECKING:
 def show_samples() -> None:
     """Draw the choice of a sample, which is loaded at once: samples are public and small."""
     sample_key = session.get_loaded().origin.name
-    st.session_state[QUESTION.key("sample")] = sample_key if sample_key in samples.SAMPLES else None
-    titles_by_key = {key: sample.title for key, sample in samples.SAMPLES.items()}
-    options: dict[str, Any] = {"on_change": _load_sample, "placeholder": "Choose a sample"}
-    st.selectbox("Sample", titles_by_key, None, titles_by_key.__getitem__, QUESTION.key("sample"), **options)
+    st.session_state[QUESTION.get_key("sample")] = sample_key if sample_key in samples.SAMPLES else None
+    titles_by_key = {name_of_sample: sample.title for name_of_sample, sample in samples.SAMPLES.items()}
+    widget_options: dict[str, Any] = {"on_change": _load_sample, "placeholder": "Choose a sample"}
+    st.selectbox(
+        "Sample", titles_by_key, None, titles_by_key.__getitem__, QUESTION.get_key("sample"), **widget_options
+    )
 
 
 def _load_sample() -> None:
     """Use the selected sample, if one is selected."""
-    sample_key = st.session_state.get(QUESTION.key("sample"))
+    sample_key = st.session_state.get(QUESTION.get_key("sample"))
     if sample_key is not None:
-        origin = session.Origin(sample_key)
-        session.use(session.LoadedData(origin.load(), origin))
+        sample_origin = session.Origin(sample_key)
+        session.use(session.LoadedData(sample_origin.load(), sample_origin))
 
 
 def show_generators() -> None:
     """Draw the choice of a generator, its parameters, and the button that generates the data."""
     titles_by_key = {key: generator.title for key, generator in samples.GENERATORS.items()}
-    generator_key: str = fields.pick("Kind of distribution", titles_by_key, QUESTION.key("generator"))
+    generator_key: str = fields.draw_select_box(
+        "Kind of distribution", titles_by_key, QUESTION.get_key("generator")
+    )
     with st.grid(4):
         for field_name, field in declared_fields(samples.GENERATORS[generator_key]).items():
             session_key = _build_field_key(generator_key, field_name)
             st.session_state.setdefault(session_key, field.initial)
-            fields.number(field.label, session_key, field.help, is_integer=field.is_integer)
-    fields.button("Generate", "generate", "casino", _generate, generator_key, is_main=True)
-    if problems := st.session_state.get(QUESTION.key("generator_problems"), ()):
+            fields.draw_number(field.label, session_key, field.help, is_integer=field.is_integer)
+    fields.draw_button("Generate", "generate", "casino", _generate, generator_key, is_main=True)
+    if problems := st.session_state.get(QUESTION.get_key("generator_problems"), ()):
         fields.show_problems(problems)
 
 
 def _build_field_key(generator_key: str, field_name: str) -> str:
     """Return the session key of a field of a generator."""
-    return f"{QUESTION.key('generator_field_')}{generator_key}_{field_name}"
+    return f"{QUESTION.get_key('generator_field_')}{generator_key}_{field_name}"
 
 
 def _generate(generator_key: str) -> None:
@@ -71,15 +75,17 @@ def _generate(generator_key: str) -> None:
     key_by_field = {field_name: _build_field_key(generator_key, field_name) for field_name in labels_by_field}
     if any(session_key not in session_state for session_key in key_by_field.values()):
         return  # A late press: the page shows another generator by now.
-    values_by_field = {field_name: session_state[key] for field_name, key in key_by_field.items()}
-    generator, input_problems = fields.build_parameters(generator_type, values_by_field, labels_by_field)
+    values_by_field = {field_name: session_state[field_key] for field_name, field_key in key_by_field.items()}
+    generator, input_problems = field_values.build_parameters(
+        generator_type, values_by_field, labels_by_field
+    )
     if generator is not None:
         try:
             origin = session.Origin(generator_key, to_fields(generator))
             session.use(session.LoadedData(samples.generate_dataset(generator), origin))
         except InvalidInput as error:
             input_problems += error.problems
-    session_state[QUESTION.key("generator_problems")] = tuple(input_problems)
+    session_state[QUESTION.get_key("generator_problems")] = tuple(input_problems)
 
 
 DEFAULT_TABLE = "events"
@@ -89,13 +95,13 @@ _DEFAULT_ROLES = Roles(TableKind.EVENTS, user="user_id")
 def show_recipes(roles: Roles | None) -> None:
     """Show the recipe for the columns chosen above, or for a default user column if there is no file."""
     expander_title = "Count in your own database or on a cluster"
-    with st.expander(expander_title, icon=":material/dns:", key=QUESTION.key("engine_open")):
+    with st.expander(expander_title, icon=":material/dns:", key=QUESTION.get_key("engine_open")):
         st.markdown("Run this where your data are; only counts come back, and you open them here.")
         with st.grid(2):
             titles_by_key = {key: engine.title for key, engine in counting.ENGINES.items()}
-            engine_key: str = fields.pick("Engine", titles_by_key, QUESTION.key("engine"))
-            st.session_state.setdefault(QUESTION.key("engine_table"), DEFAULT_TABLE)
-            table_name = st.text_input("Table", key=QUESTION.key("engine_table"), persist_state="session")
+            engine_key: str = fields.draw_select_box("Engine", titles_by_key, QUESTION.get_key("engine"))
+            st.session_state.setdefault(QUESTION.get_key("engine_table"), DEFAULT_TABLE)
+            table_name = st.text_input("Table", key=QUESTION.get_key("engine_table"), persist_state="session")
         engine = counting.ENGINES[engine_key]
         if roles is None or roles.kind is not TableKind.EVENTS or not roles.user:
             roles = _DEFAULT_ROLES
@@ -121,17 +127,18 @@ def _choose_bins() -> ValueBins | None:
     )
     labels_by_name = {"lower": "Lowest edge", "upper": "Highest edge", "bins": "Number of bins"}
     with st.grid(3):
-        numbers = [
-            fields.number(label, QUESTION.key(f"engine_{name}")) for name, label in labels_by_name.items()
+        number_by_name = [
+            fields.draw_number(field_label, QUESTION.get_key(f"engine_{field_name}"))
+            for field_name, field_label in labels_by_name.items()
         ]
     try:
-        return None if None in numbers else ValueBins(*numbers)  # type: ignore[arg-type]
+        return None if None in number_by_name else ValueBins(*number_by_name)  # type: ignore[arg-type]
     except InvalidInput as refused:
         fields.show_problems(refused.problems)
         return None
 
 
-@cache.cached(max_entries=4)
+@cache.cache_for_session(max_entries=4)
 def _write_recipe(
     engine_key: str, roles: Roles, table_name: str, value_bins: ValueBins | None
 ) -> tuple[str, str, str]:
@@ -147,9 +154,9 @@ def show_session_upload() -> None:
     if access.is_served():
         uploads.show_demo_notice()
         return
-    help = "It replaces the data and settings in use. The ledger keeps all releases so far."
-    UPLOADER.show("A file that *Save session* has made", help, _open_file)
-    content_or_problems = st.session_state.get(QUESTION.key("session_opened"))
+    help_text = "It replaces the data and settings in use. The ledger keeps all releases so far."
+    UPLOADER.show("A file that *Save session* has made", help_text, _open_file)
+    content_or_problems = st.session_state.get(QUESTION.get_key("session_opened"))
     if isinstance(content_or_problems, session_file.FileContent):
         _show_opened_session(content_or_problems)
     elif content_or_problems is not None:
@@ -167,7 +174,7 @@ def _open_file(files: list[UploadedFile]) -> None:
         content_or_problems = file_problem, *describe_error(error)
     else:
         session_file.apply_content(content_or_problems.content)
-    st.session_state[QUESTION.key("session_opened")] = content_or_problems
+    st.session_state[QUESTION.get_key("session_opened")] = content_or_problems
     UPLOADER.drop(files)
 
 
@@ -201,9 +208,9 @@ def list_offers(dataset: Dataset) -> list[tuple[str, list[Question]]]:
     heading_by_facet[Facet.ROWS] = "Rows per user"
     offers: list[tuple[str, list[Question]]] = []
     offered_names: set[str] = set()
-    for facet, heading in heading_by_facet.items():
+    for facet, offer_heading in heading_by_facet.items():
         new_questions = [question for question in catalogue.PAGES if question.name not in offered_names]
-        questions = [question for question in new_questions if facet in question.answers_from]
+        questions = [question for question in new_questions if facet in question.answering_facets]
         offered_names |= {question.name for question in questions}
-        offers += [(heading, questions)] if questions else []
+        offers += [(offer_heading, questions)] if questions else []
     return offers

@@ -34,18 +34,18 @@ LOCAL, FOLDER = "SWEETSPOT_LOCAL", "SWEETSPOT_FOLDER"
 UPLOADER = uploads.Uploader(QUESTION, "upload_")
 WAIT_SECONDS = 3.0
 """How long a look at files is waited for before the page goes on beside it."""
-_CUT_OFF = f"{jobs.CUT_OFF} The data in use stay as they were."
+_CUT_OFF = f"{jobs.CUT_OFF_SENTENCE} The data in use stay as they were."
 
 
 Paths = Sequence[str | counting.MemoryFile]
 """Paths of files on this computer, or files in memory."""
-_LOOK_JOB = QUESTION.key("look_job")
+_LOOK_JOB = QUESTION.get_key("look_job")
 
 
 def is_waiting() -> bool:
     """Return True if a file is being read or counted, or waits for *Use these data*."""
     entry_names = ("upload_table", "upload_pairs", "look_job", "upload_job")
-    return any(st.session_state.get(QUESTION.key(entry_name)) is not None for entry_name in entry_names)
+    return any(st.session_state.get(QUESTION.get_key(entry_name)) is not None for entry_name in entry_names)
 
 
 def show_panel() -> None:
@@ -55,7 +55,9 @@ def show_panel() -> None:
         return
     st.session_state.setdefault(columns.build_key("stopped"), "")
     _use_finished_jobs()
-    if jobs.watch(columns.build_key("job"), "Counting") or jobs.watch(_LOOK_JOB, "Reading", False):
+    if jobs.show_progress(columns.build_key("job"), "Counting") or jobs.show_progress(
+        _LOOK_JOB, "Reading", False
+    ):
         st.caption("Until it has ended, the data in use stay; the other pages go on working.")
         return
     # The screen belongs to the questions about a file, and then to what its data show.
@@ -65,16 +67,18 @@ def show_panel() -> None:
     if not is_waiting():
         _show_problems()
     source: counting.Source | None = st.session_state.get(columns.build_key("table"))
-    summary: Dataset | None = st.session_state.get(columns.build_key("pairs"))
+    summary_dataset: Dataset | None = st.session_state.get(columns.build_key("pairs"))
     roles: Roles | None = None
-    if summary is not None:
-        _choose_summary(summary)
+    if summary_dataset is not None:
+        _choose_summary(summary_dataset)
     if source is not None:
         if source.head.sheets:
-            sheet_key, sheets = columns.build_key("sheet"), source.head.sheets
-            st.selectbox("Sheet", sheets, key=sheet_key, on_change=_change_sheet, persist_state="session")
+            sheet_key, sheet_names = columns.build_key("sheet"), source.head.sheets
+            st.selectbox(
+                "Sheet", sheet_names, key=sheet_key, on_change=_change_sheet, persist_state="session"
+            )
         roles = columns.choose_roles(source)
-        if uploads.use_or_discard("use_upload", "discard_upload", _discard):
+        if uploads.draw_use_and_discard("use_upload", "discard_upload", _discard):
             _use_source(source, roles)
     if is_waiting():
         _show_problems()  # Next to the buttons of the file.
@@ -82,8 +86,11 @@ def show_panel() -> None:
         is_public = st.session_state.get(columns.build_key("public")) is Disclosure.PUBLIC
         saw_missing = st.session_state.get(columns.build_key("saw_missing"))
         if source is not None and roles is not None and is_public and saw_missing:
-            options: dict[str, Any] = {"on_click": columns.drop_missing, "icon": ":material/delete_sweep:"}
-            if st.button("Leave these rows out", key="drop_missing", **options):
+            sheet_options: dict[str, Any] = {
+                "on_click": columns.drop_missing,
+                "icon": ":material/delete_sweep:",
+            }
+            if st.button("Leave these rows out", key="drop_missing", **sheet_options):
                 _use_source(source, roles)
     contents.show_recipes(roles)
 
@@ -110,8 +117,14 @@ def _show_uploader() -> None:
     if not is_waiting():
         with st.expander("Missing values and separators"):
             columns.choose_rule()
-            label, key = "Separator of fields (empty: detected)", columns.build_key("separator")
-            st.text_input(label, key=key, persist_state="session", placeholder="; or tab or blank", width=300)
+            uploader_label, path_key = "Separator of fields (empty: detected)", columns.build_key("separator")
+            st.text_input(
+                uploader_label,
+                key=path_key,
+                persist_state="session",
+                placeholder="; or tab or blank",
+                width=300,
+            )
     # On a person's own computer (``make app``) the app may read paths.
     if os.environ.get(LOCAL) == "1" and not access.is_served():
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -156,15 +169,21 @@ def _read_paths() -> None:
     """Open the files at the paths that the person entered."""
     paths_text = str(st.session_state.get(columns.build_key("path")) or "")
     base_folder = os.environ.get(FOLDER, "")  # the person's; the server runs in that of the app
-    entered_paths = [path.strip().strip('"') for path in paths_text.split(";") if path.strip()]
-    paths = [os.path.join(base_folder, os.path.expanduser(path)) for path in entered_paths]
+    entered_paths = [
+        entered_path.strip().strip('"') for entered_path in paths_text.split(";") if entered_path.strip()
+    ]
+    file_paths = [
+        os.path.join(base_folder, os.path.expanduser(entered_path)) for entered_path in entered_paths
+    ]
     try:
-        paths = expand_patterns(paths)
+        file_paths = expand_patterns(file_paths)
     except InvalidInput as refused:
         _discard()
         UPLOADER.refuse(refused.problems)
         return
-    _open_files(paths, [name_file(Path(path)) or path for path in paths], None)
+    _open_files(
+        file_paths, [name_file(Path(entered_path)) or entered_path for entered_path in file_paths], None
+    )
 
 
 def _open_files(paths: Paths, file_names: Sequence[str], workspace: counting.Workspace | None) -> None:
@@ -184,7 +203,8 @@ def _look_at_files(paths: Paths, file_names: Sequence[str], workspace: counting.
     """Open files beside the page, with the chosen sheet and separator; read a summary of pairs or values at once."""
     st.session_state[columns.build_key("stopped")] = ""
     reading_options: dict[str, Any] = {
-        name: str(st.session_state.get(columns.build_key(name)) or "") for name in ("sheet", "separator")
+        option_name: str(st.session_state.get(columns.build_key(option_name)) or "")
+        for option_name in ("sheet", "separator")
     }
     if find_summaries(paths):
         try:
@@ -212,7 +232,7 @@ def _look_at_files(paths: Paths, file_names: Sequence[str], workspace: counting.
 
     st.session_state[columns.build_key("files")] = paths, file_names, workspace
     # Nearly every file is read within this time; a workbook of a million rows is not, and then Stop is there.
-    jobs.start(_LOOK_JOB, tuple(file_names), work, WAIT_SECONDS)
+    jobs.start_job(_LOOK_JOB, tuple(file_names), work, WAIT_SECONDS)
     _use_opened_files()
 
 
@@ -268,7 +288,7 @@ def _choose_summary(dataset: Dataset) -> None:
     page_text = "*Mean* and *Quantile* answer" if dataset.pair_sizes is None else "*Group by* answers"
     st.caption(f"{page_text} from these numbers. The app cannot check that they are true.")
     disclosure = columns.choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
-    if uploads.use_or_discard("use_distribution", "discard_distribution", _discard):
+    if uploads.draw_use_and_discard("use_distribution", "discard_distribution", _discard):
         _use_dataset(replace(dataset, disclosure=disclosure))
 
 
@@ -297,7 +317,7 @@ def _use_source(source: counting.Source, roles: Roles) -> None:
             callbacks: dict[str, Any] = {"progress": progress, "should_stop": should_stop}
             return counting.count(source, roles, provenance, counts_copies=counts_copies, **callbacks)
 
-        jobs.start(columns.build_key("job"), roles, work)
+        jobs.start_job(columns.build_key("job"), roles, work)
         UPLOADER.refuse(())
         st.rerun()
     try:

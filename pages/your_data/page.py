@@ -31,12 +31,14 @@ NAME_BY_CONTRIBUTION = dict(zip(Contribution, ("Rows", "Distinct tasks", "Total"
 def draw_body(slots: layout.PageSlots) -> None:
     """Draw the choice of data, the main figure, and where the data lead; while a file waits, only the choice."""
     with slots.line:
-        st.session_state.setdefault(QUESTION.key("data_source"), "Sample")
+        st.session_state.setdefault(QUESTION.get_key("data_source"), "Sample")
         if session.BRING_FIELD in st.query_params:
             del st.query_params[session.BRING_FIELD]
-            st.session_state[QUESTION.key("data_source")] = "Upload a file"
-        source_name = fields.choice(
-            "Where from", {name: name for name in DRAW_BY_SOURCE}, QUESTION.key("data_source")
+            st.session_state[QUESTION.get_key("data_source")] = "Upload a file"
+        source_name = fields.draw_choice(
+            "Where from",
+            {source_title: source_title for source_title in DRAW_BY_SOURCE},
+            QUESTION.get_key("data_source"),
         )
     with slots.line if source_name == "Sample" else slots.notes:
         DRAW_BY_SOURCE[source_name]()
@@ -45,7 +47,7 @@ def draw_body(slots: layout.PageSlots) -> None:
         slots.notes.caption(f"In use until then: {plain(dataset.name)}.")
         return
     with slots.figure:
-        figures.draw(axes.plot_classes(dataset))
+        figures.draw_plot(axes.plot_classes(dataset))
     with slots.answer:
         show_offers(dataset)
     with slots.bottom:
@@ -57,21 +59,21 @@ def show_offers(dataset: Dataset) -> None:
     with st.container(key="in_use"):
         st.header(f"In use: {plain(dataset.name)}")
         st.markdown(axes.describe_sizes(dataset.histogram, dataset.unit_noun))
-        cards.label(dataset.provenance)
+        cards.draw_label(dataset.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):
         st.markdown("**Next: open a page that these data can answer**")
-        for heading, pages in contents.list_offers(dataset):
+        for heading, offered_pages in contents.list_offers(dataset):
             with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
                 st.markdown(f"{plain(heading)} →", width="content")
-                for page in pages:
-                    st.page_link(page.path, label=page.title, icon=page.icon)
+                for offered_page in offered_pages:
+                    st.page_link(offered_page.page_path, label=offered_page.title, icon=offered_page.icon)
     cards.offer_histogram(dataset)
 
 
 def show_details(dataset: Dataset) -> None:
     """Show notes, further plots, the heaviest users, the source, and the histogram as a file."""
-    for note in dataset.notes:
-        st.info(plain(note, 400), icon=":material/info:")
+    for data_note in dataset.notes:
+        st.info(plain(data_note, 400), icon=":material/info:")
     gini_text = f"Gini coefficient {dataset.histogram.summary().gini:.2f}."
     st.markdown(f"{axes.describe_share(dataset.histogram)} {gini_text}", help=axes.GINI_SCALE)
     plot_grid = st.grid(2, min_column_width=240)
@@ -82,7 +84,7 @@ def show_details(dataset: Dataset) -> None:
             sections.show_plot(plot, keeps_y=True)
     show_heaviest(dataset)
     st.caption(plain(dataset.source, 400))
-    cards.file_button(
+    cards.draw_file_button(
         "Histogram (CSV)", "histogram.csv", dataset.provenance, lambda: content.write_histogram(dataset)
     )
 
@@ -90,13 +92,13 @@ def show_details(dataset: Dataset) -> None:
 def show_heaviest(dataset: Dataset) -> None:
     """Show the ten heaviest users, or all if they are fewer, as a small table, folded up."""
     sizes = dataset.histogram.heaviest_sizes(10)
-    shares = sizes / dataset.histogram.num_rows
+    row_shares = sizes / dataset.histogram.num_rows
     with st.expander("The heaviest users", icon=":material/leaderboard:"):
         holders_text = f"The {sizes.size} heaviest users hold" if sizes.size > 1 else "One user holds"
-        st.markdown(f"{holders_text} {wording.percent(float(shares.sum()))} of all contributions.")
+        st.markdown(f"{holders_text} {wording.percent(float(row_shares.sum()))} of all contributions.")
         cells_by_column = {
             NAME_BY_CONTRIBUTION[dataset.contribution]: map(wording.number, sizes.tolist()),
-            "Share of all": map(wording.percent, shares.tolist()),
+            "Share of all": map(wording.percent, row_shares.tolist()),
         }
         st.table(pd.DataFrame(cells_by_column, index=pd.RangeIndex(1, sizes.size + 1, name="Rank")))
 

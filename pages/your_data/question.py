@@ -22,9 +22,9 @@ QUESTION = Question(
     title="Data",
     icon=":material/table_chart:",
     url_path="your-data",
-    group="",
-    lead="**How many rows does each user have?**",
-    sentence="How many rows does each user have, and how uneven is that?",
-    other_origins=FieldOrigin.PUBLIC.each(*SAMPLE_NAMES)
+    navigation_group="",
+    lead_text="**How many rows does each user have?**",
+    question_sentence="How many rows does each user have, and how uneven is that?",
+    origins_by_entry=FieldOrigin.PUBLIC.each(*SAMPLE_NAMES)
     | FieldOrigin.OWN_DATA.each(*(f"upload_{name}" for name in UPLOAD_NAMES), *OTHER_NAMES),
 )

@@ -93,9 +93,35 @@ def test_posts_are_joined_with_their_sources(tmp_path: Path) -> None:
         rows.append(",".join([post, "-1", "-1", third, *["5"] * 140, last]))
     (tmp_path / "LinkedIn_Economy.csv").write_text("\n".join(rows))
     posts = readers.read_posts(tmp_path)
-    assert posts.features.tolist() == [[2.0, *[5.0] * 9], [0.0, *[5.0] * 9]]
-    assert (posts.labels.tolist(), posts.users.tolist()) == ([9.0, 71.0], [0, 1])
-    assert readers.read_posts(tmp_path, range(1, 4)).features.tolist() == [[0.0, 0.0, 2.0], [0.0, 0.0, 0.0]]
+    assert posts.rows.features.tolist() == [[2.0, *[5.0] * 9], [0.0, *[5.0] * 9]]
+    assert (posts.rows.labels.tolist(), posts.rows.users.tolist()) == ([9.0, 71.0], [0, 1])
+    early_rows = readers.read_posts(tmp_path, range(1, 4)).rows
+    assert early_rows.features.tolist() == [[0.0, 0.0, 2.0], [0.0, 0.0, 0.0]]
+    assert "is not the paper's table" in posts.description
+
+
+@pytest.mark.parametrize("leaves_out", [False, True])
+def test_the_papers_posts_are_recognised_among_several_files(tmp_path: Path, leaves_out: bool) -> None:
+    """3,452 posts of 297 sources, the largest with 878, labels from 0 to 71; a larger file of other posts beside it."""
+    sources = np.concatenate((np.zeros(878, int), np.arange(1, 297), np.arange(3452 - 878 - 296) % 296 + 1))
+    labels = np.arange(3452) % 72
+    num_extra = 50 if leaves_out else 0  # Of these a count is -1.
+    posts = [f"{post},{source}" for post, source in enumerate([*sources, *[5] * num_extra])]
+    posts += [f"{post},{post % 400}" for post in range(10_000, 15_000)]
+    (tmp_path / "News_Final.csv").write_text("IDLink,Source\n" + "\n".join(posts))
+    header = ",".join(["IDLink", *(f"TS{n}" for n in range(1, 145))])
+    early = ",".join(["3"] * 30)
+    rows = [f"{post},{early},{','.join(['4'] * 113)},{label}" for post, label in enumerate(labels)]
+    rows += [f"{3452 + i},{','.join(['-1'] * 30)},{','.join(['4'] * 113)},1" for i in range(num_extra)]
+    (tmp_path / "LinkedIn_Palestine.csv").write_text("\n".join([header, *rows]))
+    others = [f"{post},{early},{','.join(['4'] * 113)},9" for post in range(10_000, 15_000)]
+    (tmp_path / "Facebook_Obama.csv").write_text("\n".join([header, *others]))
+    found = readers.read_posts(tmp_path)
+    reading = "rows with -1 left out" if leaves_out else "-1 as 0"
+    assert found.description == f"the paper's table: LinkedIn_Palestine.csv, {reading}"
+    assert found.rows.labels.tolist() == labels.tolist()
+    (tmp_path / "LinkedIn_Palestine.csv").unlink()
+    assert readers.read_posts(tmp_path).description.startswith("Facebook_Obama.csv, which is not")
 
 
 def test_a_folder_without_the_files_is_refused_with_what_is_missing(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, WebSocket, expect
 
 from dpcore.answer import Style
 from dpcore.report import charts
-from pages.shared.figure import FIGURE, PLOTLY, STRIP, TOGGLES
+from pages.shared.figure import FIGURE_SCRIPT, PLOTLY_SCRIPT, STRIP_PIXELS, TOGGLES_PIXELS
 from pages.shared.speed import ADDRESS as AHEAD
 from tests.browser.browser import settle
 from tests.browser.test_journeys import NARROW, WIDE, go_to, short_axes, short_axes_are_drawn
@@ -264,9 +264,11 @@ def test_a_figure_from_its_room_to_its_leave(page: Page, app_url: str) -> None:
     settle(page)
     plot = figure(page)
     # What stands below it while its bound is dragged has its room, too.
-    assert plot.evaluate("e => e._fullLayout.height") + TOGGLES + STRIP == early
+    assert plot.evaluate("e => e._fullLayout.height") + TOGGLES_PIXELS + STRIP_PIXELS == early
     assert room.evaluate("e => e.getBoundingClientRect().height") == early
-    value = page.evaluate(CALLED_BY_HAND, [f"{app_url}{FIGURE.address}", f"{app_url}{PLOTLY.address}"])
+    value = page.evaluate(
+        CALLED_BY_HAND, [f"{app_url}{FIGURE_SCRIPT.address}", f"{app_url}{PLOTLY_SCRIPT.address}"]
+    )
     # One figure stands until its place has left the page and its last call ends; pale curves come with what a person
     # changed, not with a refinement.
     assert value == {"stands": 1, "refined": 0, "same": True, "changed": 1, "until": 1, "left": 0}

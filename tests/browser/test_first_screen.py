@@ -185,7 +185,7 @@ def all_is_seen_beside_the_sidebar(page: Page, text: str) -> None:
     page.set_viewport_size({"width": 1024, "height": 900})
     wait_for_figures(page)
     assert page.evaluate(UNREADABLE) == [], text
-    num_closed = sum(question.group in catalogue.FOLDED_GROUPS for question in catalogue.PAGES)
+    num_closed = sum(question.navigation_group in catalogue.FOLDED_GROUPS for question in catalogue.PAGES)
     links = page.locator(".st-key-navigation").get_by_role("link")
     expect(links).to_have_count(len(catalogue.PAGES) - num_closed)
     assert links.and_(page.locator("[aria-current=page]")).count() == 1, text

@@ -47,7 +47,7 @@ def a_deep_link_as_the_first_request_keeps_the_shell(page: Page, url: str) -> No
         expect(notice).to_have_count(0)
     expect(page.get_by_role("heading", level=1, name="Mean")).to_be_visible()
     expect(page.locator(".st-key-shell_data")).to_contain_text("Commits per author of Requests")
-    num_closed = sum(question.group in catalogue.FOLDED_GROUPS for question in catalogue.PAGES)
+    num_closed = sum(question.navigation_group in catalogue.FOLDED_GROUPS for question in catalogue.PAGES)
     links = page.locator(".st-key-navigation").get_by_role("link")
     assert links.count() == len(catalogue.PAGES) - num_closed
     assert epsilon(page) == 3.0

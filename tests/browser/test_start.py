@@ -77,16 +77,16 @@ def test_three_answers_lead_on_play_and_keys_move_the_bound_and_a_presentation_l
     press(page.get_by_role("button", name="Present", exact=True))
     page.wait_for_function("() => document.querySelector('.xtitle').style.fontSize !== '14px'")
     large = page.evaluate(SIZES)
-    assert large[0] == page_run.TYPE_SIZE
+    assert large[0] == page_run.PRESENTED_TYPE_PIXELS
     for item, entry in zip(usual[:3], large[:3], strict=True):
-        assert entry == pytest.approx(item * page_run.TYPE_SIZE / page_run.USUAL_SIZE)
+        assert entry == pytest.approx(item * page_run.PRESENTED_TYPE_PIXELS / page_run.USUAL_TYPE_PIXELS)
     assert (usual[3], large[3]) == (True, False)
     page.wait_for_function(TITLE_IS_WHOLE)
     page.goto(f"{app_url}/mean?present=1")
     settle(page)
     figure(page)
     assert "present=1" in page.url
-    assert page.evaluate(SIZES)[::3] == [page_run.TYPE_SIZE, False]
+    assert page.evaluate(SIZES)[::3] == [page_run.PRESENTED_TYPE_PIXELS, False]
     press(page.get_by_role("button", name="Leave presentation"))
     assert page.evaluate("() => getComputedStyle(document.documentElement).fontSize") == "16px"
     assert "present" not in page.url

@@ -44,7 +44,7 @@ PATIENCE = 300.0
 
 
 def page_path(title: str) -> str:
-    return os.path.relpath(catalogue.find_page(title).path, server.SCRIPT.parent)
+    return os.path.relpath(catalogue.find_page(title).page_path, server.SCRIPT.parent)
 
 
 def confirm(app: AppTest, key: str) -> AppTest:
@@ -333,7 +333,9 @@ def address_of(app: AppTest) -> dict[str, str]:
 
 def chart(app: AppTest, key: str) -> dict[str, Any]:
     """Return the figure with this key, as Plotly gets it."""
-    spec: dict[str, Any] = json.loads(app.get_by_key(shared_figure.KEY_BEGINS + key).proto.bytes)["figure"]
+    spec: dict[str, Any] = json.loads(app.get_by_key(shared_figure.WIDGET_KEY_PREFIX + key).proto.bytes)[
+        "figure"
+    ]
     return spec
 
 
@@ -341,7 +343,7 @@ def figure_keys(app: AppTest) -> list[str]:
     """Return the keys of all figures on the page."""
     # An element's id is a digest and its key.
     keys_of_all = [element.proto.id.split("-", 2)[2] for element in app.get("bidi_component")]
-    begins = shared_figure.KEY_BEGINS
+    begins = shared_figure.WIDGET_KEY_PREFIX
     return [key.removeprefix(begins) for key in keys_of_all if key.startswith(begins)]
 
 
@@ -364,13 +366,13 @@ def numbers(field: Any) -> np.ndarray:
 
 def answer_of(app: AppTest, card: str) -> dict[str, Any]:
     """Return the large number of an answer card: label, value and unit, what is copied, and the parts of its error."""
-    answer: dict[str, Any] = json.loads(app.get_by_key(cards.LARGE_BEGINS + card).proto.json)
+    answer: dict[str, Any] = json.loads(app.get_by_key(cards.NUMBER_KEY_PREFIX + card).proto.json)
     return answer
 
 
 def words_of_numbers(app: AppTest) -> str:
     """Return all texts in and behind key numbers and grids of numbers: labels, units, notes, explanations."""
-    begins = (f"-{cards.GRID_BEGINS}", f"-{cards.LARGE_BEGINS}")
+    begins = (f"-{cards.GRID_KEY_PREFIX}", f"-{cards.NUMBER_KEY_PREFIX}")
     payloads = [
         e.proto.json for e in app.get("bidi_component") if any(begin in e.proto.id for begin in begins)
     ]
@@ -396,7 +398,7 @@ class Metric(NamedTuple):
 
 def metrics_of(app: Any) -> list[Metric]:
     """Return the numbers behind an answer, and single ones beside figures, of a page or of a part of it."""
-    grids = [e.proto for e in app.get("bidi_component") if f"-{cards.GRID_BEGINS}" in e.proto.id]
+    grids = [e.proto for e in app.get("bidi_component") if f"-{cards.GRID_KEY_PREFIX}" in e.proto.id]
     grid_numbers = [number for proto in grids for number in json.loads(proto.json)]
     single = [Metric(number.label, number.value, number.delta) for number in app.metric]
     return [*(Metric(number["label"], number["value"], number["note"]) for number in grid_numbers), *single]

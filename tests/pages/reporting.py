@@ -177,13 +177,13 @@ def open_case(name):
 
 def show_downloads(app, title):
     (spec,) = (spec for spec in catalogue.PAGES if spec.title == title)
-    app.session_state[spec.key("tabs")] = "Downloads"
+    app.session_state[spec.get_key("tabs")] = "Downloads"
     return app
 
 
 def list_card_numbers(app, key):
     """Return (label, value) of a card's large number and of its error; empty where it has none."""
-    key_ending = cards.LARGE_BEGINS + key
+    key_ending = cards.NUMBER_KEY_PREFIX + key
     proto = next((e.proto for e in app.get("bidi_component") if e.proto.id.endswith(key_ending)), None)
     if proto is None:
         return []

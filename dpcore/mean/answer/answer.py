@@ -359,7 +359,7 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, pro
     sizes, histogram = problem.histogram.sizes, problem.histogram
     columns_by_name: dict[str, npt.ArrayLike] = {"size": sizes, "users": histogram.users}
     if isinstance(problem, PrivateCountsProblem):
-        user_weights = mean.find_weight_growth(problem, threshold).scaled_weights(
+        user_weights = mean.find_weight_growth(problem, threshold).compute_scaled_weights(
             threshold, sizes.astype(np.float64)
         )
         columns_by_name |= {"row_weight": user_weights / sizes, "user_weight": user_weights}
@@ -388,7 +388,7 @@ def write_user_weights_csv(
     """
     sizes, threshold = problem.histogram.sizes, users_solution.threshold
     deviation_limits = np.full(sizes.shape, users_solution.deviation_limit)
-    user_weights = mean.find_weight_growth(problem, threshold).scaled_weights(
+    user_weights = mean.find_weight_growth(problem, threshold).compute_scaled_weights(
         threshold, sizes.astype(np.float64)
     )
     columns_by_name = {"size": sizes, "users": problem.histogram.users, "user_weight": user_weights}

@@ -218,7 +218,7 @@ class Ranges:
         """Return the number of users at the bound who weigh as much as the rows above the U of the best range."""
         problem, weighted_rows = self.weighted_rows.problem, self.weighted_rows
         largest_weight = weighted_rows.noise / problem.unit_deviation
-        return weighted_rows.weight_above(self.best_range.upper - problem.mean) / largest_weight
+        return weighted_rows.compute_weight_above(self.best_range.upper - problem.mean) / largest_weight
 
 
 def has_range_choice(dataset: Dataset) -> bool:
@@ -240,13 +240,13 @@ def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanPara
     weighted_rows = WeightedRows(problem, max(solution.smooth_choice.threshold, 1.0))
     best_range_at_lower = None
     if float(dataset.values.values.max()) > parameters.lower:
-        best_range_at_lower = value_range.best_range(problem, weighted_rows.threshold, parameters.lower)
+        best_range_at_lower = value_range.find_best_range(problem, weighted_rows.threshold, parameters.lower)
     # The noise is in proportion to the largest weight of a user.
     magnitude_per_std = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)
     tail_weight = min(weighted_rows.noise * magnitude_per_std, 0.5)
-    centred_low, centred_high = weighted_rows.range_at_quantile(tail_weight, None)
+    centred_low, centred_high = weighted_rows.find_range_at_quantile(tail_weight, None)
 
-    best_range = value_range.best_range(problem, weighted_rows.threshold)
+    best_range = value_range.find_best_range(problem, weighted_rows.threshold)
     current_ends = (parameters.lower, parameters.upper)
     users_problem, current_users_range = users.build_problem(dataset, solution.problem), None
     if users_problem is not None and solution.users_solution is not None:
@@ -273,8 +273,8 @@ def is_usable(problem: ValueRangeProblem, range_choice: RangeChoice) -> bool:
     if not range_choice.is_wide:
         return False
     weighted_rows = WeightedRows(problem, range_choice.threshold)
-    weight_above = weighted_rows.weight_above(range_choice.upper - problem.mean)
-    return weight_above + weighted_rows.weight_below(range_choice.lower - problem.mean) <= 0.5
+    weight_above = weighted_rows.compute_weight_above(range_choice.upper - problem.mean)
+    return weight_above + weighted_rows.compute_weight_below(range_choice.lower - problem.mean) <= 0.5
 
 
 def round_outward(range_choice: RangeChoice) -> tuple[float, float]:

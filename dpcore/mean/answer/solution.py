@@ -164,7 +164,7 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
         worst_case = WorstCaseErrors(
             worst_values.caps_error_bound(problem, cap_choice.max_contributions),
             worst_values.compute_worst_error(problem, user_weights),
-            worst_values.best_weights(problem).error,
+            worst_values.find_best_weights(problem).error,
         )
     return MeanSolution(
         problem=problem,

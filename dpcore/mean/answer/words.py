@@ -354,7 +354,7 @@ def describe_shifts(solution: MeanSolution, value_summary: ValueSummary) -> tupl
         ("bounded", float(cap_choice.max_contributions), mean.Growth(), cap_choice),
         ("smoothly weighted", smooth_choice.threshold, smooth_growth, smooth_choice),
     ):
-        weights_of_users = weight_growth.scaled_weights(bound, clamped_values.sizes)
+        weights_of_users = weight_growth.compute_scaled_weights(bound, clamped_values.sizes)
         shift_of_mean = (
             float(weights_of_users @ clamped_values.user_means / weights_of_users.sum()) - clamped_values.mean
         )

@@ -10,7 +10,7 @@ to clear it. A test looks for others.
 A few pieces of light work compute at a time, and runs of pages go before all of them. The interpreter runs one thread
 at a time: twenty searches at once leave a run of a page a twentieth of it, and none of them ends soon. So light work
 stands in a line. At each of its steps it lets pages go first, and after a while it hands its turn to whoever has waited
-longer. The results of searches are kept as `Answers`. Those on samples and generated data are kept for everybody, as a
+longer. A `ResultStore` keeps the results of searches. Those on samples and generated data are kept for everybody, as a
 class that is shown one sample asks the same twenty times. All others are kept per session.
 """
 
@@ -29,17 +29,17 @@ import streamlit as st
 if TYPE_CHECKING:
     from dpcore.answer.section import Cached
 
-AT_ONCE = max(1, min((os.cpu_count() or 1) - 1, 2))
+MAX_LIGHT_TURNS = max(1, min((os.cpu_count() or 1) - 1, 2))
 """Pieces of light work that compute at once. More would not end sooner: most of their steps are too short to run in
 parallel in one interpreter. One processor stays free for the pages."""
 TURN_SECONDS = 0.25
 """How long a turn lasts where others wait. Most searches on the samples take 0.05 to 0.25 s: they end in one turn."""
-LATER_SECONDS = 2.0
+REQUEUE_DELAY_SECONDS = 2.0
 """Delay of work that has had its turn, against work that has had none. Work that arrives after this delay comes later,
 so long work continues under any load."""
 PATIENCE_SECONDS = 0.5
 """How long one piece of work stands back for pages in all: a page that computes for seconds shall not hold it up."""
-_LOOK_SECONDS = 0.5
+_CHECK_SECONDS = 0.5
 
 
 @dataclass(eq=False)
@@ -47,9 +47,9 @@ class QueueEntry:
     """The place of one piece of work in a line.
 
     Attributes:
-        rank_time: Seconds of the line's clock; the least is first. It is when the work asked, or `LATER_SECONDS`
-            after the end of its last turn. Work that replaces other work takes its place, so that a slider that moves
-            on does not send its session to the end.
+        rank_time: Seconds of the line's clock; the least is first. It is when the work asked, or
+            `REQUEUE_DELAY_SECONDS` after the end of its last turn. Work that replaces other work takes its place, so
+            that a slider that moves on does not send its session to the end.
         turn_started_at: When its last turn began, in seconds of the line's clock; 0 before the first.
         patience_seconds: Seconds that it will still stand back for pages.
         is_waiting: True while it waits for a turn; False before that, during a turn, and after it.
@@ -61,8 +61,8 @@ class QueueEntry:
     is_waiting: bool = False
 
 
-class PageRuns:
-    """A count of the runs of pages that compute now; those that only wait for work do not count."""
+class RunningPages:
+    """A counter of the runs of pages that compute now; those that only wait for work do not count."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -70,7 +70,7 @@ class PageRuns:
         self._thread_state = threading.local()
 
     @contextmanager
-    def run(self, is_counted: bool = True) -> Iterator[None]:
+    def count(self, is_counted: bool = True) -> Iterator[None]:
         """Count this thread's run of a page within the context; with ``is_counted`` False, stop counting it there.
 
         Nothing changes if the run is counted, or not counted, already.
@@ -84,11 +84,11 @@ class PageRuns:
         finally:
             self._note_run(not is_counted)
 
-    def wait(self) -> AbstractContextManager[None]:
+    def stop_counting(self) -> AbstractContextManager[None]:
         """Do not count this thread's run of a page within the context, as that run only waits there."""
-        return self.run(is_counted=False)
+        return self.count(is_counted=False)
 
-    def let_go_first(self, queue_entry: QueueEntry) -> None:
+    def wait_until_idle(self, queue_entry: QueueEntry) -> None:
         """Wait until no page computes, at most for the work's patience, which the wait shortens."""
         if not self._num_runs or queue_entry.patience_seconds <= 0.0:
             return
@@ -114,14 +114,16 @@ class WorkQueue:
         clock: Seconds; never goes back.
     """
 
-    def __init__(self, max_turns: int, pages: PageRuns, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, max_turns: int, running_pages: RunningPages, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._changed = threading.Condition()
         self._num_free = max_turns
-        self.pages, self._clock = pages, clock
+        self.pages, self._clock = running_pages, clock
         self._waiting: list[QueueEntry] = []
 
     @property
-    def is_full(self) -> bool:
+    def has_no_free_turn(self) -> bool:
         """Return True if all turns are taken, so that work that enters now has to wait."""
         return not self._num_free
 
@@ -132,82 +134,82 @@ class WorkQueue:
                 return QueueEntry(previous_entry.rank_time)
             return QueueEntry(self._clock())
 
-    def enter(self, queue_entry: QueueEntry, is_stopped: Callable[[], bool]) -> bool:
+    def wait_for_turn(self, queue_entry: QueueEntry, should_stop: Callable[[], bool]) -> bool:
         """Wait for a turn and return True; return False, without a turn, if the work was stopped before."""
         with self._changed:
             self._waiting.append(queue_entry)
             queue_entry.is_waiting = True
             try:
-                while not is_stopped():
+                while not should_stop():
                     first_entry = min(self._waiting, key=lambda other: other.rank_time)
                     if self._num_free and queue_entry is first_entry:
                         self._num_free -= 1
                         queue_entry.turn_started_at = self._clock()
                         return True
-                    self._changed.wait(_LOOK_SECONDS)
+                    self._changed.wait(_CHECK_SECONDS)
                 return False
             finally:
                 queue_entry.is_waiting = False
                 self._waiting.remove(queue_entry)
                 self._changed.notify_all()
 
-    def look_again(self) -> None:
+    def wake_waiting(self) -> None:
         """Wake all waiting work, so that work that was stopped finds out."""
         with self._changed:
             self._changed.notify_all()
 
-    def leave(self) -> None:
+    def end_turn(self) -> None:
         """Give the turn back."""
         with self._changed:
             self._num_free += 1
             self._changed.notify_all()
 
-    def step(self, queue_entry: QueueEntry, is_stopped: Callable[[], bool]) -> bool:
+    def give_way(self, queue_entry: QueueEntry, should_stop: Callable[[], bool]) -> bool:
         """Let pages go first, and after a long turn other work of the line; return False if stopped while that works.
 
         It is called between two steps of work that has its turn. After False it has none.
         """
-        self.pages.let_go_first(queue_entry)
+        self.pages.wait_until_idle(queue_entry)
         with self._changed:
             current_time = self._clock()
             if not self._waiting or current_time - queue_entry.turn_started_at < TURN_SECONDS:
                 return True
-        queue_entry.rank_time = current_time + LATER_SECONDS
-        self.leave()
-        return self.enter(queue_entry, is_stopped)
+        queue_entry.rank_time = current_time + REQUEUE_DELAY_SECONDS
+        self.end_turn()
+        return self.wait_for_turn(queue_entry, should_stop)
 
 
-PAGE_RUNS = PageRuns()
-LIGHT = WorkQueue(AT_ONCE, PAGE_RUNS)
-HEAVY = WorkQueue(1, PAGE_RUNS)
+RUNNING_PAGES = RunningPages()
+LIGHT_QUEUE = WorkQueue(MAX_LIGHT_TURNS, RUNNING_PAGES)
+HEAVY_QUEUE = WorkQueue(1, RUNNING_PAGES)
 """Heavy work runs one piece at a time, and keeps its turn until it ends."""
 
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_FUNCTIONS_OF_DATA: list[Any] = []
+_CACHED_FUNCTIONS_OF_DATA: list[Any] = []
 
 
-def cached(max_entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def cache_for_session(max_entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a decorator that caches a function of this session's data; its last ``max_entries`` results are kept."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        """Return the function with a cache that `forget` empties."""
+        """Return the function with a cache that `forget_session_results` empties."""
         wrapper = st.cache_resource(max_entries=max_entries, scope="session", show_spinner=False)(function)
-        _FUNCTIONS_OF_DATA.append(wrapper)
+        _CACHED_FUNCTIONS_OF_DATA.append(wrapper)
         return wrapper
 
     return decorate
 
 
-def cached_for_all(max_entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def cache_for_everybody(max_entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a decorator that caches a function of no data for all sessions; the last ``max_entries`` are kept."""
     return st.cache_resource(max_entries=max_entries, show_spinner=False)
 
 
-class Answers(Generic[R]):
-    """The last so many answers that searches have found, by question; threads may use it.
+class ResultStore(Generic[R]):
+    """The last so many results of searches, by question; threads may use it.
 
     Args:
         max_entries: How many are kept.
@@ -217,67 +219,71 @@ class Answers(Generic[R]):
         self._lock = threading.Lock()
         self._max_entries, self._answers = max_entries, dict[Hashable, R]()
 
-    def get(self, question: Hashable) -> R | None:
+    def get_result(self, request: Hashable) -> R | None:
         """Return the answer to a question, which then counts as the last one used; None if it is not stored."""
         with self._lock:
-            if question not in self._answers:
+            if request not in self._answers:
                 return None
-            self._answers[question] = answer = self._answers.pop(question)  # Now the last one used.
-            return answer
+            self._answers[request] = result = self._answers.pop(request)  # Now the last one used.
+            return result
 
-    def compute(
+    def get_or_compute(
         self,
-        question: Hashable,
-        compute_answer: Callable[[], R],
+        request: Hashable,
+        compute_result: Callable[[], R],
         is_complete: Callable[[R], bool] | None = None,
     ) -> R:
         """Return the stored answer; else compute one, and store it unless ``is_complete`` returns False for it."""
-        if (known_answer := self.get(question)) is not None:
-            return known_answer
-        answer = compute_answer()
-        if is_complete is None or is_complete(answer):
-            self.keep(question, answer)
-        return answer
+        if (known_result := self.get_result(request)) is not None:
+            return known_result
+        result = compute_result()
+        if is_complete is None or is_complete(result):
+            self.store_result(request, result)
+        return result
 
-    def keep(self, question: Hashable, answer: R) -> None:
+    def store_result(self, request: Hashable, result: R) -> None:
         """Keep an answer to a question, in place of the one before; of too many the one longest unused is dropped."""
         with self._lock:
-            self._answers.pop(question, None)
-            self._answers[question] = answer
+            self._answers.pop(request, None)
+            self._answers[request] = result
             while len(self._answers) > self._max_entries:
                 del self._answers[next(iter(self._answers))]
 
 
-def get_answers(name: str, is_shared: bool, max_entries: int = 32) -> Answers[Any]:
+def get_result_store(store_name: str, is_shared: bool, max_entries: int = 32) -> ResultStore[Any]:
     """Return the store of the results of the searches of this name; questions are to hold the digest of the data.
 
     Args:
-        name: Name of a page or of one of its searches.
+        store_name: Name of a page or of one of its searches.
         is_shared: Whether all sessions share them: only where the data are the same for everybody by themselves, as
             samples and generators are. An upload stays with its session, whatever it was declared to be.
         max_entries: How many are kept.
     """
-    return _get_shared_answers(name, max_entries) if is_shared else _get_session_answers(name, max_entries)
+    return (
+        _get_shared_store(store_name, max_entries)
+        if is_shared
+        else _get_session_store(store_name, max_entries)
+    )
 
 
-def compute(call: Cached) -> Any:
+def compute_cached(call: Cached) -> Any:
     """Return the result that this session has stored for a call of the core; else make the call and store it."""
-    return get_answers(call.name, False, call.num_kept).compute(call.question, call.compute)
+    return get_result_store(call.name, False, call.num_kept).get_or_compute(call.question, call.compute)
 
 
-@cached_for_all(max_entries=64)
-def _get_shared_answers(name: str, max_entries: int) -> Answers[Any]:
+@cache_for_everybody(max_entries=64)
+def _get_shared_store(store_name: str, max_entries: int) -> ResultStore[Any]:
     """Return the store that all sessions share under this name."""
-    return Answers(max_entries)
+    return ResultStore(max_entries)
 
 
-@cached(max_entries=64)
-def _get_session_answers(name: str, max_entries: int) -> Answers[Any]:
+@cache_for_session(max_entries=64)
+def _get_session_store(store_name: str, max_entries: int) -> ResultStore[Any]:
     """Return this session's store under this name."""
-    return Answers(max_entries)
+    return ResultStore(max_entries)
 
 
-def forget() -> None:
+def forget_session_results() -> None:
     """Drop every answer that was computed from this session's data."""
-    for function in _FUNCTIONS_OF_DATA:
-        function.clear()
+    for cached_function in _CACHED_FUNCTIONS_OF_DATA:
+        cached_function.clear()

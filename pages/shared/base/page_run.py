@@ -21,7 +21,7 @@ from pages.shared.base.question import Question
 
 PRESENT_MARK = "present"
 """Field of the address; any link takes it along."""
-TYPE_SIZE, USUAL_SIZE = 22, 16
+PRESENTED_TYPE_PIXELS, USUAL_TYPE_PIXELS = 22, 16
 """Type size of the page's root, in pixels, on a projector and else: nearly all that Streamlit draws is measured in it,
 and figures follow."""
 
@@ -51,10 +51,10 @@ class PageRun:
     answer_card: Any = None
     shown_card: Any = None
     card_and_selection: tuple[Any, Any] | None = None
-    selected_excess: float | None = None
-    is_private: bool = False
+    selected_bound_excess: float | None = None
+    has_private_data: bool = False
     own_data: Any = None
-    shown_data: str | None = None
+    shown_data_name: str | None = None
     answered_parameters: Any = None
 
 
@@ -62,9 +62,9 @@ CURRENT_RUN: ContextVar[PageRun | None] = ContextVar("drawn", default=None)
 """The run of the page that is drawn now; None outside of pages."""
 
 
-def request_dialog(dialog: Callable[..., None], *arguments: Any) -> None:
+def request_to_open(show_dialog: Callable[..., None], *arguments: Any) -> None:
     """Have this run of the app open a dialog with these arguments; for callbacks."""
-    st.session_state[keys.DIALOG_ASKED] = dialog, arguments
+    st.session_state[keys.REQUESTED_DIALOG] = show_dialog, arguments
 
 
 def open_requested_dialog() -> None:
@@ -73,23 +73,25 @@ def open_requested_dialog() -> None:
     Streamlit 1.67 keeps a wrapper for what a fragment writes elsewhere. With a dialog opened in a page's fragment,
     a run of that fragment just before one of the whole app left the browser with an empty page, once in some runs.
     """
-    dialog_request = st.session_state.pop(keys.DIALOG_ASKED, None)
+    dialog_request = st.session_state.pop(keys.REQUESTED_DIALOG, None)
     if dialog_request is not None:
-        dialog, arguments = dialog_request
-        st.session_state[keys.DIALOG_OPEN] = True
-        dialog(*arguments)
+        show_dialog, arguments = dialog_request
+        st.session_state[keys.IS_DIALOG_OPEN] = True
+        show_dialog(*arguments)
 
 
-def build_dialog(title: str, icon: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def open_as_dialog(dialog_title: str, icon_name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a decorator whose function opens a wide dialog with a Material icon; its closing by a person is noted."""
-    return st.dialog(title, width="large", icon=f":material/{icon}:", on_dismiss=note_dialog_closed)
+    return st.dialog(
+        dialog_title, width="large", icon=f":material/{icon_name}:", on_dismiss=note_dialog_closed
+    )
 
 
-def is_dialog_in_sight() -> bool:
+def is_dialog_open_or_requested() -> bool:
     """Return True if a dialog is open, or about to be."""
-    return keys.DIALOG_ASKED in st.session_state or bool(st.session_state.get(keys.DIALOG_OPEN))
+    return keys.REQUESTED_DIALOG in st.session_state or bool(st.session_state.get(keys.IS_DIALOG_OPEN))
 
 
 def note_dialog_closed() -> None:
     """Note that no dialog is open: a person closed it, or the page begins again."""
-    st.session_state.pop(keys.DIALOG_OPEN, None)
+    st.session_state.pop(keys.IS_DIALOG_OPEN, None)

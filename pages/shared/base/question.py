@@ -28,21 +28,28 @@ DEFAULT_VALUE_BOUNDS = (0.0, 1.0)
 """Values in [0, 1], as shares and answers of yes or no are."""
 
 
-def round_out(low: float, high: float) -> tuple[float, float]:
+def round_out(lowest_value: float, highest_value: float) -> tuple[float, float]:
     """Return bounds around [low, high] and 0, each 0 or ±1, 2 or 5 times a power of ten; (0, 1) if both would be 0.
 
     Ends whose magnitude is below the least of `VALUE_BOUND_RANGE` become 0. Half of its largest is the most.
     """
     smallest_magnitude, largest_magnitude = VALUE_BOUND_RANGE
-    lower = 0.0 if low > -smallest_magnitude else -round_up(min(-low, largest_magnitude / 2.0))
-    upper = 0.0 if high < smallest_magnitude else round_up(min(high, largest_magnitude / 2.0))
+    lower = (
+        0.0 if lowest_value > -smallest_magnitude else -round_up(min(-lowest_value, largest_magnitude / 2.0))
+    )
+    upper = (
+        0.0 if highest_value < smallest_magnitude else round_up(min(highest_value, largest_magnitude / 2.0))
+    )
     return (lower, upper) if lower < upper else (lower, lower + 1.0)
 
 
 def round_up(value: float) -> float:
     """Return the smallest number of the form 1, 2 or 5 times a power of ten that is at least ``value`` > 0."""
-    power = 10.0 ** math.floor(math.log10(value))
-    return next((power * factor for factor in (1.0, 2.0, 5.0) if power * factor >= value), 10.0 * power)
+    power_of_ten = 10.0 ** math.floor(math.log10(value))
+    return next(
+        (power_of_ten * factor for factor in (1.0, 2.0, 5.0) if power_of_ten * factor >= value),
+        10.0 * power_of_ten,
+    )
 
 
 def propose_settings(
@@ -53,10 +60,10 @@ def propose_settings(
     A setting that the user changed is left out, unless it is one of ``reset_names``: it was chosen for other data.
     """
     return {
-        proposed_name: value
-        for name, value in proposals.items()
-        if name in reset_names or current_values[name] == current_values[f"{name}_proposed"]
-        for proposed_name in (name, f"{name}_proposed")
+        proposed_name: proposed_value
+        for field_name, proposed_value in proposals.items()
+        if field_name in reset_names or current_values[field_name] == current_values[f"{field_name}_proposed"]
+        for proposed_name in (field_name, f"{field_name}_proposed")
     }
 
 
@@ -65,7 +72,7 @@ def propose_range(
     current_values: Mapping[str, Any],
     field_names: tuple[str, str],
     initial_ends: tuple[float | None, float | None] = (None, None),
-    limits: tuple[float, float] | None = None,
+    value_limits: tuple[float, float] | None = None,
 ) -> dict[str, Any]:
     """Return new values, by name, of the two fields of a range and of ``proposed``; empty if all stay.
 
@@ -80,15 +87,21 @@ def propose_range(
         current_values: Present values of the fields.
         field_names: Names of the two fields, of the lower end and of the upper.
         initial_ends: The range for data without values; fields that hold it count as untouched.
-        limits: Least and largest value; None for those of the facet of values.
+        value_limits: Least and largest value; None for those of the facet of values.
     """
     current_ends = current_values[field_names[0]], current_values[field_names[1]]
     untouched_ranges = current_values["proposed"] or initial_ends, (None, None)
     if dataset.release is not None or current_ends not in untouched_ranges:
         return {}
-    if limits is None and dataset.values is not None:
-        limits = dataset.values.limits
-    new_ends = (None, None) if dataset.is_private else initial_ends if limits is None else round_out(*limits)
+    if value_limits is None and dataset.values is not None:
+        value_limits = dataset.values.limits
+    new_ends = (
+        (None, None)
+        if dataset.is_private
+        else initial_ends
+        if value_limits is None
+        else round_out(*value_limits)
+    )
     new_ends = DEFAULT_VALUE_BOUNDS if dataset.has_shares else new_ends
     if dataset.values is not None and dataset.values.bins is not None:
         new_ends = dataset.values.limits  # Whoever counted the values knew them without looking.
@@ -115,59 +128,60 @@ class Question:
         title: Title in the sidebar.
         icon: Material icon.
         url_path: Path in the address; empty for the first page.
-        group: Heading in the sidebar; empty for none.
-        sentence: The question that the page answers, in one sentence, for Home and the sidebar.
-        lead: The sentence under the page's title, Markdown.
+        navigation_group: Heading in the sidebar; empty for none.
+        question_sentence: The question that the page answers, in one sentence, for Home and the sidebar.
+        lead_text: The sentence under the page's title, Markdown.
         chooses_bound: True if the page chooses the bound of a release about the data in use.
-        is_quick: True if its bound is found fast enough to stand on the cards of other pages, too.
-        shown_data: The data that the page shows if it never shows those in use, as the sidebar names them.
+        is_quick_to_answer: True if its bound is found fast enough to stand on the cards of other pages, too.
+        shown_data_name: Name in the sidebar of the data that the page shows if it never shows those in use.
         result_noun: The thing on the card that its badge is about; `SIMULATION` if the page releases nothing.
-        heading: The page's title, if that is not the title in the sidebar.
+        page_heading: The page's title, if that is not the title in the sidebar.
         release_phrase: What users say they want to release if this page is the answer; empty for none.
-        answers_from: Facets of the data that it answers from: one of them suffices, and no facet means any data. *Data*
+        answering_facets: Facets of the data that it answers from: one suffices, and no facet means any data. *Data*
             leads to it if the data have one.
         has_own_data: True if the page brings data of its own and leaves the session's alone.
-        file_entry_name: Name in the session of a file of the page's own while that is in use; empty for none.
-        parameters: Class of the page's parameters object, which declares the fields; None if it has none.
-        other_origins: The origin of each other value that the page keeps in the session, by name: tabs, runs, jobs.
+        own_file_entry_name: Name in the session of a file of the page's own while that is in use; empty for none.
+        parameters_type: Class of the page's parameters object, which declares the fields; None if it has none.
+        origins_by_entry: The origin of each other value that the page keeps in the session, by name: tabs, runs, jobs.
         propose_values: Returns values of fields for new data, by name, given the data and the present values.
-        proposed_fields: Fields that ``propose_values`` may set. A page that nobody has seen has these and no others.
-        draws_bounds: True if its folder has ``on_card.py``, which selects the bounds of other cards privately.
-        takes_releases: True if its folder has ``on_card.py``, which takes the releases of other cards into a plan.
-        states_releases: True if it states what the cards of other pages release.
-        former_fields: Fields of earlier links and session files: the new name of each, or the values that later fields
-            have if a link or file lacks them, by name. A field that has only another name says so in its declaration.
-        symbols: The paper's symbols by the words on the page's plots, for the switch *Paper notation*; empty for none.
+        proposed_field_names: Fields that ``propose_values`` may set. A page that nobody has seen has these alone.
+        selects_bounds_privately: True if its folder has ``on_card.py``, which does so on the cards of other pages.
+        is_budget_plan: True if its folder has ``on_card.py``, which takes the releases of other cards into a plan.
+        is_release_sheet: True if it states what the cards of other pages release.
+        replacements_by_former_name: For each field of earlier links and session files: its new name, or the values that
+            later fields have if a link or file lacks them, by name. A field that has only another name says so in its
+            declaration.
+        symbols_by_phrase: The paper's symbols by the words on the page's plots, for the switch *Paper notation*.
     """
 
     name: str
     title: str
     icon: str
     url_path: str
-    group: str
-    sentence: str
-    lead: str = ""
+    navigation_group: str
+    question_sentence: str
+    lead_text: str = ""
     chooses_bound: bool = False
-    is_quick: bool = False
-    shown_data: str = ""
+    is_quick_to_answer: bool = False
+    shown_data_name: str = ""
     result_noun: str = "Bound"
-    heading: str = ""
+    page_heading: str = ""
     release_phrase: str = ""
-    answers_from: tuple[Facet, ...] = ()
+    answering_facets: tuple[Facet, ...] = ()
     has_own_data: bool = False
-    file_entry_name: str = ""
-    parameters: type[Parameters] | None = None
-    other_origins: Mapping[str, FieldOrigin] = field(default_factory=dict)
+    own_file_entry_name: str = ""
+    parameters_type: type[Parameters] | None = None
+    origins_by_entry: Mapping[str, FieldOrigin] = field(default_factory=dict)
     propose_values: Callable[[Dataset, Mapping[str, Any]], Mapping[str, Any]] | None = None
-    proposed_fields: tuple[str, ...] = ()
-    draws_bounds: bool = False
-    takes_releases: bool = False
-    states_releases: bool = False
-    former_fields: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
-    symbols: Mapping[str, str] = field(default_factory=dict)
+    proposed_field_names: tuple[str, ...] = ()
+    selects_bounds_privately: bool = False
+    is_budget_plan: bool = False
+    is_release_sheet: bool = False
+    replacements_by_former_name: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
+    symbols_by_phrase: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if repeated_names := set(self.fields) & set(self.other_origins):
+        if repeated_names := set(self.fields) & set(self.origins_by_entry):
             raise ValueError(f"{self.name} declares twice: {sorted(repeated_names)}")
 
     @functools.cached_property
@@ -176,55 +190,66 @@ class Question:
 
         On a page with data of its own, values that may have been read off data belong to these.
         """
-        declarations = {} if self.parameters is None else declared_fields(self.parameters)
+        declarations = {} if self.parameters_type is None else declared_fields(self.parameters_type)
         if not self.has_own_data:
             return declarations
         return {
-            name: replace(field, origin=FieldOrigin.OWN_DATA) if field.origin is FieldOrigin.DATA else field
-            for name, field in declarations.items()
+            field_name: replace(field, origin=FieldOrigin.OWN_DATA)
+            if field.origin is FieldOrigin.DATA
+            else field
+            for field_name, field in declarations.items()
         }
 
     def list_fields(self, *places: Place) -> list[str]:
         """Return the names of the fields that stand in these places."""
-        return [name for name, field in self.fields.items() if field.place in places]
+        return [field_name for field_name, field in self.fields.items() if field.place in places]
 
     @functools.cached_property
-    def account_key(self) -> str:
+    def ledgers_key(self) -> str:
         """Return the session key of the ledgers of the page's own data, ``spent``; empty for none.
 
         There is one ledger per set of data, and session files carry them.
         """
-        return self.key("spent") if self.has_own_data and "spent" in self.other_origins else ""
+        return self.get_key("spent") if self.has_own_data and "spent" in self.origins_by_entry else ""
 
     @functools.cached_property
-    def file_key(self) -> str:
-        """Return the session key of the page's own file, ``file_entry_name``; empty for none."""
-        return self.key(self.file_entry_name) if self.file_entry_name else ""
+    def own_file_key(self) -> str:
+        """Return the session key of the page's own file, ``own_file_entry_name``; empty for none."""
+        return self.get_key(self.own_file_entry_name) if self.own_file_entry_name else ""
 
     @functools.cached_property
-    def path(self) -> str:
+    def page_path(self) -> str:
         """Return the absolute path of the page's file, from a cache: every run of the app names all pages."""
         module_spec = find_spec(f"pages.{self.name}.page")  # It looks for the file and runs nothing.
         if module_spec is None or module_spec.origin is None:
             raise FileNotFoundError(f"the folder of {self.name} has no page.py")
         return module_spec.origin
 
-    def rename_former(self, values_by_name: Mapping[str, T], wrap: Callable[[Any], T]) -> dict[str, T]:
+    def rename_former_fields(
+        self, values_by_field: Mapping[str, T], convert_value: Callable[[Any], T]
+    ) -> dict[str, T]:
         """Return the values of an earlier link or session file by today's names; a value under today's name stays.
 
         Args:
-            values_by_name: Values by the names of then. A field that is gone stays among them: the app can say so.
-            wrap: Returns a value as such a link or file has it.
+            values_by_field: Values by the names of then. A field that is gone stays among them: the app can say so.
+            convert_value: Returns a value as such a link or file has it.
         """
-        current_values = dict(values_by_name)
-        new_names_by_former = {} if self.parameters is None else list_former_names(self.parameters)
-        for name, replacement in {**self.former_fields, **new_names_by_former}.items():
-            if name not in values_by_name:
+        current_values = dict(values_by_field)
+        new_name_by_former_name = (
+            {} if self.parameters_type is None else list_former_names(self.parameters_type)
+        )
+        for former_name, replacement in {
+            **self.replacements_by_former_name,
+            **new_name_by_former_name,
+        }.items():
+            if former_name not in values_by_field:
                 continue
             if isinstance(replacement, str):
-                current_values.setdefault(replacement, current_values.pop(name))
+                current_values.setdefault(replacement, current_values.pop(former_name))
             else:
-                current_values = {later: wrap(value) for later, value in replacement.items()} | current_values
+                current_values = {
+                    later_name: convert_value(value) for later_name, value in replacement.items()
+                } | current_values
         return current_values
 
     def list_newer_defaults(self, stored_names: Iterable[str]) -> dict[str, Any]:
@@ -234,29 +259,33 @@ class Question:
             stored_names: Names of the fields that the file has. A page that was seen has all fields of its time. A page
                 that nobody saw has only proposed fields, and these meant nothing yet.
         """
-        assert self.parameters is not None
+        assert self.parameters_type is not None
         known_names = set(stored_names)
         lasting_names = {name for name in known_names & set(self.fields) if not self.fields[name].renewed}
-        if not lasting_names - set(self.proposed_fields):
+        if not lasting_names - set(self.proposed_field_names):
             return {}
         newer_names = self.fields.keys() - known_names
-        newer_fields = [f for f in fields(self.parameters) if f.name in newer_names]
+        newer_fields = [f for f in fields(self.parameters_type) if f.name in newer_names]
         return {f.name: f.default for f in newer_fields if f.default is not MISSING}
 
-    @functools.cached_property
-    def key(self) -> Callable[[str], str]:
-        """Return the function that gives the session key of a declared name; for any other it raises KeyError.
+    def get_key(self, entry_name: str) -> str:
+        """Return the session key of a declared entry: a field, or a name in ``origins_by_entry``.
 
-        It is built once, as a run of a page needs some fifty keys.
+        Raises:
+            KeyError: The question declares no such entry.
         """
-        names = (*self.fields, *self.other_origins, "against_job")  # The last one: work of the tab *Compare*.
-        return _Keys({name: f"{self.name}.{name}" for name in names}).__getitem__
+        return self._session_keys[entry_name]
 
     @functools.cached_property
-    def widgets(self) -> dict[str, str]:
+    def _session_keys(self) -> dict[str, str]:
+        entry_names = *self.fields, *self.origins_by_entry, "against_job"
+        return _Keys({entry_name: f"{self.name}.{entry_name}" for entry_name in entry_names})
+
+    @functools.cached_property
+    def widget_keys(self) -> dict[str, str]:
         """Return the session key of each field by name, with the shared epsilon if the page has parameters."""
-        epsilon_entry = {"epsilon": "epsilon"} if self.parameters is not None else {}
-        return epsilon_entry | {name: self.key(name) for name in self.fields}
+        epsilon_key_by_name = {"epsilon": "epsilon"} if self.parameters_type is not None else {}
+        return epsilon_key_by_name | {field_name: self.get_key(field_name) for field_name in self.fields}
 
     @functools.cached_property
     def declarations(self) -> dict[str, Field]:
@@ -264,50 +293,67 @@ class Question:
         return {"epsilon": EPSILON, **self.fields}
 
     @functools.cached_property
-    def subjects(self) -> dict[str, str]:
+    def subjects_by_field(self) -> dict[str, str]:
         """Return what each field is called in a sentence, by name of the field, fields that may stay empty included."""
-        return {name: self.declarations[name].subject for name in self.widgets}
+        return {field_name: self.declarations[field_name].subject for field_name in self.widget_keys}
 
     def can_answer(self, dataset: Dataset) -> bool:
-        """Return True if the data have one of the facets in ``answers_from``, or if the question needs none."""
-        contents = {Facet.ROWS: dataset, Facet.VALUES: dataset.values, Facet.GROUPS: dataset.task_sizes}
-        return not self.answers_from or any(contents[facet] is not None for facet in self.answers_from)
+        """Return True if the data have one of the facets in ``answering_facets``, or if the question needs none."""
+        content_by_facet = {
+            Facet.ROWS: dataset,
+            Facet.VALUES: dataset.values,
+            Facet.GROUPS: dataset.task_sizes,
+        }
+        return not self.answering_facets or any(
+            content_by_facet[facet] is not None for facet in self.answering_facets
+        )
 
     def read_formula(self, file_stem: str = "formula") -> str:
         """Return the text of a Markdown file in the page's folder, which says how the page computes."""
-        return Path(self.path).with_name(f"{file_stem}.md").read_text(encoding="utf-8")
+        return Path(self.page_path).with_name(f"{file_stem}.md").read_text(encoding="utf-8")
 
-    def get_labels(self, *names: str) -> dict[str, str]:
+    def get_report_labels(self, *field_names: str) -> dict[str, str]:
         """Return the labels in a report of these fields, or of all, by name; the shared epsilon comes first."""
-        shown_fields = {name: self.declarations[name] for name in ("epsilon", *(names or self.fields))}
-        return {name: field.report_label or field.label for name, field in shown_fields.items()}
+        listed_fields = {
+            field_name: self.declarations[field_name]
+            for field_name in ("epsilon", *(field_names or self.fields))
+        }
+        return {field_name: field.report_label or field.label for field_name, field in listed_fields.items()}
 
-    def get_origin(self, name: str) -> FieldOrigin:
+    def get_origin(self, entry_name: str) -> FieldOrigin:
         """Return the origin of the value under this name.
 
         A longer name, such as that of a widget in each round, has the origin of a declared name up to an underscore. A
         value that is declared nowhere counts as read off the data.
         """
-        if name in self.fields:
-            return self.fields[name].origin
-        matches = [n for n in self.other_origins if name == n or name.startswith(n.removesuffix("_") + "_")]
-        return self.other_origins[max(matches, key=len)] if matches else FieldOrigin.DATA
+        if entry_name in self.fields:
+            return self.fields[entry_name].origin
+        matching_entries = [
+            n
+            for n in self.origins_by_entry
+            if entry_name == n or entry_name.startswith(n.removesuffix("_") + "_")
+        ]
+        return self.origins_by_entry[max(matching_entries, key=len)] if matching_entries else FieldOrigin.DATA
 
-    def get_initial_value(self, name: str) -> Any:
+    def get_initial_value(self, field_name: str) -> Any:
         """Return the initial value of a field."""
-        return self.declarations[name].initial
+        return self.declarations[field_name].initial
 
-    def get_emptied_value(self, name: str) -> Any:
+    def get_emptied_value(self, field_name: str) -> Any:
         """Return the value of a field that was emptied: None if it may be read off values, else its initial value.
 
         A default range of values would look like a choice that somebody made.
         """
-        return None if self.declarations[name].origin is FieldOrigin.VALUES else self.get_initial_value(name)
+        return (
+            None
+            if self.declarations[field_name].origin is FieldOrigin.VALUES
+            else self.get_initial_value(field_name)
+        )
 
 
 class _Keys(dict[str, str]):
     """Session keys by name."""
 
-    def __missing__(self, name: str) -> str:
+    def __missing__(self, entry_name: str) -> str:
         """Raise KeyError with a sentence for a name that the question does not declare."""
-        raise KeyError(f"this question declares no {name}")
+        raise KeyError(f"this question declares no {entry_name}")

@@ -33,15 +33,16 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
 
-def _register(name: str, html: str) -> Any:
+def _register_component(component_name: str, html: str) -> Any:
     """Register a component with the style and the script that lie beside this file under its name."""
-    css, js = (
-        Path(__file__).with_name(f"{name}.{ending}").read_text(encoding="utf-8") for ending in ("css", "js")
+    css_text, js_text = (
+        Path(__file__).with_name(f"{component_name}.{ending}").read_text(encoding="utf-8")
+        for ending in ("css", "js")
     )
-    return st.components.v2.component(f"sweetspot_{name}", html=html, css=css, js=js)
+    return st.components.v2.component(f"sweetspot_{component_name}", html=html, css=css_text, js=js_text)
 
 
-_LARGE_HTML = """
+_NUMBER_HTML = """
 <div class="sweetspot-number">
   <div class="label"></div>
   <div class="row"><div class="value"></div><button type="button"></button></div>
@@ -50,16 +51,16 @@ _LARGE_HTML = """
 </div>
 """
 
-LARGE_BEGINS = "number_"
+NUMBER_KEY_PREFIX = "number_"
 """Prefix of a number's key in the session's state."""
 
-MOUNT_LARGE = _register("number", _LARGE_HTML)
+MOUNT_NUMBER = _register_component("number", _NUMBER_HTML)
 
 
-GRID_BEGINS = "numbers_"
+GRID_KEY_PREFIX = "numbers_"
 """Prefix of a grid's key in the session's state."""
 
-MOUNT_GRID = _register("numbers", '<dl class="sweetspot-grid"></dl>')
+MOUNT_GRID = _register_component("numbers", '<dl class="sweetspot-grid"></dl>')
 
 
 BADGE_BY_DISCLOSURE = {
@@ -89,23 +90,23 @@ def write_badge(disclosure: Provenance, text: str = "", result_noun: str = "") -
     return _write_chip(text or badge_text, color, icon)
 
 
-def _write_chip(text: str, color: str, icon: str) -> str:
+def _write_chip(chip_text: str, color: str, icon_code: str) -> str:
     """Write a text on a coloured ground as Markdown; `st.badge` would cut a long one."""
-    return f":small[:{color}-background[:{color}[{icon} {text}]]]"
+    return f":small[:{color}-background[:{color}[{icon_code} {chip_text}]]]"
 
 
-def label(disclosure: Provenance, prefix: str = "") -> None:
+def draw_label(disclosure: Provenance, text_above: str = "") -> None:
     """Draw the badge of a disclosure below a Markdown text, and the facts of a release.
 
     They are one element, because the browser's work at every step grows with the number of elements.
     """
-    st.markdown("\n\n".join(filter(None, (prefix, write_badge(disclosure)))))
+    st.markdown("\n\n".join(filter(None, (text_above, write_badge(disclosure)))))
     if isinstance(disclosure, ReleaseFacts):
         st.caption(disclosure.label)  # Too long for a badge, which is cut where it does not fit.
 
 
 def draw_answer(
-    card: Answer, key: str, is_final: bool = True, badge_text: str = "", figure_shows_range: bool = False
+    card: Answer, card_key: str, is_final: bool = True, badge_text: str = "", figure_shows_range: bool = False
 ) -> DeltaGenerator:
     """Draw the answer: instruction, error, verdict, the way to the code, further sentences; return the container.
 
@@ -113,7 +114,7 @@ def draw_answer(
 
     Args:
         card: What it says; the rest of it is for `draw_behind`.
-        key: Unique on the page.
+        card_key: Unique on the page.
         is_final: False while a search can still change the answer.
         badge_text: Replaces the words of the badge of its disclosure; empty to keep them.
         figure_shows_range: True if the figure shows the near-optimal range; the words on it then stand in *Why?*.
@@ -122,64 +123,79 @@ def draw_answer(
     if (run := page_run.CURRENT_RUN.get()) is not None and run.answer_card is None:
         run.answer_card = card
         bound_selection = get_private_selection(card)
-        if run.is_private and (selection_module := import_selection_module()) is not None:
+        if run.has_private_data and (selection_module := import_selection_module()) is not None:
             card = selection_module.with_range((bound_selection and bound_selection.card) or card)
     if run is not None and run.shown_card is None:
         run.shown_card = card
-    is_choosing = bound_selection is not None and bound_selection.is_open(f"{key}_draw")
-    if is_choosing:
+    is_selection_open = bound_selection is not None and bound_selection.is_open(f"{card_key}_draw")
+    if is_selection_open:
         # The open choice stands where its button stood, with all of it in sight.
         card = replace(card, detail="", near_optimal="", numbers=(), alternative=None)
     # As high as the column of the figure, so that what stands below it stays in place while a slider moves.
-    container = st.container(key=key, height="stretch")
-    with container:
-        _draw_words(card, key, is_final, badge_text)
-        relative = card.relative_error
-        if relative is not None and relative.remark and not is_choosing:
-            st.markdown(relative.remark)
+    card_container = st.container(key=card_key, height="stretch")
+    with card_container:
+        _draw_headline_and_badges(card, card_key, is_final, badge_text)
+        relative_error = card.relative_error
+        if relative_error is not None and relative_error.remark and not is_selection_open:
+            st.markdown(relative_error.remark)
         # What would make a useless release useful comes before the way to it.
-        is_useful = relative is None or relative.verdict is not Verdict.NOT_USEFUL
-        button_type = fields.main_button() if is_useful else "secondary"
-        if bound_selection is not None and run is not None and run.selected_excess is not None:
-            st.markdown(bound_selection.write_excess(run.selected_excess))
+        is_useful = relative_error is None or relative_error.verdict is not Verdict.NOT_USEFUL
+        button_type = fields.choose_main_button_type() if is_useful else "secondary"
+        if bound_selection is not None and run is not None and run.selected_bound_excess is not None:
+            st.markdown(bound_selection.write_excess(run.selected_bound_excess))
         awaits_selection = bound_selection is not None and bound_selection.card is None
         if bound_selection is not None and awaits_selection:
-            bound_selection.draw_step(f"{key}_draw", button_type)
-        code_label, options = "Get code", dict[str, Any](type=button_type)
+            bound_selection.draw_step(f"{card_key}_draw", button_type)
+        code_label, code_button_arguments = "Get code", dict[str, Any](type=button_type)
         if awaits_selection:
             code_label = "Use the number as it is"
-            options = {"type": "tertiary", "help": "No ε covers it: it was read off the private data."}
+            code_button_arguments = {
+                "type": "tertiary",
+                "help": "No ε covers it: it was read off the private data.",
+            }
         with st.container(horizontal=True, vertical_alignment="center"):
             if card.code is not None:
-                fields.button(code_label, key + keys.CARD_CODE, "code", _open_code, card, key, **options)
+                fields.draw_button(
+                    code_label,
+                    card_key + keys.CODE_BUTTON_SUFFIX,
+                    "code",
+                    _request_code_dialog,
+                    card,
+                    card_key,
+                    **code_button_arguments,
+                )
             facts_text = card.disclosure.label if isinstance(card.disclosure, ReleaseFacts) else ""
             range_text = wording.capital(card.near_optimal)
-            if reasons := list(filter(None, (range_text * figure_shows_range, card.detail, facts_text))):
-                with st.popover("Why?", type="tertiary", key=f"{key}_why"):
-                    st.markdown("\n\n".join(reasons))
+            if reason_sentences := list(
+                filter(None, (range_text * figure_shows_range, card.detail, facts_text))
+            ):
+                with st.popover("Why?", type="tertiary", key=f"{card_key}_why"):
+                    st.markdown("\n\n".join(reason_sentences))
         if bound_selection is not None and not awaits_selection:
-            bound_selection.draw_step(f"{key}_draw", "tertiary")
+            bound_selection.draw_step(f"{card_key}_draw", "tertiary")
         if range_text and is_useful and not figure_shows_range:
             st.markdown(range_text)
         if card.alternative is not None and card.code is not None:
-            button_arguments = _open_code, card, key, card.alternative.form_prefix
+            button_arguments = _request_code_dialog, card, card_key, card.alternative.form_prefix
             label = card.alternative.sentence.removesuffix(".")
-            fields.button(label, f"{key}_alternative", "code", *button_arguments, type="tertiary")
+            fields.draw_button(label, f"{card_key}_alternative", "code", *button_arguments, type="tertiary")
         elif card.alternative is not None:
             st.markdown(card.alternative.sentence)
-    return container
+    return card_container
 
 
-def _open_code(card: Answer, key: str, form_name: str = "") -> None:
-    """Have the dialog opened with the first program whose name begins with ``form_name``; if none does, the first."""
+def _request_code_dialog(card: Answer, card_key: str, form_name_start: str = "") -> None:
+    """Have a dialog opened at the first program whose name begins with ``form_name_start``; if none does, the first."""
     assert card.code is not None
-    form_names = [name for name, _ in card.code.forms]
-    form_index = next((i for i, name in enumerate(form_names) if name.startswith(form_name)), 0)
-    st.session_state[keys.CODE_FORM + key] = form_index
-    page_run.request_dialog(_code_dialog, card.code, card.disclosure, key)
+    form_names = [form_name for form_name, _ in card.code.forms]
+    form_index = next(
+        (i for i, form_name in enumerate(form_names) if form_name.startswith(form_name_start)), 0
+    )
+    st.session_state[keys.CODE_FORM_PREFIX + card_key] = form_index
+    page_run.request_to_open(_draw_code_dialog, card.code, card.disclosure, card_key)
 
 
-def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None:
+def _draw_headline_and_badges(card: Answer, card_key: str, is_final: bool, badge_text: str) -> None:
     """Draw headline, caveat, the first number with its error, and the chips: *Preliminary* or verdict, disclosure.
 
     Nothing is said twice: a number that the instruction holds has no label.
@@ -189,57 +205,70 @@ def _draw_words(card: Answer, key: str, is_final: bool, badge_text: str) -> None
         st.markdown(f":material/warning: {card.caveat}")
     error_text = ""
     if card.numbers:
-        number = card.numbers[0]
+        first_number = card.numbers[0]
         split_phrase, size_texts, split_note = card.error_split
-        parts = zip(card.error_parts, size_texts, strict=True)
-        part_texts = [(p.name, text, LINE_BY_STYLE[STYLE_BY_PART[p.name]]["color"]) for p, text in parts]
+        sized_parts = zip(card.error_parts, size_texts, strict=True)
+        part_texts = [
+            (p.name, size_text, LINE_BY_STYLE[STYLE_BY_PART[p.name]]["color"]) for p, size_text in sized_parts
+        ]
         number_digits, headline_digits = (
-            set(re.findall(r"[\d.,]*\d", text)) for text in (number.text, card.headline)
+            set(re.findall(r"[\d.,]*\d", text)) for text in (first_number.text, card.headline)
         )
-        label_text = "" if number_digits <= headline_digits else number.label
-        split = split_phrase, part_texts, split_note
+        label_text = "" if number_digits <= headline_digits else first_number.label
+        split_texts = split_phrase, part_texts, split_note
         error_texts = next(((error.label, error.text, error.note) for error in card.numbers[1:]), None)
         error_text = " ".join(error_texts or ())
         draw_number(
-            label_text, number.text, number.note, number.text_to_copy, key, error_texts, split, is_final
+            label_text,
+            first_number.text,
+            first_number.note,
+            first_number.text_to_copy,
+            card_key,
+            error_texts,
+            split_texts,
+            is_final,
         )
     run = page_run.CURRENT_RUN.get()
     badge = write_badge(card.disclosure, badge_text, "" if run is None else run.question.result_noun)
-    relative, help_text = card.relative_error, f"{wording.capital(card.disclosure.label)}."
-    chip = "" if is_final else _write_chip("Preliminary", "gray", ":material/hourglass_top:")
-    if relative is None:
-        text = f"{chip} {badge}".lstrip()
+    relative_error, help_text = card.relative_error, f"{wording.capital(card.disclosure.label)}."
+    verdict_chip = "" if is_final else _write_chip("Preliminary", "gray", ":material/hourglass_top:")
+    if relative_error is None:
+        badges_text = f"{verdict_chip} {badge}".lstrip()
     else:
-        verdict_text = f"{wording.capital(relative.verdict.value)} ({relative.limit_text})"
+        verdict_text = f"{wording.capital(relative_error.verdict.value)} ({relative_error.limit_text})"
         # As high before the final answer as after it, so that nothing jumps when that arrives.
-        chip = chip or _write_chip(verdict_text, *BADGE_BY_VERDICT[relative.verdict])
-        reason = wording.capital(f"{relative.error_phrase} {relative.text}.")
+        verdict_chip = verdict_chip or _write_chip(verdict_text, *BADGE_BY_VERDICT[relative_error.verdict])
+        reason = wording.capital(f"{relative_error.error_phrase} {relative_error.text}.")
         # The error above may be another one, or say something else of itself.
-        is_clear = relative.text in error_text or relative.remark
-        text = f"{chip} {badge}" if is_clear else f"{chip} :small[{reason}]\n\n{badge}"
+        is_error_shown = relative_error.text in error_text or relative_error.remark
+        badges_text = (
+            f"{verdict_chip} {badge}" if is_error_shown else f"{verdict_chip} :small[{reason}]\n\n{badge}"
+        )
         help_text = f"{reason} {help_text}"
-    text += f" {_write_chip(card.unit_text, 'gray', ':material/calendar_month:')}" if card.unit_text else ""
-    st.markdown(text, help=help_text)
+    badges_text += (
+        f" {_write_chip(card.unit_text, 'gray', ':material/calendar_month:')}" if card.unit_text else ""
+    )
+    st.markdown(badges_text, help=help_text)
 
 
 def get_private_selection(card: Answer) -> Any | None:
     """Return the ``BoundSelection`` of a card, cached in this run; None for public data or a bound that has none."""
     run, selection_module = page_run.CURRENT_RUN.get(), import_selection_module()
-    if run is None or not run.is_private or selection_module is None:
+    if run is None or not run.has_private_data or selection_module is None:
         return None
     if run.card_and_selection is None or run.card_and_selection[0] is not card:
         run.card_and_selection = card, selection_module.build_selection(card)
     return run.card_and_selection[1]
 
 
-def import_selection_module(name: str = "on_card") -> Any | None:
+def import_selection_module(module_name: str = "on_card") -> Any | None:
     """Return the module of this name of the question that selects bounds privately; None without such a question.
 
     Its ``build_selection(card)`` returns the ``BoundSelection`` of a card, or None. ``with_range(card)`` adds the cost
     of the card's drawn range to the card, and ``divide_total`` replaces a total epsilon in a page's parameters.
     """
-    question = catalogue.DRAWING
-    return None if question is None else importlib.import_module(f"pages.{question.name}.{name}")
+    question = catalogue.PRIVATE_SELECTION_STEP
+    return None if question is None else importlib.import_module(f"pages.{question.name}.{module_name}")
 
 
 def divide_total(question: Question, data: Any, parameters: Any) -> tuple[Any, str]:
@@ -265,11 +294,11 @@ def offer_histogram(dataset: Dataset) -> None:
         selection_module.draw(dataset)
 
 
-@page_run.build_dialog("Code", "code")
-def _code_dialog(code_choice: OfferedPrograms, disclosure: Provenance, key: str) -> None:
+@page_run.open_as_dialog("Code", "code")
+def _draw_code_dialog(code_choice: OfferedPrograms, disclosure: Provenance, card_key: str) -> None:
     """Show the code for a card in a dialog."""
-    code_panel.show_code(code_choice, key)
-    label(disclosure)
+    code_panel.draw_code(code_choice, card_key)
+    draw_label(disclosure)
 
 
 def draw_behind(card: Answer) -> None:
@@ -277,52 +306,56 @@ def draw_behind(card: Answer) -> None:
     if len(card.numbers) > 1:
         draw_numbers([(n.label, n.text, n.note, n.help) for n in card.numbers], "behind")
     left_column, right_column = st.columns(2, gap="large")
-    fact_lines = [f"- **{heading}:** {sentence}" for heading, sentence in card.facts.items()]
+    fact_lines = [
+        f"- **{fact_heading}:** {fact_sentence}" for fact_heading, fact_sentence in card.facts.items()
+    ]
     if card.proofs:
         fact_lines.append("\n**How sure**\n")
-        fact_lines += [f"- **{claim}:** {reason} {proof.sentence}" for claim, proof, reason in card.proofs]
+        fact_lines += [
+            f"- **{claim}:** {claim_reason} {proof.sentence}" for claim, proof, claim_reason in card.proofs
+        ]
     if fact_lines:
         left_column.markdown("\n".join(fact_lines))
     with right_column:
         assumption_lines = "\n".join(f"- {assumption}." for assumption in card.all_assumptions)
-        label(card.disclosure, prefix=f"**What is assumed**\n\n{assumption_lines}")
+        draw_label(card.disclosure, text_above=f"**What is assumed**\n\n{assumption_lines}")
 
 
 # --- Numbers and files ------------------------------------------------------------------------------------------------
 
 
 def draw_number(
-    label: str,
+    number_label: str,
     value_text: str,
-    unit: str,
+    unit_text: str,
     copied_text: str,
-    key: str,
+    card_key: str,
     error_texts: tuple[str, str, str] | None = None,
-    split: tuple[str, Sequence[tuple[str, str, str]], str] = ("", (), ""),
+    split_texts: tuple[str, Sequence[tuple[str, str, str]], str] = ("", (), ""),
     is_final: bool = True,
 ) -> None:
     """Draw one large number with a button that copies it.
 
     Args:
-        label: What it is; empty where a sentence above says so.
+        number_label: What it is; empty where a sentence above says so.
         value_text: As it is read.
-        unit: After the value; empty for none.
+        unit_text: After the value; empty for none.
         copied_text: What the button copies: the digits alone, as a program takes them; no button where empty.
-        key: Unique on the page.
+        card_key: Unique on the page.
         error_texts: Label, value and note of its error, the line below; None for none.
-        split: The line below that: what is split, name, size and colour of each part, and a note.
+        split_texts: The line below that: what is split, name, size and colour of each part, and a note.
         is_final: False to draw it pale.
     """
-    texts = {"label": label, "value": value_text, "unit": unit, "copied": copied_text}
-    payload = {**texts, "error": error_texts or (), "split": split, "isFinal": is_final}
-    MOUNT_LARGE(key=f"{LARGE_BEGINS}{key}", data=payload, height="content")
+    texts_by_name = {"label": number_label, "value": value_text, "unit": unit_text, "copied": copied_text}
+    payload = {**texts_by_name, "error": error_texts or (), "split": split_texts, "isFinal": is_final}
+    MOUNT_NUMBER(key=f"{NUMBER_KEY_PREFIX}{card_key}", data=payload, height="content")
 
 
-LONGEST_VALUE = 12
+MAX_NARROW_LENGTH = 12
 """Characters of a value that fit in a cell of the narrowest page; a longer one has a row of its own."""
 
 
-def draw_numbers(texts_of_numbers: Sequence[tuple[str, str, str, str]], key: str) -> None:
+def draw_numbers(texts_of_numbers: Sequence[tuple[str, str, str, str]], grid_key: str) -> None:
     """Draw several numbers beside each other, each with a note, and an explanation on demand.
 
     This is one element, where `st.metric` in a grid takes a dozen for four numbers. Whenever a slider moves, the
@@ -330,46 +363,59 @@ def draw_numbers(texts_of_numbers: Sequence[tuple[str, str, str, str]], key: str
 
     Args:
         texts_of_numbers: Label, value, note and explanation of each; the last two may be empty.
-        key: Unique on the page.
+        grid_key: Unique on the page.
     """
     cell_payloads = [
-        {"label": label, "value": text, "note": note, "help": help, "wide": len(text) > LONGEST_VALUE}
-        for label, text, note, help in texts_of_numbers
+        {
+            "label": number_label,
+            "value": value_text,
+            "note": note_text,
+            "help": help_text,
+            "wide": len(value_text) > MAX_NARROW_LENGTH,
+        }
+        for number_label, value_text, note_text, help_text in texts_of_numbers
     ]
-    MOUNT_GRID(key=f"{GRID_BEGINS}{key}", data=cell_payloads, height="content")
+    MOUNT_GRID(key=f"{GRID_KEY_PREFIX}{grid_key}", data=cell_payloads, height="content")
 
 
-def file_button(
-    label: str,
+def draw_file_button(
+    button_label: str,
     base_name: str,
     disclosure: Provenance,
     content_or_writer: str | Callable[[], str | bytes],
     *,
-    key: str = "",
+    button_key: str = "",
     is_quiet: bool = False,
-    help: str = "",
+    help_text: str = "",
 ) -> None:
     """Draw a button that downloads a file, with the disclosure of its numbers in the file's name.
 
     The file is made when the button is pressed, without a rerun.
 
     Args:
-        label: On the button.
+        button_label: On the button.
         base_name: Name of the file with its ending, before the words for its disclosure are put in.
         disclosure: Of the data behind the file; it goes into the name.
         content_or_writer: The file's text, or a function that returns its content.
-        key: Of the widget; by default the name without its ending, and ``_file``.
+        button_key: Of the widget; by default the name without its ending, and ``_file``.
         is_quiet: True to draw the button as plain text.
-        help: What the file is good for.
+        help_text: What the file is good for.
     """
-    stem, _, ending = base_name.rpartition(".")
-    file_name = f"{write_file_name(stem, disclosure)}.{ending}"
-    options: dict[str, Any] = {"type": "tertiary" if is_quiet else "secondary", "help": help}
-    fields.download_button(label, file_name, content_or_writer, key or f"{stem}_file", **options)
+    file_stem, _, file_ending = base_name.rpartition(".")
+    file_name = f"{write_file_name(file_stem, disclosure)}.{file_ending}"
+    button_options: dict[str, Any] = {
+        "button_type": "tertiary" if is_quiet else "secondary",
+        "help_text": help_text,
+    }
+    fields.draw_download_button(
+        button_label, file_name, content_or_writer, button_key or f"{file_stem}_file", **button_options
+    )
 
 
-def file_buttons(files: Iterable[tuple[str, str, Callable[[], str | bytes]]], disclosure: Provenance) -> None:
+def draw_file_buttons(
+    files: Iterable[tuple[str, str, Callable[[], str | bytes]]], disclosure: Provenance
+) -> None:
     """Draw buttons beside each other that download files: label, name and content of each."""
     with st.container(horizontal=True):
-        for label, base_name, make_content in files:
-            file_button(label, base_name, disclosure, make_content)
+        for button_label, base_name, make_content in files:
+            draw_file_button(button_label, base_name, disclosure, make_content)

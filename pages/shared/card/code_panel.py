@@ -17,65 +17,74 @@ from dpcore.common.wording import plain
 from pages.shared.base import keys
 from pages.shared.fields import fields
 
-HEIGHT = 520
+PROGRAM_PIXELS = 520
 
 
-def show_code(code_choice: OfferedPrograms, key: str) -> None:
+def draw_code(code_choice: OfferedPrograms, card_key: str) -> None:
     """Draw the choices of what to apply and of the library, then the program; if there is none, why, and another.
 
     Args:
         code_choice: What can be written, and for which library first.
-        key: The card's, unique on the page.
+        card_key: The card's, unique on the page.
     """
     form_index = 0
     if len(code_choice.forms) > 1:
         # The names carry the bound, which moves: the position is what is remembered.
-        name_by_index = {i: name for i, (name, _) in enumerate(code_choice.forms)}
-        form_index = fields.choice("What to apply", name_by_index, keys.CODE_FORM + key) or 0
-    choice = code_choice.forms[form_index][1]
-    if isinstance(choice, Code):
-        _draw_program(choice, choice.file_name, key)
+        name_by_index = {i: form_name for i, (form_name, _) in enumerate(code_choice.forms)}
+        form_index = fields.draw_choice("What to apply", name_by_index, keys.CODE_FORM_PREFIX + card_key) or 0
+    choice_or_code = code_choice.forms[form_index][1]
+    if isinstance(choice_or_code, Code):
+        _draw_program(choice_or_code, choice_or_code.file_name, card_key)
         return
-    library = _choose_library(key, choice, code_choice.library)
-    code = write(choice, library)
+    library = _draw_library_choice(card_key, choice_or_code, code_choice.library)
+    code = write(choice_or_code, library)
     if not code.text:
-        for sentence in code.differences:
-            st.info(plain(sentence, 2000), icon=":material/block:")
-        for name, other_choice in code_choice.forms:
-            if not isinstance(other_choice, Code) and (other_code := write(other_choice, library)).text:
-                choice, code = other_choice, other_code
-                st.caption(f"The program below is for **{plain(name, 200)}**, which {library.value} has.")
+        for difference_sentence in code.differences:
+            st.info(plain(difference_sentence, 2000), icon=":material/block:")
+        for form_name, other_form in code_choice.forms:
+            if not isinstance(other_form, Code) and (other_code := write(other_form, library)).text:
+                choice_or_code, code = other_form, other_code
+                st.caption(
+                    f"The program below is for **{plain(form_name, 200)}**, which {library.value} has."
+                )
                 break
     if code.text:
-        stem, _, ending = code.file_name.rpartition(".")
-        notes = [plain(sentence, 2000) for sentence in code.differences]
-        if not choice.has_known_columns:
-            notes.insert(0, "File and columns are placeholders.")
-        _draw_program(code, f"{write_file_name(stem, choice.disclosure)}.{ending}", key, notes)
+        file_stem, _, file_ending = code.file_name.rpartition(".")
+        note_sentences = [plain(difference_sentence, 2000) for difference_sentence in code.differences]
+        if not choice_or_code.has_known_columns:
+            note_sentences.insert(0, "File and columns are placeholders.")
+        _draw_program(
+            code,
+            f"{write_file_name(file_stem, choice_or_code.disclosure)}.{file_ending}",
+            card_key,
+            note_sentences,
+        )
     # Not a dialog of its own: the panel stands in one, and Streamlit refuses a dialog inside another.
     with st.expander("The same thing is called …", icon=":material/translate:"):
         st.markdown(read_name_table())
         st.caption("After an em dash stands what comes nearest. Read on 2026-11-21.")
 
 
-def _draw_program(code: Code, file_name: str, key: str, notes: Sequence[str] = ()) -> None:
+def _draw_program(code: Code, file_name: str, card_key: str, note_sentences: Sequence[str] = ()) -> None:
     """Draw a program, notes on how the program differs from the page if there are any, and its download button."""
-    st.code(code.text, language=code.language, height=HEIGHT, wrap_lines=True)
-    if notes:
-        st.markdown("**What differs**\n" + "\n".join(f"- {sentence}" for sentence in notes))
-    fields.download_button("Download", file_name, lambda: code.text, f"{key}_code_file")
+    st.code(code.text, language=code.language, height=PROGRAM_PIXELS, wrap_lines=True)
+    if note_sentences:
+        st.markdown("**What differs**\n" + "\n".join(f"- {note}" for note in note_sentences))
+    fields.draw_download_button("Download", file_name, lambda: code.text, f"{card_key}_code_file")
 
 
-def _choose_library(key: str, choice: ReleaseSpec | ReleasePlan, page_library: Program | None) -> Program:
+def _draw_library_choice(
+    card_key: str, code_choice: ReleaseSpec | ReleasePlan, page_library: Program | None
+) -> Program:
     """Draw the choice of a library and return it; all cards share the choice, although each has its own widget.
 
     It is the program of the page, until another is chosen here; of pages without one the first that has such a release.
     """
-    widget_key, state = f"{keys.CODE_LIBRARY}_{key}", st.session_state
-    if page_library is not None and state.get(keys.CODE_PROGRAM) is not page_library:
-        state[keys.CODE_PROGRAM], state[keys.CODE_LIBRARY] = page_library, page_library.name
+    widget_key, state = f"{keys.CODE_LIBRARY}_{card_key}", st.session_state
+    if page_library is not None and state.get(keys.CODE_PAGE_LIBRARY) is not page_library:
+        state[keys.CODE_PAGE_LIBRARY], state[keys.CODE_LIBRARY] = page_library, page_library.name
     if (current_name := state.get(keys.CODE_LIBRARY)) is None:
-        able_libraries = (library for library in LIBRARIES if write(choice, library).text)
+        able_libraries = (library for library in LIBRARIES if write(code_choice, library).text)
         current_name = next(able_libraries, Program.OPENDP).name
     if state.get(widget_key) != current_name:
         state[widget_key] = current_name

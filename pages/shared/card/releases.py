@@ -22,7 +22,7 @@ from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.fields import fields
 
-IN_THIS_WINDOW = (
+WINDOW_SENTENCE = (
     "Counted in this window alone: another tab, a reload, and a file with one row more or less begin at 0. *Save "
     "session* keeps the account."
 )
@@ -38,23 +38,27 @@ def write_lost_sentence(ledger: Ledger, num_releases: int, subject_text: str) ->
     return f"The account also counts {count_text} of {subject_text} that ended in an error or came with a session file."
 
 
-def list_spent_lines(ledger: Ledger, note: str = "") -> tuple[Line, ...]:
+def list_spent_lines(ledger: Ledger, note_text: str = "") -> tuple[Line, ...]:
     """Return the total spending as a line of a report; no line before the first release."""
-    total = ledger.total
-    if total is None:
+    total_facts = ledger.total
+    if total_facts is None:
         return ()
-    delta_text = f", δ = {format_rounded_up(total.delta)}" if total.delta else ""
+    delta_text = f", δ = {format_rounded_up(total_facts.delta)}" if total_facts.delta else ""
     count_text = wording.counted(len(ledger.releases), "release")
-    spent_text = f"ε = {format_rounded_up(total.epsilon)}{delta_text}, in {count_text}"
-    note = f"Neighbouring data: {total.neighbours.short}. {note}".rstrip()
-    return (Line("Spent on these data so far", spent_text, Disclosure.PUBLIC, note, number=total.epsilon),)
+    spent_text = f"ε = {format_rounded_up(total_facts.epsilon)}{delta_text}, in {count_text}"
+    note_text = f"Neighbouring data: {total_facts.neighbours.short}. {note_text}".rstrip()
+    return (
+        Line(
+            "Spent on these data so far", spent_text, Disclosure.PUBLIC, note_text, number=total_facts.epsilon
+        ),
+    )
 
 
 def list_lines(
     releases: Sequence[Any],
     ledger: Ledger,
     subject_text: str,
-    describe: Callable[[Any], tuple[Any, Any, str, ReleaseFacts]],
+    describe_release: Callable[[Any], tuple[Any, Any, str, ReleaseFacts]],
 ) -> tuple[Line, ...]:
     """List as lines of a report the numbers of the latest release, and all that was spent; no lines if nothing was.
 
@@ -62,16 +66,22 @@ def list_lines(
         releases: The releases, oldest first.
         ledger: What was spent, releases included that ended in an error.
         subject_text: What they are computed from, such as ``these rows``.
-        describe: Returns the names and the values of a release, as many of each, a note on it, and its facts.
+        describe_release: Returns the names and the values of a release, as many of each, a note on it, and its facts.
     """
     spent_lines = list_spent_lines(ledger, write_lost_sentence(ledger, len(releases), subject_text))
     if not releases:
         return spent_lines
-    number_names, values, note, facts = describe(releases[-1])
-    options: dict[str, Any] = {"note": note, "label": facts.label}
+    number_names, released_values, note_text, facts = describe_release(releases[-1])
+    line_options: dict[str, Any] = {"note": note_text, "label": facts.label}
     lines = (
-        Line(escape_markdown(name), wording.number(x, 4), Disclosure.DP_RELEASE, number=x, **options)
-        for name, x in zip(number_names, map(float, values), strict=True)
+        Line(
+            escape_markdown(number_name),
+            wording.number(x, 4),
+            Disclosure.DP_RELEASE,
+            number=x,
+            **line_options,
+        )
+        for number_name, x in zip(number_names, map(float, released_values), strict=True)
     )
     return (*lines, *spent_lines)
 
@@ -91,9 +101,11 @@ class Releases:
     subject_text: str = "these rows"
 
     @property
-    def draws(self) -> list[Any]:
+    def stored_releases(self) -> list[Any]:
         """Return this session's releases of the account, oldest first: the stored list, which callers may change."""
-        draws_by_account: dict[str, list[Any]] = st.session_state.setdefault(self.question.key("draws"), {})
+        draws_by_account: dict[str, list[Any]] = st.session_state.setdefault(
+            self.question.get_key("draws"), {}
+        )
         return draws_by_account.setdefault(self.account, [])
 
     @property
@@ -104,29 +116,31 @@ class Releases:
     @property
     def _ledgers(self) -> dict[str, Ledger]:
         """Return the ledgers of the page, by account."""
-        ledgers_by_account: dict[str, Ledger] = st.session_state.get(self.question.key("spent"), {})
+        ledgers_by_account: dict[str, Ledger] = st.session_state.get(self.question.get_key("spent"), {})
         return ledgers_by_account
 
-    def draw(self, make_release: Callable[[Charge], Any]) -> None:
+    def add_release(self, make_release: Callable[[Charge], Any]) -> None:
         """Call ``make_release`` with the function that charges; keep its release, or the error that refuses it."""
         try:
-            self.draws.append(make_release(self._charge))
+            self.stored_releases.append(make_release(self._charge))
         except InvalidInput as error:
-            self.refuse(error)
+            self.store_refusal(error)
 
-    def refuse(self, refusal: InvalidInput) -> None:
-        """Keep the error for which nothing was drawn, until `say_refused` shows it."""
-        st.session_state[self.question.key("refused")] = refusal
+    def store_refusal(self, refusal: InvalidInput) -> None:
+        """Keep the error for which nothing was drawn, until `show_refusal` shows it."""
+        st.session_state[self.question.get_key("refused")] = refusal
 
-    def note(self, facts: ReleaseFacts) -> str:
+    def charge_ahead(self, facts: ReleaseFacts) -> str:
         """Charge a release that work beside the page is about to draw; return the text that marks it in the ledger."""
         self._charge(facts)
         return self.ledger.marks[-1]
 
-    def take_back(self, mark: str) -> None:
+    def take_back(self, cancelled_mark: str) -> None:
         """Take the release with this mark off the account, as its work ended before there was any noise."""
         releases_and_marks = zip(self.ledger.releases, self.ledger.marks, strict=True)
-        remaining_pairs = [(facts, kept_mark) for facts, kept_mark in releases_and_marks if kept_mark != mark]
+        remaining_pairs = [
+            (facts, kept_mark) for facts, kept_mark in releases_and_marks if kept_mark != cancelled_mark
+        ]
         releases = tuple(facts for facts, _ in remaining_pairs)
         self._store(Ledger(releases, tuple(kept_mark for _, kept_mark in remaining_pairs)))
 
@@ -136,25 +150,30 @@ class Releases:
 
     def _store(self, ledger: Ledger) -> None:
         """Store the ledger of the account."""
-        st.session_state[self.question.key("spent")] = {**self._ledgers, self.account: ledger}
+        st.session_state[self.question.get_key("spent")] = {**self._ledgers, self.account: ledger}
 
-    def say_refused(self) -> None:
+    def show_refusal(self) -> None:
         """Show why nothing was drawn, once; nothing without a refusal."""
-        refusal: InvalidInput | None = st.session_state.pop(self.question.key("refused"), None)
+        refusal: InvalidInput | None = st.session_state.pop(self.question.get_key("refused"), None)
         if refusal is not None:
             fields.show_problems(refusal.problems)
 
     def show_account(self, latest_facts: ReleaseFacts | None, is_outdated: bool) -> None:
         """Show what was spent if there is a latest release, how many releases were lost, and if settings changed."""
         if latest_facts is not None:
-            cards.label(latest_facts)
-            st.markdown(f"**{self.ledger.sentence}** Publishing all of them spends the sum. {IN_THIS_WINDOW}")
-        if lost_text := write_lost_sentence(self.ledger, len(self.draws), self.subject_text):
+            cards.draw_label(latest_facts)
+            st.markdown(
+                f"**{self.ledger.sentence}** Publishing all of them spends the sum. {WINDOW_SENTENCE}"
+            )
+        if lost_text := write_lost_sentence(self.ledger, len(self.stored_releases), self.subject_text):
             st.warning(f"{lost_text} {self.ledger.sentence}", icon=":material/warning:")
         if is_outdated:
             st.info("The settings have changed since this release.", icon=":material/history:")
 
-    def file_button(self, label: str, make_text: Callable[[], str], name_ending: str) -> None:
+    def draw_file_button(self, button_label: str, make_text: Callable[[], str], name_ending: str) -> None:
         """Draw a button that downloads all releases as a CSV file."""
-        key, file_name = f"{self.question.name}_released_file", f"{self.question.url_path}-{name_ending}.csv"
-        cards.file_button(label, file_name, Disclosure.PUBLIC, make_text, key=key)
+        button_key, file_name = (
+            f"{self.question.name}_released_file",
+            f"{self.question.url_path}-{name_ending}.csv",
+        )
+        cards.draw_file_button(button_label, file_name, Disclosure.PUBLIC, make_text, button_key=button_key)

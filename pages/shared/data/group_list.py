@@ -16,33 +16,33 @@ from pages.shared.server import access
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-PREFIX = "groups_"
-ENTRIES = FieldOrigin.DATA.each(*(f"{PREFIX}{name}" for name in ("file_", "round", "problems")))
+ENTRY_PREFIX = "groups_"
+ENTRY_ORIGINS = FieldOrigin.DATA.each(*(f"{ENTRY_PREFIX}{name}" for name in ("file_", "round", "problems")))
 """Names of the session entries of the upload, under its question."""
 
 
-def draw(question: Question, has_field: bool = True) -> None:
+def draw_group_list(question: Question, has_field: bool = True) -> None:
     """Draw the field of the groups, one a line, and the upload that fills it; no upload on a public demo.
 
-    The question has a field ``groups``, and `ENTRIES`. Without ``has_field`` the field stands elsewhere.
+    The question has a field ``groups``, and `ENTRY_ORIGINS`. Without ``has_field`` the field stands elsewhere.
     """
     if has_field:
-        fields.draw(question, "groups")
+        fields.draw_field(question, "groups")
     if access.is_served():
         return
-    uploader = Uploader(question, PREFIX)
+    uploader = Uploader(question, ENTRY_PREFIX)
     uploader.show(
         "The list as a file",
         "Text in UTF-8, one name a line.",
-        lambda files: _read_file(question, uploader, files),
+        lambda files: _read_group_list(question, uploader, files),
     )
     uploader.show_problems()
 
 
-def _read_file(question: Question, uploader: Uploader, files: list[UploadedFile]) -> None:
+def _read_group_list(question: Question, uploader: Uploader, files: list[UploadedFile]) -> None:
     """Fill the field with the lines of an uploaded file, or store why it is refused."""
     try:
-        st.session_state[question.widgets["groups"]] = files[0].getvalue().decode("utf-8-sig")
+        st.session_state[question.widget_keys["groups"]] = files[0].getvalue().decode("utf-8-sig")
         uploader.refuse(())
     except UnicodeDecodeError:
         problem = InputProblem("the list is no text in UTF-8", remedy="Save it as UTF-8, one name a line")

@@ -1,7 +1,7 @@
 """An upload of rows with a label, features and a user, for pages that have data of their own.
 
 The person says which column is the label, the user, a feature; categories are one-hot with a reference level. A page
-that uses it declares in its question the entries of `ENTRIES` beside its own.
+that uses it declares in its question the entries of `ENTRY_ORIGINS` beside its own.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ TEXT_BY_DISCLOSURE = {
 }
 MAX_LISTED_CLASSES = 200
 """Up to so many classes are offered as a list."""
-ENTRIES = FieldOrigin.OWN_DATA.each(
+ENTRY_ORIGINS = FieldOrigin.OWN_DATA.each(
     "loaded", "file_", "round", "table", "problems", "role_", "reference_", "levels_", "public"
 )
 """Names of the session entries of an upload, under its question."""
 
 
 @dataclass(frozen=True, eq=False)
-class _OpenFile:
+class _WaitingFile:
     """A file that was read and is not in use yet; facts that are costly to compute are cached.
 
     Attributes:
@@ -119,61 +119,67 @@ class TableUpload:
                 which is empty for numeric labels; for one category "reference" or "levels".
             column: The category.
         """
-        return f"{self.question.key(f'{role}_')}{column}" if column else self.question.key("role_") + role
+        return (
+            f"{self.question.get_key(f'{role}_')}{column}"
+            if column
+            else self.question.get_key("role_") + role
+        )
 
     def show_uploader(self) -> None:
         """Show the uploader; on a public demo, a notice."""
         if access.is_served():
             uploads.show_demo_notice()
             return
-        help = "Up to 200 MB. The file is read on this computer; nothing is sent away."
-        self.uploader.show(self.uploader_label, help, self._read_file)
+        help_text = "Up to 200 MB. The file is read on this computer; nothing is sent away."
+        self.uploader.show(self.uploader_label, help_text, self._read_file)
 
     def is_waiting(self) -> bool:
         """Return True if a file was read and is not in use yet."""
-        return st.session_state.get(self.question.key("table")) is not None
+        return st.session_state.get(self.question.get_key("table")) is not None
 
     def show_choices(self) -> None:
         """Ask what the columns of a waiting file mean; below, show the problems of the last file."""
-        open_file: _OpenFile | None = st.session_state.get(self.question.key("table"))
+        open_file: _WaitingFile | None = st.session_state.get(self.question.get_key("table"))
         if open_file is not None:
             self._show_columns(open_file)
         self.uploader.show_problems()
 
     def _read_file(self, files: list[UploadedFile]) -> None:
         """Read the first file and guess the roles of its columns, or store why it cannot be read; then drop it."""
-        state, file = st.session_state, files[0]
+        state, uploaded_file = st.session_state, files[0]
         self._discard_file()
-        file_bytes = file.getvalue()
+        file_bytes = uploaded_file.getvalue()
         try:
-            table = counting.read_table(file_bytes, file.name)
+            table = counting.read_table(file_bytes, uploaded_file.name)
             if len(table.columns) < 2:
                 raise refuse("one column is not enough: a label and a user are needed")
         except Exception as error:  # Whatever it is, the page stays usable.
-            self.uploader.refuse(describe_error(error), [file.name])
+            self.uploader.refuse(describe_error(error), [uploaded_file.name])
         else:
-            account = hashlib.sha256(file_bytes).hexdigest()
-            state[self.question.key("table")] = _OpenFile(table, account, {}, {})
+            file_digest = hashlib.sha256(file_bytes).hexdigest()
+            state[self.question.get_key("table")] = _WaitingFile(table, file_digest, {}, {})
             design = design_matrix.guess_design(table, self.allows_classes)
             category_columns = [f.column for f in design.features if f.encoding is FeatureKind.CATEGORIES]
             guesses_by_role: dict[str, Any] = {"label": design.label, "user": guess_roles(table).user}
             guesses_by_role |= {"intercept": design.intercept, "categories": category_columns}
             guesses_by_role |= {"positive": "", "features": [f.column for f in design.features]}
-            for role, guess in guesses_by_role.items():
-                state[self.role_key(role)] = guess
-            state[self.question.key("public")] = Disclosure.PRIVATE
+            for role, guessed_choice in guesses_by_role.items():
+                state[self.role_key(role)] = guessed_choice
+            state[self.question.get_key("public")] = Disclosure.PRIVATE
         self.uploader.drop(files)
 
-    def _show_columns(self, open_file: _OpenFile) -> None:
+    def _show_columns(self, open_file: _WaitingFile) -> None:
         """Show the file, the choice of roles, and the buttons to use or discard it."""
-        table, columns = open_file.table, open_file.table.columns
-        uploads.show_file(table.name, wording.counted(len(table.frame), "row"), len(columns), table)
+        table, column_names = open_file.table, open_file.table.columns
+        uploads.show_file_head(table.name, wording.counted(len(table.frame), "row"), len(column_names), table)
         with st.grid(3):
-            self._ask(st.selectbox, self.label_prompt, "label", columns)
+            self._ask(st.selectbox, self.label_prompt, "label", column_names)
             self._show_classes(open_file)
             placeholder = "Choose a column"
-            self._ask(st.selectbox, "User: whose row it is", "user", columns, None, placeholder=placeholder)
-            self._ask(st.multiselect, "Features: what it is predicted from", "features", columns)
+            self._ask(
+                st.selectbox, "User: whose row it is", "user", column_names, None, placeholder=placeholder
+            )
+            self._ask(st.multiselect, "Features: what it is predicted from", "features", column_names)
             self._show_categories(open_file)
         design: Design | None = None
         try:
@@ -182,67 +188,87 @@ class TableUpload:
         except InvalidInput as error:
             fields.show_problems(error.problems)
         question = self.question
-        fields.radio("Are these data public?", TEXT_BY_DISCLOSURE, question.key("public"), self.public_help)
+        fields.draw_radio(
+            "Are these data public?", TEXT_BY_DISCLOSURE, question.get_key("public"), self.public_help
+        )
         button_keys = f"{question.name}_use", f"{question.name}_discard"
-        is_confirmed = uploads.use_or_discard(*button_keys, self._discard_file)
+        is_confirmed = uploads.draw_use_and_discard(*button_keys, self._discard_file)
         if is_confirmed and design is not None:
             self._use_file(open_file, design)
 
     def _ask(
-        self, draw: Callable[..., Any], label: str, role: str, *others: Any, column: str = "", **options: Any
+        self,
+        draw_widget: Callable[..., Any],
+        widget_label: str,
+        role: str,
+        *widget_arguments: Any,
+        column: str = "",
+        **widget_options: Any,
     ) -> None:
-        """Draw the widget that chooses for a role, or for a role of one column; ``draw`` gets all other arguments."""
-        draw(label, *others, key=self.role_key(role, column), persist_state="session", **options)
+        """Draw the widget that chooses for a role, or for a role of one column, by calling ``draw_widget``."""
+        draw_widget(
+            widget_label,
+            *widget_arguments,
+            key=self.role_key(role, column),
+            persist_state="session",
+            **widget_options,
+        )
 
-    def _show_classes(self, open_file: _OpenFile) -> None:
+    def _show_classes(self, open_file: _WaitingFile) -> None:
         """Ask which class counts as 1 if classes are allowed and labels are words or over 2 numbers; else set none."""
-        state, key = st.session_state, self.role_key("positive")
+        state, class_key = st.session_state, self.role_key("positive")
         label_column = state[self.role_key("label")]
         label_has_words = not open_file.is_numeric(label_column)
         levels = open_file.list_levels(label_column) if self.allows_classes else ()
         if not self.allows_classes or (not label_has_words and len(levels) <= 2):
-            state[key] = ""
+            state[class_key] = ""
             return
-        question_text, help = "Which one is 1?", "Empty: labels above a threshold count as 1."
+        question_text, help_text = "Which one is 1?", "Empty: labels above a threshold count as 1."
         if label_has_words:
-            help = "This class against all others; a model for another class is one more release."
+            help_text = "This class against all others; a model for another class is one more release."
         if label_has_words and not self._is_private() and len(levels) <= MAX_LISTED_CLASSES:
-            if state.get(key) not in levels:
-                state[key] = None
-            self._ask(st.selectbox, question_text, "positive", levels, help=help)
+            if state.get(class_key) not in levels:
+                state[class_key] = None
+            self._ask(st.selectbox, question_text, "positive", levels, help=help_text)
             return
-        state[key] = state.get(key) or ""
-        help += " A release names it, so take it from what the column can be, as it stands in the file."
-        self._ask(st.text_input, question_text, "positive", max_chars=200, help=help)
+        state[class_key] = state.get(class_key) or ""
+        help_text += " A release names it, so take it from what the column can be, as it stands in the file."
+        self._ask(st.text_input, question_text, "positive", max_chars=200, help=help_text)
 
-    def _show_categories(self, open_file: _OpenFile) -> None:
+    def _show_categories(self, open_file: _WaitingFile) -> None:
         """Ask which features are categories, for the reference or the levels of each, and if there is an intercept."""
-        state, key = st.session_state, self.role_key("categories")
-        features: list[str] = state[self.role_key("features")]
-        state[key] = [column for column in state.get(key, []) if column in features]
-        help = "A column with k levels becomes k − 1 features of 0 and 1. The others are read as numbers."
-        self._ask(st.multiselect, "Of these, as categories (one-hot)", "categories", features, help=help)
-        for column in state[key]:
+        state, categories_key = st.session_state, self.role_key("categories")
+        feature_columns: list[str] = state[self.role_key("features")]
+        state[categories_key] = [
+            column for column in state.get(categories_key, []) if column in feature_columns
+        ]
+        help_text = (
+            "A column with k levels becomes k − 1 features of 0 and 1. The others are read as numbers."
+        )
+        self._ask(
+            st.multiselect, "Of these, as categories (one-hot)", "categories", feature_columns, help=help_text
+        )
+        for column in state[categories_key]:
             column_text = wording.plain(column, 30)
             if self._lists_levels():
-                help = (
+                help_text = (
                     "Public: what the column can be, not what these rows hold, as a release names every level. The "
                     "first is the reference; unlisted levels count as it."
                 )
-                label = f"Levels of {column_text}, one in each line"
-                self._ask(st.text_area, label, "levels", column=column, help=help)
+                widget_label = f"Levels of {column_text}, one in each line"
+                self._ask(st.text_area, widget_label, "levels", column=column, help=help_text)
             elif levels := open_file.list_levels(column)[: design_matrix.MAX_LEVELS + 1]:
                 reference_key = self.role_key("reference", column)
                 if state.get(reference_key) not in levels:
                     state[reference_key] = levels[0]
-                help = "It gets no feature: the others' coefficients are differences from it."
-                label = f"Reference level of {column_text}"
-                self._ask(st.selectbox, label, "reference", levels, column=column, help=help)
+                help_text = "It gets no feature: the others' coefficients are differences from it."
+                widget_label = f"Reference level of {column_text}"
+                self._ask(st.selectbox, widget_label, "reference", levels, column=column, help=help_text)
         self._ask(st.toggle, "Intercept", "intercept", help="A feature that is 1 in every row.")
 
     def _is_private(self) -> bool:
         """Return True unless the person has said that the data are public."""
-        return st.session_state.get(self.question.key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
+        return st.session_state.get(self.question.get_key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
 
     def _lists_levels(self) -> bool:
         """Return True if a person must list the levels of categories: a release of private data names them."""
@@ -255,13 +281,24 @@ class TableUpload:
             InvalidInput: No user is chosen, or the design is refused.
         """
         role_names = ("label", "user", "features", "categories", "intercept", "positive")
-        roles: dict[str, Any] = {role: st.session_state.get(self.role_key(role)) for role in role_names}
-        if roles["user"] is None:
+        choice_by_role: dict[str, Any] = {
+            role: st.session_state.get(self.role_key(role)) for role in role_names
+        }
+        if choice_by_role["user"] is None:
             raise refuse("no name says who a row belongs to", remedy="Choose the column of the user")
-        categories = roles["categories"]
-        features = (self._build_category(c) if c in categories else Feature(c) for c in roles["features"])
-        positive_class = str(roles["positive"] or "").strip()
-        return Design(roles["label"], roles["user"], tuple(features), roles["intercept"], positive_class)
+        category_columns = choice_by_role["categories"]
+        features = (
+            self._build_category(c) if c in category_columns else Feature(c)
+            for c in choice_by_role["features"]
+        )
+        positive_class = str(choice_by_role["positive"] or "").strip()
+        return Design(
+            choice_by_role["label"],
+            choice_by_role["user"],
+            tuple(features),
+            choice_by_role["intercept"],
+            positive_class,
+        )
 
     def _build_category(self, column: str) -> Feature:
         """Return a feature that is a category, with its reference level or its listed levels."""
@@ -272,44 +309,48 @@ class TableUpload:
         # Of listed levels nothing is written yet: `build` says that it must be.
         return Feature(column, FeatureKind.CATEGORIES, entered_text if role == "reference" else "")
 
-    def _use_file(self, open_file: _OpenFile, design: Design) -> None:
+    def _use_file(self, open_file: _WaitingFile, design: Design) -> None:
         """Put the file's data to use on the page, or store why they are refused."""
         try:
             with st.spinner("Reading the columns…"):
-                dataset = self.build(open_file.table, design, st.session_state[self.question.key("public")])
+                dataset = self.build(
+                    open_file.table, design, st.session_state[self.question.get_key("public")]
+                )
         except Exception as error:  # Whatever it is, the page stays usable.
             self.uploader.refuse(describe_error(error))
             return
         self._clear_settings()
-        st.session_state[self.question.key("loaded")] = self.build_entry(dataset, open_file.account, design)
+        st.session_state[self.question.get_key("loaded")] = self.build_entry(
+            dataset, open_file.account, design
+        )
         self._discard_file()
         st.rerun()
 
     def _clear_settings(self) -> None:
         """Reset the page's settings for earlier data, such as a range; what a link or session file set stays."""
         state = st.session_state
-        awaited_by_key = state.get(keys.AWAITED, {})
-        for name, field in self.question.fields.items():
-            key = self.question.key(name)
+        awaited_by_key = state.get(keys.AWAITED_VALUES, {})
+        for field_name, field in self.question.fields.items():
+            widget_key = self.question.get_key(field_name)
             if (
                 field.renewed
                 and field.origin is FieldOrigin.OWN_DATA
-                and awaited_by_key.get(key) != state.get(key)
+                and awaited_by_key.get(widget_key) != state.get(widget_key)
             ):
-                state[key] = field.initial
-        state[keys.AWAITED] = {}
-        if "proposed" in self.question.other_origins:
-            state.pop(self.question.key("proposed"), None)
+                state[widget_key] = field.initial
+        state[keys.AWAITED_VALUES] = {}
+        if "proposed" in self.question.origins_by_entry:
+            state.pop(self.question.get_key("proposed"), None)
 
     def _discard_file(self) -> None:
         """Forget the waiting file and the problems of the last one."""
-        st.session_state[self.question.key("table")] = None
+        st.session_state[self.question.get_key("table")] = None
         self.uploader.refuse(())
 
 
-def choose_data(
+def draw_data_choice(
     upload: TableUpload,
-    loaders: Mapping[Any, Callable[[], Any]],
+    loaders_by_source: Mapping[Any, Callable[[], Any]],
     generator_source: Any,
     model_sentence: str,
     generator_fields: Sequence[str],
@@ -318,8 +359,8 @@ def choose_data(
     """Show which data the page uses and offer others; return the data, or None if there are none yet.
 
     Args:
-        upload: Of the page; its question has the field ``source``.
-        loaders: Loads the data of each source, or returns None if there are none; the last is the upload.
+        upload: Of the page; its question has the field ``selected_source``.
+        loaders_by_source: Loads the data of each source, or returns None if there are none; the last is the upload.
         generator_source: The source that generates data, whose fields are shown if it is chosen.
         model_sentence: What its data are generated from, a sentence.
         generator_fields: Names of its fields.
@@ -329,23 +370,26 @@ def choose_data(
     with st.container(horizontal=True, vertical_alignment="center", key=f"{question.name}_data"):
         summary_container = st.container(width="content")
         with st.popover("Other data", icon=":material/table:", key=f"{question.name}_settings"):
-            source = fields.draw(question, "source")
-            if source is generator_source:
+            selected_source = fields.draw_field(question, "source")
+            if selected_source is generator_source:
                 st.markdown(model_sentence)
                 with st.grid(2):
-                    fields.draw_all(question, *generator_fields)
-            elif source is list(loaders)[-1] and st.session_state.get(question.key("loaded")) is not None:
+                    fields.draw_fields(question, *generator_fields)
+            elif (
+                selected_source is list(loaders_by_source)[-1]
+                and st.session_state.get(question.get_key("loaded")) is not None
+            ):
                 upload.show_uploader()
-    source_data = loaders[source]()
+    source_data = loaders_by_source[selected_source]()
     if source_data is not None:
         name_text, size_text = plain(source_data.dataset.name), describe_size(source_data.dataset)
         summary_container.markdown(f"Data of this page: **{name_text}**, {size_text}")
     return source_data
 
 
-def show_upload(upload: TableUpload) -> Any | None:
+def show_table_upload(upload: TableUpload) -> Any | None:
     """Show the upload, and return the entry of the page's own table; None, with the uploader, if there is none."""
-    table_entry = st.session_state.get(upload.question.key("loaded"))
+    table_entry = st.session_state.get(upload.question.get_key("loaded"))
     if table_entry is None:
         upload.show_uploader()
     upload.show_choices()

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 def show_demo_notice() -> None:
     """Show that a public demo takes no data."""
-    text = "In this public demo uploads and paths are switched off. Run Sweet Spot on your computer for your own data."
-    st.info(text, icon=":material/cloud_off:")
+    notice_text = "In this public demo uploads and paths are switched off. "
+    notice_text += "Run Sweet Spot on your computer for your own data."
+    st.info(notice_text, icon=":material/cloud_off:")
 
 
 @dataclass(frozen=True)
@@ -43,35 +44,39 @@ class Uploader:
     question: Question
     prefix: str = ""
 
-    def _key(self, name: str) -> str:
+    def _key(self, entry_name: str) -> str:
         """Return the session key of one of the uploader's entries."""
-        return self.question.key(self.prefix + name)
+        return self.question.get_key(self.prefix + entry_name)
 
     def show(
-        self, label: str, help: str, read: Callable[[list[UploadedFile]], None], takes_several: bool = False
+        self,
+        uploader_label: str,
+        help_text: str,
+        read_files: Callable[[list[UploadedFile]], None],
+        takes_several: bool = False,
     ) -> None:
-        """Show the uploader; ``read`` gets new files, even a single one as a list, and is to call `drop` at its end."""
-        key = f"{self._key('file_')}{st.session_state.setdefault(self._key('round'), 0)}"
+        """Show the uploader; ``read_files`` gets new files, even one as a list, and is to call `drop` at its end."""
+        widget_key = f"{self._key('file_')}{st.session_state.setdefault(self._key('round'), 0)}"
         st.file_uploader(
-            label,
-            key=key,
+            uploader_label,
+            key=widget_key,
             accept_multiple_files=takes_several,
             on_change=self._call_back,
-            args=(key, read),
-            help=help,
+            args=(widget_key, read_files),
+            help=help_text,
         )
 
-    def _call_back(self, key: str, read: Callable[[list[UploadedFile]], None]) -> None:
-        """Call ``read`` with the uploaded files, without files that were already dropped.
+    def _call_back(self, widget_key: str, read_files: Callable[[list[UploadedFile]], None]) -> None:
+        """Call ``read_files`` with the uploaded files, without files that were already dropped.
 
         Until the browser has removed an old uploader, each of its messages, even from a fragment that polls work every
         0.4 s, names the file again. Streamlit 1.67 then finds a `DeletedFile`, which has no content, takes that for a
         change and calls once more. The result of the first call must stay.
         """
-        file_or_files = st.session_state.get(key) or []
+        file_or_files = st.session_state.get(widget_key) or []
         files = file_or_files if isinstance(file_or_files, list) else [file_or_files]
         if readable_files := [file for file in files if hasattr(file, "getvalue")]:
-            read(readable_files)
+            read_files(readable_files)
 
     def drop(self, files: Sequence[UploadedFile]) -> None:
         """Free the files' memory, and replace their uploader by a new one."""
@@ -100,7 +105,7 @@ class Uploader:
 PREVIEW_ROWS = 3
 
 
-def show_file(file_name: str, size_text: str, num_columns: int, table: Table) -> None:
+def show_file_head(file_name: str, size_text: str, num_columns: int, table: Table) -> None:
     """Show what was read: name, size, notes, and the first rows."""
     st.markdown(f"**{wording.plain(file_name)}**: {size_text}, {wording.counted(num_columns, 'column')}")
     for note in table.notes:
@@ -111,16 +116,16 @@ def show_file(file_name: str, size_text: str, num_columns: int, table: Table) ->
     st.dataframe(head_frame, hide_index=True, alt="The first rows of the file", height="content")
 
 
-def use_or_discard(use_key: str, discard_key: str, on_discard: Callable[[], None]) -> bool:
+def draw_use_and_discard(use_key: str, discard_key: str, on_discard: Callable[[], None]) -> bool:
     """Draw the buttons that use and discard a file; return True if the one to use it was just pressed."""
     with st.container(horizontal=True):
-        is_confirmed = fields.button("Use these data", use_key, "check", is_main=True)
-        fields.button("Discard the file", discard_key, "delete", on_discard)
+        is_confirmed = fields.draw_button("Use these data", use_key, "check", is_main=True)
+        fields.draw_button("Discard the file", discard_key, "delete", on_discard)
     return is_confirmed
 
 
-PREFIX = "items_"
-ENTRIES = FieldOrigin.DATA.each(*(f"{PREFIX}{name}" for name in ("file_", "round", "problems")))
+ENTRY_PREFIX = "items_"
+ENTRY_ORIGINS = FieldOrigin.DATA.each(*(f"{ENTRY_PREFIX}{name}" for name in ("file_", "round", "problems")))
 """Names of the session entries of the upload, under its question."""
 
 
@@ -132,41 +137,43 @@ def list_task_names(dataset: Dataset, noun: str = "item") -> tuple[str, ...]:
     return choose_names(dataset.task_names, st.session_state.get(keys.ITEM_NAMES), dataset.is_private, noun)
 
 
-def show_upload(question: Question, dataset: Dataset, items_noun: str = "items") -> None:
+def show_item_names_upload(question: Question, dataset: Dataset, items_noun: str = "items") -> None:
     """Show the upload of a public list of names, and how many items it names; nothing on a demo or without names.
 
     Args:
-        question: The page's question, with `ENTRIES`.
+        question: The page's question, with `ENTRY_ORIGINS`.
         dataset: In use.
         items_noun: The word for them, plural.
     """
     if not dataset.task_names or access.is_served():
         return
-    uploader, names_by_id = Uploader(question, PREFIX), st.session_state.get(keys.ITEM_NAMES)
+    uploader, names_by_id = Uploader(question, ENTRY_PREFIX), st.session_state.get(keys.ITEM_NAMES)
     with st.expander(f"Names of the {items_noun}", icon=":material/label:"):
         st.markdown(_describe_names(dataset, names_by_id, items_noun))
         uploader.show(
             f"A public list of the {items_noun}: id, name",
             "One a line: movies.dat, u.item and movies.csv of MovieLens as they come, or two columns.",
-            lambda files: _read_file(uploader, files),
+            lambda files: _read_item_names(uploader, files),
         )
         uploader.show_problems()
 
 
 def _describe_names(dataset: Dataset, names_by_id: Mapping[str, str] | None, items_noun: str) -> str:
     """Write how items are named now, and how many of them the list names."""
-    sentence = f"A public list of all {items_noun} gives names to those on it."
+    list_sentence = f"A public list of all {items_noun} gives names to those on it."
     if names_by_id is not None:
-        named_text = wording.number(sum(name in names_by_id for name in dataset.task_names))
+        named_text = wording.number(sum(task_name in names_by_id for task_name in dataset.task_names))
         items_text = f"{wording.number(len(dataset.task_names))} {items_noun}"
-        warning = " (computed from private data: do not publish)" if dataset.is_private else ""
-        sentence = f"Your list names {named_text} of the {items_text}{warning}."
+        warning_text = " (computed from private data: do not publish)" if dataset.is_private else ""
+        list_sentence = f"Your list names {named_text} of the {items_text}{warning_text}."
     if not dataset.is_private:
-        return sentence
-    return f"Names in your private rows are not shown, as one user alone may have written them. {sentence}"
+        return list_sentence
+    return (
+        f"Names in your private rows are not shown, as one user alone may have written them. {list_sentence}"
+    )
 
 
-def _read_file(uploader: Uploader, files: list[UploadedFile]) -> None:
+def _read_item_names(uploader: Uploader, files: list[UploadedFile]) -> None:
     """Store the list of names in an uploaded file, or the problems for which it is refused."""
     try:
         st.session_state[keys.ITEM_NAMES] = read_names(files[0].getvalue())

@@ -1,32 +1,26 @@
-"""Long work beside the page: threads with progress and Stop, and the searches of a question.
+"""Long work beside the page: threads with progress and Stop.
 
 The work runs in a thread, so sliders stay live, and a fragment polls it. Its result stays in the session until the next
 start, whatever the person does meanwhile; stopped work has a result, too. Work that fails says why in sentences, and
 can be started again. Work of a session that nobody is connected to any more is told to stop. Heavy work runs one piece
 at a time in the process, whichever session started it, as memory is shared. Light work, a search that a moved slider
 starts, waits in a queue (`pages.shared.base.cache`) in which pages go first.
-
-A search that starts by itself keeps its complete results. Until there is a result the first answer stands, or that for
-the settings before. Results on samples and generated data are kept for everybody, all others per session.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import streamlit as st
 
-from dpcore.answer.section import Cached, Search, SearchResult, Solver
 from dpcore.common.checks import InputProblem, InvalidInput, describe_error
-from dpcore.common.progress import ShouldStop, Stage
+from dpcore.common.progress import ShouldStop
 from pages.shared import streamlit_internals
 from pages.shared.base import cache, page_run
-from pages.shared.base.question import Question
 from pages.shared.fields import fields
 
 
@@ -41,8 +35,8 @@ Work = Callable[[Progress, ShouldStop], Any]
 POLL_SECONDS = 0.4
 LOST_SECONDS = 5.0
 """How long work goes on after the last connection of its session was lost: a short drop shall cost nothing."""
-CUT_OFF = "The connection to this page was lost, so the work was stopped."
-_LOOK_SECONDS = 0.5
+CUT_OFF_SENTENCE = "The connection to this page was lost, so the work was stopped."
+_CHECK_SECONDS = 0.5
 
 
 @dataclass(eq=False)
@@ -81,7 +75,7 @@ class Job:
     _queue_entry: cache.QueueEntry = field(init=False)
 
     def __post_init__(self) -> None:
-        self._queue = cache.HEAVY if self.is_heavy else cache.LIGHT
+        self._queue = cache.HEAVY_QUEUE if self.is_heavy else cache.LIGHT_QUEUE
         self._queue_entry = self._queue.create_entry()
 
     @property
@@ -102,7 +96,7 @@ class Job:
     def stop(self) -> None:
         """Ask the work to end; what it has found until then becomes its result."""
         self._stop_event.set()
-        self._queue.look_again()
+        self._queue.wake_waiting()
 
     def drop(self) -> None:
         """Stop the work and discard its result: work that still waits for its turn does not even begin."""
@@ -114,15 +108,15 @@ class Job:
         self._queue_entry = self._queue.create_entry(previous_job._queue_entry)
         previous_job.drop()
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, max_seconds: float) -> None:
         """Wait until the work is done, for so many seconds at most."""
-        with cache.PAGE_RUNS.wait():
-            self._done_event.wait(seconds)
+        with cache.RUNNING_PAGES.stop_counting():
+            self._done_event.wait(max_seconds)
 
-    def wait_for_first(self, seconds: float) -> None:
-        """Wait until the work has a partial result, is done or stands behind heavy work, for ``seconds`` at most."""
-        with cache.PAGE_RUNS.wait():
-            self._first_event.wait(seconds)
+    def wait_for_first_result(self, max_seconds: float) -> None:
+        """Wait until the work has a partial result, is done or stands behind heavy work, at most ``max_seconds``."""
+        with cache.RUNNING_PAGES.stop_counting():
+            self._first_event.wait(max_seconds)
 
     def run(self, work: Work) -> None:
         """Do the work in this thread once it has its turn; store its result, or why it failed.
@@ -130,12 +124,12 @@ class Job:
         Work that is stopped while it waits is still called, so that it can return a result; dropped work is not.
         """
         _running_jobs.add(self)
-        if self.is_heavy and self._queue.is_full:
+        if self.is_heavy and self._queue.has_no_free_turn:
             self._first_event.set()
         if self.is_light:
-            self._queue.pages.let_go_first(self._queue_entry)
+            self._queue.pages.wait_until_idle(self._queue_entry)
         if self.is_heavy or self.is_light:
-            self._has_turn = self._queue.enter(self._queue_entry, self._stop_event.is_set)
+            self._has_turn = self._queue.wait_for_turn(self._queue_entry, self._stop_event.is_set)
         try:
             if not self._is_dropped:
                 self.result = work(self._report, self._should_stop)
@@ -144,7 +138,7 @@ class Job:
             self.retry_work = None if isinstance(error, InvalidInput) else work
         finally:
             if self._has_turn:
-                self._queue.leave()
+                self._queue.end_turn()
             self._done_event.set()
             self._first_event.set()
             _running_jobs.discard(self)
@@ -152,10 +146,10 @@ class Job:
     def _should_stop(self) -> bool:
         """Return True if the work should stop; light work may first give its turn to others."""
         if self.is_light and self._has_turn and not self._stop_event.is_set():
-            self._has_turn = self._queue.step(self._queue_entry, self._stop_event.is_set)
+            self._has_turn = self._queue.give_way(self._queue_entry, self._stop_event.is_set)
         return self._stop_event.is_set()
 
-    def stop_when(self, is_lost: Callable[[], bool], lost_seconds: float) -> None:
+    def stop_when_lost(self, is_lost: Callable[[], bool], lost_seconds: float) -> None:
         """Wait until the work is done; ask it to end once ``is_lost`` has returned True for ``lost_seconds``."""
         lost_since: float | None = None
         while self.is_running:
@@ -164,7 +158,7 @@ class Job:
                 self.was_cut_off = True
                 self.stop()
                 return
-            self.wait(min(_LOOK_SECONDS, lost_seconds))
+            self.wait(min(_CHECK_SECONDS, lost_seconds))
 
     def _report(self, share: float | None, so_far: Any = None) -> None:
         """Store the share done and a partial result, each if it is given."""
@@ -178,14 +172,14 @@ class Job:
 _running_jobs: set[Job] = set()
 
 
-def drop_all() -> None:
+def drop_all_jobs() -> None:
     """Drop all work of this process, which ends: Python would wait for the threads of a pool."""
     for job in _running_jobs.copy():
         job.drop()
 
 
-def start(
-    key: str,
+def start_job(
+    job_key: str,
     request: Any,
     work: Work,
     wait_seconds: float = POLL_SECONDS,
@@ -195,303 +189,154 @@ def start(
     """Drop the work under this session key and start new work; wait a moment, as short work is done then.
 
     Args:
-        key: In the session.
+        job_key: In the session.
         request: What it works on.
         work: What to do.
         wait_seconds: How long to wait for its first result.
         is_heavy: True if it waits until no other heavy work runs.
         is_light: True if it waits in the queue of light work; it must ask often if it should stop.
     """
-    previous_job: Job | None = st.session_state.get(key)
+    previous_job: Job | None = st.session_state.get(job_key)
     job = Job(request, is_heavy, is_light)
     if previous_job is not None:
         job.take_place_of(previous_job)
-    st.session_state[key] = job
+    st.session_state[job_key] = job
     # A daemon: a server that is told to end does not wait for work.
     threading.Thread(target=job.run, args=(work,), daemon=True).start()
     # Short work is done then, and the page shows its result in this very run.
-    job.wait_for_first(wait_seconds)
+    job.wait_for_first_result(wait_seconds)
     # Asked in the page's own thread: that of the work belongs to no session. In tests there is no server.
     session_id = streamlit_internals.get_session_id()
     if job.is_running and session_id and streamlit_internals.find_runtime() is not None:
         stop_when_arguments = (lambda: not streamlit_internals.is_connected(session_id), LOST_SECONDS)
-        threading.Thread(target=job.stop_when, args=stop_when_arguments, daemon=True).start()
+        threading.Thread(target=job.stop_when_lost, args=stop_when_arguments, daemon=True).start()
     return job
 
 
-def put(key: str, request: Any, result: Any) -> Job:
+def store_result(job_key: str, request: Any, result: Any) -> Job:
     """Drop the work under this session key and store a known result in its place."""
-    previous_job: Job | None = st.session_state.get(key)
+    previous_job: Job | None = st.session_state.get(job_key)
     if previous_job is not None:
         previous_job.drop()
-    job = st.session_state[key] = Job(request)
+    job = st.session_state[job_key] = Job(request)
     job.run(lambda progress, should_stop: result)
     return job
 
 
-def find_result(key: str) -> tuple[Any, Any] | None:
+def find_result(job_key: str) -> tuple[Any, Any] | None:
     """Return (request, result) of the work that is done under this key; None if it runs or failed, or without work.
 
     If it runs, the job notes that its result was asked for, so that `rerun_if_ended` draws the page again.
     """
-    job: Job | None = st.session_state.get(key)
+    job: Job | None = st.session_state.get(job_key)
     if job is not None:
         job.was_read_early = job.is_running
     return None if job is None or job.was_read_early or job.has_failed else (job.request, job.result)
 
 
-def find_partial_result(key: str) -> tuple[Any, Any] | None:
+def find_partial_result(job_key: str) -> tuple[Any, Any] | None:
     """Return (request, partial result) of the work that runs under this key; None if none runs or has reported one."""
-    jobs = [job for job in list_running(key) if job.partial_result is not None]
+    jobs = [job for job in list_running_jobs(job_key) if job.partial_result is not None]
     return (jobs[0].request, jobs[0].partial_result) if jobs else None
 
 
-def list_failures(key: str) -> tuple[InputProblem, ...]:
+def list_failures(job_key: str) -> tuple[InputProblem, ...]:
     """Return the problems for which the work under this key failed; empty if it runs or succeeded, or without work."""
-    job: Job | None = st.session_state.get(key)
+    job: Job | None = st.session_state.get(job_key)
     return job.input_problems if job is not None and job.has_failed else ()
 
 
-def watch(keys: str | Sequence[str], work_text: str | Callable[[], str], is_measured: bool = True) -> bool:
+def show_progress(
+    job_keys: str | Sequence[str], work_text: str | Callable[[], str], is_measured: bool = True
+) -> bool:
     """Show a progress bar and Stop while work runs; the page is drawn again when work reports a result or ends.
 
     If work failed, show why, with a button to try again if that makes sense. If its connection was lost for a
     while, say so.
 
     Args:
-        keys: In the session; several keys are work for one answer.
+        job_keys: In the session; several keys are work for one answer.
         work_text: What is done; a function if that changes meanwhile.
         is_measured: True if the work reports how far it is.
 
     Returns:
         True if work runs.
     """
-    keys = (keys,) if isinstance(keys, str) else tuple(keys)
-    for key in keys:
-        rerun_if_ended(key)
-        job: Job | None = st.session_state.get(key)
+    job_keys = (job_keys,) if isinstance(job_keys, str) else tuple(job_keys)
+    for job_key in job_keys:
+        rerun_if_ended(job_key)
+        job: Job | None = st.session_state.get(job_key)
         if job is not None and job.has_failed:
             fields.show_problems(job.input_problems)
             if job.retry_work is not None:
-                retry_arguments = key, job.request, job.retry_work, POLL_SECONDS, job.is_heavy, job.is_light
-                fields.button("Try again", f"{key}_retry", "refresh", start, *retry_arguments)
-    running_jobs = list_running(*keys)
+                retry_arguments = (
+                    job_key,
+                    job.request,
+                    job.retry_work,
+                    POLL_SECONDS,
+                    job.is_heavy,
+                    job.is_light,
+                )
+                fields.draw_button("Try again", f"{job_key}_retry", "refresh", start_job, *retry_arguments)
+    running_jobs = list_running_jobs(*job_keys)
     if running_jobs:
-        _draw_bar(keys, work_text, is_measured, [(job, job.partial_result) for job in running_jobs])
-    elif any(job is not None and job.was_cut_off for job in map(st.session_state.get, keys)):
-        st.info(CUT_OFF, icon=":material/stop_circle:")
+        _draw_progress_bar(
+            job_keys, work_text, is_measured, [(job, job.partial_result) for job in running_jobs]
+        )
+    elif any(job is not None and job.was_cut_off for job in map(st.session_state.get, job_keys)):
+        st.info(CUT_OFF_SENTENCE, icon=":material/stop_circle:")
     return bool(running_jobs)
 
 
-def list_running(*keys: str) -> list[Job]:
+def list_running_jobs(*job_keys: str) -> list[Job]:
     """Return the work under these keys that runs now."""
-    return [job for job in map(st.session_state.get, keys) if job is not None and job.is_running]
+    return [job for job in map(st.session_state.get, job_keys) if job is not None and job.is_running]
 
 
-def rerun_if_ended(key: str) -> None:
+def rerun_if_ended(job_key: str) -> None:
     """Run the page again if the work under this key has ended since this run asked for its result.
 
     If not, the result so far would stand as the final one, as nothing polls work that has ended.
     """
-    job: Job | None = st.session_state.get(key)
-    if job is not None and job.was_read_early and not job.is_running and not page_run.is_dialog_in_sight():
+    job: Job | None = st.session_state.get(job_key)
+    if (
+        job is not None
+        and job.was_read_early
+        and not job.is_running
+        and not page_run.is_dialog_open_or_requested()
+    ):
         job.was_read_early = False
         st.rerun()
 
 
 @st.fragment(run_every=POLL_SECONDS)
-def _draw_bar(
-    keys: Sequence[str],
+def _draw_progress_bar(
+    job_keys: Sequence[str],
     work_text: str | Callable[[], str],
     is_measured: bool,
     drawn_results: list[tuple[Job, Any]],
 ) -> None:
     """Draw the bar; run the page again if running jobs or their partial results are not those that were drawn."""
-    running_jobs = list_running(*keys)
+    running_jobs = list_running_jobs(*job_keys)
     has_changed = [(job, job.partial_result) for job in running_jobs] != drawn_results
-    if has_changed and not page_run.is_dialog_in_sight():
+    if has_changed and not page_run.is_dialog_open_or_requested():
         st.rerun()
     if not running_jobs:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         current_text = work_text if isinstance(work_text, str) else work_text()
         # Several for one answer take turns, and each waits for the other now and then.
-        if len(keys) == 1 and running_jobs[0].is_waiting:
+        if len(job_keys) == 1 and running_jobs[0].is_waiting:
             st.markdown("Waiting for other work in this app…")
         elif is_measured:
-            share = min(job.progress_share for job in running_jobs)
-            st.progress(share, f"{current_text}: {share:.0%}")
+            progress_share = min(job.progress_share for job in running_jobs)
+            st.progress(progress_share, f"{current_text}: {progress_share:.0%}")
         else:
             st.markdown(f"{current_text}…")
-        fields.button("Stop", f"{keys[0]}_stop", "stop", _stop, keys)
+        fields.draw_button("Stop", f"{job_keys[0]}_stop", "stop", _stop_jobs, job_keys)
 
 
-def _stop(keys: Sequence[str]) -> None:
+def _stop_jobs(job_keys: Sequence[str]) -> None:
     """Stop the work under these keys; what was found until then becomes the result."""
-    for job in list_running(*keys):
+    for job in list_running_jobs(*job_keys):
         job.stop()
-
-
-@dataclass(frozen=True)
-class Run:
-    """One search on the data of a page, with its work and its result in the session.
-
-    Attributes:
-        question: The question of the page.
-        search: The search.
-        data: The data.
-        is_shared: True if all sessions share the results.
-    """
-
-    question: Question
-    search: Search
-    data: Any
-    is_shared: bool = False
-
-    @property
-    def key(self) -> str:
-        """Return the session key of the work."""
-        return self.question.key(self.search.key)
-
-    @property
-    def request(self) -> tuple[str, Hashable]:
-        """Return the request: the digest of the data, empty if the search needs none, and the search's question."""
-        return (self.data.digest if self.search.depends_on_data else "", self.search.question)
-
-    @property
-    def job(self) -> Job | None:
-        """Return the work; None before it was first started."""
-        job: Job | None = st.session_state.get(self.key)
-        return job
-
-    def ask(self) -> None:
-        """Start the work unless the last one is of the same request and was not cut off by a lost connection."""
-        if self.job is None or self.job.request != self.request or self.job.was_cut_off:
-            self.start()
-
-    def start(self) -> None:
-        """Start the work, or store the known result in its place if there is a complete one."""
-        search = self.search
-        wait_seconds = search.first_wait_seconds if self.job is None else search.later_wait_seconds
-        known_result = self._results.get(self.request)
-        if known_result is not None and (not search.resumes or search.is_complete(known_result)):
-            put(self.key, self.request, known_result)
-            return
-        start(self.key, self.request, self._work(), wait_seconds, search.is_heavy, search.follows_slider)
-
-    @property
-    def _results(self) -> cache.Answers[Any]:
-        """Return the store of the results of this search."""
-        store_name = f"{self.question.name}.{self.search.key}"
-        return cache.get_answers(store_name, self.is_shared, self.search.num_kept)
-
-    @property
-    def _preceding_run(self) -> Run | None:
-        """Return the run of the search whose result this one begins with; None without one."""
-        search = self.search.preceding_search
-        return None if search is None else replace(self, search=search)
-
-    def _work(self) -> Callable[..., Any]:
-        """Return the work as a function, which keeps its complete result; to be called in the thread of the page."""
-        search, request, known_answers = self.search, self.request, self._results
-        preceding_run = self._preceding_run
-        preceding_work = None if preceding_run is None else preceding_run._work()
-
-        def resume(progress: Progress, stop: Callable[[], bool]) -> Any:
-            """Go on from the stored result, and store each result that is reported."""
-            # Read now: while this work waited, that of another session may have gone on.
-            known_result = known_answers.get(request)
-            if known_result is not None and (stop() or search.is_complete(known_result)):
-                return known_result
-
-            def report(share: float | None, so_far: Any = None) -> None:
-                """Store a partial result, and report it to the job."""
-                if so_far is not None:
-                    known_answers.keep(request, so_far)
-                progress(share, so_far)
-
-            result = search.work(known_result, report, stop)
-            if result is not None:
-                known_answers.keep(request, result)
-            return result
-
-        def work(progress: Progress, stop: Callable[[], bool]) -> Any:
-            """Return the stored result, or run the preceding search, if there is one, and then this one."""
-            preceding_results = () if preceding_work is None else (preceding_work(progress, stop),)
-            compute_result = partial(search.work, *preceding_results, progress, stop)
-            return known_answers.compute(request, compute_result, search.is_complete)
-
-        return resume if search.resumes else work
-
-    def forget(self) -> None:
-        """Drop the work and its result, so that the next run of the page searches anew."""
-        if self.job is not None:
-            self.job.drop()
-        st.session_state[self.key] = None
-
-    @property
-    def has_failed(self) -> bool:
-        """Return True if the work ended in an error."""
-        return bool(list_failures(self.key))
-
-    @property
-    def is_cut_short(self) -> bool:
-        """Return True if the search has ended with a result that is not complete."""
-        search_result = self.get_result()
-        has_final_value = search_result.stage is Stage.FINAL and search_result.value is not None
-        return has_final_value and not self.search.is_complete(search_result.value)
-
-    def get_result(self) -> SearchResult:
-        """Return the result for this request: the final one, else a partial one, else a first answer.
-
-        Without any, return the last result for earlier settings on these data, which the session keeps; else no value.
-        """
-        earlier_key, settings = f"{self.key}_earlier", self.search.settings
-        earlier_triple = st.session_state.get(earlier_key)
-        is_complete, final_pair = self.search.is_complete, find_result(self.key)
-        if final_pair is not None and (
-            earlier_triple is None or is_complete(final_pair[1]) or not is_complete(earlier_triple[1])
-        ):
-            # What was stopped does not take the place of a complete result.
-            st.session_state[earlier_key] = earlier_triple = (*final_pair, settings)
-        if (partial_pair := find_partial_result(self.key)) is not None and partial_pair[0] == self.request:
-            if self.search.resumes:
-                st.session_state[earlier_key] = (*partial_pair, settings)
-            return SearchResult(partial_pair[1], Stage.FIRST, settings)
-        for entry in (earlier_triple, final_pair):
-            if entry and entry[0] == self.request and (entry is final_pair or is_complete(entry[1])):
-                return SearchResult(entry[1], Stage.FINAL, settings)
-        if self.search.resumes and (known_result := self._results.get(self.request)) is not None:
-            return SearchResult(known_result, Stage.FIRST, settings)
-        if self.search.compute_first is not None:
-            run = self._preceding_run
-            preceding_results = () if run is None else (run._results.get(run.request),)
-            if (first_answer := self.search.compute_first(*preceding_results)) is not None:
-                return SearchResult(first_answer, Stage.FIRST)
-        if earlier_triple is not None and earlier_triple[0][0] == self.request[0]:
-            return SearchResult(earlier_triple[1], Stage.EARLIER, earlier_triple[2])
-        return SearchResult(None, Stage.FINAL if self.has_failed else Stage.FIRST)
-
-
-def solve(solver: Solver, question: Question, data: Any, is_shared: bool) -> tuple[SearchResult, list[Run]]:
-    """Run a solver and start its searches that need no button; return its result so far, and these searches."""
-    solver_reply, runs = None, list[Run]()
-    try:
-        while True:
-            solver_request = solver.send(solver_reply)
-            if isinstance(solver_request, Cached):
-                solver_reply = cache.compute(solver_request)
-                continue
-            run = Run(question, solver_request, data, is_shared)
-            if not solver_request.button_text:
-                runs.append(run)
-                run.ask()
-            solver_reply = run.get_result()
-    except StopIteration as end:
-        return end.value, runs
-
-
-def forget(runs: Sequence[Run]) -> None:
-    """Drop the work and the results of these searches, so that the next run of the page searches anew."""
-    for run in runs:
-        run.forget()

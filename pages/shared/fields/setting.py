@@ -25,73 +25,81 @@ DEFAULT_EPSILON = 1.0
 _NEVER, _CLEARED = "never looked at", "cleared by a person"
 
 
-def note_proposals() -> None:
+def note_proposed_values() -> None:
     """Note what all shared fields hold as proposed, not entered; call it after new data have made their proposals.
 
     An entry that no page holds any more is dropped: all pages have proposed something else, as they do for private
     data.
     """
-    value_sets_by_piece: dict[str, set[Any]] = {}
+    shown_values_by_piece: dict[str, set[Any]] = {}
     last_values = {}
     for question in catalogue.QUESTIONS.values():
-        for piece, key in _list_keys(question).items():
-            last_values[key] = st.session_state.get(key)
-            value_sets_by_piece.setdefault(piece, set()).add(last_values[key])
-    entries = _read_mapping(ENTRIES_KEY).items()
-    held_entries = {piece: value for piece, value in entries if value in value_sets_by_piece.get(piece, ())}
+        for piece, widget_key in _list_keys(question).items():
+            last_values[widget_key] = st.session_state.get(widget_key)
+            shown_values_by_piece.setdefault(piece, set()).add(last_values[widget_key])
+    entries_by_piece = _read_mapping(ENTRIES_KEY).items()
+    held_entries = {
+        piece: entered_value
+        for piece, entered_value in entries_by_piece
+        if entered_value in shown_values_by_piece.get(piece, ())
+    }
     st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = held_entries, last_values
 
 
-def forget(pieces: Collection[str] | None = None) -> None:
+def forget_entries(pieces: Collection[str] | None = None) -> None:
     """Drop the entries of these pieces, or all entries."""
     entries_by_piece = {} if pieces is None else _read_mapping(ENTRIES_KEY)
     kept_pieces = set(entries_by_piece) - set(pieces or ())
     st.session_state[ENTRIES_KEY] = {piece: entries_by_piece[piece] for piece in kept_pieces}
 
 
-def synchronise(question: Question) -> None:
+def exchange_values(question: Question) -> None:
     """Publish what was changed in the page's shared fields, and fill the others with entries of other pages.
 
     It is to be called before any widget of the page.
     """
     entries_by_piece, last_values = dict(_read_mapping(ENTRIES_KEY)), dict(_read_mapping(LAST_VALUES_KEY))
-    for piece, key in _list_keys(question).items():
-        value = st.session_state.get(key)
-        if last_values.get(key) == _CLEARED and value is None:
+    for piece, widget_key in _list_keys(question).items():
+        field_value = st.session_state.get(widget_key)
+        if last_values.get(widget_key) == _CLEARED and field_value is None:
             continue
-        if last_values.get(key, _NEVER) not in (value, _NEVER):
-            if value is None:  # It stays empty here; the other pages keep what they have.
-                value = _CLEARED
+        if last_values.get(widget_key, _NEVER) not in (field_value, _NEVER):
+            if field_value is None:  # It stays empty here; the other pages keep what they have.
+                field_value = _CLEARED
             else:
-                entries_by_piece[piece] = value
+                entries_by_piece[piece] = field_value
         elif piece in entries_by_piece and _is_offered(question, piece, entries_by_piece[piece]):
-            value = st.session_state[key] = entries_by_piece[piece]
-        last_values[key] = value
+            field_value = st.session_state[widget_key] = entries_by_piece[piece]
+        last_values[widget_key] = field_value
     st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = entries_by_piece, last_values
 
 
-def enter(values_by_piece: Mapping[str, Any]) -> None:
+def enter_values(values_by_piece: Mapping[str, Any]) -> None:
     """Enter values for all pages, also for fields that a person had cleared."""
     entries_by_piece = {**_read_mapping(ENTRIES_KEY), **values_by_piece}
     last_values = dict(_read_mapping(LAST_VALUES_KEY))
     for question in catalogue.QUESTIONS.values():
-        for piece, key in _list_keys(question).items():
+        for piece, widget_key in _list_keys(question).items():
             if piece in values_by_piece:
-                last_values[key] = st.session_state.get(key)
+                last_values[widget_key] = st.session_state.get(widget_key)
     st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = entries_by_piece, last_values
 
 
-def read_value(question: Question, name: str) -> Any:
+def read_value(question: Question, field_name: str) -> Any:
     """Return the value that a field gets once its page is shown: changed there, entered elsewhere, or as it is."""
-    piece, key = question.fields[name].shared, question.widgets[name]
-    value = st.session_state.get(key)
-    is_changed = _read_mapping(LAST_VALUES_KEY).get(key, _NEVER) not in (value, _NEVER)
-    return value if is_changed else _read_mapping(ENTRIES_KEY).get(piece, value)
+    piece, widget_key = question.fields[field_name].shared, question.widget_keys[field_name]
+    present_value = st.session_state.get(widget_key)
+    is_changed = _read_mapping(LAST_VALUES_KEY).get(widget_key, _NEVER) not in (present_value, _NEVER)
+    return present_value if is_changed else _read_mapping(ENTRIES_KEY).get(piece, present_value)
 
 
 def _list_keys(question: Question) -> dict[str, str]:
     """Return the page's session key of each shared piece."""
-    return {field.shared: question.widgets[name] for name, field in question.fields.items() if field.shared}
+    return {
+        field.shared: question.widget_keys[field_name]
+        for field_name, field in question.fields.items()
+        if field.shared
+    }
 
 
 def _is_offered(question: Question, piece: str, value: Any) -> bool:
@@ -100,7 +108,7 @@ def _is_offered(question: Question, piece: str, value: Any) -> bool:
     return options is None or value in options
 
 
-def _read_mapping(key: str) -> Mapping[str, Any]:
+def _read_mapping(session_key: str) -> Mapping[str, Any]:
     """Return the mapping under a session key; empty if there is none."""
-    mapping: Mapping[str, Any] = st.session_state.get(key, {})
+    mapping: Mapping[str, Any] = st.session_state.get(session_key, {})
     return mapping

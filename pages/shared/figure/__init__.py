@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Script:
+class ServedScript:
     """A script and the address at which it is served.
 
     Attributes:
@@ -71,10 +71,10 @@ class Script:
 
         It runs in a thread: compressing delays no other request.
         """
-        tag = f'"{self.version}"'
-        headers = {"Cache-Control": FOREVER, "ETag": tag}
+        entity_tag = f'"{self.version}"'
+        headers = {"Cache-Control": FOREVER, "ETag": entity_tag}
         headers |= {"Vary": "Accept-Encoding", "X-Content-Type-Options": "nosniff"}
-        if tag in request.headers.get("If-None-Match", ""):
+        if entity_tag in request.headers.get("If-None-Match", ""):
             return Response(status_code=304, headers=headers)
         if "gzip" in request.headers.get("Accept-Encoding", ""):
             headers["Content-Encoding"] = "gzip"
@@ -84,11 +84,13 @@ class Script:
         return Response(self.content, media_type="text/javascript", headers=headers)
 
 
-PLOTLY = Script("plotly", (plotly_script.find_script(),))
+PLOTLY_SCRIPT = ServedScript("plotly", (plotly_script.find_script(),))
 _FIGURE_FILES = ("handle.js", "appearance.js", "figure.js")
-FIGURE = Script("figure", tuple(map(Path(__file__).with_name, _FIGURE_FILES)))
+FIGURE_SCRIPT = ServedScript("figure", tuple(map(Path(__file__).with_name, _FIGURE_FILES)))
 
-ROUTES: list[BaseRoute] = [Route(s.address, s.respond, methods=["GET"]) for s in (PLOTLY, FIGURE)]
+ROUTES: list[BaseRoute] = [
+    Route(s.address, s.respond, methods=["GET"]) for s in (PLOTLY_SCRIPT, FIGURE_SCRIPT)
+]
 
 
 class EarlyScripts:
@@ -108,9 +110,9 @@ class EarlyScripts:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if headers.get("content-type", "").startswith("text/html"):
-                    root = scope.get("root_path", "")
-                    headers.append("Link", f"<{root}{PLOTLY.address}>; rel=preload; as=script")
-                    headers.append("Link", f"<{root}{FIGURE.address}>; rel=modulepreload")
+                    root_path = scope.get("root_path", "")
+                    headers.append("Link", f"<{root_path}{PLOTLY_SCRIPT.address}>; rel=preload; as=script")
+                    headers.append("Link", f"<{root_path}{FIGURE_SCRIPT.address}>; rel=modulepreload")
             await send(message)
 
         await self._app(scope, receive, send_with_header if scope["type"] == "http" else send)
@@ -119,20 +121,20 @@ class EarlyScripts:
 MIDDLEWARE = [Middleware(EarlyScripts)]
 
 
-HEIGHT = 420
+FIGURE_PIXELS = 420
 """Height in pixels of a figure that says none."""
 
-STRIP, NOTE = 112, 22
+STRIP_PIXELS, NOTE_PIXELS = 112, 22
 """Heights in pixels, below a figure with a handle: of the strip with cut users and simulated releases, and of a line
 that explains them for private data."""
-TOGGLES = 36
+TOGGLES_PIXELS = 36
 """Height in pixels of the row of toggles below a figure."""
 
-KEY_BEGINS = "figure_"
+WIDGET_KEY_PREFIX = "figure_"
 """Prefix of a figure's key in the session state."""
 
 # This text travels with every message, so it only fetches the script that is served once.
-_LOADER = """
+_LOADER_SCRIPT = """
 const resolve = (path) => new URL(ROOT + path, document.baseURI).href;
 let script;
 export default async (component) => {
@@ -152,57 +154,73 @@ export default async (component) => {
 def _build_loader() -> str:
     """Build the script that Streamlit sends with every figure: addresses, and a loader of the served script."""
     root_path = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    addresses_by_name = {"FIGURE": FIGURE.address, "PLOTLY": PLOTLY.address, "SOCKET": speed.ADDRESS}
+    addresses_by_name = {
+        "FIGURE": FIGURE_SCRIPT.address,
+        "PLOTLY": PLOTLY_SCRIPT.address,
+        "SOCKET": speed.ADDRESS,
+    }
     texts_by_name = {"ROOT": f"/{root_path}" if root_path else "", **addresses_by_name}
-    return "".join(f"const {name} = {json.dumps(text)};\n" for name, text in texts_by_name.items()) + _LOADER
+    return (
+        "".join(
+            f"const {constant_name} = {json.dumps(constant_text)};\n"
+            for constant_name, constant_text in texts_by_name.items()
+        )
+        + _LOADER_SCRIPT
+    )
 
 
 # Plotly keeps its style sheet in the document, where a shadow root would not see it.
-_mount = st.components.v2.component("sweetspot_figure", js=_build_loader(), isolate_styles=False)
+_mount_figure = st.components.v2.component("sweetspot_figure", js=_build_loader(), isolate_styles=False)
 
 
-def draw(
+def draw_figure(
     fig: go.Figure,
-    key: str,
+    figure_key: str,
     alt: str,
     title: str,
     file_name: str,
-    csv_key: str,
+    csv_button_key: str,
     handle_and_keys: tuple[Mapping[str, Any], tuple[str, ...]] | None,
 ) -> None:
     """Draw a figure, or update the one that has this key: its main curves from before stay visible, pale.
 
     Args:
         fig: The figure; its height is kept.
-        key: Unique on the page, and the same from run to run: the browser recognises the figure by it.
+        figure_key: Unique on the page, and the same from run to run: the browser recognises the figure by it.
         alt: What the figure shows, its takeaway first, for a screen reader.
         title: The title of saved pictures.
         file_name: Name of saved pictures, without the ending.
-        csv_key: Key of the download button of the figure's data, which the figure's own button presses.
+        csv_button_key: Key of the download button of the figure's data, which the figure's own button presses.
         handle_and_keys: Description of the handle, and session keys of the numbers that it moves; None for no handle.
     """
     channel = speed.get_channel()
     handle_json, field_keys = handle_and_keys or (None, ())
-    height = int(fig.layout.height or HEIGHT) + compute_strip_height(handle_json)
-    height += TOGGLES * any(trace.meta == "toggle" for trace in fig.data)
-    message_texts = {"alt": alt, "title": title, "fileName": file_name, "csv": csv_key, "key": key}
-    token = channel.token if speed.IS_ON else ""
-    message = build_message(fig, handle_json, ghost=True, channel=token, **message_texts)
-    channel.send(key, message)
+    height_pixels = int(fig.layout.height or FIGURE_PIXELS) + compute_strip_pixels(handle_json)
+    height_pixels += TOGGLES_PIXELS * any(trace.meta == "toggle" for trace in fig.data)
+    message_texts = {
+        "alt": alt,
+        "title": title,
+        "fileName": file_name,
+        "csv": csv_button_key,
+        "key": figure_key,
+    }
+    channel_token = channel.token if speed.IS_ON else ""
+    message_json = build_message(fig, handle_json, ghost=True, channel=channel_token, **message_texts)
+    channel.send(figure_key, message_json)
     # To Streamlit a component is a widget: its key is one of the session's state, where a page may keep something
     # of its own under the figure's name.
-    widget_key, options = f"{KEY_BEGINS}{key}", dict[str, Any]()
+    widget_key, component_options = f"{WIDGET_KEY_PREFIX}{figure_key}", dict[str, Any]()
     if handle_json is not None:
-        options["on_moved_change"] = functools.partial(_apply_moved_values, widget_key, field_keys)
-    with st.container(key=key):
-        _mount(key=widget_key, data=message, height=height, **options)
+        component_options["on_moved_change"] = functools.partial(_apply_moved_values, widget_key, field_keys)
+    with st.container(key=figure_key):
+        _mount_figure(key=widget_key, data=message_json, height=height_pixels, **component_options)
 
 
-def compute_strip_height(handle_json: Mapping[str, Any] | None) -> int:
+def compute_strip_pixels(handle_json: Mapping[str, Any] | None) -> int:
     """Return the height in pixels of the strip below a figure with a handle; 0 without one."""
     if handle_json is None:
         return 0
-    return STRIP + (NOTE if (handle_json["dots"] or {}).get("is_private") else 0)
+    return STRIP_PIXELS + (NOTE_PIXELS if (handle_json["dots"] or {}).get("is_private") else 0)
 
 
 def _apply_moved_values(widget_key: str, field_keys: tuple[str, ...]) -> None:
@@ -212,25 +230,29 @@ def _apply_moved_values(widget_key: str, field_keys: tuple[str, ...]) -> None:
     # The browser is not believed: what is no number in reach is left where it came from.
     are_valid = [isinstance(x, (int, float)) and math.isfinite(x) and x > 0 for x in moved_values]
     if len(moved_values) == len(field_keys) and all(are_valid):
-        st.session_state.update({key: float(x) for key, x in zip(field_keys, moved_values, strict=True)})
+        st.session_state.update(
+            {field_key: float(x) for field_key, x in zip(field_keys, moved_values, strict=True)}
+        )
 
 
-def build_message(fig: go.Figure, handle_json: Mapping[str, Any] | None = None, **details: Any) -> bytes:
+def build_message(
+    fig: go.Figure, handle_json: Mapping[str, Any] | None = None, **details_by_name: Any
+) -> bytes:
     """Return the browser's message about a figure: JSON with Plotly's own ``figure``, arrays as base64.
 
     Args:
         fig: The figure.
         handle_json: Description of its handle, as `figures.describe_handle` returns it; None for none.
-        details: What else the message says; messages that are sent ahead use ``key``, the figure's, and ``channel``,
-            the session's token.
+        details_by_name: What else the message says; messages that are sent ahead use ``key``, the figure's, and
+            ``channel``, the session's token.
     """
     from dpcore.report import plotly_figures  # NumPy, which comes after the server
 
     # Bytes: a text or a dict would be put into JSON a second time, and its digest computed from a third.
-    details["height"] = int(fig.layout.height or HEIGHT)
+    details_by_name["height"] = int(fig.layout.height or FIGURE_PIXELS)
     if handle_json is not None:
-        details |= {"handle": handle_json, "strip": compute_strip_height(handle_json)}
-    return f'{{"figure":{plotly_figures.to_json(fig)},{json.dumps(details)[1:]}'.encode()
+        details_by_name |= {"handle": handle_json, "strip": compute_strip_pixels(handle_json)}
+    return f'{{"figure":{plotly_figures.to_json(fig)},{json.dumps(details_by_name)[1:]}'.encode()
 
 
 __all__ = ["MIDDLEWARE", "ROUTES", "build_message", "draw"]

@@ -81,9 +81,9 @@ def list_pins(question_name: str) -> tuple[Pin, ...]:
     return tuple(pin for pin in list_all_pins() if pin.question == question_name)
 
 
-def store_pins(pins: Iterable[Pin]) -> None:
+def store_pins(new_pins: Iterable[Pin]) -> None:
     """Make these the session's pins, oldest first; beyond `MAX_PINS` the oldest are dropped."""
-    st.session_state[keys.PINS] = tuple(pins)[-MAX_PINS:]
+    st.session_state[keys.PINS] = tuple(new_pins)[-MAX_PINS:]
 
 
 def split_private(session_values: Iterable[object]) -> tuple[tuple[Pin, ...], tuple[Pin, ...]]:
@@ -107,21 +107,28 @@ def merge_pins(first_pins: Iterable[Pin], added_pins: Iterable[Pin]) -> tuple[Pi
 
 def _identify(pin: Pin) -> tuple[str, ...]:
     """Return the question and the texts of a pin without its name: pins with the same are the same answer."""
-    return (pin.question, *(text for heading, text in tabulate_pin(pin).items() if heading != "Pin"))
+    return (
+        pin.question,
+        *(cell_text for column_heading, cell_text in tabulate_pin(pin).items() if column_heading != "Pin"),
+    )
 
 
-def pin_answer(question_name: str) -> None:
+def pin_offered_answer(question_name: str) -> None:
     """Pin the answer that the page of this question offers, if it offers one; the next run says so."""
-    build_pin: Callable[[], Pin | None] | None = st.session_state.get(keys.PIN_OFFERED)
+    build_pin: Callable[[], Pin | None] | None = st.session_state.get(keys.PIN_BUILDER)
     new_pin = None if build_pin is None else build_pin()
     if new_pin is None or new_pin.question != question_name:
         return
     new_name = new_pin.name
     namesake = next((pin for pin in list_pins(question_name) if pin.name == new_name), None)
     if namesake is not None:  # Its name gets the first setting that differs, or a number.
-        settings = dict(namesake.settings)
-        suffixes = (f", {label} {text}" for label, text in new_pin.settings if settings.get(label) != text)
-        new_name = find_free_name(question_name, new_name + next(suffixes, ""))
+        texts_by_setting = dict(namesake.settings)
+        name_suffixes = (
+            f", {setting_label} {setting_text}"
+            for setting_label, setting_text in new_pin.settings
+            if texts_by_setting.get(setting_label) != setting_text
+        )
+        new_name = find_free_name(question_name, new_name + next(name_suffixes, ""))
     store_pins((*list_all_pins(), replace(new_pin, name=new_name)))
     st.session_state[f"{question_name}_pin_new"] = new_name
 
@@ -133,10 +140,10 @@ def find_free_name(question_name: str, preferred_name: str) -> str:
 
 def _append_number(preferred_name: str, used_names: Collection[str]) -> str:
     """Return the preferred name, with a number in brackets if it is already used."""
-    next_number, name = 2, preferred_name
-    while name in used_names:
-        next_number, name = next_number + 1, f"{preferred_name} ({next_number})"
-    return name
+    next_number, numbered_name = 2, preferred_name
+    while numbered_name in used_names:
+        next_number, numbered_name = next_number + 1, f"{preferred_name} ({next_number})"
+    return numbered_name
 
 
 def tabulate_pin(pin: Pin) -> dict[str, str]:
@@ -149,109 +156,122 @@ def tabulate_pin(pin: Pin) -> dict[str, str]:
         "Rows left out": "" if pin.rows_lost is None else wording.percent(pin.rows_lost),
         "Half or double": pin.half_or_double,
         "Data": pin.data,
-        "Settings": "; ".join(f"{label}: {value}" for label, value in pin.settings),
+        "Settings": "; ".join(
+            f"{setting_label}: {setting_text}" for setting_label, setting_text in pin.settings
+        ),
         "These numbers are": pin.disclosure.label,
     }
 
 
-MISSING = "–"
+MISSING_TEXT = "–"
 """Stands in an empty cell."""
 
 
 def show_table(
     columns_or_frame: Any,
     alt: str,
-    key: str | None = None,
+    table_key: str | None = None,
     formats_by_column: Mapping[str, str | tuple[str, str]] | None = None,
     titles_by_column: Mapping[str, str] | None = None,
-    **options: Any,
+    **table_options: Any,
 ) -> None:
     """Draw a table without its index.
 
     Args:
         columns_or_frame: Column name to values, or a frame.
         alt: What it shows, for a screen reader.
-        key: Unique on the page; None for none.
+        table_key: Unique on the page; None for none.
         formats_by_column: How Streamlit writes the numbers of a column, by its name; or that and a help at its head.
         titles_by_column: What stands at the head of a column of numbers, by its name, where that is not the name.
-        options: Further arguments of `st.dataframe`.
+        table_options: Further arguments of `st.dataframe`.
     """
     column_config = {}
     for column, format_or_pair in (formats_by_column or {}).items():
-        pattern, help = (format_or_pair, None) if isinstance(format_or_pair, str) else format_or_pair
+        number_format, help_text = (
+            (format_or_pair, None) if isinstance(format_or_pair, str) else format_or_pair
+        )
         column_title = (titles_by_column or {}).get(column)
-        column_config[column] = st.column_config.NumberColumn(column_title, format=pattern, help=help)
-    options |= {"hide_index": True, "alt": alt, "placeholder": MISSING}
-    st.dataframe(columns_or_frame, key=key, column_config=column_config or None, **options)
+        column_config[column] = st.column_config.NumberColumn(
+            column_title, format=number_format, help=help_text
+        )
+    table_options |= {"hide_index": True, "alt": alt, "placeholder": MISSING_TEXT}
+    st.dataframe(columns_or_frame, key=table_key, column_config=column_config or None, **table_options)
 
 
-def draw(
+def draw_plot(
     plot: Plot,
-    label: str = "",
+    label_text: str = "",
     get_field_key: Callable[[str], str] | None = None,
     button_place: DeltaGenerator | None = None,
-    figure_place: DeltaGenerator | None = None,
+    figure_slot: DeltaGenerator | None = None,
 ) -> None:
     """Draw a plot with a button for its data below; the first one of a page with parameters can be pinned.
 
     Args:
         plot: The plot.
-        label: Text above it, with which its description begins; empty for nothing.
+        label_text: Text above it, with which its description begins; empty for nothing.
         get_field_key: Returns the session key of a field that the plot's handle moves; None for no handle.
         button_place: Where the button goes, for a figure with other controls below; right below the figure by default.
-        figure_place: Where the figure goes; here by default.
+        figure_slot: Where the figure goes; here by default.
     """
     run = page_run.CURRENT_RUN.get()
     if run is not None and st.session_state.get(keys.PAPER_NOTATION):
-        plot = relabel_plot(plot, run.question.symbols)
+        plot = relabel_plot(plot, run.question.symbols_by_phrase)
     fig, alt = plotly_figures.draw(plot), plot.alt
-    key, disclosure = plot.key.replace("-", "_"), plot.disclosure
-    if label:
-        fig, alt = charts.add_label(fig, label), f"{label}. {alt}"
+    figure_key, disclosure = plot.key.replace("-", "_"), plot.disclosure
+    if label_text:
+        fig, alt = charts.add_label(fig, label_text), f"{label_text}. {alt}"
     handle_and_keys = None
     if get_field_key is not None and plot.handle is not None:
         handle_and_keys = describe_handle(plot, plot.handle), list_handle_keys(plot.handle, get_field_key)
     # Read now: the file is made when its button is pressed, in a thread that knows nothing of the session.
-    parameters, question_name = read_parameters(), ""
+    parameters, pinning_question_name = get_answered_parameters(), ""
     # The first figure of a page with parameters, its main one, can be pinned.
-    if run is not None and run.main_figure is None and run.question.parameters is not None:
-        question_name, run.main_figure = run.question.name, fig
+    if run is not None and run.main_figure is None and run.question.parameters_type is not None:
+        pinning_question_name, run.main_figure = run.question.name, fig
     if disclosure is not Disclosure.PUBLIC:
         charts.add_label(fig, disclosure.label)
-    file_name = write_file_name(key, disclosure)
-    with figure_place or contextlib.nullcontext():
-        figure.draw(fig, key, alt, plot.title, file_name, f"{key}_csv", handle_and_keys)
-    if question_name and button_place is None:
+    file_name = write_file_name(figure_key, disclosure)
+    with figure_slot or contextlib.nullcontext():
+        figure.draw_figure(fig, figure_key, alt, plot.title, file_name, f"{figure_key}_csv", handle_and_keys)
+    if pinning_question_name and button_place is None:
         button_place = st.container(horizontal=True, vertical_alignment="center")
-    fields.download_button(
+    fields.draw_download_button(
         "CSV",
         f"{file_name}.csv",
         lambda: report_content.write_columns(
-            plot.columns, disclosure, [*list_inputs(parameters), *list_axis_notes(fig)]
+            plot.columns, disclosure, [*list_public_inputs(parameters), *list_axis_notes(fig)]
         ),
-        f"{key}_csv",
-        type="tertiary",
-        help=f"The numbers behind the figure: {disclosure.label}. The buttons above it save it as PNG or SVG.",
-        place=button_place,
+        f"{figure_key}_csv",
+        button_type="tertiary",
+        help_text=f"The numbers behind the figure: {disclosure.label}. The buttons above it save it as PNG or SVG.",
+        container=button_place,
     )
-    if question_name:
+    if pinning_question_name:
         with button_place or contextlib.nullcontext():
-            if pin_name := st.session_state.pop(f"{question_name}_pin_new", ""):
+            if pin_name := st.session_state.pop(f"{pinning_question_name}_pin_new", ""):
                 st.toast(f"Pinned: {plain(pin_name)}. The tab *Compare* lists it.", icon=":material/keep:")
-            help = "Keeps this answer with its data and settings."
-            options: dict[str, Any] = {"type": "tertiary", "help": help}
-            fields.button("Pin this", f"{question_name}_pin", "keep", pin_answer, question_name, **options)
-            if run is not None and run.question.symbols:
+            help_text = "Keeps this answer with its data and settings."
+            button_options: dict[str, Any] = {"type": "tertiary", "help": help_text}
+            fields.draw_button(
+                "Pin this",
+                f"{pinning_question_name}_pin",
+                "keep",
+                pin_offered_answer,
+                pinning_question_name,
+                **button_options,
+            )
+            if run is not None and run.question.symbols_by_phrase:
                 st.toggle("Paper notation", key=keys.PAPER_NOTATION, persist_state="session")
 
 
-def read_parameters() -> Any | None:
+def get_answered_parameters() -> Any | None:
     """Return the parameters of the answer in sight; None if there is none."""
     run = page_run.CURRENT_RUN.get()
     return (run and run.answered_parameters) or st.session_state.get(keys.PAGE_PARAMETERS)
 
 
-def list_inputs(parameters: Any | None) -> list[str]:
+def list_public_inputs(parameters: Any | None) -> list[str]:
     """Return the page's public inputs, a line each, for the top of a file.
 
     They hold what a link holds, and hence no number computed from private data.
@@ -261,17 +281,21 @@ def list_inputs(parameters: Any | None) -> list[str]:
 
 def list_axis_notes(fig: go.Figure) -> list[str]:
     """Return a line for each axis that has a title: its name and its title, which ends in the unit."""
-    axis_keys = [name for name in fig.layout.to_plotly_json() if name.startswith(("xaxis", "yaxis"))]
-    titles_by_axis = {f"axis {name.replace('axis', '')}": fig.layout[name].title.text for name in axis_keys}
-    return [f"{name}: {title}" for name, title in titles_by_axis.items() if title]
+    axis_keys = [
+        axis_name for axis_name in fig.layout.to_plotly_json() if axis_name.startswith(("xaxis", "yaxis"))
+    ]
+    titles_by_axis = {
+        f"axis {axis_name.replace('axis', '')}": fig.layout[axis_name].title.text for axis_name in axis_keys
+    }
+    return [f"{axis_name}: {axis_title}" for axis_name, axis_title in titles_by_axis.items() if axis_title]
 
 
 # --- The handle of a figure -------------------------------------------------------------------------------------------
 
 
-DIGITS = 5
+SENT_DIGITS = 5
 """Digits of a number that only says where something is drawn: far finer than a pixel."""
-UNBOUNDED = 1e300
+UNBOUNDED_STAND_IN = 1e300
 
 
 def describe_handle(plot: Plot, handle: Handle) -> Mapping[str, Any]:
@@ -279,17 +303,22 @@ def describe_handle(plot: Plot, handle: Handle) -> Mapping[str, Any]:
     handle_payload: dict[str, Any] = _to_json(handle)
     # The loss lies on one side of the truth; the other parts lie on both sides.
     part_payloads = [
-        {"name": name, "colour": _color(STYLE_BY_PART[name]), "y": _to_json(values), "is_loss": name == BIAS}
-        for name, values in handle.error_parts.items()
+        {
+            "name": part_name,
+            "colour": _get_color(STYLE_BY_PART[part_name]),
+            "y": _to_json(part_errors),
+            "is_loss": part_name == BIAS,
+        }
+        for part_name, part_errors in handle.error_parts.items()
     ]
-    handle_payload |= {"unit": plot.x.unit, "colour": _color(Style.CAP), "error_parts": part_payloads}
+    handle_payload |= {"unit": plot.x.unit, "colour": _get_color(Style.CAP), "error_parts": part_payloads}
     if handle.dots is not None:
         # The strip then says that nothing was released.
         handle_payload["dots"]["is_private"] = plot.disclosure is Disclosure.PRIVATE
     return handle_payload
 
 
-def _color(style: Style) -> str:
+def _get_color(style: Style) -> str:
     """Return the CSS colour of a style."""
     return str(LINE_BY_STYLE[style]["color"])
 
@@ -300,19 +329,23 @@ def list_handle_keys(handle: Handle, get_field_key: Callable[[str], str]) -> tup
     return tuple(get_field_key(moved_handle.field_name) for moved_handle in moved_handles)
 
 
-def _to_json(value: Any) -> Any:
+def _to_json(handle_part: Any) -> Any:
     """Return a part of a handle as JSON: objects as dicts, columns as lists of rounded numbers.
 
-    NaN and infinity become `UNBOUNDED`, which lies beyond the top of every axis.
+    NaN and infinity become `UNBOUNDED_STAND_IN`, which lies beyond the top of every axis.
     """
-    if isinstance(value, Handle | SecondBound | UserBars | Dots):
-        return {f.name: _to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, Spread):
-        return value.value
-    if value is None or isinstance(value, str | float | int | Mapping):
-        return value
-    if isinstance(value, tuple) and all(isinstance(entry, UserBars) for entry in value):
-        return [_to_json(entry) for entry in value]
-    finite_values = np.nan_to_num(np.asarray(value, dtype=np.float64), nan=UNBOUNDED, posinf=UNBOUNDED)
-    rounded_values = [float(f"{number:.{DIGITS}g}") for number in finite_values.ravel().tolist()]
+    if isinstance(handle_part, Handle | SecondBound | UserBars | Dots):
+        return {f.name: _to_json(getattr(handle_part, f.name)) for f in dataclasses.fields(handle_part)}
+    if isinstance(handle_part, Spread):
+        return handle_part.value
+    if handle_part is None or isinstance(handle_part, str | float | int | Mapping):
+        return handle_part
+    if isinstance(handle_part, tuple) and all(isinstance(user_bars, UserBars) for user_bars in handle_part):
+        return [_to_json(user_bars) for user_bars in handle_part]
+    finite_values = np.nan_to_num(
+        np.asarray(handle_part, dtype=np.float64), nan=UNBOUNDED_STAND_IN, posinf=UNBOUNDED_STAND_IN
+    )
+    rounded_values = [
+        float(f"{finite_value:.{SENT_DIGITS}g}") for finite_value in finite_values.ravel().tolist()
+    ]
     return np.reshape(rounded_values, finite_values.shape).tolist()

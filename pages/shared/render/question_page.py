@@ -26,7 +26,7 @@ from dpcore.report.script import Source
 from pages.shared.base import cache, catalogue, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.card import cards
-from pages.shared.fields import fields, jobs
+from pages.shared.fields import fields, jobs, searches
 from pages.shared.figures import figures
 from pages.shared.report import report_content
 from pages.shared.screen import layout, other_bounds
@@ -35,7 +35,7 @@ from pages.shared.screen.sections import Renderer, list_contents
 from pages.shared.session import session
 
 
-def ask_for_range(dataset: Dataset, end_names: Mapping[str, str], noun: str = "value") -> bool:
+def ask_for_range(dataset: Dataset, end_name_by_key: Mapping[str, str], value_noun: str = "value") -> bool:
     """Ask for a range and return True if an end is empty, for private data or a release that did not empty it.
 
     In all other cases draw nothing and return False.
@@ -45,16 +45,16 @@ def ask_for_range(dataset: Dataset, end_names: Mapping[str, str], noun: str = "v
 
     Args:
         dataset: The data in use.
-        end_names: What each end is called in a sentence, by session key.
-        noun: The word for a value in the sentence.
+        end_name_by_key: What each end is called in a sentence, by session key.
+        value_noun: The word for a value in the sentence.
     """
-    empty_names = [name for key, name in end_names.items() if st.session_state.get(key) is None]
-    asks_for_release = dataset.release is not None and not any(session.is_cleared(key) for key in end_names)
+    empty_names = [end_name_by_key[key] for key in end_name_by_key if st.session_state.get(key) is None]
+    asks_for_release = dataset.release is not None and not any(map(session.is_cleared, end_name_by_key))
     if not empty_names or not (dataset.is_private or asks_for_release):
         return False
     st.info(
-        f"**What range can a {noun} have?** Enter {' and '.join(empty_names)}, {RANGE_SOURCE} Never read a range off "
-        "private data. The answer follows.",
+        f"**What range can a {value_noun} have?** Enter {' and '.join(empty_names)}, {RANGE_SOURCE} Never read a range "
+        "off private data. The answer follows.",
         icon=":material/straighten:",
     )
     cards.offer_range(dataset)
@@ -65,9 +65,9 @@ def read_inputs(
     question: Question,
     slots: layout.PageSlots,
     *,
-    options: Mapping[str, Sequence[Any]] | None = None,
+    options_by_field: Mapping[str, Sequence[Any]] | None = None,
     is_hidden: Callable[[str], bool] = lambda name: False,
-    widgets: Mapping[str, Callable[[], object]] | None = None,
+    widgets_by_field: Mapping[str, Callable[[], object]] | None = None,
     draw_more: Callable[[], object] = lambda: None,
     ask_first: Callable[[Collection[str]], bool] = lambda unused: False,
     shares_settings: bool = True,
@@ -78,30 +78,30 @@ def read_inputs(
     Args:
         question: The question, whose parameters class declares its fields.
         slots: The containers of the page.
-        options: The options that a field offers for these data; the first replaces one that is not offered.
+        options_by_field: The options that a field offers for these data; the first replaces one that is not offered.
         is_hidden: Returns True for a field that is not drawn here. It is left out if it is empty, or None by default.
-        widgets: Functions that draw a field in place of its own widget, by name.
+        widgets_by_field: Functions that draw a field in place of its own widget, by name.
         draw_more: Draws what stands below the fields of *More settings*.
         ask_first: Given the fields that do not apply, returns True if it asks for something that the answer needs.
         shares_settings: False if the page shows other data than those in use, so that it does not take up their
             settings.
         num_columns: How many fields of *More settings* stand beside each other.
     """
-    assert question.parameters is not None
-    options, widgets = options or {}, widgets or {}
-    unused_names = start_fields(question, options, shares_settings)
-    hidden_names = {name for name in question.fields if is_hidden(name)}
+    assert question.parameters_type is not None
+    options_by_field, widgets_by_field = options_by_field or {}, widgets_by_field or {}
+    unused_names = start_fields(question, options_by_field, shares_settings)
+    hidden_names = {field_name for field_name in question.fields if is_hidden(field_name)}
     absent_names = hidden_names.union(unused_names)
-    line_names, more_names = (
+    line_fields, more_fields = (
         [n for n in question.list_fields(place) if n not in absent_names]
         for place in (Place.LINE, Place.MORE)
     )
     with slots.line:
-        fields.draw_all(question, *line_names, options=options, widgets=widgets)
+        fields.draw_fields(question, *line_fields, options=options_by_field, widgets=widgets_by_field)
     if question.list_fields(Place.MORE):
         with slots.line.popover("More settings", icon=":material/tune:", key=f"{question.name}_more"):
             with st.grid(num_columns) if num_columns > 1 else st.container():
-                fields.draw_all(question, *more_names, options=options, widgets=widgets)
+                fields.draw_fields(question, *more_fields, options=options_by_field, widgets=widgets_by_field)
             draw_more()
     with slots.notes:
         if ask_first(unused_names):
@@ -110,20 +110,22 @@ def read_inputs(
         optional_names = question.list_fields(Place.OWN, Place.CARD, Place.TAB)
         unused_names += [
             f.name
-            for f in dataclasses.fields(question.parameters)
-            if f.name in hidden_names and None in (f.default, st.session_state[question.widgets[f.name]])
+            for f in dataclasses.fields(question.parameters_type)
+            if f.name in hidden_names and None in (f.default, st.session_state[question.widget_keys[f.name]])
         ]
         # Not the default, which may be another value than the field begins with.
         overrides = {
             f.name: question.get_initial_value(f.name)
-            for f in dataclasses.fields(question.parameters)
+            for f in dataclasses.fields(question.parameters_type)
             if f.name in unused_names and f.default is not None
         }
-        return fields.build(question, unused_names, overrides, optional_names)
+        return fields.build_page_parameters(question, unused_names, overrides, optional_names)
 
 
 def start_fields(
-    question: Question, options: Mapping[str, Sequence[Any]] | None = None, shares_settings: bool = True
+    question: Question,
+    options_by_field: Mapping[str, Sequence[Any]] | None = None,
+    shares_settings: bool = True,
 ) -> list[str]:
     """Fill new fields, unused empty ones and those whose option is not offered; return the names of unused fields.
 
@@ -131,29 +133,31 @@ def start_fields(
     that may have been read off values stays empty: a default would look like a choice that somebody made. The arguments
     are those of `read_inputs`.
     """
-    fields.start(question, shares_settings)
-    for name, choices in (options or {}).items():
-        key = question.widgets[name]
-        if st.session_state[key] not in choices:
-            st.session_state[key] = choices[0]
+    fields.initialise_fields(question, shares_settings)
+    for field_name, offered in (options_by_field or {}).items():
+        widget_key = question.widget_keys[field_name]
+        if st.session_state[widget_key] not in offered:
+            st.session_state[widget_key] = offered[0]
     unused_names = list_unused_fields(question)
-    for name, field in question.fields.items():
-        must_be_filled = (name in unused_names or field.slider) and field.origin is not FieldOrigin.VALUES
-        if must_be_filled and st.session_state[question.widgets[name]] is None:
-            st.session_state[question.widgets[name]] = field.initial
+    for field_name, field in question.fields.items():
+        may_be_empty = field.origin is FieldOrigin.VALUES or not (field_name in unused_names or field.slider)
+        if not may_be_empty and st.session_state[question.widget_keys[field_name]] is None:
+            st.session_state[question.widget_keys[field_name]] = field.initial
     return unused_names
 
 
 def list_unused_fields(question: Question) -> list[str]:
     """Return the names of fields that do not apply with the present choices; an unused choice has its default."""
-    values_by_name = {name: st.session_state[question.widgets[name]] for name in question.fields}
-    return list_unused(question.declarations, values_by_name, question.get_initial_value)
+    values_by_field = {
+        field_name: st.session_state[question.widget_keys[field_name]] for field_name in question.fields
+    }
+    return list_unused(question.declarations, values_by_field, question.get_initial_value)
 
 
 def keep_release(question: Question, answer: Answer, card: Answer, card_key: str) -> None:
     """Keep what a page releases, as the newest, if it is of the group of the page that states releases."""
-    assert catalogue.STATING is not None
-    if question.group == catalogue.STATING.group:
+    assert catalogue.SHEET_PAGE is not None
+    if question.navigation_group == catalogue.SHEET_PAGE.navigation_group:
         releases_by_page = dict(st.session_state.get(keys.SHOWN_RELEASES, {}))
         releases_by_page.pop(question.name, None)
         st.session_state[keys.SHOWN_RELEASES] = {**releases_by_page, question.name: (answer, card, card_key)}
@@ -192,7 +196,7 @@ class Page:
     Attributes:
         question: The question.
         solve_or_search: Returns the solution, from data and parameters; on most pages a generator function, whose steps
-            `jobs.solve` runs.
+            `searches.run_solver` runs.
         build_answer: Builds the answer from data, parameters and solution.
         glossary: Stands below *More settings*.
         needs: What the data must have besides rows per user; None for nothing.
@@ -231,19 +235,21 @@ class Page:
         """Draw the reason and return True if these data have no answer to the question; else return False."""
         return False
 
-    def draw_main(self, answer: Answer, label: str) -> Plot:
+    def draw_main(self, answer: Answer, label_text: str) -> Plot:
         """Draw the main figure, with the privately selected bound if there is one, and return it as it is drawn."""
         main_plot = next(iter(answer.plots.values()))()
         bound_selection = cards.get_private_selection(answer)
         if bound_selection is not None and bound_selection.card is not None:
-            x, y = bound_selection.plot_position
-            main_plot = selected_bound.mark_selected_bound(main_plot, x, y)
+            selected_x, curve_name = bound_selection.plot_position
+            main_plot = selected_bound.mark_selected_bound(main_plot, selected_x, curve_name)
             run = page_run.CURRENT_RUN.get()
             assert run is not None
-            run.selected_excess = selected_bound.find_selected_excess(main_plot, y)
+            run.selected_bound_excess = selected_bound.find_selected_excess(main_plot, curve_name)
         if self.has_axis_controls:
-            return screen_sections.show_plot(main_plot, label=label, get_field_key=self.question.key)
-        figures.draw(main_plot, label, get_field_key=self.question.key)
+            return screen_sections.show_plot(
+                main_plot, label_text=label_text, get_field_key=self.question.get_key
+            )
+        figures.draw_plot(main_plot, label_text, get_field_key=self.question.get_key)
         return main_plot
 
     def draw_behind(self, answer: Answer) -> None:
@@ -257,9 +263,9 @@ class Page:
     def draw_method(self, answer: Answer) -> None:
         """Draw how the answer is computed, and how its bound is chosen with DP if the data are private."""
         st.markdown(self.question.read_formula(self.choose_formula_file(answer)))
-        if cards.get_private_selection(answer) is not None and catalogue.DRAWING is not None:
+        if cards.get_private_selection(answer) is not None and catalogue.PRIVATE_SELECTION_STEP is not None:
             with st.expander("How a bound is chosen with DP", icon=":material/casino:"):
-                st.markdown(catalogue.DRAWING.read_formula())
+                st.markdown(catalogue.PRIVATE_SELECTION_STEP.read_formula())
 
     def list_tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
         """Return tabs that the page draws itself, by name; none by default. A group joins the sections of its name."""
@@ -299,21 +305,23 @@ class Page:
     def draw_refused(self, slots: layout.PageSlots, dataset: Dataset, parameters: Any) -> None:
         """Draw what is left to do if the data refuse the question; nothing by default."""
 
-    def draw_progress(self, result: SearchResult, runs: Sequence[jobs.Run]) -> None:
+    def draw_progress(self, result: SearchResult, runs: Sequence[searches.SearchRun]) -> None:
         """Draw how far the searches of these runs are, in one line with one Stop button."""
 
         def describe_work() -> str:
             """Write what the first running search does; some searches have another text by the stage of the result."""
-            search = next((run.search for run in runs if jobs.list_running(run.key)), runs[0].search)
+            search = next((run.search for run in runs if jobs.list_running_jobs(run.job_key)), runs[0].search)
             work_text = search.progress_texts_by_stage.get(result.stage) if result.value is not None else None
             return work_text or search.progress_text
 
-        jobs.watch([run.key for run in runs], describe_work, all(run.search.is_measured for run in runs))
+        jobs.show_progress(
+            [run.job_key for run in runs], describe_work, all(run.search.is_measured for run in runs)
+        )
 
-    def write_file_label(self, name: str) -> str:
+    def write_file_label(self, file_name: str) -> str:
         """Return the text of the button of a file: "Curves (CSV)" of learning_curves.csv."""
-        stem, _, ending = name.removeprefix(f"{self.question.name}_").rpartition(".")
-        return f"{stem.replace('_', ' ').capitalize()} ({ending.upper()})"
+        file_stem, _, ending = file_name.removeprefix(f"{self.question.name}_").rpartition(".")
+        return f"{file_stem.replace('_', ' ').capitalize()} ({ending.upper()})"
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Draw what the page adds last, after everything else is drawn; nothing by default."""
@@ -328,7 +336,7 @@ class Page:
                 is_demonstration = self.needs is not None and self.needs.is_missing(dataset)
                 self._draw_body(slots, dataset, session.load_demonstration() if is_demonstration else dataset)
                 return
-            fields.start(self.question)
+            fields.initialise_fields(self.question)
             with slots.notes:
                 data = self.read_own_data()
             if data is not None:
@@ -350,7 +358,7 @@ class Page:
         if parameters is None:
             return
         st.session_state[keys.PAGE_PARAMETERS] = parameters
-        run.shown_data = INVENTED_NAME if is_demonstration else self.name_data(data, parameters)
+        run.shown_data_name = INVENTED_NAME if is_demonstration else self.name_data(data, parameters)
         if self.refuse(slots, data, parameters):
             return
         is_shared = is_demonstration or self.is_same_for_all(data, parameters)
@@ -358,9 +366,11 @@ class Page:
             parameters, total_sentence = cards.divide_total(self.question, data, parameters)
             if inspect.isgeneratorfunction(self.solve_or_search):
                 solver: Solver = self.solve_or_search(data, parameters)
-                result, runs = jobs.solve(solver, question, data, is_shared)
+                result, runs = searches.run_solver(solver, question, data, is_shared)
             else:
-                solution = cache.compute(Cached(self.solve_or_search, (data, parameters.about_data), 32))
+                solution = cache.compute_cached(
+                    Cached(self.solve_or_search, (data, parameters.about_data), 32)
+                )
                 result, runs = SearchResult(solution), []
         except InvalidInput as error:
             with slots.notes:
@@ -389,39 +399,43 @@ class Page:
             return
         is_final = result.stage is Stage.FINAL
         renderer = Renderer(question, answer, data, main_plot, demo_label, is_final, is_shared)
-        key = f"{self.stem or question.name}_card"
+        card_key = f"{self.stem or question.name}_card"
         tabs_name = "_".join(filter(None, (self.name_variant(answer), "tabs")))
-        sections = dict(answer.sections)
-        behind_section: Any = sections.pop(BEHIND, None)
-        downloads_section: Any = sections.pop(DOWNLOADS, None)
+        sections_by_tab = dict(answer.sections)
+        behind_section: Any = sections_by_tab.pop(BEHIND, None)
+        downloads_section: Any = sections_by_tab.pop(DOWNLOADS, None)
 
         def show_behind() -> None:
             """Draw the tab behind the answer, with the offer of a plan and the answer's own section."""
-            card, plan_page = run.shown_card or answer, catalogue.PLANNING
+            card, plan_page = run.shown_card or answer, catalogue.PLAN_PAGE
             if isinstance(card.disclosure, ReleaseFacts) and answer.disclosure != card.disclosure:
                 st.markdown(
                     "**This tab is about the bound read off the private data**, not about the one that was drawn. Do "
                     "not publish it."
                 )
             self.draw_behind(answer)
-            if plan_page is not None and question is not plan_page and question.group == plan_page.group:
-                importlib.import_module(f"pages.{plan_page.name}.on_card").draw(answer, key)
+            if (
+                plan_page is not None
+                and question is not plan_page
+                and question.navigation_group == plan_page.navigation_group
+            ):
+                importlib.import_module(f"pages.{plan_page.name}.on_card").draw(answer, card_key)
             if behind_section is not None:
                 renderer.show(behind_section)
 
         def show_files() -> None:
             """Draw the tab of downloads, with the answer's own section."""
-            sheet_page = catalogue.STATING
+            sheet_page = catalogue.SHEET_PAGE
             if sheet_page is not None and question.name in st.session_state.get(keys.SHOWN_RELEASES, {}):
                 label = "Release sheet: what to state with the number"
-                st.page_link(sheet_page.path, label=label, icon=sheet_page.icon)
+                st.page_link(sheet_page.page_path, label=label, icon=sheet_page.icon)
             self.show_files(answer, data, demo_label)
             if downloads_section is not None:
                 renderer.show(downloads_section)
 
-        tabs = {
+        contents = {
             BEHIND: show_behind,
-            **list_contents(renderer, sections, self.list_tabs(answer)),
+            **list_contents(renderer, sections_by_tab, self.list_tabs(answer)),
             DOWNLOADS: show_files,
             layout.COMPUTED: lambda: self.draw_method(answer),
         }
@@ -429,43 +443,52 @@ class Page:
             badge_text = session.INVENTED_BADGE if is_demonstration else ""
             # Invented data need no range, and what is below it would move with its length.
             has_band = is_demonstration or any(isinstance(item, Band) for item in main_plot.items)
-            card_container = cards.draw_answer(answer, key, is_final, badge_text, has_band)
+            card_container = cards.draw_answer(answer, card_key, is_final, badge_text, has_band)
             if needs is not None:
                 with card_container:
                     session.draw_data_link(needs.link_label)
             if question.chooses_bound and not is_demonstration:
                 other_bounds.draw(question, run.shown_card or answer)
-            if is_final and not is_demonstration and catalogue.STATING is not None:
-                keep_release(question, answer, run.shown_card or answer, key)
+            if is_final and not is_demonstration and catalogue.SHEET_PAGE is not None:
+                keep_release(question, answer, run.shown_card or answer, card_key)
             # Right below the card: what a bound of the person's own costs.
-            if own_names := question.list_fields(Place.OWN):
-                fields.draw_row(question, *own_names)
+            if own_fields := question.list_fields(Place.OWN):
+                fields.draw_field_row(question, *own_fields)
                 for heading, sentence in answer.facts.items():
                     if heading.startswith("Your "):
                         st.caption(f"{heading}: {sentence}")
         with slots.bottom:
-            layout.draw_tabs(tabs, question.key(tabs_name))
+            layout.draw_tabs(contents, question.get_key(tabs_name))
         with slots.answer:
             if any(run.is_cut_short for run in runs):
                 button_label = "Go on" if runs[0].search.resumes else "Search again"
-                fields.button(button_label, f"{question.name}_again", "refresh", jobs.forget, runs)
+                fields.draw_button(
+                    button_label, f"{question.name}_again", "refresh", searches.forget_results, runs
+                )
         self.draw_last(slots, answer)
 
     def show_files(self, answer: Answer, data: Any, demo_label: str) -> None:
         """Draw the downloads: the whole answer, sentences for a methods section, and the answer's files."""
         question, variant = self.question, self.name_variant(answer)
-        stem = "_".join(filter(None, (self.stem or question.name, variant)))
+        file_stem = "_".join(filter(None, (self.stem or question.name, variant)))
         source, release_lines = self.build_source(answer, data), self.list_releases(answer, data)
-        summary, formula_file = self.summarise(answer, data), self.choose_formula_file(answer)
-        labels_by_field = question.get_labels(*self.list_report_fields(answer))
-        files = [(self.write_file_label(name), name, writer) for name, writer in answer.files.items()]
+        summary_lines, formula_file = self.summarise(answer, data), self.choose_formula_file(answer)
+        labels_by_field = question.get_report_labels(*self.list_report_fields(answer))
+        files = [(self.write_file_label(name), name, write) for name, write in answer.files.items()]
         if answer.write_choice is not None:
-            files.append(("Choice (JSON)", f"{stem}_choice.json", answer.write_choice))
+            files.append(("Choice (JSON)", f"{file_stem}_choice.json", answer.write_choice))
         report_content.draw(
-            stem,
+            file_stem,
             answer.disclosure,
             lambda: report_content.build_page_report(
-                question, answer, source, formula_file, labels_by_field, demo_label, summary, release_lines
+                question,
+                answer,
+                source,
+                formula_file,
+                labels_by_field,
+                demo_label,
+                summary_lines,
+                release_lines,
             ),
             answer.methods,
             self.describe_files(answer),

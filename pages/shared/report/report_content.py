@@ -34,9 +34,9 @@ def build_page_report(
     source: script.Source,
     formula_file: str = "formula",
     labels_by_field: Mapping[str, str] | None = None,
-    label: str = "",
-    summary: tuple[Line, ...] | None = None,
-    releases: tuple[Line, ...] = (),
+    label_text: str = "",
+    summary_lines: tuple[Line, ...] | None = None,
+    release_lines: tuple[Line, ...] = (),
 ) -> Report:
     """Build the report of a page.
 
@@ -46,30 +46,32 @@ def build_page_report(
         source: The data source of the script.
         formula_file: Which of the question's texts says how it is computed.
         labels_by_field: Labels of the parameters' fields that matter for the answer, by name; None for all.
-        label: What stands above its plots.
-        summary: What the answer is about, if that is not the data in use alone; their distribution is left out.
-        releases: What the page has released and spent.
+        label_text: What stands above its plots.
+        summary_lines: What the answer is about, if that is not the data in use alone; their distribution is left out.
+        release_lines: What the page has released and spent.
     """
     parameters = answer.parameters
     plots = list_plots(answer, source.dataset)
-    if summary is None:
+    if summary_lines is None:
         plots.append(replace(plot_counts(source.dataset), key="distribution"))
     is_private = source.shown_disclosure is Disclosure.PRIVATE
-    private_names = list_private_settings(question, parameters) if is_private else ()
-    setting_labels = question.get_labels() if labels_by_field is None else labels_by_field
+    private_field_names = list_private_settings(question, parameters) if is_private else ()
+    setting_labels = question.get_report_labels() if labels_by_field is None else labels_by_field
     return Report(
         page_title=question.title,
-        question=question.sentence,
+        question=question.question_sentence,
         answers=(("", answer),),
-        figures=tuple(replace(plot, alt=f"{label}. {plot.alt}") if label else plot for plot in plots),
-        setting_lines=content.list_settings(parameters, setting_labels, private_names),
-        summary_lines=content.summarise_dataset(source.dataset) if summary is None else summary,
+        figures=tuple(
+            replace(plot, alt=f"{label_text}. {plot.alt}") if label_text else plot for plot in plots
+        ),
+        setting_lines=content.list_settings(parameters, setting_labels, private_field_names),
+        summary_lines=content.summarise_dataset(source.dataset) if summary_lines is None else summary_lines,
         disclosure=source.shown_disclosure,
         formulae_markdown=question.read_formula(formula_file),
-        release_lines=releases,
+        release_lines=release_lines,
         methods=answer.methods,
-        private_setting_names=private_names,
-        figure_label=label,
+        private_setting_names=private_field_names,
+        figure_label=label_text,
         write_script=lambda created, public_only: script.write_script(
             question.title,
             parameters,
@@ -88,11 +90,11 @@ def list_private_settings(question: Question, parameters: Any) -> tuple[str, ...
     A field that its question declares public is never read off data, and one that stands as it began was not either.
     """
     return tuple(
-        name
-        for name, field in question.fields.items()
+        field_name
+        for field_name, field in question.fields.items()
         if field.origin is not FieldOrigin.PUBLIC
-        and (value := getattr(parameters, name)) is not None
-        and value != question.get_emptied_value(name)
+        and (setting_value := getattr(parameters, field_name)) is not None
+        and setting_value != question.get_emptied_value(field_name)
     )
 
 
@@ -102,12 +104,12 @@ WITHHELD = (
 )
 
 
-def _show_methods(methods: Methods | None, stem: str) -> None:
+def _show_methods(methods: Methods | None, file_stem: str) -> None:
     """Show the sentences for a methods section, with files of them and of the works cited.
 
     Args:
         methods: The page's sentences; None if nothing was chosen yet.
-        stem: Start of the files' names.
+        file_stem: Start of the files' names.
     """
     st.markdown("**For your methods section**")
     if methods is None:
@@ -115,13 +117,13 @@ def _show_methods(methods: Methods | None, stem: str) -> None:
         return
     st.code(methods.text, language=None, wrap_lines=True)
     st.caption(WITHHELD if methods.is_withheld else "They describe a release that follows the answer.")
-    cards.label(methods.shown_disclosure)
+    cards.draw_label(methods.shown_disclosure)
     # The box's own copy button is out of the keyboard's reach; files are not.
-    cards.file_buttons(
+    cards.draw_file_buttons(
         (
-            ("Sentences (text)", f"{stem}_methods.txt", lambda: methods.text),
-            ("Sentences (LaTeX)", f"{stem}_methods_latex.tex", lambda: methods.latex),
-            ("Works cited (BibTeX)", f"{stem}_cited.bib", lambda: methods.bibtex),
+            ("Sentences (text)", f"{file_stem}_methods.txt", lambda: methods.text),
+            ("Sentences (LaTeX)", f"{file_stem}_methods_latex.tex", lambda: methods.latex),
+            ("Works cited (BibTeX)", f"{file_stem}_cited.bib", lambda: methods.bibtex),
         ),
         methods.shown_disclosure,
     )
@@ -159,24 +161,24 @@ AnswerFile = tuple[str, str, Callable[[], str | bytes]]
 
 
 def draw(
-    stem: str,
+    file_stem: str,
     disclosure: Provenance,
     build_report: Callable[[], Report],
     methods: Methods | None,
     files_heading: str = "",
-    files: Sequence[AnswerFile] = (),
+    answer_files: Sequence[AnswerFile] = (),
     files_disclosure: Provenance | None = None,
 ) -> None:
     """Draw the downloads of an answer: for private data two sets, one for oneself and one that may be published.
 
     Args:
-        stem: Start of the files' names; also part of the widgets' keys.
+        file_stem: Start of the files' names; also part of the widgets' keys.
         disclosure: The disclosure of the data behind the answer.
         build_report: Makes the report; called on a click, in a thread that knows nothing of the session, so that it
             must not look at the session or at caches of it.
         methods: Sentences for a methods section, below the buttons; None if nothing was chosen yet.
         files_heading: What the files hold, if they are files of their own; empty for none.
-        files: The files.
+        answer_files: The files.
         files_disclosure: The disclosure of the data behind the files, if it differs.
     """
     st.markdown(
@@ -185,7 +187,7 @@ def draw(
     )
     if disclosure is not Disclosure.PRIVATE:
         st.caption(f"About {MEGABYTES} MB. Label of the numbers: *{disclosure.label}*.")
-        _draw_buttons(stem, disclosure, build_report, public_only=False)
+        _draw_buttons(file_stem, disclosure, build_report, public_only=False)
     else:
         texts_by_public_only = {
             False: f"**Everything, for yourself**, computed from your private data. About {MEGABYTES} MB; the files' "
@@ -195,42 +197,48 @@ def draw(
             "at these data.",
         }
         containers = st.columns(2, gap="large")
-        for container, (public_only, text) in zip(containers, texts_by_public_only.items(), strict=True):
-            with container:
-                st.markdown(text)
-                _draw_buttons(stem, disclosure, build_report, public_only)
-    _show_methods(methods, stem)
+        for column_container, (public_only, set_sentence) in zip(
+            containers, texts_by_public_only.items(), strict=True
+        ):
+            with column_container:
+                st.markdown(set_sentence)
+                _draw_buttons(file_stem, disclosure, build_report, public_only)
+    _show_methods(methods, file_stem)
     if files_heading:
         st.markdown(files_heading)
-        cards.file_buttons(files, files_disclosure or disclosure)
+        cards.draw_file_buttons(answer_files, files_disclosure or disclosure)
 
 
 def _draw_buttons(
-    stem: str, disclosure: Provenance, build_report: Callable[[], Report], public_only: bool
+    file_stem: str, disclosure: Provenance, build_report: Callable[[], Report], public_only: bool
 ) -> None:
     """Draw the buttons of report, JSON and script; the report that holds the answer is the main one."""
     public_suffix = "_public" if public_only else ""
     shown_disclosure = Disclosure.PUBLIC if public_only else disclosure
     with st.container(horizontal=True):
-        for label, file_part, ending, file_disclosure, write in (
+        for button_label, file_name_part, file_ending, file_disclosure, write_content in (
             ("Report (HTML)", "report", "html", shown_disclosure, write_html),
             ("Report (JSON)", "report", "json", shown_disclosure, write_json),
             ("Script (Python)", "script", "py", Disclosure.PUBLIC, write_script),
         ):
-            fields.download_button(
-                label,
-                f"{write_file_name(f'{stem}_{file_part}{public_suffix}', file_disclosure)}.{ending}",
-                build_writer(write, build_report, public_only),
-                f"{stem}_report{public_suffix}_{ending}",
-                type=fields.main_button() if write is write_html and not public_only else "secondary",
+            fields.draw_download_button(
+                button_label,
+                f"{write_file_name(f'{file_stem}_{file_name_part}{public_suffix}', file_disclosure)}.{file_ending}",
+                build_writer(write_content, build_report, public_only),
+                f"{file_stem}_report{public_suffix}_{file_ending}",
+                button_type=fields.choose_main_button_type()
+                if write_content is write_html and not public_only
+                else "secondary",
             )
 
 
 def build_writer(
-    write: Callable[[Report, datetime, bool], str], build_report: Callable[[], Report], public_only: bool
+    write_content: Callable[[Report, datetime, bool], str],
+    build_report: Callable[[], Report],
+    public_only: bool,
 ) -> Callable[[], str]:
-    """Return a function that, when called, builds the report and writes it with ``write``, dated then."""
-    return lambda: write(build_report(), datetime.now(UTC), public_only)
+    """Return a function that, when called, builds the report and writes it with ``write_content``, dated then."""
+    return lambda: write_content(build_report(), datetime.now(UTC), public_only)
 
 
 def write_html(report: Report, created: datetime, public_only: bool) -> str:

@@ -61,15 +61,23 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
     data_name = f"{question.title}: data of its own" if question.has_own_data else "Demonstration"
     if is_on_session_data:
         data_name = dataset.name
-    bound_texts, error_texts = [*((n.label, n.text) for n in card.numbers), ("", ""), ("", "")][:2]
+    bound_texts, error_texts = [
+        *((number.label, number.text) for number in card.numbers),
+        ("", ""),
+        ("", ""),
+    ][:2]
     if card.error is not None and card.numbers and card.numbers[0].value == card.error:
         # The large number is the error, and the choice stands in the instruction.
         bound_texts, error_texts = ("", card.headline), bound_texts
     epsilon, rows_lost = parameters.epsilon, None
-    choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
-    cap = choice.max_rows if isinstance(choice, ReleaseSpec) and choice.quantity not in PER_GROUP else None
-    if is_on_session_data and cap is not None:
-        rows_lost = float(dataset.histogram.excess(cap)) / dataset.histogram.num_rows
+    first_choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
+    rows_cap = (
+        first_choice.max_rows
+        if isinstance(first_choice, ReleaseSpec) and first_choice.quantity not in PER_GROUP
+        else None
+    )
+    if is_on_session_data and rows_cap is not None:
+        rows_lost = float(dataset.histogram.excess(rows_cap)) / dataset.histogram.num_rows
     return Pin(
         question=question.name,
         name=f"{data_name if len(data_name) <= 28 else data_name[:27] + '…'}, ε = {wording.entered(epsilon)}",
@@ -87,13 +95,15 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
 def _list_settings(question: Question, parameters: Any) -> list[tuple[str, str]]:
     """Return label and value, as texts, of each field that is neither None nor at its initial value."""
     changed_settings = []
-    for name, field in question.fields.items():
-        value = getattr(parameters, name)
-        if value is None or value == field.initial:
+    for field_name, field in question.fields.items():
+        setting_value = getattr(parameters, field_name)
+        if setting_value is None or setting_value == field.initial:
             continue
-        text = wording.entered(value) if type(value) in (int, float) else to_text(value)
-        text = (field.options or {}).get(value, text)
-        changed_settings.append((field.report_label or field.label or name, text))
+        setting_text = (
+            wording.entered(setting_value) if type(setting_value) in (int, float) else to_text(setting_value)
+        )
+        setting_text = (field.options or {}).get(setting_value, setting_text)
+        changed_settings.append((field.report_label or field.label or field_name, setting_text))
     return changed_settings
 
 
@@ -120,15 +130,19 @@ def show_pins(question: Question) -> None:
             st.markdown("The table for a spreadsheet.")
             st.code(frame.to_csv(index=False, sep="\t"), language=None)
         file_name = f"{question.name}_pins.csv"
-        cards.file_button("Pins (CSV)", file_name, disclosure, lambda: write_csv(listed_pins))
-    cards.label(disclosure)
+        cards.draw_file_button("Pins (CSV)", file_name, disclosure, lambda: write_csv(listed_pins))
+    cards.draw_label(disclosure)
 
 
 def write_csv(listed_pins: tuple[Pin, ...]) -> str:
     """Return the pins as a CSV file; the last column is the label of the whole file."""
     table_rows = [figures.tabulate_pin(pin) for pin in listed_pins]
-    columns = {name: np.array([row[name] for row in table_rows], dtype=object) for name in table_rows[0]}
-    return report_content.write_columns(columns, find_strictest(pin.disclosure for pin in listed_pins))
+    columns_by_heading = {
+        heading: np.array([row[heading] for row in table_rows], dtype=object) for heading in table_rows[0]
+    }
+    return report_content.write_columns(
+        columns_by_heading, find_strictest(pin.disclosure for pin in listed_pins)
+    )
 
 
 def _edit_pins(question: Question, listed_pins: tuple[Pin, ...]) -> None:
@@ -143,14 +157,18 @@ def _edit_pins(question: Question, listed_pins: tuple[Pin, ...]) -> None:
     st.session_state[name_key] = selected_name
     rename_arguments = question.name, selected_name, name_key
     st.text_input("New name", key=name_key, max_chars=60, on_change=_rename, args=rename_arguments, width=260)
-    fields.button("Remove", f"{question.name}_pin_remove", "delete", _remove, question.name, selected_name)
-    key = f"{question.name}_pins_remove"
-    fields.button("Remove all", key, "delete_sweep", _remove, question.name, "", type="tertiary")
+    fields.draw_button(
+        "Remove", f"{question.name}_pin_remove", "delete", _remove, question.name, selected_name
+    )
+    remove_all_key = f"{question.name}_pins_remove"
+    fields.draw_button(
+        "Remove all", remove_all_key, "delete_sweep", _remove, question.name, "", type="tertiary"
+    )
 
 
-def _rename(question_name: str, selected_name: str, key: str) -> None:
+def _rename(question_name: str, selected_name: str, name_key: str) -> None:
     """Give the selected pin the name in the field, made unique; nothing if that is empty or the same."""
-    new_name = str(st.session_state.get(key) or "").strip()
+    new_name = str(st.session_state.get(name_key) or "").strip()
     if new_name and new_name != selected_name:
         free_name = figures.find_free_name(question_name, new_name)
         figures.store_pins(
@@ -173,8 +191,8 @@ TITLE = "Compare"
 
 def show_below(run: page_run.PageRun) -> None:
     """Show the comparison below the page, folded up, on a page that has drawn no tabs."""
-    key = f"{run.question.name}_pinned"
-    expander = st.expander(TITLE, icon=":material/keep:", key=key, on_change="rerun")
+    expander_key = f"{run.question.name}_pinned"
+    expander = st.expander(TITLE, icon=":material/keep:", key=expander_key, on_change="rerun")
     if expander.open:  # What stands in it costs nothing while it is closed.
         with expander:
             show(run)
@@ -182,17 +200,22 @@ def show_below(run: page_run.PageRun) -> None:
 
 def show(run: page_run.PageRun) -> None:
     """Show the pins of the page's question, and its comparison over ε if it has one and there are parameters."""
-    question, data = run.question, run.own_data
+    question, compared_data = run.question, run.own_data
     show_pins(question)
-    parameters, module = st.session_state.get(keys.PAGE_PARAMETERS), import_answer_module(question.name)
-    compare = getattr(module, "against_epsilon", None)
-    if parameters is None or compare is None or (question.has_own_data and data is None):
+    parameters, answer_module = (
+        st.session_state.get(keys.PAGE_PARAMETERS),
+        import_answer_module(question.name),
+    )
+    compare = getattr(answer_module, "against_epsilon", None)
+    if parameters is None or compare is None or (question.has_own_data and compared_data is None):
         return
-    if data is None:
+    if compared_data is None:
         dataset_in_use = session.dataset()
-        data = dataset_in_use if question.can_answer(dataset_in_use) else session.load_demonstration()
-    ignored_names = getattr(module, "NOT_COMPARED", ())
+        compared_data = (
+            dataset_in_use if question.can_answer(dataset_in_use) else session.load_demonstration()
+        )
+    ignored_names = getattr(answer_module, "NOT_COMPARED", ())
     # What holds at the ε in use need not hold at every other: the renderer says so.
-    Renderer(question, run.answer_card, data).show(
+    Renderer(question, run.answer_card, compared_data).show(
         lambda _, data: against.show_over_epsilon(question.name, compare, ignored_names, data, parameters)
     )

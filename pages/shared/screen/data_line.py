@@ -26,42 +26,44 @@ UNKNOWN = "…"
 
 def draw_first(question: Question) -> None:
     """Name the data before the page is drawn: as it named them last, or as its declaration lets expect."""
-    is_answered = question.can_answer(session.dataset()) and not question.has_own_data
-    names_by_page = st.session_state.get(keys.SHOWN_DATA, {})
-    shown_name = names_by_page.get(question.name, question.shown_data or ("" if is_answered else UNKNOWN))
+    answers_from_data_in_use = question.can_answer(session.dataset()) and not question.has_own_data
+    names_by_page = st.session_state.get(keys.DATA_NAME_BY_PAGE, {})
+    shown_data_name = names_by_page.get(
+        question.name, question.shown_data_name or ("" if answers_from_data_in_use else UNKNOWN)
+    )
     slot = st.empty()
     SLOT.set(slot)
-    slot.markdown(_write(shown_name))
-    st.session_state[keys.SHOWN_DATA] = {**names_by_page, question.name: shown_name}
+    slot.markdown(_write(shown_data_name))
+    st.session_state[keys.DATA_NAME_BY_PAGE] = {**names_by_page, question.name: shown_data_name}
 
 
-def correct(question: Question, slot: DeltaGenerator | None, shown_name: str) -> None:
+def correct(question: Question, slot: DeltaGenerator | None, shown_data_name: str) -> None:
     """Name the data again if the page shows others, in a fragment by a run of the whole app.
 
-    ``shown_name`` is empty for the data in use. Without a place in the sidebar nothing happens.
+    ``shown_data_name`` is empty for the data in use. Without a place in the sidebar nothing happens.
     """
-    names_by_page = st.session_state.get(keys.SHOWN_DATA, {})
-    if slot is None or names_by_page.get(question.name) == shown_name:
+    names_by_page = st.session_state.get(keys.DATA_NAME_BY_PAGE, {})
+    if slot is None or names_by_page.get(question.name) == shown_data_name:
         return
-    st.session_state[keys.SHOWN_DATA] = {**names_by_page, question.name: shown_name}
+    st.session_state[keys.DATA_NAME_BY_PAGE] = {**names_by_page, question.name: shown_data_name}
     if streamlit_internals.is_fragment_run():
         st.rerun()  # What a fragment writes outside of itself does not always arrive.
-    slot.markdown(_write(shown_name))
+    slot.markdown(_write(shown_data_name))
 
 
-def _write(shown_name: str) -> str:
+def _write(shown_data_name: str) -> str:
     """Write the name of the page's data, as Markdown; for the data in use, with size and label.
 
     For other data, add which data are in use and are not used here.
     """
     dataset = session.dataset()
-    name = wording.plain(dataset.name)
-    if shown_name:
-        return f"**Data:** {wording.plain(shown_name)}  \n:small[:gray[Not used here: {name}]]"
+    data_name = wording.plain(dataset.name)
+    if shown_data_name:
+        return f"**Data:** {wording.plain(shown_data_name)}  \n:small[:gray[Not used here: {data_name}]]"
     num_users, num_rows = dataset.histogram.num_users, dataset.histogram.num_rows
     size_text = f"{wording.counted(num_users, dataset.unit_noun)}, {wording.counted(num_rows, 'row')}"
     badge_text = f"{dataset.disclosure.value} data"
     if dataset.release is not None:
         badge_text = f"{dataset.disclosure.value}, ε = {format_rounded_up(dataset.release.epsilon)}"
-    badge = cards.write_badge(dataset.provenance, badge_text)
-    return f"**Data:** {name}  \n:small[:gray[{size_text}]]  \n{badge}"
+    badge_markdown = cards.write_badge(dataset.provenance, badge_text)
+    return f"**Data:** {data_name}  \n:small[:gray[{size_text}]]  \n{badge_markdown}"

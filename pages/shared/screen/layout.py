@@ -82,57 +82,70 @@ def show(
     """
     data_slot = data_line.SLOT.get()
 
-    @cache.PAGE_RUNS.run()  # Before light work.
+    @cache.RUNNING_PAGES.count()  # Before light work.
     def draw_page() -> None:
         """Draw everything of the page in one run."""
         state = st.session_state
-        if keys.DIALOG_ASKED in state and streamlit_internals.is_fragment_run():
+        if keys.REQUESTED_DIALOG in state and streamlit_internals.is_fragment_run():
             st.rerun()  # Its dialog is opened below, outside of the fragment.
-        state.pop(keys.DIALOG_OPEN, None)  # Whoever moves something on the page reads none.
-        if keys.TOUR_GOES_TO in state:
-            st.switch_page(state.pop(keys.TOUR_GOES_TO))
+        state.pop(keys.IS_DIALOG_OPEN, None)  # Whoever moves something on the page reads none.
+        if keys.TOUR_DESTINATION in state:
+            st.switch_page(state.pop(keys.TOUR_DESTINATION))
         state[keys.PAGE_PARAMETERS] = None
-        loaded_data, tour = session.get_loaded(), session.get_tour()
+        loaded_data, current_tour = session.get_loaded(), session.get_tour()
         dataset = loaded_data.dataset
-        top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
-        top.title(question.heading or question.title, width="content")
-        link_container = top.container(width="content", key="shell_link", horizontal=True)
+        title_row = st.container(
+            horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
+        )
+        title_row.title(question.page_heading or question.title, width="content")
+        link_container = title_row.container(width="content", key="shell_link", horizontal=True)
         # What the page is about, the question of a tour's step says.
-        header = st.container(key=f"{question.name}_intro" if tour is None else "tour_bar")
-        if tour is None:
-            header.markdown(question.lead)
-        line = st.container(horizontal=True, vertical_alignment="bottom", key=f"{question.name}_inputs")
+        intro_slot = st.container(key=f"{question.name}_intro" if current_tour is None else "tour_bar")
+        if current_tour is None:
+            intro_slot.markdown(question.lead_text)
+        line_slot = st.container(horizontal=True, vertical_alignment="bottom", key=f"{question.name}_inputs")
         if has_budget:
-            with line:
+            with line_slot:
                 _draw_epsilon(question.name)
-        notes = st.container(key=f"{question.name}_notes")
+        notes_slot = st.container(key=f"{question.name}_notes")
         with st.container(key="answer_beside_figure"):
-            figure, answer = st.columns(FIGURE_SHARE, gap="medium")
-        bottom = st.container()
-        run = page_run.PageRun(question, is_private=dataset.is_private)
-        run.shown_data = question.shown_data or None
+            figure_slot, answer_slot = st.columns(FIGURE_SHARE, gap="medium")
+        bottom_slot = st.container()
+        run = page_run.PageRun(question, has_private_data=dataset.is_private)
+        run.shown_data_name = question.shown_data_name or None
         page_run.CURRENT_RUN.set(run)
         try:
-            draw_content(PageSlots(line, notes, figure, answer, bottom, header if tour is None else None))
+            draw_content(
+                PageSlots(
+                    line_slot,
+                    notes_slot,
+                    figure_slot,
+                    answer_slot,
+                    bottom_slot,
+                    intro_slot if current_tour is None else None,
+                )
+            )
         finally:
             page_run.CURRENT_RUN.set(None)
-        if run.shown_data is not None:
-            data_line.correct(question, data_slot, run.shown_data)
+        if run.shown_data_name is not None:
+            data_line.correct(question, data_slot, run.shown_data_name)
         if run.answer_card is not None:
-            answer.space("medium")  # The card ends where the figure does, above the figure's own buttons.
-        if tour is not None:
-            with header:  # Last, as it goes by what was entered.
-                tour_bar.draw(question, tour)
+            answer_slot.space(
+                "medium"
+            )  # The card ends where the figure does, above the figure's own buttons.
+        if current_tour is not None:
+            with intro_slot:  # Last, as it goes by what was entered.
+                tour_bar.draw(question, current_tour)
         if run.main_figure is not None and not run.has_tabs:
-            with bottom:
+            with bottom_slot:
                 compare_tab.show_below(run)
         # It is made when *Pin this* is pressed, not at every run.
         parameters = run.answered_parameters or state.get(keys.PAGE_PARAMETERS)
-        state[keys.PIN_OFFERED] = functools.partial(compare_tab.build_pin, run, dataset, parameters)
+        state[keys.PIN_BUILDER] = functools.partial(compare_tab.build_pin, run, dataset, parameters)
         permanent_link, query_text = links.write_current_link(question)
-        is_presented = bool(state.get(keys.PRESENTING))
+        is_presented = bool(state.get(keys.IS_PRESENTING))
         # Not in the popover, whose content the browser makes only once it is opened.
-        _set_address(query_text, f"{page_run.TYPE_SIZE}px" if is_presented else "")
+        _set_address(query_text, f"{page_run.PRESENTED_TYPE_PIXELS}px" if is_presented else "")
         omitted_phrase = session.NOT_IN_LINKS.get(loaded_data.origin.name, "")
         _offer_link(question, link_container, permanent_link, omitted_phrase, is_presented)
         session_file.update_snapshot()
@@ -149,14 +162,18 @@ def _draw_epsilon(page_name: str) -> None:
     """
     state = st.session_state
     epsilon = state.setdefault(keys.EPSILON, setting.DEFAULT_EPSILON)
-    step = find_nearest_step(setting.DEFAULT_EPSILON if epsilon is None else float(epsilon))
+    nearest_step = find_nearest_step(setting.DEFAULT_EPSILON if epsilon is None else float(epsilon))
     # The widgets of every page are others, though their keys are the same, and Streamlit 1.67 gives the value of those
     # of the last page to these on the second run only: the field would stand empty on the first.
     if state.get(keys.EPSILON_PAGE) != page_name:
-        state[keys.EPSILON_PAGE], state[keys.EPSILON], state[keys.EPSILON_SLIDER] = page_name, epsilon, step
+        state[keys.EPSILON_PAGE], state[keys.EPSILON], state[keys.EPSILON_SLIDER] = (
+            page_name,
+            epsilon,
+            nearest_step,
+        )
     # Only where it differs: every assignment is sent to the browser, and one that comes late undoes a key press.
-    elif state.get(keys.EPSILON_SLIDER) != step:
-        state[keys.EPSILON_SLIDER] = step
+    elif state.get(keys.EPSILON_SLIDER) != nearest_step:
+        state[keys.EPSILON_SLIDER] = nearest_step
     container = st.container(
         horizontal=True, vertical_alignment="bottom", gap="small", width="content", key="epsilon_control"
     )
@@ -165,7 +182,7 @@ def _draw_epsilon(page_name: str) -> None:
         EPSILON_STEPS,
         # The default as well: only the first run of a page sends what the session holds, and what it says is dropped
         # where another run begins at once, as after an upload. The slider then stood at its least value.
-        step,
+        nearest_step,
         key=keys.EPSILON_SLIDER,
         format_func=_TEXT_BY_EPSILON.__getitem__,
         on_change=_apply_slider,
@@ -173,7 +190,7 @@ def _draw_epsilon(page_name: str) -> None:
         width=fields.scale_width(190),
     )
     with container:
-        fields.number("ε, exactly", keys.EPSILON, width=110)
+        fields.draw_number("ε, exactly", keys.EPSILON, width=110)
 
 
 def _apply_slider() -> None:
@@ -197,8 +214,13 @@ def _set_address(query_text: str, type_size: str) -> None:
         type_size: Of the type, in CSS; empty for the usual size.
     """
     root_path = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    address = f"/{root_path}{speed.SESSION}" if root_path else speed.SESSION
-    payload = {"query": query_text, "size": type_size, "token": speed.get_channel().token, "address": address}
+    session_address = f"/{root_path}{speed.SESSION}" if root_path else speed.SESSION
+    payload = {
+        "query": query_text,
+        "size": type_size,
+        "token": speed.get_channel().token,
+        "address": session_address,
+    }
     _mount_address(key="address", data=payload, height=1)
 
 
@@ -224,10 +246,10 @@ def _offer_link(
             _draw_present_button("Present", "slideshow", help="Larger type and no sidebar, for a projector.")
 
 
-def _draw_present_button(label: str, icon: str, **options: Any) -> None:
+def _draw_present_button(button_label: str, icon_name: str, **button_options: Any) -> None:
     """Draw the button that begins or leaves presentation mode."""
-    if fields.button(label, "present", icon, type="tertiary", **options):
-        st.session_state[keys.PRESENTING] = not st.session_state.get(keys.PRESENTING)
+    if fields.draw_button(button_label, "present", icon_name, type="tertiary", **button_options):
+        st.session_state[keys.IS_PRESENTING] = not st.session_state.get(keys.IS_PRESENTING)
         st.rerun()
 
 
@@ -235,36 +257,43 @@ Content = Callable[[], object] | Mapping[str, Callable[[], object]]
 """The content of a tab: a function that draws it, or inner tabs by name."""
 
 
-def draw_tabs(contents: Mapping[str, Content], key: str) -> None:
-    """Draw tabs under the session key ``key``, *Compare* among them if the page has parameters; draw only the open one.
+def draw_tabs(contents: Mapping[str, Content], tabs_key: str) -> None:
+    """Draw tabs under the session key ``tabs_key``, *Compare* among them if the page has parameters; fill the open one.
 
     *Compare* is added before the last two. Tabs that are closed cost nothing. Whoever puts the name of a tab into the
     session, such as a tour or a link, need not know in which other tab it lies.
     """
-    if (run := page_run.CURRENT_RUN.get()) is not None and run.question.parameters is not None:
+    if (run := page_run.CURRENT_RUN.get()) is not None and run.question.parameters_type is not None:
         run.has_tabs = True
-        last_tabs = {name: contents[name] for name in (DOWNLOADS, COMPUTED) if name in contents}
-        own_tabs = {name: content for name, content in contents.items() if name not in last_tabs}
+        last_tabs = {
+            tab_name: contents[tab_name] for tab_name in (DOWNLOADS, COMPUTED) if tab_name in contents
+        }
+        own_tabs = {
+            tab_name: tab_content for tab_name, tab_content in contents.items() if tab_name not in last_tabs
+        }
         contents = {**own_tabs, compare_tab.TITLE: lambda: compare_tab.show(run), **last_tabs}
-    open_tab = st.session_state.get(key)
-    for name, content in contents.items():
-        if not callable(content) and open_tab in content:
-            st.session_state[key], st.session_state[_build_inner_key(key, name)] = name, open_tab
-    _draw_open_tab(contents, key)
+    open_tab = st.session_state.get(tabs_key)
+    for tab_name, tab_content in contents.items():
+        if not callable(tab_content) and open_tab in tab_content:
+            st.session_state[tabs_key], st.session_state[_build_inner_key(tabs_key, tab_name)] = (
+                tab_name,
+                open_tab,
+            )
+    _draw_open_tab(contents, tabs_key)
 
 
-def _draw_open_tab(contents: Mapping[str, Any], key: str) -> None:
+def _draw_open_tab(contents: Mapping[str, Any], tabs_key: str) -> None:
     """Draw the row of tabs and the content of the open one, which may hold tabs itself."""
-    tabs = st.tabs(list(contents), key=key, on_change="rerun")
-    for tab_container, (name, content) in zip(tabs, contents.items(), strict=True):
+    tabs = st.tabs(list(contents), key=tabs_key, on_change="rerun")
+    for tab_container, (tab_name, tab_content) in zip(tabs, contents.items(), strict=True):
         if tab_container.open:
             with tab_container:
-                if callable(content):
-                    content()
+                if callable(tab_content):
+                    tab_content()
                 else:
-                    _draw_open_tab(content, _build_inner_key(key, name))
+                    _draw_open_tab(tab_content, _build_inner_key(tabs_key, tab_name))
 
 
-def _build_inner_key(key: str, name: str) -> str:
-    """Return the session key that remembers the open tab inside the tab ``name``."""
-    return f"{key}_{re.sub('[^a-z]+', '_', name.lower())}"
+def _build_inner_key(tabs_key: str, tab_name: str) -> str:
+    """Return the session key that remembers the open tab inside the tab ``tab_name``."""
+    return f"{tabs_key}_{re.sub('[^a-z]+', '_', tab_name.lower())}"

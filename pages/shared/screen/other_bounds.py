@@ -14,7 +14,7 @@ from dpcore.common.privacy import ReleaseFacts
 from dpcore.dataset import Dataset
 from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Question
-from pages.shared.fields import fields, jobs, setting
+from pages.shared.fields import field_values, searches, setting
 from pages.shared.session import session
 
 
@@ -28,25 +28,27 @@ def draw(question: Question, card: Answer) -> None:
         return
     # A page with the same bound, such as Sum and count on Home, says nothing new.
     card_bound = card.numbers[0].text if card.numbers else ""
-    pages_and_texts = [(other, text) for other, text in _list_bounds(question, dataset) if text != card_bound]
+    pages_and_texts = [
+        (other_page, text) for other_page, text in _list_bounds(question, dataset) if text != card_bound
+    ]
     if not pages_and_texts:
         return
-    warning = " (do not publish)" if dataset.is_private else ""
+    warning_text = " (do not publish)" if dataset.is_private else ""
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key=f"{question.name}_others"
     ):
-        st.caption(f"Best bound of other releases{warning}:", width="content")
-        for other, bound_text in pages_and_texts:
-            st.page_link(other.path, label=f"{other.title}: {bound_text}", width="content")
+        st.caption(f"Best bound of other releases{warning_text}:", width="content")
+        for other_page, bound_text in pages_and_texts:
+            st.page_link(other_page.page_path, label=f"{other_page.title}: {bound_text}", width="content")
 
 
 def _list_bounds(question: Question, dataset: Dataset) -> Iterator[tuple[Question, str]]:
     """Yield the other quick pages, each with its best bound as text; a page whose settings are refused is left out."""
-    for other in catalogue.PAGES:
-        if not other.is_quick or other is question:
+    for other_page in catalogue.PAGES:
+        if not other_page.is_quick_to_answer or other_page is question:
             continue
         try:
-            yield other, build_answer(other, dataset).numbers[0].text
+            yield other_page, build_answer(other_page, dataset).numbers[0].text
         except InvalidInput:
             continue
 
@@ -60,7 +62,7 @@ def build_answer(question: Question, dataset: Dataset) -> Answer:
     answer_module = importlib.import_module(f"dpcore.{question.name}.answer.answer")
     parameters = _read_parameters(question)
     solver = answer_module.solve_beside_page(dataset, parameters)
-    solution = jobs.solve(solver, question, dataset, session.is_same_for_all())[0].value
+    solution = searches.run_solver(solver, question, dataset, session.is_same_for_all())[0].value
     answer: Answer = answer_module.build_answer(dataset, parameters, solution)
     return answer
 
@@ -71,17 +73,23 @@ def _read_parameters(question: Question) -> object:
     Raises:
         InvalidInput: The page would ask for something first, or refuse its settings.
     """
-    assert question.parameters is not None
+    assert question.parameters_type is not None
     state = st.session_state
-    values_by_name = {"epsilon": state.get(keys.EPSILON, setting.DEFAULT_EPSILON)}
-    for name, field in question.fields.items():
-        is_set = question.widgets[name] in state
-        values_by_name[name] = setting.read_value(question, name) if is_set else field.initial
-    unused_names = list_unused(question.declarations, values_by_name, question.get_initial_value)
-    used_values = {name: value for name, value in values_by_name.items() if name not in unused_names}
-    required_labels = {name: field.name for name, field in question.declarations.items() if field.is_required}
-    parameters, problems = fields.build_parameters(
-        question.parameters, used_values, required_labels, subjects=question.subjects
+    values_by_field = {"epsilon": state.get(keys.EPSILON, setting.DEFAULT_EPSILON)}
+    for field_name, field in question.fields.items():
+        is_set = question.widget_keys[field_name] in state
+        values_by_field[field_name] = setting.read_value(question, field_name) if is_set else field.initial
+    unused_names = list_unused(question.declarations, values_by_field, question.get_initial_value)
+    used_by_field = {
+        field_name: field_value
+        for field_name, field_value in values_by_field.items()
+        if field_name not in unused_names
+    }
+    required_labels = {
+        field_name: field.name for field_name, field in question.declarations.items() if field.is_required
+    }
+    parameters, problems = field_values.build_parameters(
+        question.parameters_type, used_by_field, required_labels, subjects_by_field=question.subjects_by_field
     )
     if parameters is None:
         raise InvalidInput(problems)

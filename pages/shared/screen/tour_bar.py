@@ -23,7 +23,7 @@ def draw_begin_button() -> None:
     if session.get_tour() is None:
         steps_text = wording.counted(len(tour.list_questions()), "step")
         help = f"{steps_text} on sample data. Your own data and settings come back at its end."
-        fields.button("Take the tour", "tour_begin", "tour", tour.begin, type="tertiary", help=help)
+        fields.draw_button("Take the tour", "tour_begin", "tour", tour.begin, type="tertiary", help=help)
 
 
 def draw(question: Question, tour_state: Tour) -> None:
@@ -47,7 +47,7 @@ def draw(question: Question, tour_state: Tour) -> None:
             return
         st.button("Back", key="tour_back", on_click=tour.go_to_step, args=(number - 1,), disabled=number == 1)
         if number < len(questions):
-            main_type = fields.main_button()
+            main_type = fields.choose_main_button_type()
             st.button("Next", key="tour_next", type=main_type, on_click=tour.go_to_step, args=(number + 1,))
         st.button("End", key="tour_end", on_click=tour.end)
         st.button("Show the answer", key="tour_answer", on_click=tour.show_answer, disabled=bool(answer))

@@ -46,19 +46,21 @@ def read_public_origins(environment: Mapping[str, str] = os.environ) -> frozense
     Raises:
         SettingsError: Where there are such addresses and no demo, or one that is no origin.
     """
-    urls = environment.get(ORIGINS, "").replace(",", " ").lower().split()
-    if urls and not is_served(environment):
+    url_texts = environment.get(ORIGINS, "").replace(",", " ").lower().split()
+    if url_texts and not is_served(environment):
         raise SettingsError(
             f"{ORIGINS} names the addresses of a public demo, and this is none. Set {SERVED}=1 as well, "
             f"or unset {ORIGINS}."
         )
-    origins = frozenset(re.sub(r"^(http:.*):80$|^(https:.*):443$", r"\1\2", url.rstrip("/")) for url in urls)
-    if wrong_urls := sorted(url for url in origins if not _ORIGIN.fullmatch(url)):
+    origin_texts = frozenset(
+        re.sub(r"^(http:.*):80$|^(https:.*):443$", r"\1\2", url.rstrip("/")) for url in url_texts
+    )
+    if wrong_urls := sorted(url for url in origin_texts if not _ORIGIN.fullmatch(url)):
         raise SettingsError(
             f"{ORIGINS} holds {', '.join(wrong_urls)}. Write each address as a browser shows it, without a path: "
             f"https://demo.example.org or http://192.0.2.7:8501; several stand apart by commas or spaces."
         )
-    return origins
+    return origin_texts
 
 
 # Any port: whoever forwards another port to this one opens the app there, and no name of a foreign page passes.
@@ -95,13 +97,22 @@ def build_content_policy(page_texts: Iterable[str]) -> str:
     Args:
         page_texts: The HTML pages with scripts in their text, which are named by their digests.
     """
-    script_texts = [text.encode() for page_text in page_texts for text in _INLINE_SCRIPT.findall(page_text)]
-    digests = [base64.b64encode(hashlib.sha256(text).digest()).decode() for text in script_texts]
+    script_texts = [
+        script_text.encode() for page_text in page_texts for script_text in _INLINE_SCRIPT.findall(page_text)
+    ]
+    script_digests = [
+        base64.b64encode(hashlib.sha256(script_text).digest()).decode() for script_text in script_texts
+    ]
     return "; ".join(
         (
             "default-src 'self'",
             # Streamlit 1.67 runs the script of a component that is given as text from a blob.
-            " ".join(["script-src 'self' blob:", *(f"'sha256-{digest}'" for digest in digests)]),
+            " ".join(
+                [
+                    "script-src 'self' blob:",
+                    *(f"'sha256-{script_digest}'" for script_digest in script_digests),
+                ]
+            ),
             # Streamlit's page writes its styles into the page.
             "style-src 'self' 'unsafe-inline'",
             "img-src 'self' data: blob:",
@@ -123,17 +134,21 @@ def find_refusal(scope: Scope, public_origins: frozenset[str], is_demo: bool) ->
         is_demo: True for a public demo, which takes no uploads.
     """
     headers = Headers(scope=scope)
-    hosts = [host.lower() for host in headers.getlist("host")]
-    if len(hosts) != 1:
+    host_headers = [host_header.lower() for host_header in headers.getlist("host")]
+    if len(host_headers) != 1:
         return WRONG_HOST
     scheme = {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])
-    accepted_origins = {origin for origin in public_origins if origin.partition("//")[2] == hosts[0]}
+    accepted_origins = {
+        origin_header
+        for origin_header in public_origins
+        if origin_header.partition("//")[2] == host_headers[0]
+    }
     if not accepted_origins:
-        if not _THIS_COMPUTER.fullmatch(hosts[0]):
+        if not _THIS_COMPUTER.fullmatch(host_headers[0]):
             return WRONG_HOST
         # A proxy on this computer may put its own name for us into Host, hence `public`.
-        accepted_origins = {f"{scheme}://{hosts[0]}", *public_origins}
-    if any(origin.lower() not in accepted_origins for origin in headers.getlist("origin")):
+        accepted_origins = {f"{scheme}://{host_headers[0]}", *public_origins}
+    if any(origin_header.lower() not in accepted_origins for origin_header in headers.getlist("origin")):
         return WRONG_ORIGIN
     # Requests without Origin: links are followed from anywhere, and nothing else is answered to other pages.
     fetch_site = headers.get("sec-fetch-site", "none")
@@ -144,10 +159,14 @@ def find_refusal(scope: Scope, public_origins: frozenset[str], is_demo: bool) ->
     # Whatever the path: a demo has no use for any other method, and no spelling of a path gets by.
     if is_demo and scope["type"] == "http" and scope["method"] not in {"GET", "HEAD"}:
         return DEMO_TAKES_NOTHING
-    path = scope["path"]
+    request_path = scope["path"]
     # A container asks for its own health by this computer's name.
-    is_own_script_check = path == SCRIPT_HEALTH and _THIS_COMPUTER.fullmatch(hosts[0])
-    if is_demo and "/_stcore/" in path and not (is_own_script_check or _DEMO_PATHS.fullmatch(path)):
+    is_own_script_check = request_path == SCRIPT_HEALTH and _THIS_COMPUTER.fullmatch(host_headers[0])
+    if (
+        is_demo
+        and "/_stcore/" in request_path
+        and not (is_own_script_check or _DEMO_PATHS.fullmatch(request_path))
+    ):
         return DEMO_HIDES
     return ""
 
@@ -159,8 +178,11 @@ def _rewrite_origin(scope: Scope) -> Scope:
     later comparisons would ask the internet, as happens for the origins of a public demo.
     """
     own_headers = {b"host": b"127.0.0.1", b"origin": b"http://127.0.0.1"}
-    headers = [(name, own_headers.get(name.lower(), value)) for name, value in scope["headers"]]
-    return {**scope, "headers": headers}
+    new_headers = [
+        (header_name, own_headers.get(header_name.lower(), header_value))
+        for header_name, header_value in scope["headers"]
+    ]
+    return {**scope, "headers": new_headers}
 
 
 def _is_health_check(scope: Scope) -> bool:
@@ -250,14 +272,14 @@ def choose_start_token(environment: Mapping[str, str] = os.environ) -> str:
     """
     if is_served(environment):
         return ""
-    token = environment.get(TOKEN)
-    if token is None:
+    start_token = environment.get(TOKEN)
+    if start_token is None:
         return secrets.token_urlsafe(24)
-    if token and not _TOKEN_PATTERN.fullmatch(token):
+    if start_token and not _TOKEN_PATTERN.fullmatch(start_token):
         raise SettingsError(
             f"{TOKEN} must have at least 16 characters, each a letter, a digit, - or _. Set another one, or unset it."
         )
-    return token
+    return start_token
 
 
 class StartToken:
@@ -286,15 +308,22 @@ class StartToken:
 
     def _is_in_address(self, scope: Scope) -> bool:
         """Return True if the query of the address holds the token."""
-        pairs = (pair.partition(b"=") for pair in scope["query_string"].split(b"&"))
-        return any(name == b"token" and self._is_token(value) for name, _, value in pairs)
+        query_fields = (query_field.partition(b"=") for query_field in scope["query_string"].split(b"&"))
+        return any(
+            field_name == b"token" and self._is_token(field_value)
+            for field_name, _, field_value in query_fields
+        )
 
     def _is_in_cookie(self, scope: Scope) -> bool:
         """Return True if a cookie of ours holds the token."""
         cookies = cookie_parser("; ".join(Headers(scope=scope).getlist("cookie")))
         # Whatever the port in the name: of a port that is forwarded here, the browser knows the other end.
-        return any(self._is_token(cookies[name].encode()) for name in cookies if name.startswith(COOKIE))
+        return any(
+            self._is_token(cookies[cookie_name].encode())
+            for cookie_name in cookies
+            if cookie_name.startswith(COOKIE)
+        )
 
-    def _is_token(self, value: bytes) -> bool:
+    def _is_token(self, token_bytes: bytes) -> bool:
         """Return True if the bytes are the token; the comparison takes the same time for all."""
-        return secrets.compare_digest(value, self._token)
+        return secrets.compare_digest(token_bytes, self._token)

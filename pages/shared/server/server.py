@@ -85,7 +85,11 @@ def freeze() -> None:
     with _lock:
         _frozen_names.clear()
         sessions_by_name = _ended_sessions | _watched_sessions
-        _frozen_names.update(name for name, session in sessions_by_name.items() if session.is_alive)
+        _frozen_names.update(
+            session_name
+            for session_name, watched_session in sessions_by_name.items()
+            if watched_session.is_alive
+        )
         gc.freeze()
 
 
@@ -168,8 +172,12 @@ def collect() -> None:
         gc.unfreeze()
         freeze()
     with _lock:
-        for name in [name for name, session in _ended_sessions.items() if not session.is_alive]:
-            del _ended_sessions[name]
+        for session_name in [
+            session_name
+            for session_name, watched_session in _ended_sessions.items()
+            if not watched_session.is_alive
+        ]:
+            del _ended_sessions[session_name]
 
 
 # Of OpenBLAS, which reads it when NumPy is loaded, and that is later. The optimisers multiply tall, thin matrices
@@ -216,12 +224,12 @@ def build_middleware() -> list[Middleware]:
         # Started without the launcher, which would have chosen the token and opened the link.
         start_link = f"http://127.0.0.1:{st.get_option('server.port')}/?token={token}"
         print(f"Sweet Spot opens with this link only: {start_link}", flush=True)
-    policy = access.FRAME_POLICY
-    if (folder := streamlit_internals.find_static_folder()) is not None:
-        page_text = (folder / "index.html").read_text(encoding="utf-8")
-        policy = access.build_content_policy([page_text, access.SIGN_IN])
+    content_policy = access.FRAME_POLICY
+    if (static_folder := streamlit_internals.find_static_folder()) is not None:
+        page_text = (static_folder / "index.html").read_text(encoding="utf-8")
+        content_policy = access.build_content_policy([page_text, access.SIGN_IN])
     return [
-        Middleware(access.Guard, public_origins, access.is_served(), policy),
+        Middleware(access.Guard, public_origins, access.is_served(), content_policy),
         Middleware(access.StartToken, token=token),
         *speed.MIDDLEWARE,
         *figure.MIDDLEWARE,
@@ -245,7 +253,7 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
     finally:
         sweep_task.cancel()
         # Imported here, as NumPy must come after the settings above.
-        importlib.import_module("pages.shared.fields.jobs").drop_all()
+        importlib.import_module("pages.shared.fields.jobs").drop_all_jobs()
         workspace.close_all()
 
 

@@ -26,7 +26,7 @@ from dpcore.common.strict_json import JsonValue
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import setting
-from pages.shared.fields.fields import check_epsilon
+from pages.shared.fields.field_values import check_epsilon
 from pages.shared.session import session, tour
 
 VERSION = "1"
@@ -52,22 +52,27 @@ RELOAD_PROBLEMS = (RELOADED, PINS_GONE, SPENT_GONE)
 STAND_INS = {"epsilon": setting.DEFAULT_EPSILON, "lower": 0.0, "upper": 1.0}
 
 
-def write_link(address: str, url_path: str, origin: session.Origin, setting_texts: Mapping[str, str]) -> str:
+def write_link(
+    address: str, page_url_path: str, origin: session.Origin, setting_texts: Mapping[str, str]
+) -> str:
     """Return the permanent link of a page.
 
     Args:
         address: Any address of this app; only its scheme and host are used.
-        url_path: Of the page.
+        page_url_path: Of the page.
         origin: Where the data come from.
         setting_texts: The settings as text, by field, from `list_parameter_fields`.
     """
     query_text = urlencode({**_list_origin_fields(origin), **setting_texts})
-    return urlsplit(address)._replace(path=f"/{url_path}", query=query_text, fragment="").geturl()
+    return urlsplit(address)._replace(path=f"/{page_url_path}", query=query_text, fragment="").geturl()
 
 
 def _list_origin_fields(origin: session.Origin) -> dict[str, str]:
     """Return the fields of a link that name where the data come from, texts by name; the version among them."""
-    generator_texts = {GENERATOR_PREFIX + name: text for name, text in origin.generator_texts.items()}
+    generator_texts = {
+        GENERATOR_PREFIX + setting_name: setting_text
+        for setting_name, setting_text in origin.generator_texts.items()
+    }
     return {VERSION_FIELD: VERSION, DATA_FIELD: origin.name, **generator_texts}
 
 
@@ -75,17 +80,21 @@ def list_parameter_fields(parameters: Parameters | None) -> dict[str, str]:
     """Return the fields of a link that hold the settings, without long texts and those that do not apply."""
     if parameters is None:
         return {}
-    texts, unused_names = text_fields.to_fields(parameters), parameters.unused_names
-    return {n: text for n, text in texts.items() if n not in unused_names and len(text) <= MAX_LINK_TEXT}
+    texts_by_name, unused_names = text_fields.to_fields(parameters), parameters.unused_names
+    return {
+        n: field_text
+        for n, field_text in texts_by_name.items()
+        if n not in unused_names and len(field_text) <= MAX_LINK_TEXT
+    }
 
 
 def read_link(
-    texts: Mapping[str, str], question: Question
+    texts_by_name: Mapping[str, str], question: Question
 ) -> tuple[session.Origin, dict[str, Any], list[InputProblem]]:
     """Return the content of a link: the origin of the data, values by session key, and problems of fields.
 
     Args:
-        texts: The texts of its query, by field.
+        texts_by_name: The texts of its query, by field.
         question: The page it points to.
 
     Returns:
@@ -96,47 +105,64 @@ def read_link(
         InvalidInput: Another version, too many fields or too many characters: the link cannot be read at all.
     """
     problems = Problems()
-    if texts.get(VERSION_FIELD) != VERSION:
+    if texts_by_name.get(VERSION_FIELD) != VERSION:
         problems.add("this link was made by another version of the app", remedy="Ask for a new one")
-    num_characters = sum(len(name) + len(text) for name, text in texts.items())
-    if len(texts) > MAX_FIELDS or num_characters > MAX_CHARACTERS:
-        remedy = f"At most {MAX_FIELDS} and {MAX_CHARACTERS:,} are read. Ask for it again"
-        problems.add(f"this link has {len(texts)} fields and {num_characters:,} characters", remedy=remedy)
+    num_characters = sum(
+        len(field_name) + len(field_text) for field_name, field_text in texts_by_name.items()
+    )
+    if len(texts_by_name) > MAX_FIELDS or num_characters > MAX_CHARACTERS:
+        remedy_sentence = f"At most {MAX_FIELDS} and {MAX_CHARACTERS:,} are read. Ask for it again"
+        problems.add(
+            f"this link has {len(texts_by_name)} fields and {num_characters:,} characters",
+            remedy=remedy_sentence,
+        )
     problems.raise_if_any()
     shell_field_names = (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, PINS_MARK, SPENT_MARK, page_run.PRESENT_MARK)
     generator_texts, setting_texts = dict[str, str](), dict[str, str]()
-    for name, text in texts.items():
-        if name.startswith(GENERATOR_PREFIX):
-            generator_texts[name.removeprefix(GENERATOR_PREFIX)] = text
-        elif name not in shell_field_names and not tour.is_address_field(name):
-            setting_texts[name] = text
-    setting_texts = question.rename_former(setting_texts, text_fields.to_text)
-    origin = session.Origin(texts.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator_texts)
-    stand_ins: dict[str, str] = {}
-    if UPLOAD_MARK in texts:
+    for field_name, field_text in texts_by_name.items():
+        if field_name.startswith(GENERATOR_PREFIX):
+            generator_texts[field_name.removeprefix(GENERATOR_PREFIX)] = field_text
+        elif field_name not in shell_field_names and not tour.is_address_field(field_name):
+            setting_texts[field_name] = field_text
+    setting_texts = question.rename_former_fields(setting_texts, text_fields.to_text)
+    origin = session.Origin(texts_by_name.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator_texts)
+    stand_in_texts: dict[str, str] = {}
+    if UPLOAD_MARK in texts_by_name:
         # An address that was loaded anew. The data are gone, and it never held what may have been read off them.
         if origin.name in (session.UPLOADED, session.DP_RELEASE):
             origin = session.Origin(session.DEFAULT_SAMPLE)
-        if question.parameters is not None:
-            absent_names = {f.name for f in dataclasses.fields(question.parameters)} - setting_texts.keys()
-            stand_ins = {name: str(value) for name, value in STAND_INS.items() if name in absent_names}
-    parameters_type, keys_by_name = question.parameters or Parameters, question.widgets
-    if question.parameters is None:
+        if question.parameters_type is not None:
+            absent_names = {
+                f.name for f in dataclasses.fields(question.parameters_type)
+            } - setting_texts.keys()
+            stand_in_texts = {
+                field_name: str(stand_in_value)
+                for field_name, stand_in_value in STAND_INS.items()
+                if field_name in absent_names
+            }
+    parameters_type, keys_by_name = question.parameters_type or Parameters, question.widget_keys
+    if question.parameters_type is None:
         keys_by_name = {"epsilon": keys.EPSILON}
-        stand_ins = {} if "epsilon" in setting_texts else {"epsilon": str(setting.DEFAULT_EPSILON)}
-    values_by_key, field_problems = _read_widgets(parameters_type, keys_by_name, stand_ins | setting_texts)
-    stand_in_keys = {keys_by_name[name] for name in stand_ins}
-    values_by_key = {key: value for key, value in values_by_key.items() if key not in stand_in_keys}
+        stand_in_texts = {} if "epsilon" in setting_texts else {"epsilon": str(setting.DEFAULT_EPSILON)}
+    values_by_key, field_problems = _read_widgets(
+        parameters_type, keys_by_name, stand_in_texts | setting_texts
+    )
+    stand_in_keys = {keys_by_name[field_name] for field_name in stand_in_texts}
+    values_by_key = {
+        key: stand_in_value for key, stand_in_value in values_by_key.items() if key not in stand_in_keys
+    }
     return origin, values_by_key, field_problems
 
 
 def _read_widgets(
-    parameters_type: type[Any], keys_by_name: Mapping[str, str], texts: Mapping[str, str]
+    parameters_type: type[Any], keys_by_name: Mapping[str, str], texts_by_name: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[InputProblem]]:
     """Return the values of widgets by session key, defaults included, and the problems of a link's other fields."""
-    parameters, bad_names, field_problems = text_fields.read_good_fields(parameters_type, texts, STAND_INS)
+    parameters, bad_names, field_problems = text_fields.read_good_fields(
+        parameters_type, texts_by_name, STAND_INS
+    )
     if bad_names:
-        is_partly_good = len(bad_names) < len(texts)
+        is_partly_good = len(bad_names) < len(texts_by_name)
         rest_text = "all else is as it says" if is_partly_good else "the app's own settings are shown"
         field_problems.append(InputProblem(f"not followed: {', '.join(bad_names)}; {rest_text}"))
     # A stand-in is nobody's setting: the page goes on with its own, and with both ends of a range.
@@ -144,8 +170,12 @@ def _read_widgets(
     missing_names = required_names & set(bad_names)
     if missing_names & {"lower", "upper"}:
         missing_names |= {"lower", "upper"}
-    set_keys_by_name = {name: key for name, key in keys_by_name.items() if name not in missing_names}
-    return {key: getattr(parameters, name) for name, key in set_keys_by_name.items()}, field_problems
+    set_keys_by_name = {
+        field_name: key for field_name, key in keys_by_name.items() if field_name not in missing_names
+    }
+    return {
+        key: getattr(parameters, field_name) for field_name, key in set_keys_by_name.items()
+    }, field_problems
 
 
 def apply_once(question: Question) -> None:
@@ -153,28 +183,28 @@ def apply_once(question: Question) -> None:
 
     The data come first: the link's widgets override what loading data proposes.
     """
-    if st.session_state.get(keys.LINK_READ):
+    if st.session_state.get(keys.IS_LINK_APPLIED):
         return
-    st.session_state[keys.LINK_READ] = True
-    texts = st.query_params.to_dict()
+    st.session_state[keys.IS_LINK_APPLIED] = True
+    texts_by_name = st.query_params.to_dict()
     session.get_loaded()  # First: loading data resets widgets and problems, and must not undo what the link sets.
     problems = Problems()
-    if VERSION_FIELD in texts:
-        _apply_link(texts, question, problems)
-    tour.resume(texts, VERSION_FIELD in texts, problems)
-    if UPLOAD_MARK in texts:
+    if VERSION_FIELD in texts_by_name:
+        _apply_link(texts_by_name, question, problems)
+    tour.resume(texts_by_name, VERSION_FIELD in texts_by_name, problems)
+    if UPLOAD_MARK in texts_by_name:
         problems.add(RELOADED, remedy=f"Load them again. Shown instead: {session.dataset().name}")
-    if PINS_MARK in texts:
+    if PINS_MARK in texts_by_name:
         problems.add(PINS_GONE, remedy="Save session, in the sidebar, keeps it as a file")
-    if SPENT_MARK in texts:
+    if SPENT_MARK in texts_by_name:
         problems.add(SPENT_GONE, remedy="Open a saved session file, or add what you released yourself")
     st.session_state[keys.LINK_PROBLEMS] = tuple(problems.entries)
 
 
-def _apply_link(texts: Mapping[str, str], question: Question, problems: Problems) -> None:
+def _apply_link(texts_by_name: Mapping[str, str], question: Question, problems: Problems) -> None:
     """Load the link's data and set its widgets, as far as they are valid; add what is not to ``problems``."""
     try:
-        origin, values_by_key, field_problems = read_link(texts, question)
+        origin, values_by_key, field_problems = read_link(texts_by_name, question)
     except InvalidInput as error:
         problems.extend(error.problems)
         return
@@ -185,10 +215,20 @@ def _apply_link(texts: Mapping[str, str], question: Question, problems: Problems
         problems.add(f"shown instead: {session.dataset().name}")
     problems.extend(field_problems)
     st.session_state.update(values_by_key)
-    choice_keys = {question.key(name) for name, field in question.fields.items() if field.options is not None}
-    if origin.name in (session.UPLOADED, session.DP_RELEASE) or UPLOAD_MARK in texts or question.has_own_data:
-        st.session_state[keys.AWAITED] = values_by_key
-    st.session_state[keys.LINK_SAID] = {k: value for k, value in values_by_key.items() if k in choice_keys}
+    choice_keys = {
+        question.get_key(field_name)
+        for field_name, field in question.fields.items()
+        if field.options is not None
+    }
+    if (
+        origin.name in (session.UPLOADED, session.DP_RELEASE)
+        or UPLOAD_MARK in texts_by_name
+        or question.has_own_data
+    ):
+        st.session_state[keys.AWAITED_VALUES] = values_by_key
+    st.session_state[keys.LINK_CHOICES] = {
+        k: link_value for k, link_value in values_by_key.items() if k in choice_keys
+    }
 
 
 def write_current_link(question: Question) -> tuple[str, str]:
@@ -207,37 +247,43 @@ def write_current_link(question: Question) -> tuple[str, str]:
     epsilon: Any = state.get(keys.EPSILON)
     if parameters is None and not check_epsilon(epsilon):
         parameters = Parameters(epsilon)
-    hides_fields = bool(question.file_key) and question.file_key in state
+    hides_fields = bool(question.own_file_key) and question.own_file_key in state
     hides_fields |= not question.has_own_data and (loaded_data.original or loaded_data).dataset.is_private
-    has_own_table = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
-    mark_texts = {UPLOAD_MARK: "1"} if has_own_table or came_from_file else {}
+    has_own_table = any(q.own_file_key and q.own_file_key in state for q in catalogue.PAGES)
+    mark_text_by_name = {UPLOAD_MARK: "1"} if has_own_table or came_from_file else {}
     if current_tour is not None:
-        mark_texts |= tour.list_address_fields(current_tour)
+        mark_text_by_name |= tour.list_address_fields(current_tour)
     if state.get(keys.PINS) or (current_tour is not None and current_tour.saved_state.pins):
-        mark_texts[PINS_MARK] = "1"
-    ledger_state_keys = (keys.LEDGERS, *(q.account_key for q in catalogue.PAGES if q.account_key))
-    ledgers = (ledger for key in ledger_state_keys for ledger in (state.get(key) or {}).values())
+        mark_text_by_name[PINS_MARK] = "1"
+    ledger_state_keys = (keys.LEDGERS, *(q.ledgers_key for q in catalogue.PAGES if q.ledgers_key))
+    ledgers = (
+        ledger for ledgers_key in ledger_state_keys for ledger in (state.get(ledgers_key) or {}).values()
+    )
     if any(ledger.releases for ledger in ledgers):
-        mark_texts[SPENT_MARK] = "1"
-    if state.get(keys.PRESENTING):
-        mark_texts[page_run.PRESENT_MARK] = "1"
+        mark_text_by_name[SPENT_MARK] = "1"
+    if state.get(keys.IS_PRESENTING):
+        mark_text_by_name[page_run.PRESENT_MARK] = "1"
     setting_texts = list_parameter_fields(parameters)
-    address = st.context.url or "http://127.0.0.1:8501"
-    link = write_link(address, question.url_path, loaded_data.origin, setting_texts)
+    page_address = st.context.url or "http://127.0.0.1:8501"
+    permanent_link = write_link(page_address, question.url_path, loaded_data.origin, setting_texts)
     if hides_fields:
-        for name, field in question.fields.items():
+        for field_name, field in question.fields.items():
             if field.origin is not FieldOrigin.PUBLIC and not field.published:
-                setting_texts.pop(name, None)
-    return link, urlencode(_list_origin_fields(loaded_data.origin) | setting_texts | mark_texts)
+                setting_texts.pop(field_name, None)
+    return permanent_link, urlencode(
+        _list_origin_fields(loaded_data.origin) | setting_texts | mark_text_by_name
+    )
 
 
-def group_by_question(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def group_by_question(values_by_key: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the fields' values as JSON, by question and name of the field; other keys are left out."""
-    settings_by_question: dict[str, dict[str, Any]] = {}
-    for key in filter(catalogue.FIELD_KEYS.__contains__, settings):
-        question_name, _, field_name = key.partition(".")
-        settings_by_question.setdefault(question_name, {})[field_name] = to_json_value(settings[key])
-    return settings_by_question
+    values_by_question: dict[str, dict[str, Any]] = {}
+    for session_key in filter(catalogue.FIELD_KEYS.__contains__, values_by_key):
+        question_name, _, field_name = session_key.partition(".")
+        values_by_question.setdefault(question_name, {})[field_name] = to_json_value(
+            values_by_key[session_key]
+        )
+    return values_by_question
 
 
 def to_json_value(value: Any) -> Any:
@@ -252,56 +298,69 @@ def to_json_value(value: Any) -> Any:
 def read_settings(node: JsonValue, problems: Problems, fills_new_fields: bool = True) -> dict[str, Any]:
     """Return valid settings by session key; with ``fills_new_fields``, add fields that are newer than the file."""
     values_by_key: dict[str, Any] = {}
-    for name, page_node in (JsonValue(node.value, node.location, problems).get_named(200) or {}).items():
-        question = catalogue.QUESTIONS.get(name)
-        if question is None or question.parameters is None:
+    for question_name, page_node in (
+        JsonValue(node.value, node.location, problems).get_named(200) or {}
+    ).items():
+        question = catalogue.QUESTIONS.get(question_name)
+        if question is None or question.parameters_type is None:
             page_node.refuse("there is no such question here")
             continue
         location = page_node.location
-        nodes_by_name = question.rename_former(
+        nodes_by_name = question.rename_former_fields(
             page_node.get_named(200) or {},
             lambda value, location=location: JsonValue(to_json_value(value), location, problems),  # type: ignore[misc]
         )
         if fills_new_fields:
-            defaults = question.list_newer_defaults(nodes_by_name)
-            values_by_key |= {question.key(name): value for name, value in defaults.items()}
+            default_by_field = question.list_newer_defaults(nodes_by_name)
+            values_by_key |= {
+                question.get_key(question_name): default_value
+                for question_name, default_value in default_by_field.items()
+            }
         values_by_key |= _read_fields(question, nodes_by_name)
     return values_by_key
 
 
-def _read_fields(question: Question, nodes: Mapping[str, JsonValue]) -> dict[str, Any]:
+def _read_fields(question: Question, nodes_by_field: Mapping[str, JsonValue]) -> dict[str, Any]:
     """Return the values that the question's parameters object accepts, by session key; refuse the nodes of others."""
-    assert question.parameters is not None
-    types_by_name = text_fields.list_field_types(question.parameters)
-    max_length_by_name = text_fields.list_text_limits(question.parameters)
-    values_by_name: dict[str, Any] = {}
-    for name, node in nodes.items():
-        if name not in question.fields:
+    assert question.parameters_type is not None
+    type_by_field = text_fields.list_field_types(question.parameters_type)
+    max_length_by_field = text_fields.list_text_limits(question.parameters_type)
+    values_by_field: dict[str, Any] = {}
+    for field_name, node in nodes_by_field.items():
+        if field_name not in question.fields:
             node.refuse("there is no such field here")
         elif node.value is None:
-            if question.fields[name].options is None and types_by_name[name] is not bool:
-                values_by_name[name] = None
+            if question.fields[field_name].options is None and type_by_field[field_name] is not bool:
+                values_by_field[field_name] = None
         else:
-            max_length = max_length_by_name.get(name, text_fields.MAX_TEXT)
+            max_length = max_length_by_field.get(field_name, text_fields.MAX_TEXT)
             try:
-                values_by_name[name] = _convert_value(types_by_name[name], node, max_length)
+                values_by_field[field_name] = _convert_value(type_by_field[field_name], node, max_length)
             except ValueError:
-                node.refuse(f"this is not what the field {question.fields[name].label or name} holds")
-    accepted_names = _list_accepted(question, values_by_name)
-    for name in [name for name in values_by_name if name not in accepted_names]:
-        label = question.fields[name].label or name
-        nodes[name].refuse(f"{label} cannot be this: {text_fields.to_text(values_by_name[name])[:40]}")
-    return {question.key(name): values_by_name[name] for name in values_by_name if name in accepted_names}
+                node.refuse(
+                    f"this is not what the field {question.fields[field_name].label or field_name} holds"
+                )
+    accepted_names = _list_accepted(question, values_by_field)
+    for field_name in [field_name for field_name in values_by_field if field_name not in accepted_names]:
+        field_label = question.fields[field_name].label or field_name
+        nodes_by_field[field_name].refuse(
+            f"{field_label} cannot be this: {text_fields.to_text(values_by_field[field_name])[:40]}"
+        )
+    return {
+        question.get_key(field_name): values_by_field[field_name]
+        for field_name in values_by_field
+        if field_name in accepted_names
+    }
 
 
-def _convert_value(annotation: Any, node: JsonValue, max_length: int) -> Any:
+def _convert_value(field_type: Any, node: JsonValue, max_length: int) -> Any:
     """Return a node's value in the type that the field's widget holds.
 
     Raises:
         ValueError: The value is of another type, or too long.
     """
     value = node.value
-    for option_type in typing.get_args(annotation) or (annotation,):
+    for option_type in typing.get_args(field_type) or (field_type,):
         if isinstance(option_type, type) and issubclass(option_type, enum.Enum):
             return option_type(value)
         if option_type is bool and isinstance(value, bool):
@@ -314,52 +373,55 @@ def _convert_value(annotation: Any, node: JsonValue, max_length: int) -> Any:
     raise ValueError
 
 
-def _list_accepted(question: Question, values_by_name: Mapping[str, Any]) -> set[str]:
+def _list_accepted(question: Question, values_by_field: Mapping[str, Any]) -> set[str]:
     """Return the names of fields that are empty, or whose value is good with the others or alone.
 
     A value that does not apply now, such as the variance beside *Worst case*, stays in its field if it is in range.
     """
-    assert question.parameters is not None
-    types_by_name = text_fields.list_field_types(question.parameters)
+    assert question.parameters_type is not None
+    type_by_field = text_fields.list_field_types(question.parameters_type)
 
-    def is_in_range(name: str) -> bool:
+    def is_in_range(field_name: str) -> bool:
         """Return True if the field alone accepts its value."""
         problems = Problems()
-        question.fields[name].check(problems, values_by_name[name], types_by_name[name])
+        question.fields[field_name].check(problems, values_by_field[field_name], type_by_field[field_name])
         return not problems.entries
 
-    empty_names = {name for name, value in values_by_name.items() if value is None}
-    good_by_name = {n: v for n, v in values_by_name.items() if n not in empty_names and is_in_range(n)}
+    empty_names = {field_name for field_name, field_value in values_by_field.items() if field_value is None}
+    good_by_field = {n: v for n, v in values_by_field.items() if n not in empty_names and is_in_range(n)}
     # Nothing is compared with what is empty, nor with an end of a range that nobody entered.
-    nan_by_name = {name: math.nan for name in STAND_INS if name in types_by_name}
-    used_by_name = nan_by_name | {
-        name: good_by_name.get(name, math.nan)
-        for name in (*good_by_name, *empty_names)
+    nan_by_field = {field_name: math.nan for field_name in STAND_INS if field_name in type_by_field}
+    used_by_field = nan_by_field | {
+        field_name: good_by_field.get(field_name, math.nan)
+        for field_name in (*good_by_field, *empty_names)
         if applies(
-            question.fields[name].only_with,
-            lambda other: good_by_name.get(other, question.get_initial_value(other)),
+            question.fields[field_name].only_with,
+            lambda other: good_by_field.get(other, question.get_initial_value(other)),
         )
     }
-    if _is_accepted(question, used_by_name):
-        return empty_names | set(good_by_name)
+    if _is_accepted(question, used_by_field):
+        return empty_names | set(good_by_field)
 
-    def is_good_alone(name: str) -> bool:
+    def is_good_alone(field_name: str) -> bool:
         """Return True if the value is good without the other fields, except a field that switches this one on."""
-        field = question.fields[name]
-        if name not in used_by_name or field.limits or field.options or field.stops:
+        field = question.fields[field_name]
+        if field_name not in used_by_field or field.limits or field.options or field.stops:
             return True  # It was checked above.
-        condition_names = {field.only_with[0]} & good_by_name.keys() if field.only_with else set()
-        own_values = {other_name: good_by_name[other_name] for other_name in (name, *condition_names)}
-        return _is_accepted(question, nan_by_name | own_values)
+        condition_field_names = {field.only_with[0]} & good_by_field.keys() if field.only_with else set()
+        own_value_by_field = {
+            own_field_name: good_by_field[own_field_name]
+            for own_field_name in (field_name, *condition_field_names)
+        }
+        return _is_accepted(question, nan_by_field | own_value_by_field)
 
-    return empty_names | set(filter(is_good_alone, good_by_name))
+    return empty_names | set(filter(is_good_alone, good_by_field))
 
 
-def _is_accepted(question: Question, values_by_name: Mapping[str, Any]) -> bool:
+def _is_accepted(question: Question, values_by_field: Mapping[str, Any]) -> bool:
     """Return True if the parameters object accepts the values; comparisons with empty fields are ignored."""
-    assert question.parameters is not None
+    assert question.parameters_type is not None
     try:
-        question.parameters(**{**values_by_name, "epsilon": setting.DEFAULT_EPSILON})
+        question.parameters_type(**{**values_by_field, "epsilon": setting.DEFAULT_EPSILON})
     except InvalidInput as error:
         return all(problem.message.endswith("got nan") for problem in error.problems)
     except (TypeError, ValueError):  # A field that may not be empty is.

@@ -73,9 +73,16 @@ def pins_from_json(node: JsonValue) -> tuple[Pin, ...]:
     pins = []
     for pin_node in node.get_entries(MAX_PINS) or ():
         # Pins of before had a curve, which no figure shows any more.
-        members = pin_node.read_members(required_readers, {"curve": lambda _: None})
-        if members is not None and members["question"] in catalogue.QUESTIONS:
-            pins.append(Pin(**{name: members[name] for name in required_readers}))
+        values_by_attribute = pin_node.read_members(required_readers, {"curve": lambda _: None})
+        if values_by_attribute is not None and values_by_attribute["question"] in catalogue.QUESTIONS:
+            pins.append(
+                Pin(
+                    **{
+                        attribute_name: values_by_attribute[attribute_name]
+                        for attribute_name in required_readers
+                    }
+                )
+            )
     return tuple(pins)
 
 
@@ -114,13 +121,13 @@ def list_tables(values_by_key: Mapping[Any, Any]) -> dict[str, OwnTable]:
     """Return the tables in use in a session, by name of the page."""
     tables_by_page: dict[str, OwnTable] = {}
     for question in catalogue.QUESTIONS.values():
-        if not question.file_key or (table_entry := values_by_key.get(question.file_key)) is None:
+        if not question.own_file_key or (table_entry := values_by_key.get(question.own_file_key)) is None:
             continue
         prefix = find_upload(question.name).column_field_prefix
         numbers_by_field = {
-            key.removeprefix(f"{question.name}."): float(value)
-            for key, value in (list(values_by_key.items()) if prefix else ())
-            if str(key).startswith(f"{question.name}.{prefix}") and isinstance(value, int | float)
+            session_key.removeprefix(f"{question.name}."): float(value)
+            for session_key, value in (list(values_by_key.items()) if prefix else ())
+            if str(session_key).startswith(f"{question.name}.{prefix}") and isinstance(value, int | float)
         }
         tables_by_page[question.name] = OwnTable(table_entry, numbers_by_field)
     return tables_by_page
@@ -128,12 +135,15 @@ def list_tables(values_by_key: Mapping[Any, Any]) -> dict[str, OwnTable]:
 
 def apply_tables(tables_by_page: Mapping[str, OwnTable]) -> None:
     """Put tables in use on their pages, in place of the present ones."""
-    for name, own_table in tables_by_page.items():
-        table_entry, entry_name = own_table.table_entry, catalogue.QUESTIONS[name].file_entry_name
-        extra_state = find_upload(name).list_extra_state(table_entry)
-        values_by_name = {entry_name: table_entry, **extra_state, **own_table.numbers_by_field}
-        for field_name, value in values_by_name.items():
-            st.session_state[f"{name}.{field_name}"] = value
+    for page_name, own_table in tables_by_page.items():
+        table_entry, file_entry_name = (
+            own_table.table_entry,
+            catalogue.QUESTIONS[page_name].own_file_entry_name,
+        )
+        extra_state = find_upload(page_name).list_extra_state(table_entry)
+        values_by_entry = {file_entry_name: table_entry, **extra_state, **own_table.numbers_by_field}
+        for entry_name, entry_value in values_by_entry.items():
+            st.session_state[f"{page_name}.{entry_name}"] = entry_value
 
 
 # --- Writing ----------------------------------------------------------------------------------------------------------
@@ -147,22 +157,24 @@ def to_json(tables_by_page: Mapping[str, OwnTable], room_bytes: int) -> tuple[di
         room_bytes: Bytes that their arrays may take.
     """
     json_by_page: dict[str, Any] = {}
-    omissions: list[str] = []
-    for name, own_table in tables_by_page.items():
+    omission_phrases: list[str] = []
+    for page_name, own_table in tables_by_page.items():
         saved_dataset_json = saved_dataset.to_json(own_table.dataset, room_bytes)
         if (
             saved_dataset_json.dataset_json is None
             or "table" not in saved_dataset_json.dataset_json["facets"]
         ):
-            omissions.append(f"{catalogue.QUESTIONS[name].title}: its own table is too large for a file")
+            omission_phrases.append(
+                f"{catalogue.QUESTIONS[page_name].title}: its own table is too large for a file"
+            )
             continue
         room_bytes = saved_dataset_json.remaining_bytes
-        omissions += saved_dataset_json.left_out_phrases
+        omission_phrases += saved_dataset_json.left_out_phrases
         design = getattr(own_table.table_entry, "design", None)
-        json_by_page[name] = table_to_json(
+        json_by_page[page_name] = table_to_json(
             saved_dataset_json.dataset_json, own_table.table_entry.account, design, own_table.numbers_by_field
         )
-    return json_by_page, omissions
+    return json_by_page, omission_phrases
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
@@ -170,15 +182,20 @@ def to_json(tables_by_page: Mapping[str, OwnTable], room_bytes: int) -> tuple[di
 
 def from_json(node: JsonValue) -> dict[str, OwnTable]:
     """Return the tables that `to_json` wrote, by name of the page; problems are added to ``node``."""
-    page_names = tuple(page.name for page in catalogue.QUESTIONS.values() if page.file_entry_name)
+    page_names = tuple(
+        question.name for question in catalogue.QUESTIONS.values() if question.own_file_entry_name
+    )
     nodes_by_page = node.get_members((), page_names) or {}
-    tables_by_page = {name: _read_table(x, find_upload(name)) for name, x in nodes_by_page.items()}
-    return {name: own_table for name, own_table in tables_by_page.items() if own_table is not None}
+    tables_by_page = {
+        page_name: _read_table(table_node, find_upload(page_name))
+        for page_name, table_node in nodes_by_page.items()
+    }
+    return {page_name: own_table for page_name, own_table in tables_by_page.items() if own_table is not None}
 
 
 def _read_table(node: JsonValue, upload: TableUpload) -> OwnTable | None:
     """Return a table in use from its JSON; None, with a problem, if the page cannot use it or it was changed."""
-    members = node.read_members(
+    values_by_member = node.read_members(
         {
             "content": saved_dataset.from_json,
             "account": read_text(DIGEST),
@@ -187,10 +204,10 @@ def _read_table(node: JsonValue, upload: TableUpload) -> OwnTable | None:
             "seal": read_text(DIGEST),
         }
     )
-    if members is None:
+    if values_by_member is None:
         return None
-    dataset, (design_json, design) = members["content"], members["design"] or (None, None)
-    if members["seal"] != compute_seal(members["account"], dataset.digest, design_json):
+    dataset, (design_json, design) = values_by_member["content"], values_by_member["design"] or (None, None)
+    if values_by_member["seal"] != compute_seal(values_by_member["account"], dataset.digest, design_json):
         node.refuse("this is not the account of these data: the file was changed or damaged")
     elif dataset.table is None or dataset.disclosure is Disclosure.DP_RELEASE:
         node.refuse("a table of a page's own holds features and labels, and is no release")
@@ -200,9 +217,11 @@ def _read_table(node: JsonValue, upload: TableUpload) -> OwnTable | None:
     ):
         node.refuse("there is no such feature in the table")
     else:
-        account, numbers_by_field = members["account"], members["entered"]
-        entry = node.build(lambda: (upload.check(dataset), upload.build_entry(dataset, account, design))[1])
-        return None if entry is None else OwnTable(entry, numbers_by_field)
+        file_digest, numbers_by_field = values_by_member["account"], values_by_member["entered"]
+        table_entry = node.build(
+            lambda: (upload.check(dataset), upload.build_entry(dataset, file_digest, design))[1]
+        )
+        return None if table_entry is None else OwnTable(table_entry, numbers_by_field)
     return None
 
 
@@ -218,16 +237,18 @@ def _read_design(node: JsonValue) -> Design | None:
 def _read_json_entries(node: JsonValue, upload: TableUpload) -> dict[str, float]:
     """Return the numbers entered about columns, by name of the field; fields about something else are refused."""
     numbers_by_field: dict[str, float] = {}
-    for name, number_node in (node.get_named(MOST_ENTRIES) or {}).items():
+    for field_name, number_node in (node.get_named(MOST_ENTRIES) or {}).items():
         number = number_node.get_number()
-        is_about_column = bool(upload.column_field_prefix) and name.startswith(upload.column_field_prefix)
-        name_node = JsonValue(name, number_node.location, number_node.problems)
+        is_about_column = bool(upload.column_field_prefix) and field_name.startswith(
+            upload.column_field_prefix
+        )
+        name_node = JsonValue(field_name, number_node.location, number_node.problems)
         if not is_about_column or name_node.get_text(saved_dataset.NAME) is None:
             number_node.refuse(f"there is no such field on the page {upload.question.title}")
         elif number is not None and not math.isfinite(number * 2.0):
             number_node.refuse("this number is beyond what a range can hold")
         elif number is not None:
-            numbers_by_field[name] = number
+            numbers_by_field[field_name] = number
     return numbers_by_field
 
 
@@ -242,30 +263,41 @@ def _import_saved(page_name: str) -> Any:
 
 def list_releases(values_by_key: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the releases in a session by name of the page, without pages that have none."""
-    pages = [page for page in catalogue.QUESTIONS.values() if RELEASES in page.other_origins]
-    return {page.name: releases for page in pages if (releases := values_by_key.get(page.key(RELEASES)))}
+    releasing_pages = [page for page in catalogue.QUESTIONS.values() if RELEASES in page.origins_by_entry]
+    return {
+        page.name: releases
+        for page in releasing_pages
+        if (releases := values_by_key.get(page.get_key(RELEASES)))
+    }
 
 
 def releases_to_json(releases_by_page: Mapping[str, Any]) -> dict[str, Any]:
     """Return the releases as JSON for the file, by name of the page."""
-    return {name: _import_saved(name).to_json(releases) for name, releases in releases_by_page.items()}
+    return {
+        page_name: _import_saved(page_name).to_json(releases)
+        for page_name, releases in releases_by_page.items()
+    }
 
 
 def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
     """Return the releases of a file by name of the page, without pages that have none; add problems to ``node``."""
-    page_names = tuple(page.name for page in catalogue.QUESTIONS.values() if RELEASES in page.other_origins)
+    page_names = tuple(
+        question.name for question in catalogue.QUESTIONS.values() if RELEASES in question.origins_by_entry
+    )
     releases_by_page: dict[str, Any] = {}
-    for name, page_node in (node.get_members((), page_names) or {}).items():
-        ledgers_by_digest = accounts.get(name if catalogue.QUESTIONS[name].account_key else "", {})
-        releases_by_page[name] = _import_saved(name).from_json(page_node, ledgers_by_digest)
-    return {name: releases for name, releases in releases_by_page.items() if releases}
+    for page_name, page_node in (node.get_members((), page_names) or {}).items():
+        ledgers_by_digest = accounts.get(page_name if catalogue.QUESTIONS[page_name].ledgers_key else "", {})
+        releases_by_page[page_name] = _import_saved(page_name).from_json(page_node, ledgers_by_digest)
+    return {page_name: releases for page_name, releases in releases_by_page.items() if releases}
 
 
 def apply_releases(releases_by_page: Mapping[str, Any]) -> None:
     """Add the releases of a file to those of the session."""
-    for name, added_releases in releases_by_page.items():
-        key = catalogue.QUESTIONS[name].key(RELEASES)
-        st.session_state[key] = _import_saved(name).merge(st.session_state.get(key, {}), added_releases)
+    for page_name, added_releases in releases_by_page.items():
+        releases_key = catalogue.QUESTIONS[page_name].get_key(RELEASES)
+        st.session_state[releases_key] = _import_saved(page_name).merge(
+            st.session_state.get(releases_key, {}), added_releases
+        )
 
 
 MAX_FILES = 20
@@ -290,8 +322,8 @@ class KnownFile:
 
 def list_files() -> tuple[KnownFile, ...]:
     """Return all known files, the latest first."""
-    files: tuple[KnownFile, ...] = st.session_state.get(keys.KNOWN_FILES, ())
-    return files
+    known_files: tuple[KnownFile, ...] = st.session_state.get(keys.KNOWN_FILES, ())
+    return known_files
 
 
 def add_files(known_files: Sequence[KnownFile]) -> None:
@@ -304,19 +336,21 @@ def add_files(known_files: Sequence[KnownFile]) -> None:
 
 def find_file(column_names: Sequence[str]) -> KnownFile | None:
     """Return the known file with exactly these columns, in this order; None if there is none."""
-    return next((file for file in list_files() if file.column_names == tuple(column_names)), None)
+    return next(
+        (known_file for known_file in list_files() if known_file.column_names == tuple(column_names)), None
+    )
 
 
 def known_files_to_json(known_files: Sequence[KnownFile]) -> list[dict[str, Any]]:
     """Return the known files as JSON for the session file, a dict each."""
     return [
         {
-            "name": CODEC.write(file.name),
-            "columns": CODEC.write(file.column_names),
-            "label": file.disclosure.value,
-            **CODEC.write_fields(file.roles),
+            "name": CODEC.write(known_file.name),
+            "columns": CODEC.write(known_file.column_names),
+            "label": known_file.disclosure.value,
+            **CODEC.write_fields(known_file.roles),
         }
-        for file in known_files
+        for known_file in known_files
     ]
 
 
@@ -328,7 +362,7 @@ def known_files_from_json(node: JsonValue) -> tuple[KnownFile, ...]:
 def _read_known_file(node: JsonValue) -> KnownFile | None:
     """Return a known file from its JSON; None, with a problem, if damaged or if a role names a column it lacks."""
     required_readers, optional_readers = CODEC.list_readers(Roles)
-    members = node.read_members(
+    values_by_member = node.read_members(
         {
             "name": CODEC.make_reader(str),
             "columns": CODEC.make_reader(tuple[str, ...]),
@@ -337,14 +371,18 @@ def _read_known_file(node: JsonValue) -> KnownFile | None:
         },
         optional_readers,
     )
-    if members is None:
+    if values_by_member is None:
         return None
-    file_name, column_names, disclosure = (members.pop(key) for key in ("name", "columns", "label"))
-    roles = Roles(**members)
+    file_name, column_names, disclosure = (
+        values_by_member.pop(member_name) for member_name in ("name", "columns", "label")
+    )
+    roles = Roles(**values_by_member)
     single_columns = (roles.user, roles.count, roles.size, roles.users, roles.value, roles.task)
     used_columns = [*(c for c in single_columns if c is not None), *roles.further_user, *roles.further_task]
     used_columns += roles.further_values
-    if missing_columns := [column for column in used_columns if column not in column_names]:
+    if missing_columns := [
+        missing_column for missing_column in used_columns if missing_column not in column_names
+    ]:
         node.refuse(f"the file has no column {missing_columns[0]}")
         return None
     return KnownFile(file_name, column_names, roles, disclosure)

@@ -19,7 +19,7 @@ from dpcore.common.text_fields import from_fields
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from pages.shared.base import cache, catalogue, keys
-from pages.shared.base.cache import cached_for_all
+from pages.shared.base.cache import cache_for_everybody
 from pages.shared.base.question import Question
 from pages.shared.fields import jobs, setting
 from pages.shared.figures import figures
@@ -72,13 +72,13 @@ def put_aside(loaded_data: Any) -> SavedState:
         loaded_data: The data in use.
     """
     state = st.session_state
-    settings = {
+    values_by_key = {
         key: state[key]
         for question in catalogue.QUESTIONS.values()
         for key in list_entered_keys(question, state)
     }
-    settings[setting.ENTRIES_KEY] = state.get(setting.ENTRIES_KEY, {})
-    saved_state = SavedState(loaded_data, state.get(keys.EPSILON), settings, figures.list_all_pins())
+    values_by_key[setting.ENTRIES_KEY] = state.get(setting.ENTRIES_KEY, {})
+    saved_state = SavedState(loaded_data, state.get(keys.EPSILON), values_by_key, figures.list_all_pins())
     _clear_all()
     figures.store_pins(())
     return saved_state
@@ -92,7 +92,7 @@ def put_back(saved_state: SavedState) -> None:
     state = st.session_state
     _clear_all()
     state.update(saved_state.settings)
-    setting.note_proposals()
+    setting.note_proposed_values()
     state[keys.EPSILON] = saved_state.epsilon
     state[keys.EPSILON_PAGE] = None  # The widgets of the page where ε stood last take it up, too.
     figures.store_pins(figures.merge_pins(saved_state.pins, figures.list_all_pins()))
@@ -103,17 +103,17 @@ def clear(question: Question) -> None:
 
     A page with data of its own keeps all of it.
     """
-    for key in list(list_entered_keys(question, st.session_state)):
-        name = key.partition(".")[2]
-        if name in question.fields:
-            st.session_state[key] = question.get_initial_value(name)
+    for entry_key in list(list_entered_keys(question, st.session_state)):
+        entry_name = entry_key.partition(".")[2]
+        if entry_name in question.fields:
+            st.session_state[entry_key] = question.get_initial_value(entry_name)
         else:
-            del st.session_state[key]
+            del st.session_state[entry_key]
 
 
 def _clear_all() -> None:
     """Reset every question, and forget the shared setting."""
-    setting.forget()
+    setting.forget_entries()
     for question in catalogue.QUESTIONS.values():
         clear(question)
 
@@ -124,14 +124,14 @@ def list_entered_keys(question: Question, state: Mapping[Any, Any]) -> Iterator[
     It leaves out data or files that a page has for itself, which no tour touches, and work beside the page, which knows
     the data that it is about.
     """
-    if question.has_own_data or question.parameters is None:
+    if question.has_own_data or question.parameters_type is None:
         return
-    for name in (*question.fields, *question.other_origins):
-        key = question.key(name)
-        if key not in state or question.get_origin(name) is FieldOrigin.OWN_DATA:
+    for entry_name in (*question.fields, *question.origins_by_entry):
+        entry_key = question.get_key(entry_name)
+        if entry_key not in state or question.get_origin(entry_name) is FieldOrigin.OWN_DATA:
             continue
-        if name in question.fields or isinstance(state[key], str | float | tuple | enum.Enum):
-            yield key
+        if entry_name in question.fields or isinstance(state[entry_key], str | float | tuple | enum.Enum):
+            yield entry_key
 
 
 DEFAULT_SAMPLE = "online-retail-lines"
@@ -159,15 +159,15 @@ class Origin:
             InvalidInput: No such sample or generator, bad parameters, an upload or a release.
         """
         if self.name in samples.SAMPLES:
-            messages = [f"{name[:40]} is not a parameter of a sample" for name in self.generator_texts]
-            if messages:
-                raise InvalidInput(messages)
+            problem_texts = [f"{name[:40]} is not a parameter of a sample" for name in self.generator_texts]
+            if problem_texts:
+                raise InvalidInput(problem_texts)
             return samples.load(self.name)
         if self.name in samples.GENERATORS:
             return samples.generate_dataset(from_fields(samples.GENERATORS[self.name], self.generator_texts))
         if self.name in NOT_IN_LINKS:
-            message = f"this link was made on {NOT_IN_LINKS[self.name]}, which a link does not carry"
-            raise refuse(message, remedy="Load the file in Data")
+            refusal_text = f"this link was made on {NOT_IN_LINKS[self.name]}, which a link does not carry"
+            raise refuse(refusal_text, remedy="Load the file in Data")
         raise refuse(f"no sample or generator is called {self.name[:40]!r}")
 
 
@@ -233,25 +233,29 @@ def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
     """
     state = st.session_state
     if not has_same_rows and keys.LOADED_DATA in state:
-        _clear_settings(state.get(keys.AWAITED, {}))
-    state[keys.AWAITED] = {}
+        _clear_settings(state.get(keys.AWAITED_VALUES, {}))
+    state[keys.AWAITED_VALUES] = {}
     state[keys.SHOWN_RELEASES] = {}
     state[keys.LOADED_DATA] = loaded_data
     state[keys.DATA_VERSION] = state.get(keys.DATA_VERSION, 0) + 1
     state[keys.LINK_PROBLEMS] = ()
     link_problems: list[InputProblem] = []
     for question in catalogue.QUESTIONS.values():
-        for name, declaration in question.fields.items():
+        for entry_name, declaration in question.fields.items():
             if declaration.renewed and not has_same_rows and declaration.origin is not FieldOrigin.OWN_DATA:
-                state[question.key(name)] = question.get_initial_value(name)
+                state[question.get_key(entry_name)] = question.get_initial_value(entry_name)
         if question.propose_values is not None:
-            declared_names = (*question.fields, *question.other_origins)
-            values_by_name = {name: state.get(question.key(name)) for name in declared_names}
-            for name, value in question.propose_values(loaded_data.dataset, values_by_name).items():
-                link_problems += _check_link_choice(question, name, value)
-                state[question.key(name)] = value
+            entry_names = (*question.fields, *question.origins_by_entry)
+            values_by_entry = {
+                entry_name: state.get(question.get_key(entry_name)) for entry_name in entry_names
+            }
+            for entry_name, proposed_value in question.propose_values(
+                loaded_data.dataset, values_by_entry
+            ).items():
+                link_problems += _check_link_choice(question, entry_name, proposed_value)
+                state[question.get_key(entry_name)] = proposed_value
     state[keys.LINK_PROBLEMS] = tuple(link_problems)
-    setting.note_proposals()
+    setting.note_proposed_values()
 
 
 def _clear_settings(awaited_by_key: Mapping[str, Any]) -> None:
@@ -264,33 +268,36 @@ def _clear_settings(awaited_by_key: Mapping[str, Any]) -> None:
     state = st.session_state
     cleared_pieces = set()
     for question in catalogue.QUESTIONS.values():
-        for name in (*question.fields, *question.other_origins):
-            if question.get_origin(name) not in (FieldOrigin.DATA, FieldOrigin.VALUES):
+        for entry_name in (*question.fields, *question.origins_by_entry):
+            if question.get_origin(entry_name) not in (FieldOrigin.DATA, FieldOrigin.VALUES):
                 continue
-            key, is_field = question.key(name), name in question.fields
+            entry_key, is_field = question.get_key(entry_name), entry_name in question.fields
             if is_field:
-                cleared_pieces.add(question.fields[name].shared)
-            if key not in state or (key in awaited_by_key and awaited_by_key[key] == state[key]):
+                cleared_pieces.add(question.fields[entry_name].shared)
+            if entry_key not in state or (
+                entry_key in awaited_by_key and awaited_by_key[entry_key] == state[entry_key]
+            ):
                 continue
             if is_field:
-                state[key] = question.get_emptied_value(name)
-            elif _can_return(state[key]):
-                del state[key]
-    setting.forget(cleared_pieces)
+                state[entry_key] = question.get_emptied_value(entry_name)
+            elif _can_return(state[entry_key]):
+                del state[entry_key]
+    setting.forget_entries(cleared_pieces)
 
 
-def _check_link_choice(question: Question, name: str, value: Any) -> list[InputProblem]:
+def _check_link_choice(question: Question, field_name: str, proposed_value: Any) -> list[InputProblem]:
     """Return one problem if new data propose another option than the link has set; else an empty list."""
-    key = question.key(name)
-    link_value = st.session_state.get(keys.LINK_SAID, {}).get(key, value)
-    if link_value == value or link_value != st.session_state.get(key):
+    field_key = question.get_key(field_name)
+    link_value = st.session_state.get(keys.LINK_CHOICES, {}).get(field_key, proposed_value)
+    if link_value == proposed_value or link_value != st.session_state.get(field_key):
         return []
-    field = question.fields[name]
+    field = question.fields[field_name]
     assert field.options is not None
-    link_text, proposed_text = (field.options.get(option, option) for option in (link_value, value))
-    label = field.report_label or field.label
-    message = f"of {label} the link says *{link_text}*; for these data {question.title} begins with *{proposed_text}*"
-    return [InputProblem(message, remedy="Choose it there again if it holds for these data, too")]
+    link_text, proposed_text = (field.options.get(option, option) for option in (link_value, proposed_value))
+    field_label = field.report_label or field.label
+    problem_text = f"of {field_label} the link says *{link_text}*; "
+    problem_text += f"for these data {question.title} begins with *{proposed_text}*"
+    return [InputProblem(problem_text, remedy="Choose it there again if it holds for these data, too")]
 
 
 def get_original() -> LoadedData:
@@ -310,14 +317,14 @@ def is_same_for_all() -> bool:
     return get_loaded().origin.name not in (UPLOADED, DP_RELEASE)
 
 
-def is_cleared(key: str) -> bool:
+def is_cleared(field_key: str) -> bool:
     """Return True if the field under this session key is empty because a release came into use.
 
     The data behind the release had values or totals, which a person may have seen.
     """
     loaded_data = get_loaded()
-    is_empty = st.session_state.get(key) is None
-    return is_empty and key in loaded_data.values_set_aside and _had_values(loaded_data)
+    is_empty = st.session_state.get(field_key) is None
+    return is_empty and field_key in loaded_data.values_set_aside and _had_values(loaded_data)
 
 
 def _had_values(loaded_data: LoadedData) -> bool:
@@ -352,12 +359,12 @@ def use_release(dataset: Dataset) -> None:
     Args:
         dataset: The release.
     """
-    original, aside_values = get_original(), get_loaded().values_set_aside
-    release_data = LoadedData(dataset, Origin(DP_RELEASE), original)
+    original_data, earlier_aside = get_original(), get_loaded().values_set_aside
+    release_data = LoadedData(dataset, Origin(DP_RELEASE), original_data)
     forgotten_by_key = _forget_private(forgets_values=_had_values(release_data))
     # After a second release what stood beside the original still returns, not what was entered beside the first.
-    pins = _list_pins(aside_values, forgotten_by_key)
-    removed_by_key = {**forgotten_by_key, **aside_values, keys.PINS: pins}
+    pins = _list_pins(earlier_aside, forgotten_by_key)
+    removed_by_key = {**forgotten_by_key, **earlier_aside, keys.PINS: pins}
     public_values = _read_public_fields()
     # Last: the run may be cut short anywhere before.
     put_in_use(replace(release_data, values_set_aside=removed_by_key), has_same_rows=True)
@@ -370,28 +377,28 @@ def use_release(dataset: Dataset) -> None:
 
 def use_original() -> None:
     """Put the data behind the release in use again, with their fields as before; the ledger stays as it is."""
-    removed_by_key, original = get_loaded().values_set_aside, get_original()
+    removed_by_key, original_data = get_loaded().values_set_aside, get_original()
     forgotten_by_key = _forget_private(forgets_values=False)
     public_values = _read_public_fields()
-    put_in_use(original, has_same_rows=True)
+    put_in_use(original_data, has_same_rows=True)
     returned_by_key = {**public_values, **removed_by_key}
     st.session_state.update({key: value for key, value in returned_by_key.items() if key != keys.PINS})
     figures.store_pins(_list_pins(removed_by_key, forgotten_by_key, {keys.PINS: figures.list_all_pins()}))
 
 
-def _list_pins(*states: Mapping[str, Any]) -> tuple[figures.Pin, ...]:
+def _list_pins(*value_mappings: Mapping[str, Any]) -> tuple[figures.Pin, ...]:
     """Return the pins in several states of the session, each once."""
-    return figures.merge_pins((), (pin for state in states for pin in state.get(keys.PINS, ())))
+    return figures.merge_pins((), (pin for state in value_mappings for pin in state.get(keys.PINS, ())))
 
 
 def _read_public_fields() -> dict[str, Any]:
     """Return the values of all public fields, by session key."""
     state = st.session_state
     return {
-        key: state[key]
+        field_key: state[field_key]
         for question in catalogue.QUESTIONS.values()
-        for name, declaration in question.fields.items()
-        if declaration.origin is FieldOrigin.PUBLIC and (key := question.key(name)) in state
+        for field_name, declaration in question.fields.items()
+        if declaration.origin is FieldOrigin.PUBLIC and (field_key := question.get_key(field_name)) in state
     }
 
 
@@ -404,13 +411,13 @@ def _forget_private(forgets_values: bool) -> dict[str, Any]:
     Returns:
         What a person had entered or chosen, by session key.
     """
-    cache.forget()
+    cache.forget_session_results()
     state = st.session_state
     removed_by_key: dict[str, Any] = {}
     kept_origins = {FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA}
     kept_origins |= set() if forgets_values else {FieldOrigin.VALUES}
     for key in map(str, list(state)):
-        if key in keys.PRESERVED:
+        if key in keys.PRESERVED_KEYS:
             continue
         question_name, _, field_name = key.partition(".")
         question = catalogue.QUESTIONS.get(question_name)
@@ -428,7 +435,7 @@ def _forget_private(forgets_values: bool) -> dict[str, Any]:
             continue
         if isinstance(value, jobs.Job):
             value.stop()
-        elif question is not None and field_name in question.other_origins and _can_return(value):
+        elif question is not None and field_name in question.origins_by_entry and _can_return(value):
             removed_by_key[key] = value
         del state[key]
     return removed_by_key
@@ -448,7 +455,7 @@ INVENTED_BADGE = "Invented data"
 SAMPLE_WITH_EVERYTHING = "shop-events"
 
 
-@cached_for_all(max_entries=1)
+@cache_for_everybody(max_entries=1)
 def load_demonstration() -> Dataset:
     """Return invented data with values and groups, for pages that need what the data in use lack."""
     return samples.load(SAMPLE_WITH_EVERYTHING)
@@ -466,17 +473,19 @@ BRING_FIELD = "bring"
 
 def draw_data_link(label: str) -> None:
     """Draw a link to the uploader on *Data*."""
-    path = catalogue.find_page("Data").path
+    path = catalogue.find_page("Data").page_path
     st.page_link(path, label=label, icon=":material/upload:", query_params={BRING_FIELD: "file"})
 
 
-def explain_cleared(names_by_key: Mapping[str, str]) -> None:
+def explain_cleared(field_names_by_key: Mapping[str, str]) -> None:
     """Show why a release has emptied fields and what to do; nothing if no field is empty for this reason.
 
     Args:
-        names_by_key: What each field is called in a sentence, by session key.
+        field_names_by_key: What each field is called in a sentence, by session key.
     """
-    if empty_names := [name for key, name in names_by_key.items() if is_cleared(key)]:
+    if empty_names := [
+        field_name for field_key, field_name in field_names_by_key.items() if is_cleared(field_key)
+    ]:
         names_text = " and ".join(filter(None, (", ".join(empty_names[:-1]), empty_names[-1])))
         st.caption(
             f"{names_text} {'is' if len(empty_names) == 1 else 'are'} empty because the release in use holds no "

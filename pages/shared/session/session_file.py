@@ -25,7 +25,7 @@ from dpcore.common.text_fields import MAX_TEXT
 from dpcore.data import saved_dataset
 from dpcore.data.saved_dataset import CODEC, FACT_READERS, build_facts
 from pages.shared.base import catalogue, keys
-from pages.shared.fields import fields
+from pages.shared.fields import field_values
 from pages.shared.figures import figures
 from pages.shared.figures.figures import Pin
 from pages.shared.session import links, own_tables, session
@@ -78,7 +78,7 @@ class Content:
         datasets = [holder.dataset for holder in data_holders if holder is not None]
         # The names of a private file's columns are not for everybody either. An account names its data by a digest,
         # which is as private as they are.
-        is_file_private = any(file.disclosure is Disclosure.PRIVATE for file in self.known_files)
+        is_file_private = any(known_file.disclosure is Disclosure.PRIVATE for known_file in self.known_files)
         if is_file_private or any(self.ledgers_by_question.values()) or any(d.is_private for d in datasets):
             return Disclosure.PRIVATE
         return find_strictest([*(d.provenance for d in datasets), *(pin.disclosure for pin in self.pins)])
@@ -98,10 +98,12 @@ class Snapshot:
 
 def update_snapshot() -> Snapshot:
     """Store the present state for the button *Save session*, without copying it, and return the snapshot."""
-    state = st.session_state.to_dict()
-    state.pop(keys.SESSION_FILE, None)  # It would hold itself, and large data until the collector comes by.
-    snapshot: Snapshot = st.session_state.setdefault(keys.SESSION_FILE, Snapshot(state))
-    snapshot.values_by_key = state
+    values_by_key = st.session_state.to_dict()
+    values_by_key.pop(
+        keys.SESSION_SNAPSHOT, None
+    )  # It would hold itself, and large data until the collector comes by.
+    snapshot: Snapshot = st.session_state.setdefault(keys.SESSION_SNAPSHOT, Snapshot(values_by_key))
+    snapshot.values_by_key = values_by_key
     return snapshot
 
 
@@ -113,9 +115,13 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> Content:
             default the present state of this session.
     """
     values_by_key = st.session_state.to_dict() if values_by_key is None else values_by_key
-    settings = {key: value for key, value in values_by_key.items() if key in catalogue.FIELD_KEYS}
+    field_values = {
+        session_key: session_value
+        for session_key, session_value in values_by_key.items()
+        if session_key in catalogue.FIELD_KEYS
+    }
     ledgers_by_question = {
-        q.name: values_by_key.get(q.account_key, {}) for q in catalogue.QUESTIONS.values() if q.account_key
+        q.name: values_by_key.get(q.ledgers_key, {}) for q in catalogue.QUESTIONS.values() if q.ledgers_key
     }
     tour: session.Tour | None = values_by_key.get(keys.TOUR)
     if tour is None:
@@ -123,17 +129,27 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> Content:
     else:
         saved_state = tour.saved_state
         tour_keys = {
-            key for q in catalogue.QUESTIONS.values() for key in session.list_entered_keys(q, values_by_key)
+            session_key
+            for q in catalogue.QUESTIONS.values()
+            for session_key in session.list_entered_keys(q, values_by_key)
         }
-        settings = {key: value for key, value in settings.items() if key not in tour_keys}
-        former_settings = saved_state.settings
-        settings |= {key: former_settings[key] for key in former_settings if key in catalogue.FIELD_KEYS}
+        field_values = {
+            session_key: session_value
+            for session_key, session_value in field_values.items()
+            if session_key not in tour_keys
+        }
+        former_values = saved_state.settings
+        field_values |= {
+            session_key: former_values[session_key]
+            for session_key in former_values
+            if session_key in catalogue.FIELD_KEYS
+        }
     loaded_data: session.LoadedData = saved_state.loaded_data
     pins = figures.merge_pins(saved_state.pins, values_by_key.get(keys.PINS, ()))
     return Content(
         loaded_data,
         saved_state.epsilon,
-        settings,
+        field_values,
         {"": values_by_key.get(keys.LEDGERS, {}), **ledgers_by_question},
         (*loaded_data.values_set_aside.get(keys.PINS, ()), *pins),
         own_tables.list_tables(values_by_key),
@@ -145,7 +161,7 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> Content:
 
 def _list_undownloaded_releases(values_by_key: Mapping[Any, Any]) -> Iterator[str]:
     """Yield a sentence for each page whose releases the file leaves out; the file holds only their cost."""
-    for question in (q for q in catalogue.QUESTIONS.values() if q.account_key):
+    for question in (q for q in catalogue.QUESTIONS.values() if q.ledgers_key):
         draws_by_account: Any = values_by_key.get(f"{question.name}.draws", {})
         if num_releases := sum(map(len, draws_by_account.values())):
             releases_text = wording.counted(num_releases, "release")
@@ -155,23 +171,23 @@ def _list_undownloaded_releases(values_by_key: Mapping[Any, Any]) -> Iterator[st
 # --- Writing ----------------------------------------------------------------------------------------------------------
 
 
-def write_file(content: Content) -> str:
+def write_file(session_content: Content) -> str:
     """Return the text of the session file."""
-    data_json, data_omissions, room_bytes = _write_data(content.loaded_data, saved_dataset.ROOM)
-    tables_json, table_omissions = own_tables.to_json(content.tables_by_page, room_bytes)
+    data_json, data_omissions, room_bytes = _write_data(session_content.loaded_data, saved_dataset.ROOM)
+    tables_json, table_omissions = own_tables.to_json(session_content.tables_by_page, room_bytes)
     return write_document(
         SCHEMA,
-        label=content.disclosure.label,
+        label=session_content.disclosure.label,
         saved=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        left_out=[*data_omissions, *table_omissions, *content.omission_sentences],
+        left_out=[*data_omissions, *table_omissions, *session_content.omission_sentences],
         data=data_json,
-        epsilon=links.to_json_value(content.epsilon),
-        settings=links.group_by_question(content.values_by_key),
-        accounts=_write_accounts(content.ledgers_by_question),
-        pins=[own_tables.PIN_CODEC.write(pin) for pin in content.pins[-figures.MAX_PINS :]],
+        epsilon=links.to_json_value(session_content.epsilon),
+        settings=links.group_by_question(session_content.values_by_key),
+        accounts=_write_accounts(session_content.ledgers_by_question),
+        pins=[own_tables.PIN_CODEC.write(pin) for pin in session_content.pins[-figures.MAX_PINS :]],
         own=tables_json,
-        drawn=own_tables.releases_to_json(content.releases_by_page),
-        files=own_tables.known_files_to_json(content.known_files),
+        drawn=own_tables.releases_to_json(session_content.releases_by_page),
+        files=own_tables.known_files_to_json(session_content.known_files),
     )
 
 
@@ -195,10 +211,10 @@ def _write_data(
         return None, omission_sentences, room_bytes
     data_json["content"] = saved_dataset_json.dataset_json
     if loaded_data.original is not None:
-        original_json, original_omissions, room_bytes = _write_data(loaded_data.original, room_bytes)
+        original_data_json, original_omissions, room_bytes = _write_data(loaded_data.original, room_bytes)
         omission_sentences += original_omissions
-        if original_json is not None:
-            data_json["made_of"] = original_json
+        if original_data_json is not None:
+            data_json["made_of"] = original_data_json
             data_json["set_aside"] = links.group_by_question(loaded_data.values_set_aside)
     return data_json, omission_sentences, room_bytes
 
@@ -206,15 +222,15 @@ def _write_data(
 def _write_accounts(ledgers_by_question: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
     """Return the ledgers as JSON by question and digest of the data: a list of releases with marks for each."""
     return {
-        name: {
+        question_name: {
             digest: [
-                {"mark": mark, **CODEC.write(facts)}
-                for mark, facts in zip(ledger.marks, ledger.releases, strict=True)
+                {"mark": release_mark, **CODEC.write(facts)}
+                for release_mark, facts in zip(ledger.marks, ledger.releases, strict=True)
             ]
-            for digest, ledger in ledgers.items()
+            for digest, ledger in ledgers_by_digest.items()
         }
-        for name, ledgers in ledgers_by_question.items()
-        if ledgers
+        for question_name, ledgers_by_digest in ledgers_by_question.items()
+        if ledgers_by_digest
     }
 
 
@@ -259,7 +275,7 @@ def read_file(file_bytes: bytes) -> FileContent:
         if second_node.value is not None:
             problems.add("the second data set of this file is left out: pages show one data set at a time")
 
-    members = document.read_members(
+    values_by_member = document.read_members(
         {
             **dict.fromkeys(("schema", "made_with", "label", "saved"), text_of(saved_dataset.SENTENCE)),
             "left_out": read_texts(100, saved_dataset.SENTENCE),
@@ -279,27 +295,31 @@ def read_file(file_bytes: bytes) -> FileContent:
         },
     )
     document.problems.raise_if_any()
-    assert members is not None
-    drawn_node: JsonValue | None = members.get("drawn")
-    releases = {} if drawn_node is None else own_tables.releases_from_json(drawn_node, members["accounts"])
-    document.problems.raise_if_any()
-    content = Content(
-        members["data"],
-        members["epsilon"],
-        members["settings"],
-        members["accounts"],
-        members["pins"],
-        members.get("own", {}),
-        releases,
-        members.get("files", ()),
+    assert values_by_member is not None
+    drawn_node: JsonValue | None = values_by_member.get("drawn")
+    releases = (
+        {} if drawn_node is None else own_tables.releases_from_json(drawn_node, values_by_member["accounts"])
     )
-    return FileContent(content, tuple(problems.entries), members["left_out"], members["saved"])
+    document.problems.raise_if_any()
+    session_content = Content(
+        values_by_member["data"],
+        values_by_member["epsilon"],
+        values_by_member["settings"],
+        values_by_member["accounts"],
+        values_by_member["pins"],
+        values_by_member.get("own", {}),
+        releases,
+        values_by_member.get("files", ()),
+    )
+    return FileContent(
+        session_content, tuple(problems.entries), values_by_member["left_out"], values_by_member["saved"]
+    )
 
 
 def _read_epsilon(problems: Problems, node: JsonValue) -> float | None:
     """Return epsilon; None if the file's is empty, or, with a problem of settings, if it is out of range."""
     number = None if node.value is None else JsonValue(node.value, node.location, problems).get_number()
-    epsilon_problems = [] if number is None else fields.check_epsilon(number)
+    epsilon_problems = [] if number is None else field_values.check_epsilon(number)
     problems.extend(epsilon_problems)
     return None if epsilon_problems else number
 
@@ -314,7 +334,7 @@ def _read_data(problems: Problems, node: JsonValue, is_original: bool = False) -
             return None
         return _read_data(problems, original_node, is_original=True)
 
-    members = node.read_members(
+    values_by_member = node.read_members(
         {"origin": text_of(40), "generator": lambda generator: generator.get_named(links.MAX_FIELDS)},
         {
             "content": saved_dataset.from_json,
@@ -322,64 +342,67 @@ def _read_data(problems: Problems, node: JsonValue, is_original: bool = False) -
             "set_aside": lambda settings: links.read_settings(settings, problems, fills_new_fields=False),
         },
     )
-    if members is None:
+    if values_by_member is None:
         return None
-    origin_name = members["origin"]
-    generator_texts = {name: text_node.get_text(MAX_TEXT) for name, text_node in members["generator"].items()}
+    origin_name = values_by_member["origin"]
+    generator_texts = {
+        setting_name: text_node.get_text(MAX_TEXT)
+        for setting_name, text_node in values_by_member["generator"].items()
+    }
     if origin_name not in (session.UPLOADED, session.DP_RELEASE):
-        if set(members) != {"origin", "generator"} or None in generator_texts.values():
+        if set(values_by_member) != {"origin", "generator"} or None in generator_texts.values():
             node.refuse("a sample or a generator has nothing beside its name and its parameters")
             return None
         origin = session.Origin(origin_name, generator_texts)
         dataset = node.build(origin.load)
         return None if dataset is None else session.LoadedData(dataset, origin)
-    if "content" not in members or generator_texts:
+    if "content" not in values_by_member or generator_texts:
         node.refuse("uploaded data and releases are their content, and have no parameters")
-    elif (members["content"].release is not None) != (origin_name == session.DP_RELEASE):
+    elif (values_by_member["content"].release is not None) != (origin_name == session.DP_RELEASE):
         node.refuse("data are a release exactly where they say what it guarantees")
-    elif "made_of" in members and origin_name != session.DP_RELEASE:
+    elif "made_of" in values_by_member and origin_name != session.DP_RELEASE:
         node.refuse(MADE_OF)
     else:
-        origin, original = session.Origin(origin_name), members.get("made_of")
-        values_set_aside = members.get("set_aside", {}) if original else {}
-        return session.LoadedData(members["content"], origin, original, values_set_aside)
+        origin, original_data = session.Origin(origin_name), values_by_member.get("made_of")
+        values_set_aside = values_by_member.get("set_aside", {}) if original_data else {}
+        return session.LoadedData(values_by_member["content"], origin, original_data, values_set_aside)
     return None
 
 
 def _read_accounts(node: JsonValue) -> dict[str, dict[str, Ledger]]:
     """Return the ledgers of a file by question, "" for the session's data, and by digest of the data."""
-    question_names = ("", *(q.name for q in catalogue.QUESTIONS.values() if q.account_key))
+    question_names = ("", *(q.name for q in catalogue.QUESTIONS.values() if q.ledgers_key))
     ledgers_by_question: dict[str, dict[str, Ledger]] = {}
-    for name, ledgers_node in (node.get_members((), question_names) or {}).items():
-        for digest, ledger_node in (ledgers_node.get_named(MAX_DATASETS) or {}).items():
-            if JsonValue(digest, ledgers_node.location, ledgers_node.problems).get_text(DIGEST) is None:
+    for question_name, digests_node in (node.get_members((), question_names) or {}).items():
+        for digest, ledger_node in (digests_node.get_named(MAX_DATASETS) or {}).items():
+            if JsonValue(digest, digests_node.location, digests_node.problems).get_text(DIGEST) is None:
                 continue
             ledger = _read_ledger(ledger_node)
             if ledger is not None:
-                ledgers_by_question.setdefault(name, {})[digest] = ledger
+                ledgers_by_question.setdefault(question_name, {})[digest] = ledger
     return ledgers_by_question
 
 
 def _read_ledger(node: JsonValue) -> Ledger | None:
     """Return one ledger from a list of releases; None, with a problem, if one is damaged or a mark stands twice."""
-    releases, marks = [], []
+    release_facts, marks = [], []
     for release_node in node.get_entries(MAX_RELEASES) or ():
-        members = release_node.read_members({**FACT_READERS, "mark": text_of(40)})
-        facts = build_facts(release_node, members)
-        if members is None or facts is None:
+        values_by_member = release_node.read_members({**FACT_READERS, "mark": text_of(40)})
+        facts = build_facts(release_node, values_by_member)
+        if values_by_member is None or facts is None:
             return None
-        releases.append(facts)
-        marks.append(members["mark"])
+        release_facts.append(facts)
+        marks.append(values_by_member["mark"])
     if len(set(marks)) < len(marks):
         node.refuse("a mark stands at two releases")
         return None
-    return Ledger(tuple(releases), tuple(marks))
+    return Ledger(tuple(release_facts), tuple(marks))
 
 
 # --- Opening ----------------------------------------------------------------------------------------------------------
 
 
-def apply_content(content: Content) -> None:
+def apply_content(session_content: Content) -> None:
     """Make a file's content the session's. Call it before any widget that it sets, for example from a callback.
 
     A tour ends. Ledgers, pins, releases and known files are added to those of the session. Data, pages' own tables and
@@ -388,29 +411,31 @@ def apply_content(content: Content) -> None:
     state = st.session_state
     session.end_tour()  # Else its end would put the settings from before over those of the file.
     # First: whatever stops this, nothing that was spent is forgotten.
-    for name, ledgers in content.ledgers_by_question.items():
-        key = catalogue.QUESTIONS[name].account_key if name else keys.LEDGERS
-        current_ledgers: dict[str, Ledger] = state.get(key, {})
-        state[key] = current_ledgers | {
-            digest: current_ledgers.get(digest, Ledger()).merge(ledger) for digest, ledger in ledgers.items()
+    for question_name, ledgers_by_digest in session_content.ledgers_by_question.items():
+        ledgers_key = catalogue.QUESTIONS[question_name].ledgers_key if question_name else keys.LEDGERS
+        current_ledgers: dict[str, Ledger] = state.get(ledgers_key, {})
+        state[ledgers_key] = current_ledgers | {
+            digest: current_ledgers.get(digest, Ledger()).merge(ledger)
+            for digest, ledger in ledgers_by_digest.items()
         }
-    shown_pins = content.pins
-    if (loaded_data := content.loaded_data) is not None:
+    shown_pins = session_content.pins
+    if (loaded_data := session_content.loaded_data) is not None:
         values_set_aside = dict(loaded_data.values_set_aside)
         # As it was: pins of private data do not stand beside a release of them.
         if loaded_data.original is not None:
             values_set_aside[keys.PINS], shown_pins = figures.split_private(shown_pins)
         session.use(replace(loaded_data, values_set_aside=values_set_aside))
-    own_tables.add_files(content.known_files)
-    own_tables.apply_releases(content.releases_by_page)
-    own_tables.apply_tables(content.tables_by_page)
+    own_tables.add_files(session_content.known_files)
+    own_tables.apply_releases(session_content.releases_by_page)
+    own_tables.apply_tables(session_content.tables_by_page)
     figures.store_pins(figures.merge_pins(figures.list_all_pins(), shown_pins))
-    state.update(content.values_by_key)
-    state[keys.AWAITED] = {
-        key: value
-        for key, value in content.values_by_key.items()
-        if content.loaded_data is None or catalogue.QUESTIONS[key.partition(".")[0]].has_own_data
+    state.update(session_content.values_by_key)
+    state[keys.AWAITED_VALUES] = {
+        ledgers_key: field_value
+        for ledgers_key, field_value in session_content.values_by_key.items()
+        if session_content.loaded_data is None
+        or catalogue.QUESTIONS[ledgers_key.partition(".")[0]].has_own_data
     }
-    if content.epsilon is not None:
-        state[keys.EPSILON] = content.epsilon
+    if session_content.epsilon is not None:
+        state[keys.EPSILON] = session_content.epsilon
         state[keys.EPSILON_PAGE] = None  # The widgets of the page where ε stood last take it up, too.

@@ -17,7 +17,7 @@ import streamlit as st
 from dpcore.common.checks import InvalidInput, Problems
 from dpcore.dataset import Dataset
 from pages.shared.base import catalogue, keys
-from pages.shared.base.cache import cached
+from pages.shared.base.cache import cache_for_session
 from pages.shared.base.question import Question
 from pages.shared.fields import setting
 from pages.shared.session import session
@@ -51,9 +51,9 @@ class Step:
     instruction: str
     write_answer: Callable[[Dataset, Any], str]
 
-    def parameters_at(self, value: Any) -> Any:
+    def parameters_at(self, field_value: Any) -> Any:
         """Return the parameters object with the field at a value."""
-        return replace(self.parameters, **{self.field_name: value})
+        return replace(self.parameters, **{self.field_name: field_value})
 
 
 def list_questions() -> tuple[Question, ...]:
@@ -84,13 +84,13 @@ def enter(step_number: int, saved_state: SavedState) -> None:
     step = import_step(question)
     session.clear(question)
     session.put_in_use(session.LoadedData(step.origin.load(), step.origin))
-    for name, key in question.widgets.items():
-        state[key] = getattr(step.parameters, name)
-    setting.forget()
-    setting.note_proposals()
+    for field_name, widget_key in question.widget_keys.items():
+        state[widget_key] = getattr(step.parameters, field_name)
+    setting.forget_entries()
+    setting.note_proposed_values()
     state[keys.EPSILON_PAGE] = None
     state[keys.TOUR] = Tour(step_number, saved_state)
-    state[keys.TOUR_GOES_TO] = question.path
+    state[keys.TOUR_DESTINATION] = question.page_path
 
 
 def show_answer() -> None:
@@ -102,7 +102,7 @@ def show_answer() -> None:
 def end() -> None:
     """Restore the data and settings from before, and return to the first page; nothing without a tour."""
     if session.end_tour():
-        st.session_state[keys.TOUR_GOES_TO] = catalogue.PAGES[0].path
+        st.session_state[keys.TOUR_DESTINATION] = catalogue.PAGES[0].page_path
 
 
 def has_step_data(step: Step) -> bool:
@@ -120,20 +120,23 @@ def write_answer(step: Step, tour: Tour, parameters: Any | None) -> str:
     """
     if not has_step_data(step):
         return ""
-    value = None if parameters is None else getattr(parameters, step.field_name)
-    is_moved = value is not None and step.is_enough(value)
+    moved_value = None if parameters is None else getattr(parameters, step.field_name)
+    is_moved = moved_value is not None and step.is_enough(moved_value)
     if not is_moved and not tour.is_answer_requested:
         return ""
-    dataset, shown_parameters = session.dataset(), step.parameters_at(value if is_moved else step.goal_value)
+    dataset, shown_parameters = (
+        session.dataset(),
+        step.parameters_at(moved_value if is_moved else step.goal_value),
+    )
     question_name = list_questions()[tour.step_number - 1].name
-    answer = _write_cached_answer(question_name, dataset.digest, shown_parameters, dataset)
-    return f"{answer} {OTHERWISE}" if is_moved and parameters != shown_parameters else answer
+    answer_text = _write_cached_answer(question_name, dataset.digest, shown_parameters, dataset)
+    return f"{answer_text} {OTHERWISE}" if is_moved and parameters != shown_parameters else answer_text
 
 
 OTHERWISE = "(This is with the step's other settings.)"
 
 
-@cached(max_entries=16)
+@cache_for_session(max_entries=16)
 def _write_cached_answer(question_name: str, digest: str, parameters: Any, _data: Dataset) -> str:
     """Return the answer of a question's step, cached: the page is drawn at every movement."""
     return import_step(catalogue.QUESTIONS[question_name]).write_answer(_data, parameters)
@@ -146,40 +149,47 @@ def list_address_fields(tour: Tour) -> dict[str, str]:
     """Return the fields of the address that bring a reloaded page back to the step, texts by name."""
     origin: session.Origin = tour.saved_state.loaded_data.origin
     address_fields = {MARK: str(tour.step_number), DATA_MARK: origin.name}
-    return address_fields | {f"{DATA_MARK}.{name}": text for name, text in origin.generator_texts.items()}
+    return address_fields | {
+        f"{DATA_MARK}.{setting_name}": setting_text
+        for setting_name, setting_text in origin.generator_texts.items()
+    }
 
 
-def is_address_field(name: str) -> bool:
+def is_address_field(address_field_name: str) -> bool:
     """Return True if a field of an address belongs to the tour."""
-    return name in (MARK, DATA_MARK) or name.startswith(DATA_MARK + ".")
+    return address_field_name in (MARK, DATA_MARK) or address_field_name.startswith(DATA_MARK + ".")
 
 
-def resume(texts: Mapping[str, str], is_link_applied: bool, problems: Problems) -> None:
+def resume(texts_by_name: Mapping[str, str], is_link_applied: bool, problems: Problems) -> None:
     """Resume the tour that an address names, if it names one; to be called once, before any widget.
 
     Args:
-        texts: The texts of the address, by field.
+        texts_by_name: The texts of the address, by field.
         is_link_applied: True if they set a page with its data, which is left as it is: a step with a slider moved.
         problems: Takes the problems.
     """
-    if MARK not in texts:
+    if MARK not in texts_by_name:
         return
-    step_text, num_steps = texts[MARK], len(list_questions())
-    saved_state = SavedState(_load_data_before(texts), setting.DEFAULT_EPSILON, is_named_only=True)
+    step_text, num_steps = texts_by_name[MARK], len(list_questions())
+    saved_state = SavedState(_load_data_before(texts_by_name), setting.DEFAULT_EPSILON, is_named_only=True)
     if step_text not in map(str, range(1, num_steps + 1)):
-        message = f"the tour has {num_steps} steps, and none is called {step_text[:20]!r}"
-        problems.add(message, remedy="Begin it on Home")
+        problem_sentence = f"the tour has {num_steps} steps, and none is called {step_text[:20]!r}"
+        problems.add(problem_sentence, remedy="Begin it on Home")
     elif is_link_applied:
         st.session_state[keys.TOUR] = Tour(int(step_text), saved_state)
     else:
         enter(int(step_text), saved_state)
 
 
-def _load_data_before(texts: Mapping[str, str]) -> session.LoadedData:
+def _load_data_before(texts_by_name: Mapping[str, str]) -> session.LoadedData:
     """Load the data that an address names as those before the tour; the default sample if there are no such data."""
-    prefix = DATA_MARK + "."
-    generator_texts = {n.removeprefix(prefix): text for n, text in texts.items() if n.startswith(prefix)}
-    origin = session.Origin(texts.get(DATA_MARK, session.DEFAULT_SAMPLE), generator_texts)
+    origin_prefix = DATA_MARK + "."
+    generator_texts = {
+        n.removeprefix(origin_prefix): setting_text
+        for n, setting_text in texts_by_name.items()
+        if n.startswith(origin_prefix)
+    }
+    origin = session.Origin(texts_by_name.get(DATA_MARK, session.DEFAULT_SAMPLE), generator_texts)
     try:
         return session.LoadedData(origin.load(), origin)
     except InvalidInput:

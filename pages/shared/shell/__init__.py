@@ -88,11 +88,11 @@ def is_presented() -> bool:
     """Return True if this session shows the app on a projector, with larger type and no sidebar.
 
     ``?present=1`` in the address, or a button, sets it. To be asked first by the script: navigation takes the mark out
-    of the address. Later code of the run reads `keys.PRESENTING`.
+    of the address. Later code of the run reads `keys.IS_PRESENTING`.
     """
-    if page_run.PRESENT_MARK in st.query_params and keys.PRESENTING not in st.session_state:
-        st.session_state[keys.PRESENTING] = st.query_params[page_run.PRESENT_MARK] == "1"
-    return bool(st.session_state.get(keys.PRESENTING))
+    if page_run.PRESENT_MARK in st.query_params and keys.IS_PRESENTING not in st.session_state:
+        st.session_state[keys.IS_PRESENTING] = st.query_params[page_run.PRESENT_MARK] == "1"
+    return bool(st.session_state.get(keys.IS_PRESENTING))
 
 
 def show(question: Question) -> None:
@@ -112,7 +112,7 @@ def show(question: Question) -> None:
         if is_lost_at_reload:
             st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")
         if ledger.releases:
-            st.caption(f"{ledger.sentence} {releases.IN_THIS_WINDOW}")
+            st.caption(f"{ledger.sentence} {releases.WINDOW_SENTENCE}")
     draw_navigation(question)
     if problems := st.session_state.get(keys.LINK_PROBLEMS):
         _show_link_problems(problems)
@@ -121,17 +121,21 @@ def show(question: Question) -> None:
 def draw_navigation(open_question: Question) -> None:
     """Draw links to all pages in their groups; a group of `FOLDED_GROUPS` is closed unless a page of it is open."""
     with st.sidebar, st.container(key="navigation", gap=None):
-        for group, questions in itertools.groupby(PAGES, key=lambda question: question.group):
-            is_folded = group in FOLDED_GROUPS
-            if group and not is_folded:
-                st.caption(group)
-            container: DeltaGenerator = (
-                st.expander(group, expanded=open_question.group == group)
+        for group_title, questions in itertools.groupby(
+            PAGES, key=lambda question: question.navigation_group
+        ):
+            is_folded = group_title in FOLDED_GROUPS
+            if group_title and not is_folded:
+                st.caption(group_title)
+            group_container: DeltaGenerator = (
+                st.expander(group_title, expanded=open_question.navigation_group == group_title)
                 if is_folded
                 else st.container(gap=None)
             )
             for question in questions:
-                container.page_link(question.path, label=question.title, icon=question.icon, width="stretch")
+                group_container.page_link(
+                    question.page_path, label=question.title, icon=question.icon, width="stretch"
+                )
         _mount_navigation(data={"title": open_question.title}, key="navigation_script")
 
 
@@ -139,25 +143,25 @@ def save_session() -> None:
     """Draw the button that saves the session as a file."""
     snapshot = session_file.update_snapshot()
     disclosure = snapshot.content.disclosure
-    cards.file_button(
+    cards.draw_file_button(
         "Save session",
         "session.json",
         disclosure,
         # Not what stands there now: fields move while the sidebar stays, and each run of the page leaves them anew.
         lambda: session_file.write_file(snapshot.content),
-        key="save_session",
+        button_key="save_session",
         is_quiet=True,
-        help=f"Settings, pins, reduced data and accounts: {disclosure.label}. *Data*, *Session*, opens the file.",
+        help_text=f"Settings, pins, reduced data and accounts: {disclosure.label}. *Data*, *Session*, opens the file.",
     )
 
 
 def _show_link_problems(problems: Sequence[InputProblem]) -> None:
     """Show the problems of a link, or what a reload has lost, with a button that dismisses them."""
-    heading = "The link could not be followed in full; the rest is as usual."
+    heading_text = "The link could not be followed in full; the rest is as usual."
     if all(problem.message in links.RELOAD_PROBLEMS for problem in problems):
-        heading = "This page was loaded anew."
-    lines = [heading, *(f"- {wording.plain(problem.sentence, 300)}" for problem in problems)]
+        heading_text = "This page was loaded anew."
+    lines_text = [heading_text, *(f"- {wording.plain(problem.sentence, 300)}" for problem in problems)]
     with st.container(key="link_problems"):
-        st.warning("\n".join(lines), icon=":material/link_off:")
-        dismiss = functools.partial(st.session_state.update, {keys.LINK_PROBLEMS: ()})
-        fields.button("Dismiss", "dismiss_link_problems", "close", dismiss, type="tertiary")
+        st.warning("\n".join(lines_text), icon=":material/link_off:")
+        dismiss_problems = functools.partial(st.session_state.update, {keys.LINK_PROBLEMS: ()})
+        fields.draw_button("Dismiss", "dismiss_link_problems", "close", dismiss_problems, type="tertiary")

@@ -18,7 +18,7 @@ st.set_page_config(
 )
 
 pages = [
-    st.Page(q.path, title=q.title, icon=q.icon, url_path=q.url_path, default=not q.url_path)
+    st.Page(q.page_path, title=q.title, icon=q.icon, url_path=q.url_path, default=not q.url_path)
     for q in QUESTIONS.values()
 ]
 questions_by_path = {q.url_path: q for q in QUESTIONS.values()}

@@ -103,24 +103,24 @@ class Listener:
         self._messages: dict[str, str] = {}
         self._has_messages = asyncio.Event()
 
-    def send(self, key: str, message: str) -> None:
+    def send(self, figure_key: str, message: str) -> None:
         """Send a figure's message, from any thread."""
         with contextlib.suppress(RuntimeError):  # The server has just ended.
-            self._loop.call_soon_threadsafe(self._store, key, message)
+            self._loop.call_soon_threadsafe(self._store, figure_key, message)
 
-    def _store(self, key: str, message: str) -> None:
+    def _store(self, figure_key: str, message: str) -> None:
         """Store a figure's message in place of the one before, and wake the sender."""
-        self._messages[key] = message
+        self._messages[figure_key] = message
         self._has_messages.set()
 
-    async def send_all(self, socket: WebSocket) -> None:
+    async def send_all(self, web_socket: WebSocket) -> None:
         """Send waiting messages until cancelled, or until the browser leaves."""
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):
             while await self._has_messages.wait():
                 self._has_messages.clear()
-                messages, self._messages = self._messages, {}
-                for key, message in messages.items():
-                    await socket.send_text(f"{key}\n{message}")
+                message_by_figure, self._messages = self._messages, {}
+                for figure_key, message in message_by_figure.items():
+                    await web_socket.send_text(f"{figure_key}\n{message}")
 
 
 class Channel:
@@ -145,15 +145,15 @@ class Channel:
         with self._lock:
             self.listeners.add(listener)
 
-    def send(self, key: str, message: bytes) -> None:
+    def send(self, figure_key: str, message: bytes) -> None:
         """Send a figure's message to all listeners, and note that a figure was drawn."""
         with self._lock:
             listeners = list(self.listeners)
             self._has_drawn = True
         if listeners:
-            text = message.decode()
+            message_text = message.decode()
             for listener in listeners:
-                listener.send(key, text)
+                listener.send(figure_key, message_text)
 
     def close_until_drawn(self, gate: Gate) -> None:
         """Close a gate until the next figure, if somebody listens and the last run drew one."""
@@ -177,9 +177,9 @@ _channels_by_session: WeakValueDictionary[str, Channel] = WeakValueDictionary()
 
 def get_channel() -> Channel:
     """Return the session's channel; make one if there is none."""
-    channel: Channel | None = st.session_state.get(keys.FIGURES_AHEAD)
+    channel: Channel | None = st.session_state.get(keys.FIGURE_CHANNEL)
     if channel is None:
-        channel = st.session_state[keys.FIGURES_AHEAD] = Channel()
+        channel = st.session_state[keys.FIGURE_CHANNEL] = Channel()
         _channels[channel.token] = channel
         if session_name := streamlit_internals.get_session_id():
             channel.session_name = session_name
@@ -187,38 +187,38 @@ def get_channel() -> Channel:
     return channel
 
 
-async def serve(socket: WebSocket) -> None:
+async def serve(web_socket: WebSocket) -> None:
     """Send a session's figures until the browser leaves; close the socket if it names no token of a session."""
     # Starlette raises a RuntimeError where the browser left before it was accepted, or while it was told something, and
     # the server an OSError: nobody is there any more, and nothing is lost. KeyError: bytes came, no text.
     with contextlib.suppress(RuntimeError, OSError, WebSocketDisconnect, KeyError):
-        await socket.accept()
-        token = ""
+        await web_socket.accept()
+        channel_token = ""
         with contextlib.suppress(TimeoutError, WebSocketDisconnect, KeyError):
-            token = await asyncio.wait_for(socket.receive_text(), TOKEN_SECONDS)
-        if (channel := _channels.get(token)) is None:
-            await socket.close(UNKNOWN_TOKEN)
+            channel_token = await asyncio.wait_for(web_socket.receive_text(), TOKEN_SECONDS)
+        if (channel := _channels.get(channel_token)) is None:
+            await web_socket.close(UNKNOWN_TOKEN)
             return
         listener = Listener()
         channel.add(listener)
         del channel  # The session alone keeps its channel.
-        writer_task = asyncio.create_task(listener.send_all(socket))
+        writer_task = asyncio.create_task(listener.send_all(web_socket))
         try:
-            async for _ in socket.iter_text():  # It says nothing but that it has drawn.
-                if (current_channel := _channels.get(token)) is not None:
+            async for _ in web_socket.iter_text():  # It says nothing but that it has drawn.
+                if (current_channel := _channels.get(channel_token)) is not None:
                     current_channel.confirm_drawn()
                 del current_channel
         finally:
             writer_task.cancel()
 
 
-def is_connected(token: str) -> bool:
+def is_connected(channel_token: str) -> bool:
     """Return True if a browser is connected to the session of this token, or if the session's name is not known.
 
     After a lost connection, a browser may have been given another session: the server was restarted, or has dropped
     the old one. The old session may still be in memory, so Streamlit is asked which sessions it knows.
     """
-    channel = _channels.get(token)
+    channel = _channels.get(channel_token)
     if channel is None:
         return False
     return not channel.session_name or streamlit_internals.is_connected(channel.session_name)
@@ -304,13 +304,15 @@ def _serve_file(scope: Scope) -> Response | None:
 
 
 @cache
-def _read_file(path: str) -> Response:
+def _read_file(file_path: str) -> Response:
     """Return the response with a file's content, cached: all files together have 26 MB, those that our pages need 4."""
     folder = find_static_folder()
     if folder is None:
-        raise FileNotFoundError(path)
-    content = (folder / path[1:]).read_bytes()
-    return Response(content, media_type=_MEDIA_TYPES[Path(path).suffix], headers={"Cache-Control": FOREVER})
+        raise FileNotFoundError(file_path)
+    content = (folder / file_path[1:]).read_bytes()
+    return Response(
+        content, media_type=_MEDIA_TYPES[Path(file_path).suffix], headers={"Cache-Control": FOREVER}
+    )
 
 
 IS_ON = os.environ.get("SWEETSPOT_PLAIN", "").strip() in {"", "0"}

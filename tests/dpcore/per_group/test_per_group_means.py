@@ -219,7 +219,7 @@ def test_without_bounds_and_with_hardly_any_noise_the_mean_is_exact() -> None:
     assert (m.mean_sums / np.maximum(m.mean_rows, 1.0))[:4] == pytest.approx(true, rel=1e-12)
     assert problem.centred_means[:4] == pytest.approx(true, rel=1e-12)
     # To first order the variance of a ratio with independent sums is (V_S + r^2 V_N) / N^2.
-    of_sum, of_rows = m.sum_variances + m.sum_noise_deviation**2, m.rows_variances + m.rows_noise_deviation**2
+    of_sum, of_rows = m.sum_variances + m.sum_noise_std**2, m.rows_variances + m.rows_noise_std**2
     first = (of_sum + problem.centred_means**2 * of_rows) / np.maximum(m.mean_rows, 1.0) ** 2
     loud = PerGroupProblem(PAIRS, build_parameters(20.0))
     assert compute_mean_squares(problem, 4, 18)[:4] == pytest.approx(

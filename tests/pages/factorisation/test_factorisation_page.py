@@ -254,25 +254,25 @@ def test_a_training_ends_in_what_the_core_answers(trained: AppTest) -> None:
 
 def test_every_tab_opens_and_another_epsilon_keeps_the_training(trained: AppTest) -> None:
     for tab in TABS:
-        trained.session_state[QUESTION.key("tabs")] = tab
+        trained.session_state[QUESTION.get_key("tabs")] = tab
         check(trained.run())
-    trained.session_state[QUESTION.key("tabs")] = layout.BEHIND
+    trained.session_state[QUESTION.get_key("tabs")] = layout.BEHIND
     check(trained.number_input(key=keys.EPSILON).set_value(4.0).run())
     assert "ε = 5 is the nearest trained to yours" in shown_texts(trained)
-    check(trained.number_input(key=QUESTION.key("max_items")).set_value(7.0).run())
+    check(trained.number_input(key=QUESTION.get_key("max_items")).set_value(7.0).run())
     assert "The last training was for other settings." in shown_texts(trained)
     assert figure_keys(trained)[0] == "factorisation_shares"
-    check(trained.number_input(key=QUESTION.key("max_items")).set_value(0.0).run())
+    check(trained.number_input(key=QUESTION.get_key("max_items")).set_value(0.0).run())
     assert "must be a whole number between 1 and 1,000,000; got 0" in errors(trained)
     assert not figure_keys(trained)
-    check(trained.number_input(key=QUESTION.key("max_items")).set_value(100.0).run())
+    check(trained.number_input(key=QUESTION.get_key("max_items")).set_value(100.0).run())
     check(trained.number_input(key=keys.EPSILON).set_value(1.0).run())
     assert figure_keys(trained)[0] == "factorisation_errors"
 
 
 def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
-    job = QUESTION.key("implicit_job")
-    trained.session_state[QUESTION.key("tabs")] = "Implicit feedback"
+    job = QUESTION.get_key("implicit_job")
+    trained.session_state[QUESTION.get_key("tabs")] = "Implicit feedback"
     check(trained.run())
     check(trained.button(key="factorisation_implicit_job_start").click().run())
     finish(trained, job)
@@ -280,9 +280,9 @@ def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
     expected = run(select_choices(population.draw(np.random.default_rng(1))), PARAMETERS.choice_study)
     assert words.write_comparison(expected, 1.0) in shown_texts(trained)
     assert "factorisation_recall" in figure_keys(trained)
-    check(trained.number_input(key=QUESTION.key("unobserved")).set_value(2.0).run())
+    check(trained.number_input(key=QUESTION.get_key("unobserved")).set_value(2.0).run())
     assert "These results are for earlier settings" in shown_texts(trained)
-    check(trained.number_input(key=QUESTION.key("unobserved")).set_value(0.5).run())
+    check(trained.number_input(key=QUESTION.get_key("unobserved")).set_value(0.5).run())
     # What was trained on ratings of one's own is not shown beside generated ones.
     assert "do not publish" not in shown_texts(trained).lower()
     assert "factorisation_recall" in figure_keys(trained)
@@ -296,23 +296,23 @@ def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
 
 def test_ratings_of_ones_own_are_choices_from_a_number_on() -> None:
     app = on_data(build_rated_dataset(Disclosure.PUBLIC), PAGE)
-    app.session_state[QUESTION.key("tabs")] = "Implicit feedback"
-    app.session_state[QUESTION.key("repeats")] = 1.0
-    app.session_state[QUESTION.key("chosen_from")] = 6.0
+    app.session_state[QUESTION.get_key("tabs")] = "Implicit feedback"
+    app.session_state[QUESTION.get_key("repeats")] = 1.0
+    app.session_state[QUESTION.get_key("chosen_from")] = 6.0
     check(app.run())
     check(app.button(key="factorisation_implicit_job_start").click().run())
-    finish(app, QUESTION.key("implicit_job"))
+    finish(app, QUESTION.get_key("implicit_job"))
     assert "No rating is at least 6" in errors(app) + shown_texts(app)
 
 
 def test_gradient_steps_show_their_fields_and_their_noise(trained: AppTest) -> None:
     before = answer_of(trained, "factorisation_card")["label"]
-    check(trained.segmented_control(key=QUESTION.key("algorithm")).set_value(Algorithm.DESCENT).run())
-    check(trained.number_input(key=QUESTION.key("steps")).set_value(8.0).run())
+    check(trained.segmented_control(key=QUESTION.get_key("algorithm")).set_value(Algorithm.DESCENT).run())
+    check(trained.number_input(key=QUESTION.get_key("steps")).set_value(8.0).run())
     card_answer = answer_of(trained, "factorisation_card")
     # Four times as many releases in a sweep as sums and vectors are: twice the noise of 79.5 at k = 100.
     assert (card_answer["label"], card_answer["value"]) == ("Noise s on each sum", "159")
-    check(trained.segmented_control(key=QUESTION.key("algorithm")).set_value(Algorithm.STATISTICS).run())
+    check(trained.segmented_control(key=QUESTION.get_key("algorithm")).set_value(Algorithm.STATISTICS).run())
     assert answer_of(trained, "factorisation_card")["label"] == before
 
 
@@ -320,8 +320,8 @@ def test_private_ratings_ask_for_their_range_and_label_every_number(monkeypatch:
     app = on_data(build_rated_dataset(Disclosure.PRIVATE), PAGE)
     assert "What range can a rating have?" in shown_texts(app)
     assert not figure_keys(app)
-    check(app.number_input(key=QUESTION.key("lowest")).set_value(0.5).run())
-    check(app.number_input(key=QUESTION.key("highest")).set_value(5.0).run())
+    check(app.number_input(key=QUESTION.get_key("lowest")).set_value(0.5).run())
+    check(app.number_input(key=QUESTION.get_key("highest")).set_value(5.0).run())
     assert figure_keys(app) == ["factorisation_shares"]
     assert "Do not publish" in shown_texts(app)
     # Stopped at its first sign of progress: what was finished is a result, here nothing.
@@ -339,12 +339,12 @@ def test_private_ratings_ask_for_their_range_and_label_every_number(monkeypatch:
 def test_items_of_private_rows_have_names_from_a_public_list_alone() -> None:
     names = tuple(f"diary {number}" for number in range(40))
     app = on_data(replace(build_rated_dataset(Disclosure.PRIVATE), task_names=names), PAGE)
-    app.session_state[QUESTION.key("lowest")], app.session_state[QUESTION.key("highest")] = 0.5, 5.0
-    app.session_state[QUESTION.key("repeats")] = 1.0
+    app.session_state[QUESTION.get_key("lowest")], app.session_state[QUESTION.get_key("highest")] = 0.5, 5.0
+    app.session_state[QUESTION.get_key("repeats")] = 1.0
     check(app.run())
     check(app.button(key="factorisation_train_job_start").click().run())
     finish(app, JOB)
-    app.session_state[QUESTION.key("tabs")] = "Nearest items"
+    app.session_state[QUESTION.get_key("tabs")] = "Nearest items"
     for brought, message in ((None, "item "), ({name: f"Film {name[6:]}" for name in names}, "Film ")):
         app.session_state[keys.ITEM_NAMES] = brought
         check(app.run())

@@ -80,7 +80,7 @@ def app(opened_page: AppTest) -> AppTest:
         opened_page.session_state[keys.LOADED_DATA], dataset=WITHOUT
     )
     names = {name: QUESTION.get_initial_value(name) for name in QUESTION.fields}
-    jobs = {name: None for name in QUESTION.other_origins if "_job" in name}
+    jobs = {name: None for name in QUESTION.origins_by_entry if "_job" in name}
     return open_tab(enter_fields(opened_page, epsilon=1.0, **{**names, **SMALL, **jobs}), layout.BEHIND)
 
 
@@ -507,7 +507,7 @@ def test_a_report_names_the_fields_that_made_its_tasks():
         (TaskSource.HEAVY_TAILED, generated | {"zipf_exponent", "user_spread"}),
     ):
         assert (
-            set(QUESTION.get_labels(*list_answer_fields(MultitaskParameters(1.0, source=source))))
+            set(QUESTION.get_report_labels(*list_answer_fields(MultitaskParameters(1.0, source=source))))
             == of_answer | of_generator
         )
     assert "log_constant" in list_answer_fields(MultitaskParameters(1.0, fit=BudgetFit.LOGARITHMIC))

@@ -42,4 +42,4 @@ def test_a_row_of_the_lists_opens_its_page_at_the_tab(monkeypatch: pytest.Monkey
     assert contents.list_labels(places) == [None, "Join or train alone, Unequal owners", "Mean"]
     contents._open_clicked_page("papers.open_items", tuple(places))
     assert state["data_owners.tabs"] == "Unequal owners"
-    assert state[keys.TOUR_GOES_TO] == catalogue.find_page("Join or train alone").path
+    assert state[keys.TOUR_DESTINATION] == catalogue.find_page("Join or train alone").page_path

@@ -139,7 +139,9 @@ def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: Any) -> 
     stand_ins = problem.sum_by_group(
         problem.amounts - keep_amounts(problem, VectorRule.CAP, rows.vector_choices[0].max_norm)
     )
-    of_cap = stand_ins**2 + float(problem.parameters.norm_noise(rows.vector_choices[0].max_norm)) ** 2
+    of_cap = (
+        stand_ins**2 + float(problem.parameters.compute_norm_noise_std(rows.vector_choices[0].max_norm)) ** 2
+    )
     of_pair = compute_moments(problem, 1, 1).mean_squares
     assert np.any(of_pair < of_cap)
     assert problem.combine_errors(of_pair) > rows.vector_choices[0].error
@@ -431,7 +433,7 @@ def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pyte
     check(app.selectbox(key="per_group.statistic").set_value(Statistic.USERS).run())
     assert "The answer for the settings before" in app.get("progress")[0].proto.text
     # What is pinned or saved now says what it was asked, not what is asked since.
-    assert ("Statistic released per group", "Users") not in app.session_state[keys.PIN_OFFERED]().settings
+    assert ("Statistic released per group", "Users") not in app.session_state[keys.PIN_BUILDER]().settings
     # It stands there pale.
     grey_headlines = [f"## :gray[{headline.removeprefix('## ')}]" for headline in before]
     assert [element.value for element in app.markdown if element.value.startswith("## ")] == grey_headlines
@@ -439,7 +441,7 @@ def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pyte
     check(app.button(key="per_group.job_stop").click().run())
     finish(app, "per_group.job")
     assert [element.value for element in app.markdown if element.value.startswith("## ")] != before
-    assert ("Statistic released per group", "Users") in app.session_state[keys.PIN_OFFERED]().settings
+    assert ("Statistic released per group", "Users") in app.session_state[keys.PIN_BUILDER]().settings
 
 
 def test_the_page_answers_for_the_program_and_opens_with_its_code() -> None:
@@ -451,7 +453,7 @@ def test_the_page_answers_for_the_program_and_opens_with_its_code() -> None:
     assert (l0, linf) != find_best_pair(build_parameters())[1:]
     opened = open_app("Group by", **dict(parse_qsl(link_of(app).partition("?")[2])))
     assert headline in shown_texts(opened)
-    check(app.button(key="per_group_card" + keys.CARD_CODE).click().run())
+    check(app.button(key="per_group_card" + keys.CODE_BUTTON_SUFFIX).click().run())
     (program,) = [code.value for code in app.code if "link=" not in code.value]
     assert f"max_groups_contributed = {l0}" in program
     open_tab(app, "per_group", "Scaling instead")
@@ -475,7 +477,7 @@ def test_a_public_list_of_groups_reaches_answer_program_and_address() -> None:
     opened = on_file("\n".join(["user,group", *rows, ""]).encode(), "Group by")
     assert data(opened).is_private
     before = opened.session_state[keys.PAGE_PARAMETERS]
-    opened.text_area(QUESTION.key("groups")).set_value("a\nb'\nempty").run()
+    opened.text_area(QUESTION.get_key("groups")).set_value("a\nb'\nempty").run()
     check(opened)
     parameters = opened.session_state[keys.PAGE_PARAMETERS]
     assert (before.num_listed_groups, parameters.num_listed_groups) == (None, 3)
@@ -485,9 +487,9 @@ def test_a_public_list_of_groups_reaches_answer_program_and_address() -> None:
     assert 'GROUPS: list[str] = ["a", "b\'", "empty"]' in program
     assert address_of(opened)["groups"] == "a\nb'\nempty"
     assert dict(parse_qsl(link_of(opened)))["groups"] == "a\nb'\nempty"
-    opened.text_area(QUESTION.key("groups")).set_value("a\na").run()
+    opened.text_area(QUESTION.get_key("groups")).set_value("a\na").run()
     assert "The list of groups has 'a' twice" in errors(opened)
-    opened.text_area(QUESTION.key("groups")).set_value("").run()
+    opened.text_area(QUESTION.get_key("groups")).set_value("").run()
     assert opened.session_state[keys.PAGE_PARAMETERS] == before
-    opened.text_input(QUESTION.key("edges")).set_value("0 to 10 by 5").run()
+    opened.text_input(QUESTION.get_key("edges")).set_value("0 to 10 by 5").run()
     assert "No group on the public list is in the data" in errors(opened)

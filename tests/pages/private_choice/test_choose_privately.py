@@ -312,7 +312,7 @@ def test_what_is_computed_on_a_release_says_whose_errors_it_shows():
 )
 def test_the_address_of_the_former_page_leads_to_the_page_of_the_release(link, title):
     app = new_app(title)
-    app._page_hash = calc_hash(catalogue.DRAWING.url_path)
+    app._page_hash = calc_hash(catalogue.PRIVATE_SELECTION_STEP.url_path)
     for name, text in {"link": "1", "epsilon": "0.7", "data": "shop-events", **link}.items():
         app.query_params[name] = text
     check(app.run())

@@ -155,7 +155,7 @@ def test_what_stands_in_the_form_is_in_session_files() -> None:
     fill_form(app)
     check(app.run())
     content = session_file.read_file(
-        session_file.write_file(app.session_state[keys.SESSION_FILE].content).encode()
+        session_file.write_file(app.session_state[keys.SESSION_SNAPSHOT].content).encode()
     ).content
     assert content.values_by_key["private_choice.range_largest"] == 1000.0
     assert content.values_by_key["private_choice.range_known"] is KnownValue.TYPICAL

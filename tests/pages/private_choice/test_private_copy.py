@@ -266,10 +266,10 @@ def test_results_of_background_work_are_dropped_but_for_other_data() -> None:
 def test_every_cached_answer_about_data_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     cleared = []
     app = open_private_file()
-    of_class = type(cache._FUNCTIONS_OF_DATA[0])
+    of_class = type(cache._CACHED_FUNCTIONS_OF_DATA[0])
     monkeypatch.setattr(of_class, "clear", lambda self, *a: cleared.append(self._info.func.__qualname__))
     draw_release(app)
-    assert len(cleared) == len(cache._FUNCTIONS_OF_DATA) > 5
+    assert len(cleared) == len(cache._CACHED_FUNCTIONS_OF_DATA) > 5
 
 
 def test_the_link_names_a_release_only_as_such() -> None:
@@ -340,13 +340,13 @@ def test_a_bound_dragged_on_start_over_private_data_is_no_public_input_and_is_fo
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = []
-    draw = figures.draw
+    draw = figures.draw_plot
 
     def noted(*args, **options):
-        asked.append(figures.list_inputs(figures.read_parameters())[1:])
+        asked.append(figures.list_public_inputs(figures.get_answered_parameters())[1:])
         return draw(*args, **options)
 
-    monkeypatch.setattr(figures, "draw", noted)
+    monkeypatch.setattr(figures, "draw_plot", noted)
     app = go(open_private_file(), "Home")
     # As the handle leaves it, which stands on a curve of these data.
     app.session_state["start.bound"] = 17.0

@@ -430,7 +430,7 @@ def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monk
         check(app.number_input(key=keys.EPSILON).set_value(0.5).run())
         assert answer_answer.SENTENCE_BY_STAGE[Stage.EARLIER] in app.get("progress")[0].proto.text
         assert chart(app, "quantile_error") == figure_before
-        assert app.session_state[keys.PIN_OFFERED]().epsilon == before_epsilon != 0.5
+        assert app.session_state[keys.PIN_BUILDER]().epsilon == before_epsilon != 0.5
         job = app.session_state["quantile.search_job"]
         job.stop()
         job.wait(60.0)

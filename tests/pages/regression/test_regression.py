@@ -542,7 +542,7 @@ def test_the_answer_before_stays_until_there_is_a_new_one(monkeypatch: pytest.Mo
         check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
         assert chart(app, "regression_errors_predictions")["data"] == before
         assert "Computing the answer for the new settings" in app.get("progress")[0].proto.text
-        assert app.session_state[keys.PIN_OFFERED]().epsilon == make_problem()[0].epsilon != 2.0
+        assert app.session_state[keys.PIN_BUILDER]().epsilon == make_problem()[0].epsilon != 2.0
         app.button(key="regression.solve_stop").click().run()
     wait_for_work(app)
     assert_answer(app, *make_problem(2.0))

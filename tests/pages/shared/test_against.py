@@ -52,7 +52,7 @@ def compare(name: str, data: Any = DATA, **settings: Any) -> Any:
     """Return what a page compares over ε under these settings, or its sentence on why there is nothing."""
     question = catalogue.QUESTIONS[name]
     answer_module = compare_tab.import_answer_module(name)
-    return answer_module.against_epsilon(data, question.parameters(**{"epsilon": 1.0, **settings}))
+    return answer_module.against_epsilon(data, question.parameters_type(**{"epsilon": 1.0, **settings}))
 
 
 def compare_bounds(name: str, **changes: Any) -> BoundComparison:
@@ -70,7 +70,7 @@ def toy() -> BoundComparison:
 def test_every_question_with_an_epsilon_says_what_it_compares_or_why_not() -> None:
     for question in catalogue.PAGES:
         module = compare_tab.import_answer_module(question.name)
-        assert hasattr(module, "against_epsilon") == (question.parameters is not None), question.name
+        assert hasattr(module, "against_epsilon") == (question.parameters_type is not None), question.name
 
 
 @pytest.mark.thinned
@@ -95,8 +95,8 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
         ("total", {"own_bound": 2.0}),
     ):
         question = catalogue.QUESTIONS[name]
-        parameters = question.parameters(epsilon=0.4, **(SETTINGS[name] | changes))
-        settings = question.parameters(epsilon=2.0, **SETTINGS[name])
+        parameters = question.parameters_type(epsilon=0.4, **(SETTINGS[name] | changes))
+        settings = question.parameters_type(epsilon=2.0, **SETTINGS[name])
         module = compare_tab.import_answer_module(name)
         key = against.build_cache_key(parameters, module.NOT_COMPARED)
         assert key == against.build_cache_key(settings, module.NOT_COMPARED)

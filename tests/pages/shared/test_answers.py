@@ -22,24 +22,26 @@ JOB = "examples_per_user.exact_job"
 
 
 def test_an_answer_is_searched_for_once_and_the_one_used_longest_ago_is_dropped() -> None:
-    answers, searched = cache.Answers[str](2), []
+    answers, searched = cache.ResultStore[str](2), []
 
     def ask(question: str, is_complete: bool = True) -> str:
         def search() -> str:
             searched.append(question)
             return f"answer to {question}"
 
-        return answers.compute(question, search, lambda found: is_complete and found.endswith(question))
+        return answers.get_or_compute(
+            question, search, lambda found: is_complete and found.endswith(question)
+        )
 
     assert ask("a") == ask("a") == "answer to a"
     assert searched == ["a"]
     ask("b", is_complete=False)  # Stopped early: it is the answer now, and no answer later.
-    assert answers.get("b") is None
+    assert answers.get_result("b") is None
     assert ask("b") == "answer to b"
     ask("a")
     ask("c")
     assert searched == ["a", "b", "b", "c"]
-    assert [answers.get(item) is not None for item in "abc"] == [True, False, True]
+    assert [answers.get_result(item) is not None for item in "abc"] == [True, False, True]
 
 
 @pytest.fixture
@@ -57,12 +59,14 @@ def keep_two_answers() -> None:
     from pages.shared.base import cache
 
     for for_all in (True, False):
-        st.session_state[f"of {for_all}"] = cache.get_answers("test", for_all).compute(
+        st.session_state[f"of {for_all}"] = cache.get_result_store("test", for_all).get_or_compute(
             "question", object, lambda found: True
         )
     if st.session_state["forgets"]:
-        cache.forget()
-        st.session_state["left"] = [cache.get_answers("test", f).get("question") for f in (True, False)]
+        cache.forget_session_results()
+        st.session_state["left"] = [
+            cache.get_result_store("test", f).get_result("question") for f in (True, False)
+        ]
 
 
 def session_that_asks(forgets: bool = False) -> AppTest:

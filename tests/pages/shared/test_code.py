@@ -60,7 +60,7 @@ def read_number(card: str, label: str) -> float:
 
 
 def open_code(app: AppTest, card: str) -> AppTest:
-    return check(app.button(key=card + keys.CARD_CODE).click().run())
+    return check(app.button(key=card + keys.CODE_BUTTON_SUFFIX).click().run())
 
 
 def list_programs(app: AppTest) -> list[str]:
@@ -185,7 +185,7 @@ def panel() -> None:
     from dpcore.code import Quantity, ReleaseSpec
     from dpcore.code.forms import OfferedPrograms
     from dpcore.common.privacy import Disclosure, Neighbours
-    from pages.shared.card.code_panel import show_code
+    from pages.shared.card.code_panel import draw_code
 
     common = {
         "disclosure": Disclosure.PUBLIC,
@@ -195,7 +195,7 @@ def panel() -> None:
     }
     cap = ReleaseSpec(Quantity.MEAN, 1.0, max_rows=3, **common)
     weights = ReleaseSpec(Quantity.MEAN, 1.0, threshold=2.5, **common)
-    show_code(OfferedPrograms((("Cap", cap), ("Weights", weights))), "card")
+    draw_code(OfferedPrograms((("Cap", cap), ("Weights", weights))), "card")
 
 
 def test_the_panel_changes_library_and_form_and_has_the_table_of_names() -> None:
@@ -208,7 +208,7 @@ def test_the_panel_changes_library_and_form_and_has_the_table_of_names() -> None
     second_value = app.code[0].value
     assert second_value != first
     assert has_number(second_value, Program.PYTHON, 3)
-    app.segmented_control(key=keys.CODE_FORM + "card").set_value(1).run()
+    app.segmented_control(key=keys.CODE_FORM_PREFIX + "card").set_value(1).run()
     assert has_number(app.code[0].value, Program.PYTHON, 2.5)
     assert app.get_by_key("card_code_file")
     assert "max_partitions_contributed" in shown_texts(app)
@@ -219,12 +219,12 @@ def panel_of_a_quantile() -> None:
     from dpcore.code import Quantity, ReleaseSpec
     from dpcore.code.forms import OfferedPrograms
     from dpcore.common.privacy import Disclosure
-    from pages.shared.card.code_panel import show_code
+    from pages.shared.card.code_panel import draw_code
 
     common = {"disclosure": Disclosure.PUBLIC, "lower": 0.0, "upper": 1.0, "quantiles": (0.5,)}
     weights = ReleaseSpec(Quantity.QUANTILE, 1.0, threshold=2.5, **common)
     cap = ReleaseSpec(Quantity.QUANTILE, 1.0, max_rows=3, **common)
-    show_code(OfferedPrograms((("Weights", weights), ("Bound, 3 rows", cap))), "card")
+    draw_code(OfferedPrograms((("Weights", weights), ("Bound, 3 rows", cap))), "card")
 
 
 def test_the_panel_shows_the_nearest_form_that_a_library_has_and_says_so() -> None:

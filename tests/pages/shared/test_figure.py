@@ -184,7 +184,7 @@ def test_our_plotly_is_of_the_version_that_the_package_was_made_for(monkeypatch)
 
 def test_plotlys_script_is_served_packed_plain_and_not_twice():
     app = Starlette(routes=server.ROUTES)
-    address = figure.PLOTLY.address
+    address = figure.PLOTLY_SCRIPT.address
     plain_answer, packed = Answer(app, address), Answer(app, address, accept_encoding="br, gzip")
     assert plain_answer.body == plotly_script.find_script().read_bytes()
     assert packed.header("content-encoding") == "gzip"
@@ -202,14 +202,14 @@ def test_plotlys_script_is_served_packed_plain_and_not_twice():
 def test_the_loader_asks_for_what_is_served_and_an_edited_script_has_another_address(tmp_path):
     served = {route.path for route in server.ROUTES if isinstance(route, Route | WebSocketRoute)}
     addresses = set(re.findall(r'"(/assets/[^"]+)"', figure._build_loader()))
-    assert addresses == {figure.PLOTLY.address, figure.FIGURE.address, speed.ADDRESS}
+    assert addresses == {figure.PLOTLY_SCRIPT.address, figure.FIGURE_SCRIPT.address, speed.ADDRESS}
     assert addresses <= served
-    text = b"\n".join(file.read_bytes() for file in figure.FIGURE.files)
-    assert Answer(Starlette(routes=server.ROUTES), figure.FIGURE.address).body == text
+    text = b"\n".join(file.read_bytes() for file in figure.FIGURE_SCRIPT.files)
+    assert Answer(Starlette(routes=server.ROUTES), figure.FIGURE_SCRIPT.address).body == text
     edited = tmp_path / "figure.js"
-    edited.write_bytes(figure.FIGURE.files[-1].read_bytes() + b"\n")
-    address = figure.Script("figure", figure.FIGURE.files[-1:]).address
-    assert figure.Script("figure", (edited,)).address != address
+    edited.write_bytes(figure.FIGURE_SCRIPT.files[-1].read_bytes() + b"\n")
+    address = figure.ServedScript("figure", figure.FIGURE_SCRIPT.files[-1:]).address
+    assert figure.ServedScript("figure", (edited,)).address != address
 
 
 class Ear:
@@ -524,8 +524,8 @@ def test_only_a_page_announces_the_scripts():
         )
     )
     link = Answer(app, "/").header("link")
-    assert f"<{figure.PLOTLY.address}>; rel=preload; as=script" in link
-    assert f"<{figure.FIGURE.address}>; rel=modulepreload" in link
+    assert f"<{figure.PLOTLY_SCRIPT.address}>; rel=preload; as=script" in link
+    assert f"<{figure.FIGURE_SCRIPT.address}>; rel=modulepreload" in link
     assert Answer(app, "/text").header("link") == ""
 
 
@@ -579,7 +579,7 @@ def test_paper_notation_is_one_switch_for_all_pages_and_changes_words_only(title
     before = chart(app, key)
     check(app.toggle(key=keys.PAPER_NOTATION).set_value(True).run())
     after = chart(app, key)
-    symbols = next(page for page in catalogue.PAGES if page.title == title).symbols
+    symbols = next(page for page in catalogue.PAGES if page.title == title).symbols_by_phrase
     drawn_before, drawn_after = (
         {
             trace["name"]: (trace["x"], trace["y"])
@@ -605,11 +605,11 @@ def test_every_symbol_of_a_paper_stands_for_words_of_a_main_figure():
         "learning": [ss.learning_bound(rows, epsilon=1, cap_unit=unit) for unit in ("tau_0", "rows")],
         "multitask": [ss.task_weights(pairs, user="user", group="task", epsilon=1)],
     }
-    for question in (page for page in catalogue.PAGES if page.symbols):
+    for question in (page for page in catalogue.PAGES if page.symbols_by_phrase):
         words = set()
         for reply in replies[question.name]:
             plot = next(iter(reply.answer.plots.values()))()
             axes = [axis for one in (plot, plot.lower_plot) if one for axis in (one.x, one.y)]
             words |= {plot.title, *(item.name for item in plot.items)}
             words |= {word for axis in axes for word in (axis.name, axis.heading)}
-        assert set(question.symbols) <= words, question.name
+        assert set(question.symbols_by_phrase) <= words, question.name

@@ -53,14 +53,14 @@ def everything_entered() -> None:
     session.use(session.LoadedData(secret, session.Origin(session.UPLOADED)))
     session.record(ReleaseFacts(0.25, 0.0, PrivateCopyParameters(1.0).neighbours, "before"))
 
-    @cache.cached(16)
+    @cache.cache_for_session(16)
     def answer(digest: str) -> object:
         return object()
 
     entries = {
-        question.key(name) + ("7" if name.endswith("_") else ""): question
+        question.get_key(name) + ("7" if name.endswith("_") else ""): question
         for question in catalogue.QUESTIONS.values()
-        for name in (*question.fields, *question.other_origins)
+        for name in (*question.fields, *question.origins_by_entry)
     }
     shells = [
         value
@@ -68,7 +68,7 @@ def everything_entered() -> None:
         if name.isupper() and isinstance(value, str) and name != "LOADED"
     ]
     made_up = ["mean.nowhere_declared", "nobody.field", "mean_card_code", "learning_ranges"]
-    for key in (*entries, *made_up, *(k for k in shells if k not in keys.PRESERVED)):
+    for key in (*entries, *made_up, *(k for k in shells if k not in keys.PRESERVED_KEYS)):
         state[key] = f"secret of {key}"
     answer_before = answer(secret.digest)
     copy = release_histogram(histogram, PrivateCopyParameters(1000.0), charge=session.record)
@@ -105,9 +105,9 @@ def declared(key: str) -> FieldOrigin:
 
 def entries() -> dict[str, Question]:
     return {
-        question.key(name) + ("7" if name.endswith("_") else ""): question
+        question.get_key(name) + ("7" if name.endswith("_") else ""): question
         for question in catalogue.QUESTIONS.values()
-        for name in (*question.fields, *question.other_origins)
+        for name in (*question.fields, *question.origins_by_entry)
     }
 
 
@@ -126,7 +126,10 @@ def test_nothing_stays_beside_a_copy_that_is_not_declared_public(
     # The other way round: what is public was not lost, and the test did fill the session.
     # A public number that is about the data, such as how many rows there are, is asked for anew.
     anew = {
-        q.key(name) for q in catalogue.QUESTIONS.values() for name, field in q.fields.items() if field.renewed
+        q.get_key(name)
+        for q in catalogue.QUESTIONS.values()
+        for name, field in q.fields.items()
+        if field.renewed
     }
     should = {key for key in entries() if declared(key) in KEPT} - anew
     assert should <= stayed
@@ -139,7 +142,7 @@ def test_no_answer_and_no_link_stays(filled_session: tuple[bool, dict[str, Any]]
     assert not seen["answer stays"]
     assert keys.PAGE_PARAMETERS not in seen["copy"]
     for question in catalogue.QUESTIONS.values():  # what a link of the page could carry
-        for key in question.widgets.values():
+        for key in question.widget_keys.values():
             value = seen["copy"].get(key)
             assert "secret of" not in str(value) or declared(key) in (*KEPT, FieldOrigin.VALUES), key
         assert "data=dp-release" in seen["links"][question.title]
@@ -149,7 +152,7 @@ def test_forgotten_fields_hold_what_they_begin_with(filled_session: tuple[bool, 
     with_values, seen = filled_session
     for question in catalogue.QUESTIONS.values():
         for name, field in question.fields.items():
-            key = question.key(name)
+            key = question.get_key(name)
             if field.origin is FieldOrigin.VALUES and with_values:
                 assert seen["copy"][key] is None, key
             elif field.origin is FieldOrigin.DATA and not field.renewed:
@@ -164,7 +167,7 @@ def test_fields_return_with_the_original_data_even_after_two_copies(
     back = seen["original"]
     for question in catalogue.QUESTIONS.values():
         for name in question.fields:
-            key = question.key(name)
+            key = question.get_key(name)
             if question.name != "mean" or name in ("value_variance", "own_bound", "counts"):
                 expected = 7.0 if key == "mean.upper" else f"secret of {key}"
                 assert back[key] == expected, key
@@ -190,8 +193,8 @@ def test_a_variance_entered_beside_private_data_is_in_neither_session_nor_link()
     assert data(app).release is not None
     # What was set aside stands with the original data, where no widget or link looks; of files only a session does.
     state = dict(app.session_state.items())
-    aside = (keys.LOADED_DATA, keys.SESSION_FILE)
-    assert state[keys.SESSION_FILE].content.disclosure is Disclosure.PRIVATE
+    aside = (keys.LOADED_DATA, keys.SESSION_SNAPSHOT)
+    assert state[keys.SESSION_SNAPSHOT].content.disclosure is Disclosure.PRIVATE
     assert not [key for key, value in state.items() if "0.1371379" in str(value) and key not in aside]
     app = go(app, "Weights vs. caps")
     assert "0.1371379" not in link_of(app)
@@ -209,8 +212,8 @@ class Asked(Parameters):
 
 def test_what_is_not_declared_public_counts_as_read_off_the_data() -> None:
     question = Question(
-        "toy", "Toy", "", "toy", "", "?", parameters=Asked,
-        other_origins={"tabs": FieldOrigin.PUBLIC, "file_": FieldOrigin.OWN_DATA, "file_names": FieldOrigin.DATA},
+        "toy", "Toy", "", "toy", "", "?", parameters_type=Asked,
+        origins_by_entry={"tabs": FieldOrigin.PUBLIC, "file_": FieldOrigin.OWN_DATA, "file_names": FieldOrigin.DATA},
     )  # fmt: skip
     assert question.get_origin("size") is FieldOrigin.DATA
     assert question.get_origin("anything") is FieldOrigin.DATA

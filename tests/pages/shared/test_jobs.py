@@ -16,8 +16,8 @@ from streamlit.testing.v1 import AppTest
 from dpcore.answer.section import Search
 from dpcore.common.checks import InputProblem, InvalidInput
 from pages.shared.base import cache, page_run
-from pages.shared.base.cache import Answers
-from pages.shared.fields import jobs
+from pages.shared.base.cache import ResultStore
+from pages.shared.fields import jobs, searches
 from pages.shared.fields.jobs import Job
 from pages.shared.server import server
 from tests.pages.driving import PATIENCE, answer_of, errors, finish, open_app, shown_texts, until
@@ -122,7 +122,7 @@ def test_heavy_work_that_is_stopped_while_it_waits_ends_and_leaves_the_turn_to_o
     job, waits, go_on = Job(None, is_heavy=True), Job(None, is_heavy=True), threading.Event()
     thread = threading.Thread(target=job.run, args=(lambda tell, stop: go_on.wait(PATIENCE),))
     thread.start()
-    until(lambda: cache.HEAVY.is_full)
+    until(lambda: cache.HEAVY_QUEUE.has_no_free_turn)
     other = threading.Thread(target=waits.run, args=(lambda tell, stop: "stopped" if stop() else "ran",))
     other.start()
     until(lambda: waits.is_waiting)
@@ -131,7 +131,7 @@ def test_heavy_work_that_is_stopped_while_it_waits_ends_and_leaves_the_turn_to_o
     assert (waits.result, job.is_running) == ("stopped", True)
     go_on.set()
     thread.join(PATIENCE)
-    assert not cache.HEAVY.is_full
+    assert not cache.HEAVY_QUEUE.has_no_free_turn
 
 
 def failing(error):
@@ -167,7 +167,7 @@ def test_every_error_is_kept_as_a_sentence_that_quotes_nothing(error, says, agai
 def test_work_ends_once_its_session_is_lost_for_long_enough(monkeypatch):
     now, lost, stopped_before = [0.0], [True, False, True, True, True, True], []
     monkeypatch.setattr(jobs, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(jobs, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(jobs, "_CHECK_SECONDS", 0.0)
     job = Job(None)
 
     def is_lost():
@@ -176,7 +176,7 @@ def test_work_ends_once_its_session_is_lost_for_long_enough(monkeypatch):
         return lost[len(stopped_before) - 1]
 
     # Lost at 2, there again at 4, lost from 6 on: five seconds later it is asked at 12.
-    job.stop_when(is_lost, jobs.LOST_SECONDS)
+    job.stop_when_lost(is_lost, jobs.LOST_SECONDS)
     assert stopped_before == [False] * 6
     assert job._stop_event.is_set()
 
@@ -187,18 +187,20 @@ def test_work_of_a_session_that_nobody_is_connected_to_is_stopped(monkeypatch):
     monkeypatch.setattr("streamlit.runtime.Runtime.instance", lambda: runtime)
     monkeypatch.setattr(jobs.streamlit_internals, "get_session_id", lambda: "ours")
     monkeypatch.setattr(jobs, "LOST_SECONDS", 0.0)
-    monkeypatch.setattr(jobs, "st", SimpleNamespace(session_state={}))
+    app = SimpleNamespace(session_state={})
+    monkeypatch.setattr(jobs, "st", app)
+    monkeypatch.setattr(searches, "st", app)
 
     def work(progress, should_stop):
         while not should_stop():
             time.sleep(0.001)
         return "what there was"
 
-    question = SimpleNamespace(name="page", key=lambda name: name)
+    question = SimpleNamespace(name="page", get_key=lambda name: name)
     search = Search("job", "question", work, "Working", first_wait_seconds=0.0, later_wait_seconds=0.0)
-    run = jobs.Run(question, search, SimpleNamespace(digest="data"))
-    monkeypatch.setattr(jobs.cache, "get_answers", lambda *_: Answers(0))
-    run.ask()
+    run = searches.SearchRun(question, search, SimpleNamespace(digest="data"))
+    monkeypatch.setattr(jobs.cache, "get_result_store", lambda *_: ResultStore(0))
+    run.start_if_needed()
     job = run.job
     assert job.is_running
     connected.clear()
@@ -206,12 +208,12 @@ def test_work_of_a_session_that_nobody_is_connected_to_is_stopped(monkeypatch):
     assert jobs.find_result("job") == (("data", "question"), "what there was")
     # What a page searches by itself begins anew; what a person stopped stays as it is.
     connected.add("ours")
-    run.ask()
+    run.start_if_needed()
     assert run.job is not job
     job = run.job
     job.stop()
     job.wait(PATIENCE)
-    run.ask()
+    run.start_if_needed()
     assert run.job is job
 
 
@@ -219,13 +221,13 @@ def test_a_page_says_that_work_was_stopped_as_the_connection_was_lost():
     def page():
         from pages.shared.fields import jobs
 
-        jobs.watch("job", "Working")
+        jobs.show_progress("job", "Working")
 
     app = AppTest.from_function(page)
     job = app.session_state["job"] = Job(None)
     thread = threading.Thread(target=job.run, args=(lambda tell, stop: until(stop),))
     thread.start()
-    job.stop_when(lambda: True, 0.0)
+    job.stop_when_lost(lambda: True, 0.0)
     thread.join(PATIENCE)
     assert "page was lost" in app.run().info[0].value
     again = app.session_state["job"] = Job(None)
@@ -240,7 +242,7 @@ def test_work_goes_on_while_somebody_is_connected():
         was_asked.set()
         return False
 
-    watcher = threading.Thread(target=job.stop_when, args=(is_lost, 0.01))
+    watcher = threading.Thread(target=job.stop_when_lost, args=(is_lost, 0.01))
     watcher.start()
     assert was_asked.wait(PATIENCE)
     job.run(lambda progress, should_stop: should_stop())
@@ -319,7 +321,7 @@ def test_work_that_ends_waits_with_a_run_of_the_page_until_nobody_reads_a_dialog
     monkeypatch.setattr(page_run, "st", app)
     state["work"] = job = Job("question", was_read_early=True)
     job.run(lambda tell, stop: 42)
-    page_run.request_dialog(lambda: None)
+    page_run.request_to_open(lambda: None)
     jobs.rerun_if_ended("work")
     page_run.open_requested_dialog()
     jobs.rerun_if_ended("work")

@@ -50,7 +50,7 @@ from tests.pages.driving import (
 )
 
 ADDRESS = "http://127.0.0.1:8501/anything?link=7"
-WITH_PARAMETERS = [spec for spec in catalogue.PAGES if spec.parameters is not None]
+WITH_PARAMETERS = [spec for spec in catalogue.PAGES if spec.parameters_type is not None]
 
 
 TEXTS = (
@@ -86,19 +86,19 @@ def values_of(declared: Field, hint: Any) -> st.SearchStrategy[Any]:
 def parameters_of(draw, spec) -> Any:
     """Change one field after the other, with those that go with it or stand beside it, as far as the class takes it."""
     ends = {"epsilon": 1.0, "lower": 0.0, "upper": 1.0}
-    parameters = spec.parameters(
-        **{f.name: ends[f.name] for f in fields(spec.parameters) if f.default is MISSING}
+    parameters = spec.parameters_type(
+        **{f.name: ends[f.name] for f in fields(spec.parameters_type) if f.default is MISSING}
     )
     with contextlib.suppress(InvalidInput):
         parameters = replace(parameters, epsilon=draw(st.floats(*EPSILON_RANGE)))
-    declared, hints = declared_fields(spec.parameters), list_field_types(spec.parameters)
+    declared, hints = declared_fields(spec.parameters_type), list_field_types(spec.parameters_type)
     drawn = {name: draw(values_of(field, hints[name])) for name, field in declared.items()}
     for name, following in itertools.pairwise([*drawn, ""]):
         changes = {name: drawn[name]}
         for other, field in declared.items():
             if field.only_with is not None and field.only_with[0] == name:
                 goes = drawn[name] in field.only_with[1]
-                changes[other] = drawn[other] if goes else fields_by_name(spec.parameters)[other].default
+                changes[other] = drawn[other] if goes else fields_by_name(spec.parameters_type)[other].default
         beside = {following: drawn[following]} if following else {}
         for item in (changes | beside, changes):
             with contextlib.suppress(InvalidInput):
@@ -132,7 +132,7 @@ def test_a_link_is_read_back_as_it_was_written(spec, choice):
     assert urlsplit(link)[:3] == ("http", "127.0.0.1:8501", f"/{spec.url_path}")
     read_origin, widgets, problems = links.read_link(query(link), spec)
     assert (read_origin, problems) == (origin, [])
-    read_parameters = spec.parameters(**{name: widgets[key] for name, key in spec.widgets.items()})
+    read_parameters = spec.parameters_type(**{name: widgets[key] for name, key in spec.widget_keys.items()})
     assert read_parameters == parameters.without(*parameters.unused_names)
     # A bad epsilon loses no other field.
     _, others, problems = links.read_link({**query(link), "epsilon": "x"}, spec)
@@ -142,12 +142,12 @@ def test_a_link_is_read_back_as_it_was_written(spec, choice):
 
 @pytest.mark.parametrize("spec", WITH_PARAMETERS, ids=lambda spec: spec.title)
 def test_every_field_of_the_parameters_has_a_widget_of_its_own(spec):
-    assert set(spec.widgets) == {f.name for f in fields(spec.parameters) if f.init}
-    assert len(set(spec.widgets.values())) == len(spec.widgets)
+    assert set(spec.widget_keys) == {f.name for f in fields(spec.parameters_type) if f.init}
+    assert len(set(spec.widget_keys.values())) == len(spec.widget_keys)
 
 
 @pytest.mark.parametrize(
-    "spec", [s for s in catalogue.PAGES if s.parameters is None], ids=lambda spec: spec.title
+    "spec", [s for s in catalogue.PAGES if s.parameters_type is None], ids=lambda spec: spec.title
 )
 @given(epsilon=st.floats(1e-6, 1e3), origin=ORIGINS)
 def test_a_link_to_a_page_without_parameters_carries_data_and_epsilon(spec, epsilon, origin):
@@ -301,17 +301,17 @@ CRAFTED = (
 def test_crafted_values_of_every_field_are_refused_in_sentences_or_followed():
     tried = 0
     for spec in WITH_PARAMETERS:
-        firsts = {name: spec.get_initial_value(name) for name in spec.widgets}
-        for name in spec.widgets:
+        firsts = {name: spec.get_initial_value(name) for name in spec.widget_keys}
+        for name in spec.widget_keys:
             for text in CRAFTED:
                 tried += 1
                 fields = {"link": "1", "epsilon": "1", name: text}
                 _, values, problems = links.read_link(fields, spec)
                 where = (spec.title, name, text[:20])
                 # What stands in the session afterwards makes an object that is valid.
-                made = {n: values.get(k, firsts[n]) for n, k in spec.widgets.items()}
+                made = {n: values.get(k, firsts[n]) for n, k in spec.widget_keys.items()}
                 if not problems:
-                    assert links.text_fields.to_fields(spec.parameters(**made)), where
+                    assert links.text_fields.to_fields(spec.parameters_type(**made)), where
                 elif name != "epsilon":
                     # Its text is quoted in short only, and nothing else is lost.
                     assert values["epsilon"] == 1.0, where
@@ -443,7 +443,7 @@ def assert_link_tells_nothing(link, title, computed):
     assert "secret" not in link
     # Nothing but the page's parameters, which are what the person entered, and the word for an upload.
     expected = {"link": "1", "data": "upload", "epsilon": f"{setting.DEFAULT_EPSILON:g}"}
-    if catalogue.find_page(title).parameters is None:
+    if catalogue.find_page(title).parameters_type is None:
         assert link_fields == expected
     elif title == "Mean":
         assert link_fields == {
@@ -463,7 +463,7 @@ def assert_link_tells_nothing(link, title, computed):
         ends = {"low": 0.0, "high": 100.0}
         assert link_fields == {
             **links.list_parameter_fields(
-                catalogue.find_page(title).parameters(setting.DEFAULT_EPSILON, **ends)
+                catalogue.find_page(title).parameters_type(setting.DEFAULT_EPSILON, **ends)
             ),
             **expected,
             "bound_from": "counts",  # One read off the values would leak.
@@ -480,7 +480,9 @@ def assert_link_tells_nothing(link, title, computed):
         assert link_fields == {**links.list_parameter_fields(parameters), **expected}
     else:
         assert link_fields == {
-            **links.list_parameter_fields(catalogue.find_page(title).parameters(setting.DEFAULT_EPSILON)),
+            **links.list_parameter_fields(
+                catalogue.find_page(title).parameters_type(setting.DEFAULT_EPSILON)
+            ),
             **expected,
         }
 

@@ -109,7 +109,7 @@ BEFORE: dict[str, tuple[str, dict[str, Any], str]] = {
         "",
     ),
 }
-PAGES = [spec for spec in catalogue.QUESTIONS.values() if spec.parameters is not None]
+PAGES = [spec for spec in catalogue.QUESTIONS.values() if spec.parameters_type is not None]
 
 
 def plain(value: Any) -> Any:
@@ -118,8 +118,8 @@ def plain(value: Any) -> Any:
 
 def as_json(spec: Question, name: str, text: str) -> Any:
     """What a session file of then held: numbers as numbers."""
-    now = (list_former_names(spec.parameters) | spec.former_fields).get(name, name)
-    hint = list_field_types(spec.parameters).get(now if isinstance(now, str) else name, str)
+    now = (list_former_names(spec.parameters_type) | spec.replacements_by_former_name).get(name, name)
+    hint = list_field_types(spec.parameters_type).get(now if isinstance(now, str) else name, str)
     if text in ("yes", "no"):
         return text == "yes"
     return float(text) if {float, int} & {hint, *typing.get_args(hint)} else text
@@ -133,7 +133,7 @@ def test_a_session_file_and_a_pin_of_before_keep_their_meaning(spec) -> None:
     aside = Problems()
     entries = links.read_settings(JsonValue({spec.name: settings_saved}, "settings", aside), aside)
     if settings_saved:  # Of a page that had no fields a file says nothing.
-        assert {name: plain(entries[spec.key(name)]) for name in meant} == meant
+        assert {name: plain(entries[spec.get_key(name)]) for name in meant} == meant
     assert all("no such field" in problem.message for problem in aside.entries)
     assert bool(aside.entries) is bool(refused)
     # A pin is what was said when it was made: no field of today changes it.
@@ -151,12 +151,12 @@ def test_of_a_page_that_nobody_saw_a_file_of_before_says_nothing() -> None:
     (question,) = (spec for spec in PAGES if spec.name == "quantile")
     settings = {"quantile": {"low": 0.0, "high": 9.0, "bound_from": "counts", "own_bound": None}}
     entries = links.read_settings(JsonValue(settings, "settings", aside), aside)
-    assert question.key("neighbours") not in entries
+    assert question.get_key("neighbours") not in entries
     for spec in catalogue.PAGES:
         for data in (samples.load("shop-events"), PRIVATE):
             if spec.propose_values is not None:
-                names = dict.fromkeys((*spec.fields, *spec.other_origins))
-                assert {*spec.propose_values(data, names)} & {*spec.fields} <= {*spec.proposed_fields}
+                names = dict.fromkeys((*spec.fields, *spec.origins_by_entry))
+                assert {*spec.propose_values(data, names)} & {*spec.fields} <= {*spec.proposed_field_names}
 
 
 def test_a_choice_of_a_link_that_private_data_change_is_named() -> None:
@@ -187,7 +187,7 @@ def test_a_link_of_before_opens_with_its_old_meaning_or_says_what_is_not_followe
     origin, values, problems = links.read_link(fields, spec)
     assert origin.name == "shop-events"
     assert values[keys.EPSILON] == 2.0
-    followed_values = {name: plain(values[spec.key(name)]) for name in meant}
+    followed_values = {name: plain(values[spec.get_key(name)]) for name in meant}
     assert followed_values == meant
     sentences = " ".join(problem.sentence for problem in problems)
     assert refused in sentences
@@ -201,6 +201,6 @@ def test_what_a_session_file_says_by_todays_name_holds() -> None:
     assert (plain(entries["training.bounded_by"]), entries["training.bound"]) == ("smooth weights", 2.0)
     assert [problem.location for problem in aside.entries] == ["settings, training, others"]
     (question,) = (spec for spec in PAGES if spec.name == "mean")
-    assert question.rename_former({"noise": "old", "variance_source": "new"}, str) == {
+    assert question.rename_former_fields({"noise": "old", "variance_source": "new"}, str) == {
         "variance_source": "new"
     }

@@ -32,9 +32,9 @@ def two_files() -> None:
     def fill() -> None:
         session.use(session.LoadedData(file("first.csv", 2), session.Origin(session.UPLOADED)))
         for question in catalogue.QUESTIONS.values():
-            for name in (*question.fields, *question.other_origins):
-                state[question.key(name)] = f"of first.csv: {name}"
-        setting.enter(
+            for name in (*question.fields, *question.origins_by_entry):
+                state[question.get_key(name)] = f"of first.csv: {name}"
+        setting.enter_values(
             {field.shared: f"of first.csv: {field.shared}"
              for question in catalogue.QUESTIONS.values() for field in question.fields.values() if field.shared}
         )  # fmt: skip
@@ -43,7 +43,7 @@ def two_files() -> None:
     session.use(session.LoadedData(file("second.csv", 3), session.Origin(session.UPLOADED)))
     seen["second"] = dict(state.items())
     fill()
-    state[keys.AWAITED] = {"mean.lower": "of first.csv: lower", "mean.upper": "something else"}
+    state[keys.AWAITED_VALUES] = {"mean.lower": "of first.csv: lower", "mean.upper": "something else"}
     session.use(session.LoadedData(file("second.csv", 3), session.Origin(session.UPLOADED)))
     seen["awaited"] = dict(state.items())
     session.use(session.LoadedData(file("third.csv", 4), session.Origin(session.UPLOADED)))
@@ -62,8 +62,8 @@ def seen() -> dict[str, Any]:
 def test_no_setting_that_is_not_declared_public_answers_for_other_data(seen: dict[str, Any]) -> None:
     state, cleared, kept = seen["second"], 0, 0
     for question in catalogue.QUESTIONS.values():
-        for name in (*question.fields, *question.other_origins):
-            value_text = str(state.get(question.key(name)))
+        for name in (*question.fields, *question.origins_by_entry):
+            value_text = str(state.get(question.get_key(name)))
             declared = question.fields.get(name)
             if question.get_origin(name) in (FieldOrigin.DATA, FieldOrigin.VALUES) or (
                 declared and declared.renewed
@@ -74,7 +74,7 @@ def test_no_setting_that_is_not_declared_public_answers_for_other_data(seen: dic
                     question.name,
                     name,
                 )
-            elif declared and name not in question.proposed_fields:
+            elif declared and name not in question.proposed_field_names:
                 kept += 1
                 assert value_text == f"of first.csv: {name}", (question.name, name)
     assert cleared > 60

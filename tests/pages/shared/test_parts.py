@@ -246,7 +246,7 @@ def test_start_s_axis_goes_beyond_the_heaviest_user_as_far_as_bounds_do():
 
 def test_every_page_is_registered_at_an_address_of_its_own():
     assert {path.parent.name for path in (ROOT / "pages").rglob("page.py")} == {
-        *catalogue.ORDER,
-        *catalogue.STEPS,
+        *catalogue.PAGE_FOLDERS,
+        *catalogue.STEP_FOLDERS,
     }
     assert len({spec.url_path for spec in catalogue.PAGES}) == len(catalogue.PAGES)

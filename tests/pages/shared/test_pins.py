@@ -142,12 +142,12 @@ def test_files_and_pins_name_the_settings_that_the_answer_is_for(monkeypatch: py
     run = page_run.PageRun(catalogue.QUESTIONS["quantile"])
     try:
         page_run.CURRENT_RUN.set(run)
-        assert "public input: epsilon = 0.25" in figures.list_inputs(figures.read_parameters())
+        assert "public input: epsilon = 0.25" in figures.list_public_inputs(figures.get_answered_parameters())
         run.answered_parameters = parameters
-        assert "public input: epsilon = 1" in figures.list_inputs(figures.read_parameters())
+        assert "public input: epsilon = 1" in figures.list_public_inputs(figures.get_answered_parameters())
     finally:
         page_run.CURRENT_RUN.set(None)
-    assert "public input: epsilon = 0.25" in figures.list_inputs(figures.read_parameters())
+    assert "public input: epsilon = 0.25" in figures.list_public_inputs(figures.get_answered_parameters())
 
 
 def test_a_page_without_tabs_lists_its_pins_below() -> None:
@@ -181,7 +181,7 @@ def test_pins_of_private_data_go_with_them_and_come_back() -> None:
     app = pin_answer(go(app, "Sum and count"), "total")
     (beside,) = app.session_state[keys.PINS]
     assert isinstance(beside.disclosure, ReleaseFacts)
-    saved_session = session_file.write_file(app.session_state[keys.SESSION_FILE].content)
+    saved_session = session_file.write_file(app.session_state[keys.SESSION_SNAPSHOT].content)
     assert len(json.loads(saved_session)["pins"]) == 2
     app = go(app, "Data")
     check(app.button(key="private_back").click().run())

@@ -17,7 +17,7 @@ from dpcore.mean import MeanParameters
 from dpcore.report import charts, content, plotly_figures
 from dpcore.total.parameters import TotalParameters
 from pages.shared.base import catalogue, keys
-from pages.shared.fields import fields as questions
+from pages.shared.fields import field_values
 from pages.shared.figures import figures
 from tests.pages.driving import (
     begin,
@@ -132,7 +132,7 @@ def test_what_stands_in_for_a_bad_field_is_said_beside_it_and_on_top():
 
 
 def test_empty_and_refused_fields_are_named_at_once():
-    parameters, problems = questions.build_parameters(
+    parameters, problems = field_values.build_parameters(
         MeanParameters,
         {"epsilon": None, "lower": 0.0, "upper": None, "own_bound": 1.5},
         {"epsilon": "ε", "upper": "Highest value U"},
@@ -147,19 +147,21 @@ def test_empty_and_refused_fields_are_named_at_once():
 
 
 @pytest.mark.parametrize(
-    "question", [q for q in catalogue.PAGES if q.parameters is not None], ids=lambda question: question.name
+    "question",
+    [q for q in catalogue.PAGES if q.parameters_type is not None],
+    ids=lambda question: question.name,
 )
 def test_no_sentence_names_a_field_as_python_does(question):
     # Each number far out of range, those that may stay empty among them.
-    hints = get_type_hints(question.parameters)
+    hints = get_type_hints(question.parameters_type)
     numbers = [n for n in question.fields if {int, float} & {hints[n], *get_args(hints[n])}]
     usual = {name: question.get_initial_value(name) for name in question.fields} | {"epsilon": 1.0}
     labels = {name: field.name for name, field in question.fields.items() if field.is_required}
     for name in numbers:
         for value in (-1.5e300, 1.5e300):
             values = usual | {name: value}
-            _, problems = questions.build_parameters(
-                question.parameters, values, labels, subjects=question.subjects
+            _, problems = field_values.build_parameters(
+                question.parameters_type, values, labels, subjects_by_field=question.subjects_by_field
             )
             for problem in problems:
                 begins, must, _ = problem.sentence.partition(" must ")
@@ -173,7 +175,7 @@ def test_no_sentence_names_a_field_as_python_does(question):
 
 def test_an_empty_end_of_a_range_says_nothing_of_the_other():
     # Were the default 0 put in its place, L = 0 would seem to lie above U = −5.
-    _, problems = questions.build_parameters(
+    _, problems = field_values.build_parameters(
         MeanParameters, {"epsilon": 1.0, "lower": None, "upper": -5.0}, {"lower": "L"}
     )
     assert [problem.sentence for problem in problems] == ["L is empty. Enter a number."]
@@ -184,7 +186,7 @@ def test_what_is_made_of_floats_is_what_is_made_of_whole_numbers(kind):
     usual = kind(0.5)
     values = {field.name: getattr(usual, field.name) for field in fields(usual)}
     floats = {name: float(value) if type(value) is int else value for name, value in values.items()}
-    parameters, problems = questions.build_parameters(kind, floats, {})
+    parameters, problems = field_values.build_parameters(kind, floats, {})
     assert problems == []
     assert parameters == usual
     assert {name: type(getattr(parameters, name)) for name in values} == {

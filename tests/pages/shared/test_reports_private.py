@@ -435,7 +435,7 @@ def test_what_may_have_been_read_off_private_data_is_no_plain_public_input(discl
     report = report_content.build_page_report(MEAN, answer, Source(behind))
     report = remove_private(report) if public_only else report
     labels = {line.name: line.shown_label for line in report.setting_lines}
-    words = MEAN.get_labels()
+    words = MEAN.get_report_labels()
     private = disclosure is Disclosure.PRIVATE
     for name in ("lower", "upper", "user_share", "own_bound"):
         expected = dpcore_report_content.PRIVATE_SETTING_LABEL if private else Disclosure.PUBLIC.label

@@ -32,7 +32,7 @@ from dpcore.training.training_data import TrainingData
 from pages.regression.upload import RegressionData
 from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Question
-from pages.shared.fields import fields
+from pages.shared.fields import field_values
 from pages.shared.figures.figures import Pin
 from pages.shared.session import own_tables, session, session_file
 from pages.shared.session.own_tables import KnownFile, OwnTable
@@ -204,7 +204,9 @@ def entered(question: Question, name: str) -> st.SearchStrategy[Any]:
 
 @st.composite
 def sessions(draw: st.DrawFn) -> tuple[Question, dict[str, Any]]:
-    question = draw(st.sampled_from([q for q in catalogue.QUESTIONS.values() if q.parameters is not None]))
+    question = draw(
+        st.sampled_from([q for q in catalogue.QUESTIONS.values() if q.parameters_type is not None])
+    )
     return question, {name: draw(entered(question, name)) for name in question.fields}
 
 
@@ -214,30 +216,32 @@ def test_settings_come_back_or_are_said_and_a_good_question_comes_back_whole(
     entered_fields: tuple[Question, dict[str, Any]], epsilon: float
 ) -> None:
     question, values = entered_fields
-    content = Content(None, epsilon, {question.key(name): value for name, value in values.items()})
+    content = Content(None, epsilon, {question.get_key(name): value for name, value in values.items()})
     session_read = reopen(content)
     assert session_read.content.epsilon == epsilon
     back = session_read.content.values_by_key
     assert all(back[key] == content.values_by_key[key] for key in back)
     assert len(back) + len(session_read.setting_problems) == len(values)
     labels = {name: "it" for name in question.fields if question.fields[name].is_required}
-    assert question.parameters is not None
-    parameters, _ = fields.build_parameters(question.parameters, {"epsilon": epsilon} | values, labels)
+    assert question.parameters_type is not None
+    parameters, _ = field_values.build_parameters(
+        question.parameters_type, {"epsilon": epsilon} | values, labels
+    )
     if parameters is not None:
         assert session_read.setting_problems == ()
-        again = {name: back[question.key(name)] for name in question.fields}
+        again = {name: back[question.get_key(name)] for name in question.fields}
         assert (
-            fields.build_parameters(question.parameters, {"epsilon": epsilon} | again, labels)[0]
+            field_values.build_parameters(question.parameters_type, {"epsilon": epsilon} | again, labels)[0]
             == parameters
         )
 
 
 def test_the_apps_own_first_values_of_all_pages_come_back() -> None:
     first_values = {
-        question.key(name): question.get_initial_value(name)
+        question.get_key(name): question.get_initial_value(name)
         for question in catalogue.QUESTIONS.values()
-        if question.parameters is not None
-        for name in question.widgets
+        if question.parameters_type is not None
+        for name in question.widget_keys
         if name != "epsilon"
     }
     session_read = reopen(Content(None, 1.0, first_values))
@@ -408,7 +412,7 @@ def test_a_table_of_a_pages_own_stands_there_with_its_ranges() -> None:
 
 
 def test_numbers_drawn_are_joined_and_none_is_lost_or_doubled() -> None:
-    key = catalogue.QUESTIONS["private_choice"].key("choices")
+    key = catalogue.QUESTIONS["private_choice"].get_key("choices")
     other = replace(CHOSEN, value=18.0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {key: {"x": ((BoundPurpose.SUM, other),)}})
@@ -463,7 +467,7 @@ def test_whatever_was_drawn_and_entered_of_a_table_comes_back(
 
 def write_session(app: Any) -> bytes:
     """What the button in the sidebar writes."""
-    return session_file.write_file(app.session_state[keys.SESSION_FILE].content).encode()
+    return session_file.write_file(app.session_state[keys.SESSION_SNAPSHOT].content).encode()
 
 
 def open_session(app: Any, content: bytes) -> Any:

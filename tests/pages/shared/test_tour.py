@@ -72,7 +72,7 @@ def test_a_step_is_what_a_link_can_carry_and_its_question_is_open_at_first(quest
     ).query
     origin, values, problems = links.read_link(dict(parse_qsl(query)), question)
     assert (origin, problems) == (step.origin, [])
-    assert values == {key: getattr(step.parameters, name) for name, key in question.widgets.items()}
+    assert values == {key: getattr(step.parameters, name) for name, key in question.widget_keys.items()}
     assert not step.is_enough(getattr(step.parameters, step.field_name))
     assert step.is_enough(step.goal_value)
     assert step.parameters_at(step.goal_value) != step.parameters
@@ -254,7 +254,7 @@ def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str
         step = tour.import_step(STOPS[number - 1])
         assert tour.has_step_data(step)
         assert state[keys.EPSILON] == step.parameters.epsilon
-        assert state[keys.TOUR_GOES_TO] == STOPS[number - 1].path
+        assert state[keys.TOUR_DESTINATION] == STOPS[number - 1].page_path
         assert "secret" not in join_state(state)
         assert "89" not in {str(value) for value in state.values()}
         # What has data of its own, and what was spent, the tour does not touch.
@@ -279,7 +279,7 @@ def test_a_copy_drawn_on_the_tour_counts_and_the_data_from_before_still_come_bac
     tour.go_to_step(len(STOPS))
     of_sample = session.dataset()
     copy = release_histogram(of_sample.histogram, PrivateCopyParameters(5.0), charge=session.record)
-    with unittest.mock.patch("pages.shared.base.cache.forget"):
+    with unittest.mock.patch("pages.shared.base.cache.forget_session_results"):
         session.use_release(copy.to_dataset("sample"))
     assert session.dataset().release is not None
     assert not tour.has_step_data(tour.import_step(STOPS[-1]))
@@ -305,7 +305,7 @@ def test_data_brought_on_the_tour_end_it_and_what_is_public_comes_back(state: di
 
 def test_a_release_in_use_returns_with_the_data_behind_it(state: dict[str, Any]) -> None:
     copy = release_histogram(SECRET.histogram, PrivateCopyParameters(1000.0), charge=session.record)
-    with unittest.mock.patch("pages.shared.base.cache.forget"):
+    with unittest.mock.patch("pages.shared.base.cache.forget_session_results"):
         session.use_release(copy.to_dataset("secret.csv"))
         loaded = session.get_loaded()
         tour.begin()
@@ -391,14 +391,14 @@ def test_the_tour_on_the_real_pages() -> None:
     for number, question in enumerate(STOPS, 1):
         step = tour.import_step(question)
         follow(app)
-        assert [title.value for title in app.title] == [question.heading or question.title]
+        assert [title.value for title in app.title] == [question.page_heading or question.title]
         assert f"step {number} of 6" in shown_texts(app)
         assert "brings back: secret.csv" in shown_texts(app)
         # As declared, or the answer would say that it is about other settings.
         assert app.session_state[keys.PAGE_PARAMETERS] == step.parameters
         assert address_of(app)["tour"] == str(number)
         assert tour_bar.HINT in shown_texts(app)
-        widget = f"{question.widgets[step.field_name]}"
+        widget = f"{question.widget_keys[step.field_name]}"
         if step.field_name == "epsilon":
             check(app.number_input(key=keys.EPSILON).set_value(step.goal_value).run())
         elif question.name == "start":

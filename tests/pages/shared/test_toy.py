@@ -46,16 +46,16 @@ TOY = ROOT / "tests" / "toy"
 @pytest.fixture(scope="module")
 def toy() -> Iterator[Any]:
     """The folders beside the app's own, and the one entry. Afterwards nothing of it is left."""
-    about_data = list(cache._FUNCTIONS_OF_DATA)
+    about_data = list(cache._CACHED_FUNCTIONS_OF_DATA)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(TOY))
         patch.setattr(dpcore, "__path__", [*dpcore.__path__, str(TOY / "dpcore")])
-        questions = catalogue.read_questions((*catalogue.ORDER, "toy"))
+        questions = catalogue.read_questions((*catalogue.PAGE_FOLDERS, "toy"))
         patch.setattr(catalogue, "PAGES", questions)
-        all_questions = (*questions, *catalogue.read_questions(catalogue.STEPS))
+        all_questions = (*questions, *catalogue.read_questions(catalogue.STEP_FOLDERS))
         patch.setattr(catalogue, "QUESTIONS", {question.name: question for question in all_questions})
         yield catalogue.find_page("Heavy users")
-    cache._FUNCTIONS_OF_DATA[:] = about_data
+    cache._CACHED_FUNCTIONS_OF_DATA[:] = about_data
     for name in [name for name in sys.modules if name.startswith(("pages.toy", "dpcore.toy"))]:
         del sys.modules[name]
     for package in ("pages", "dpcore"):
@@ -97,7 +97,7 @@ def value(app: AppTest, name: str) -> Any:
 def test_it_is_in_the_sidebar_and_among_start_s_advice(toy: Any) -> None:
     app = open_app("Home")
     check(app.get_by_key("start.release").set_value("A count of heavy users").run())
-    assert toy.sentence in shown_texts(app)
+    assert toy.question_sentence in shown_texts(app)
     app = go(app, "Heavy users")
     assert app.title[0].value == "Heavy users"
     assert app.number_input(key="toy.usual_value").value == 2.5
@@ -119,7 +119,7 @@ def test_a_link_carries_its_fields_and_brings_them_back(toy: Any) -> None:
         link_of(app).partition("?")[2].split("&")
     )
     origin, values, problems = links.read_link(
-        {"link": "1", "data": "zipf", **to_fields(toy.parameters(epsilon=2.0, rows=9))}, toy
+        {"link": "1", "data": "zipf", **to_fields(toy.parameters_type(epsilon=2.0, rows=9))}, toy
     )
     assert values["toy.rows"] == 9
     assert not problems
@@ -167,7 +167,7 @@ def test_report_script_and_code(
     toy: Any, report_contents: dict[str, Any], tmp_path: Any, monkeypatch: Any
 ) -> None:
     app = open_app("Heavy users", link="1", data="shop-events", epsilon="1", rows="3")
-    check(app.button(key="toy_card" + keys.CARD_CODE).click().run())
+    check(app.button(key="toy_card" + keys.CODE_BUTTON_SUFFIX).click().run())
     assert any("import" in str(block.value) for block in app.code), "no program"
     open_tab(app, "toy", "Downloads")
     ((label, number),) = list_card_numbers(app, "toy_card")

@@ -18,10 +18,10 @@ from tests.pages.driving import PATIENCE, until
 @pytest.fixture
 def line(monkeypatch: pytest.MonkeyPatch) -> cache.WorkQueue:
     """A line of the test's own, in which one computes at a time, and no page is at work."""
-    pages = cache.PageRuns()
+    pages = cache.RunningPages()
     queue = cache.WorkQueue(1, pages)
-    monkeypatch.setattr(cache, "PAGE_RUNS", pages)
-    monkeypatch.setattr(cache, "LIGHT", queue)
+    monkeypatch.setattr(cache, "RUNNING_PAGES", pages)
+    monkeypatch.setattr(cache, "LIGHT_QUEUE", queue)
     monkeypatch.setattr(jobs, "st", SimpleNamespace(session_state={}))
     return queue
 
@@ -51,7 +51,7 @@ class Searches:
         return work
 
     def start(self, key: str, name: str, steps: int = 1) -> Job:
-        return jobs.start(key, name, self.work(name, steps), 0.0, is_light=True)
+        return jobs.start_job(key, name, self.work(name, steps), 0.0, is_light=True)
 
 
 def test_only_so_many_compute_at_once_and_all_end(line: cache.WorkQueue) -> None:
@@ -111,7 +111,7 @@ def test_a_failure_gives_the_turn_back(line: cache.WorkQueue) -> None:
     def fails(tell: jobs.Progress, should_stop: jobs.ShouldStop) -> None:
         raise ZeroDivisionError
 
-    failed = jobs.start("of a", "a", fails, PATIENCE, is_light=True)
+    failed = jobs.start_job("of a", "a", fails, PATIENCE, is_light=True)
     assert failed.has_failed
     searches = Searches()
     searches.go_on.set()
@@ -122,7 +122,7 @@ def test_a_failure_gives_the_turn_back(line: cache.WorkQueue) -> None:
 
 def test_long_work_hands_its_turn_on_and_gets_it_back() -> None:
     now = [0.0]
-    line = cache.WorkQueue(1, cache.PageRuns(), lambda: now[0])
+    line = cache.WorkQueue(1, cache.RunningPages(), lambda: now[0])
     long, brief, late = line.create_entry(), line.create_entry(), line.create_entry()
     order: list[str] = []
 
@@ -131,31 +131,31 @@ def test_long_work_hands_its_turn_on_and_gets_it_back() -> None:
 
     def take(name: str, place: cache.QueueEntry) -> threading.Thread:
         def enter() -> None:
-            line.enter(place, never)
+            line.wait_for_turn(place, never)
             order.append(name)
-            line.leave()
+            line.end_turn()
 
         thread = threading.Thread(target=enter)
         thread.start()
         until(lambda: place.is_waiting)
         return thread
 
-    assert line.enter(long, never)
+    assert line.wait_for_turn(long, never)
     now[0] = cache.TURN_SECONDS * 2
-    assert line.step(long, never)  # Nobody waits.
+    assert line.give_way(long, never)  # Nobody waits.
     assert (long.turn_started_at, order) == (0.0, [])
     brief.rank_time = now[0]
     first = take("brief", brief)
-    late.rank_time = now[0] + cache.LATER_SECONDS + 1.0
+    late.rank_time = now[0] + cache.REQUEUE_DELAY_SECONDS + 1.0
     second = take("late", late)
     now[0] = cache.TURN_SECONDS / 2
-    assert line.step(long, never)  # Its turn is not over.
+    assert line.give_way(long, never)  # Its turn is not over.
     assert order == []
     now[0] = cache.TURN_SECONDS * 2
-    assert line.step(long, never)  # Back after the first, before the one that came later.
+    assert line.give_way(long, never)  # Back after the first, before the one that came later.
     first.join(PATIENCE)
     assert order == ["brief"]
-    line.leave()
+    line.end_turn()
     second.join(PATIENCE)
     assert order == ["brief", "late"]
 
@@ -185,8 +185,8 @@ def test_light_work_stands_back_at_a_step_while_a_page_computes_but_not_while_it
 ) -> None:
     searches = Searches()
     searches.go_on.set()
-    with cache.PAGE_RUNS.run():
-        with cache.PAGE_RUNS.run():  # A page within a page is one run.
+    with cache.RUNNING_PAGES.count():
+        with cache.RUNNING_PAGES.count():  # A page within a page is one run.
             patient = Job("patient", is_light=True)
             patient._queue_entry.patience_seconds = PATIENCE
             thread = threading.Thread(target=patient.run, args=(searches.work("patient", 3),))
@@ -196,7 +196,7 @@ def test_light_work_stands_back_at_a_step_while_a_page_computes_but_not_while_it
         patient.wait(PATIENCE)  # The page waits for it: it goes on.
     assert patient.result == "patient"
     thread.join(PATIENCE)
-    assert cache.PAGE_RUNS._num_runs == 0
+    assert cache.RUNNING_PAGES._num_runs == 0
 
 
 def test_light_work_stands_back_for_a_page_that_begins_later(line: cache.WorkQueue) -> None:
@@ -214,7 +214,7 @@ def test_light_work_stands_back_for_a_page_that_begins_later(line: cache.WorkQue
     thread = threading.Thread(target=job.run, args=(work,))
     thread.start()
     assert begun.wait(PATIENCE)
-    with cache.PAGE_RUNS.run():
+    with cache.RUNNING_PAGES.count():
         goes_on.set()
         time.sleep(0.05)
         steps.append("the page")
@@ -228,14 +228,14 @@ def test_light_work_does_not_stand_back_for_ever(line: cache.WorkQueue) -> None:
     job = Job(None, is_light=True)
     job._queue_entry.patience_seconds = 0.01
     thread = threading.Thread(target=job.run, args=(searches.work("a", 5),))
-    with cache.PAGE_RUNS.run():
+    with cache.RUNNING_PAGES.count():
         thread.start()
         thread.join(PATIENCE)
         assert job.result == "a"
 
 
 def test_a_page_that_fails_is_no_more_at_work() -> None:
-    pages = cache.PageRuns()
-    with pytest.raises(ZeroDivisionError), pages.run():
+    pages = cache.RunningPages()
+    with pytest.raises(ZeroDivisionError), pages.count():
         raise ZeroDivisionError
     assert pages._num_runs == 0

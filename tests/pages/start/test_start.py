@@ -181,10 +181,10 @@ def test_three_answers_lead_to_a_page_with_the_data_in_use():
     mean, groups = catalogue.find_page("Mean"), catalogue.find_page("Group by")
     check(app.selectbox(key="start.release").set_value(mean.release_phrase).run())
     assert "Go to Mean" in [link.proto.label for link in app.get("page_link")]
-    assert f"**Mean:** {mean.sentence}" in shown_texts(app)
+    assert f"**Mean:** {mean.question_sentence}" in shown_texts(app)
     # The data in use have no groups.
     check(app.selectbox(key="start.release").set_value(groups.release_phrase).run())
-    assert f"{groups.sentence} The data in use lack what it needs" in shown_texts(app)
+    assert f"{groups.question_sentence} The data in use lack what it needs" in shown_texts(app)
     # What is no number is not offered once models are asked for.
     check(app.get_by_key("start.kind").set_value("A model").run())
     assert app.selectbox(key="start.release").value is None

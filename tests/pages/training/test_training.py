@@ -393,9 +393,9 @@ def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
     # Generated data and uploads stay with their session.
     generated = wait_for_runs(open_app(TITLE, **LINK | {"runs": "2", "data_seed": "3"}))
     assert begun[2:] == [0]
-    answers = cache_of_pages.get_answers(JOB, True, training_answer.MAX_TABLES)
-    assert answers.get(third.session_state[JOB].request) is not None
-    assert answers.get(generated.session_state[JOB].request) is None
+    answers = cache_of_pages.get_result_store(JOB, True, training_answer.MAX_TABLES)
+    assert answers.get_result(third.session_state[JOB].request) is not None
+    assert answers.get_result(generated.session_state[JOB].request) is None
 
 
 def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):

@@ -20,18 +20,20 @@ class ToyPage(Page):
     def list_tabs(self, answer: Answer) -> Mapping[str, Callable[[], object]]:
         """Return a figure, and a simulation in a job."""
         return {
-            "Their share": lambda: figures.draw(answer.plots["toy-share"]()),
+            "Their share": lambda: figures.draw_plot(answer.plots["toy-share"]()),
             "Simulation": lambda: simulate(answer),
         }
 
 
 def simulate(answer: Answer) -> None:
     """Simulate in a job."""
-    key, heavy, epsilon = QUESTION.key("job"), answer.solution, answer.parameters.epsilon
+    key, heavy, epsilon = QUESTION.get_key("job"), answer.solution, answer.parameters.epsilon
     if st.button("Simulate", key="toy_simulate"):
         request = (session.dataset().digest, answer.parameters)
-        jobs.start(key, request, lambda progress, stop: draw_noisy_counts(heavy, epsilon, 50, progress, stop))
-    if not jobs.watch(key, "Simulating") and (result := jobs.find_result(key)) is not None:
+        jobs.start_job(
+            key, request, lambda progress, stop: draw_noisy_counts(heavy, epsilon, 50, progress, stop)
+        )
+    if not jobs.show_progress(key, "Simulating") and (result := jobs.find_result(key)) is not None:
         st.markdown(f"{len(result[1])} runs.")
 
 
