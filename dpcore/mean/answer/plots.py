@@ -71,8 +71,8 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
             for stretch in wide_stretches[:MAX_LISTED_INTERVALS]
         ),
     ]
-    cap, cap_error = cap_choice.max_contributions, cap_choice.standard_error
-    threshold, smooth_error = smooth_choice.threshold, smooth_choice.standard_error
+    cap, cap_error = cap_choice.max_contributions, solution.cap_standard_error
+    threshold, smooth_error = smooth_choice.threshold, solution.smooth_standard_error
     shows_weights = smooth_error <= (1.0 - MIN_GAIN_TO_SHOW_WEIGHTS) * cap_error
     smooth_mark = Mark("Best smooth weights", threshold, smooth_error, Style.ENTERED, "circle")
     marks = [Mark("Best bound", cap, cap_error, Style.CAP), smooth_mark]
@@ -82,7 +82,8 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     all_total_errors = [errors for name, errors in columns.items() if name.endswith("_standard_error")]
     all_errors = np.concatenate([errors for name, errors in columns.items() if name != "bound"])
     axis_limits = fit_limits(np.append(all_total_errors, [mark.y for mark in marks]), all_errors)
-    error_axis_name = "delta-method error" if solution.has_private_counts else error_name
+    is_linearised = solution.has_private_counts and not solution.counts_moving
+    error_axis_name = "delta-method error" if is_linearised else error_name
     return Plot(
         "mean-error",
         f"{wording.capital(error_name)} against the bound",
@@ -137,7 +138,8 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped_values: Clamped
 
     That is the standard error, or the noise alone if the error is about the mean of this table and contains the shift.
     """
-    problem, bounds, smooth_errors = solution.problem, solution.bounds, solution.smooth_errors
+    problem, bounds = solution.problem, solution.bounds
+    smooth_errors = mean.smooth_error(problem, bounds)
     has_table_values = problem.table_values is not None
     shifts = compute_bounded_mean(clamped_values, bounds) - clamped_values.mean
     # The vertical axis depends on the values and bounds alone, so that it does not move with epsilon: the standard
