@@ -61,7 +61,9 @@ def note_outside(outside_columns: Mapping[str, Any], periods: Periods, dataset_n
         periods: The periods.
         dataset_notes: List to which the note is added.
     """
-    num_outside, num_rows = (int(np.nan_to_num(outside_columns[name])[0]) for name in ("outside", "rows"))
+    num_outside, num_rows = (
+        int(np.nan_to_num(outside_columns[count_name])[0]) for count_name in ("outside", "rows")
+    )
     if num_rows and num_outside == num_rows:
         remedy = "Check the span. A date begins with year, month and day, such as 2025-01-31 or 20250131"
         raise refuse(f"no row has a date {periods.span_text}", f"column {shorten(periods.column)}", remedy)

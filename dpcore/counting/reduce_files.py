@@ -39,8 +39,10 @@ class FileReduction(FileAttempts):
 
     def _reduce(self) -> Facets:
         """Count once with the present options; raise InvalidInput for rows that do not count, or DuckDB's error."""
-        text_relations = [each for each in self._relations if each.is_text]
-        if single_threaded_relations := [each for each in text_relations if each.is_single_threaded]:
+        text_relations = [single_relation for single_relation in self._relations if single_relation.is_text]
+        if single_threaded_relations := [
+            single_relation for single_relation in text_relations if single_relation.is_single_threaded
+        ]:
             diagnose.refuse_open_quotes(single_threaded_relations, self._should_stop)
         with self._open_connection() as duck:
             self._open_source(duck)
@@ -195,7 +197,9 @@ class FileReduction(FileAttempts):
         rows = self._select_events(source_table, roles, value_expression, relation.strip_padded)
         # The few columns are stored if reading them again would cost more.
         is_read_again = not needs_users_alone or self._num_passes > 1
-        if is_read_again and any(each.kind is not FileKind.PARQUET for each in self._relations):
+        if is_read_again and any(
+            single_relation.kind is not FileKind.PARQUET for single_relation in self._relations
+        ):
             rows = duck.store_table("rows", rows)
         header_condition_sql = self._write_header_condition(rows)
         header_sql = f"SELECT bool_or({header_condition_sql}) FROM ({compile_sql(rows)})"
@@ -228,7 +232,10 @@ class FileReduction(FileAttempts):
 
     def _write_header_condition(self, rows: Table) -> str:
         """Return the SQL condition that a user is called like the column, as in joined files; empty if it cannot be."""
-        may_be_joined = any(each.is_text and len(each.columns) > 1 for each in self._relations)
+        may_be_joined = any(
+            single_relation.is_text and len(single_relation.columns) > 1
+            for single_relation in self._relations
+        )
         if not (may_be_joined and query.list_text_columns(rows)):
             return ""
         user_column, column_name = f"{query.USER_PREFIX}0", self.roles.user or ""
@@ -239,7 +246,10 @@ class FileReduction(FileAttempts):
     def _refuse_second_headers(self, duck: Duck) -> None:
         """Raise InvalidInput if files were joined with their headers, which would count as a further user."""
         self._steps.num_steps += 1
-        same_sqls = [f"{clean_sql(f'c{i}')} = {quote_literal(name)}" for i, name in enumerate(self.columns)]
+        same_sqls = [
+            f"{clean_sql(f'c{i}')} = {quote_literal(column_name)}"
+            for i, column_name in enumerate(self.columns)
+        ]
         condition_sql = " AND ".join(same_sqls)
         if num_headers := duck.fetch_rows(f"SELECT count(*) FROM source WHERE {condition_sql}")[0][0]:
             header_message = HEADER_AGAIN_MESSAGE + and_more(num_headers - 1)

@@ -169,7 +169,11 @@ class Roles:
         else:
             optional_roles = {"user"} if self.kind is TableKind.COUNTS else {"value"}
         role_pairs = columns_by_role.items()
-        return {role: name for role, name in role_pairs if name is not None or role not in optional_roles}
+        return {
+            role: role_name
+            for role, role_name in role_pairs
+            if role_name is not None or role not in optional_roles
+        }
 
 
 TOTALS_PREFIX = "total_of_"

@@ -55,7 +55,9 @@ def _guess_pairs(table: Table) -> Roles | None:
         return None
     if not (_read_first_numbers(table, rows_column).values >= 1).all():
         return None
-    user_steps, group_steps = (np.diff(_read_first_numbers(table, name).values) for name in PAIRS_HEADER[:2])
+    user_steps, group_steps = (
+        np.diff(_read_first_numbers(table, code_column).values) for code_column in PAIRS_HEADER[:2]
+    )
     if (user_steps < 0).any() or (group_steps[user_steps == 0] <= 0).any():
         return None
     value_column = PAIRS_SUM if PAIRS_SUM in table.columns else None

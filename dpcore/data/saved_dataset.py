@@ -67,16 +67,18 @@ def to_json(dataset: Dataset, remaining_bytes: int = ROOM) -> SavedDataset:
     remaining_bytes -= 16 * histogram.sizes.size
     if remaining_bytes < 0 or histogram.sizes.size > MAX_SIZES:
         return SavedDataset(None, (f"{dataset.name}: too many different numbers of rows",), remaining_bytes)
-    facets_by_name: dict[str, Any] = {name: getattr(dataset, name) for name in _FACETS}
+    facets_by_name: dict[str, Any] = {facet_name: getattr(dataset, facet_name) for facet_name in _FACETS}
     left_out_phrases = []
-    filled_facets = [(name, facet) for name, facet in facets_by_name.items() if facet is not None]
-    for name, facet in sorted(filled_facets, key=lambda name_and_facet: _count_bytes(name_and_facet[1])):
+    filled_facets = [(facet_name, facet) for facet_name, facet in facets_by_name.items() if facet is not None]
+    for facet_name, facet in sorted(
+        filled_facets, key=lambda name_and_facet: _count_bytes(name_and_facet[1])
+    ):
         num_bytes = _count_bytes(facet)
         if num_bytes <= remaining_bytes and _is_readable(facet):
             remaining_bytes -= num_bytes
         else:
-            facets_by_name[name] = None
-            facet_text = f"the {name.replace('_', ' ')} ({num_bytes / 1e6:,.1f} MB)"
+            facets_by_name[facet_name] = None
+            facet_text = f"the {facet_name.replace('_', ' ')} ({num_bytes / 1e6:,.1f} MB)"
             left_out_phrases.append(f"{dataset.name}: {facet_text}")
     further_datasets, further_jsons = [], []
     for further_dataset in dataset.further:
@@ -107,7 +109,11 @@ def _is_readable(facet: Any) -> bool:
     tuples_of_values = [value if isinstance(value, tuple) else (value,) for value in field_values]
     all_values = [value for tuple_of_values in tuples_of_values for value in tuple_of_values]
     return (
-        all(int(getattr(facet, name).max()) < MAX_VALUES for name in _CODE_ATTRIBUTES if hasattr(facet, name))
+        all(
+            int(getattr(facet, code_attribute).max()) < MAX_VALUES
+            for code_attribute in _CODE_ATTRIBUTES
+            if hasattr(facet, code_attribute)
+        )
         and getattr(facet, "num_tasks", 0) <= MAX_VALUES
         and all(cut(value, NAME) == value for value in all_values if isinstance(value, str))
         and len(all_values) <= MAX_NAMES
@@ -206,7 +212,9 @@ def build_facts(node: JsonValue, values_by_member: Mapping[str, Any] | None) -> 
     """Build the facts of a release from members that were read; None if there are problems, which are added."""
     if values_by_member is None:
         return None
-    return node.build(ReleaseFacts, **{name: values_by_member[name] for name in FACT_READERS})
+    return node.build(
+        ReleaseFacts, **{member_name: values_by_member[member_name] for member_name in FACT_READERS}
+    )
 
 
 def from_json(node: JsonValue, is_further: bool = False) -> Dataset | None:
@@ -220,11 +228,14 @@ def from_json(node: JsonValue, is_further: bool = False) -> Dataset | None:
     """
     needed_readers, optional_readers = CODEC.list_readers(Dataset)
     all_readers = needed_readers | optional_readers
-    facet_readers = {name: optional_readers[name] for name in _FACETS}
+    facet_readers = {member_name: optional_readers[member_name] for member_name in _FACETS}
     column_readers: dict[str, Reader] = {} if is_further else {"further": _read_further}
     values_by_member = node.read_members(
         {
-            **{name: all_readers[name] for name in ("name", "disclosure", "contribution")},
+            **{
+                member_name: all_readers[member_name]
+                for member_name in ("name", "disclosure", "contribution")
+            },
             "source": read_text(SENTENCE),
             "privacy_unit": read_texts(NOTES, NAME),
             "notes": read_texts(NOTES, SENTENCE + NAME),
@@ -232,7 +243,8 @@ def from_json(node: JsonValue, is_further: bool = False) -> Dataset | None:
             "histogram": _read_histogram,
             "facets": lambda facets_node: facets_node.read_members({}, facet_readers),
         },
-        {name: optional_readers[name] for name in ("release", "layout")} | column_readers,
+        {member_name: optional_readers[member_name] for member_name in ("release", "layout")},
+    column_readers: dict[str, Reader] = {} if is_further else {"further": _read_further}
     )
     if values_by_member is None:
         return None
@@ -255,7 +267,9 @@ def _read_histogram(node: JsonValue) -> ContributionHistogram | None:
     members_by_name = node.get_members(["sizes", "users"])
     if members_by_name is None:
         return None
-    size_nodes, user_nodes = (members_by_name[name].get_entries(MAX_SIZES) for name in ("sizes", "users"))
+    size_nodes, user_nodes = (
+        members_by_name[list_name].get_entries(MAX_SIZES) for list_name in ("sizes", "users")
+    )
     if size_nodes is None or user_nodes is None:
         return None
     if not all(type(entry_node.value) is int for entry_node in (*size_nodes, *user_nodes)):
