@@ -243,8 +243,8 @@ def from_json(node: JsonValue, is_further: bool = False) -> Dataset | None:
             "histogram": _read_histogram,
             "facets": lambda facets_node: facets_node.read_members({}, facet_readers),
         },
-        {member_name: optional_readers[member_name] for member_name in ("release", "layout")},
-    column_readers: dict[str, Reader] = {} if is_further else {"further": _read_further}
+        {member_name: optional_readers[member_name] for member_name in ("release", "layout")}
+        | column_readers,
     )
     if values_by_member is None:
         return None
