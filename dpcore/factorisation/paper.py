@@ -169,7 +169,9 @@ DESCENT_SUFFIX = "_descent"
 def run_both(run_squares: RunOnce, run_descent: RunOnce, x: float, seed: int) -> dict[str, float]:
     """Return errors at one x of figure 1 or 3, for each of its lines: by least squares, and by gradient steps."""
     descent_errors = run_descent(x, seed)
-    return run_squares(x, seed) | {f"{key}{DESCENT_SUFFIX}": error for key, error in descent_errors.items()}
+    return run_squares(x, seed) | {
+        f"{line_key}{DESCENT_SUFFIX}": error for line_key, error in descent_errors.items()
+    }
 
 
 CHOICE_STUDY = ChoiceStudy(non_private_settings=WITHOUT_PRIVACY)

@@ -162,7 +162,7 @@ class ClampedUsersProblem:
         """Return D, the weighted mean less that of the table, both before clamping, in the values' unit."""
         return float(np.minimum(threshold, self.sizes) @ self._sums_by_size[2]) / self.sum_weights(threshold)
 
-    def _least_shift(self, low: float, high: float) -> float:
+    def _find_least_shift(self, low: float, high: float) -> float:
         """Return the least |D|, in the values' unit, over all thresholds from ``low`` to ``high``."""
         sizes_between = self.sizes[(self.sizes > low) & (self.sizes < high)].tolist()
         shifts = [self.compute_shift(threshold) for threshold in (low, *sizes_between, high)]
@@ -399,7 +399,7 @@ def _build_objective(problem: ClampedUsersProblem, threshold: float) -> _Objecti
     )
 
 
-def best_limit(problem: ClampedUsersProblem, threshold: float) -> DeviationLimit:
+def find_best_limit(problem: ClampedUsersProblem, threshold: float) -> DeviationLimit:
     """Find the best centre and deviation limit at one threshold.
 
     Args:
@@ -465,13 +465,13 @@ def best_joint(
             np.minimum(h1, problem.points.sizes),
             problem.points.means,
             problem.points.num_users / largest_sum_of_weights,
-            problem._least_shift(h1, largest_threshold),
+            problem._find_least_shift(h1, largest_threshold),
             _build_noise_costs(problem, h1, largest_sum_of_weights, h1 / problem.sum_weights(h1)),
         )
         return math.sqrt(objective.find_optimum(_SEARCH_TOLERANCE, tangents_by_threshold[h1].offset)[1])
 
     threshold, cells_lower_bound = search_thresholds(problem.sizes, solve, bound_cell, progress, should_stop)
-    limit_choice = best_limit(problem, threshold)
+    limit_choice = find_best_limit(problem, threshold)
     lower_bound = min(limit_choice.certificate.lower_bound, math.sqrt(min(f_lower_bounds)), cells_lower_bound)
     best_error = limit_choice.error_parts.error
     argument = "every centre and limit and, by intervals, every bound on rows is covered"

@@ -90,14 +90,14 @@ class Growth:
         effective_weight = self.effective_factor / (1.0 + (s - 1.0) * self.user_share)
         return np.asarray(s * (self.row_factor + effective_weight))
 
-    def scaled_weights(self, threshold: float, sizes: npt.ArrayLike) -> FloatArray:
+    def compute_scaled_weights(self, threshold: float, sizes: npt.ArrayLike) -> FloatArray:
         """Return min(h, c w(s)) for threshold h, with the factor c that makes c w(h) = h."""
         if self.is_plain:
             return np.asarray(np.minimum(threshold, sizes))
         return np.asarray(np.minimum(threshold, self.user_weights(sizes) * self._scale(threshold)))
 
     def coefficients(self, threshold: float) -> tuple[float, float]:
-        """Return ``row_factor`` and ``effective_factor``, both multiplied by the factor of `scaled_weights`."""
+        """Return ``row_factor`` and ``effective_factor``, both multiplied by the factor of `compute_scaled_weights`."""
         weight_scale = 1.0 if self.is_plain else self._scale(threshold)
         return self.row_factor * weight_scale, self.effective_factor * weight_scale
 
@@ -484,7 +484,7 @@ def find_cap_stretches(
     cap_choice = best_cap(problem) if cap_choice is None else cap_choice
     # The excess is relative to the standard error; the limit is a variance.
     max_variance = cap_choice.variance * (1.0 + relative_excess) ** 2
-    intervals = problem.model.cap_curve.intervals_within(max_variance, is_integer=True)
+    intervals = problem.model.cap_curve.find_intervals_within(max_variance, is_integer=True)
     return tuple((int(first_cap), int(last_cap)) for first_cap, last_cap in intervals)
 
 

@@ -224,12 +224,14 @@ class TableValues:
         distance_sums: Per size, the sum over its users of c_l - y, in the values' unit, shape (K,).
         variance_sums: Per size, the sum over its users of V_l, (unit)^2, shape (K,).
         clamping_shift: Mean of all clamped rows minus y: the shift by clamping alone, in the values' unit.
+        mean_above_lower: y - L, in the values' unit.
     """
 
     histogram: ContributionHistogram
     distance_sums: FloatArray
     variance_sums: FloatArray
     clamping_shift: float
+    mean_above_lower: float
 
     @classmethod
     def from_clamped(cls, histogram: ContributionHistogram, clamped_values: ClampedValues) -> TableValues:
@@ -242,7 +244,8 @@ class TableValues:
                 for terms_by_user in (distances_from_mean, clamped_values.within_variances)
             )
         clamping_shift = clamped_values.mean - clamped_values.unclamped_mean
-        return cls(histogram, distance_sums, variance_sums, clamping_shift)
+        mean_above_lower = clamped_values.unclamped_mean - clamped_values.lower
+        return cls(histogram, distance_sums, variance_sums, clamping_shift, mean_above_lower)
 
     # The sums below are at 0 .. K sizes at or below a bound; they do not depend on epsilon.
     @cached_property

@@ -165,7 +165,7 @@ class WorstChoice:
 OPTIMALITY_ARGUMENT = "the error is convex in the largest weight, and its slope was looked at"
 
 
-def best_weights(problem: MeanProblem) -> WorstChoice:
+def find_best_weights(problem: MeanProblem) -> WorstChoice:
     """Return the weights with the smallest worst-case root mean square error, exactly; counts are public.
 
     Returns:

@@ -47,7 +47,9 @@ def compute_direct_cost(problem: ChoiceProblem, histogram: ContributionHistogram
     return ChoiceCost(float(regret.median_regrets[0, 0]), float(regret.percentile_95_regrets[0, 0]))
 
 
-def regret_over_epsilon(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
+def compute_regret_over_epsilon(
+    parameters: PrivateParameters, histogram: ContributionHistogram
+) -> ChoiceRegret:
     """Compute the regret of the direct choice over 61 budgets of the choice, exactly."""
     return choice.summarise_regret(parameters.choice, histogram, log_spaced(*EPSILON_AXIS_RANGE, 61))
 

@@ -190,7 +190,7 @@ def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
         rows = list(csv.DictReader(stream))
     # No sum of rows divides these weights, as the counts are private: a user has all rows, or h of them.
     threshold = mean.best_smooth(problem).threshold
-    weights = mean.find_weight_growth(problem, threshold).scaled_weights(
+    weights = mean.find_weight_growth(problem, threshold).compute_scaled_weights(
         threshold, [float(row["size"]) for row in rows]
     )
     assert [float(row["user_weight"]) for row in rows] == pytest.approx(weights.tolist(), rel=1e-12)

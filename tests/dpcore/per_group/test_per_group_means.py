@@ -9,6 +9,7 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.noisy_ratio import compute_laplace_squares, compute_normal_squares
 from dpcore.common.privacy import Disclosure, GaussianNoise, LaplaceNoise, Neighbours
 from dpcore.common.programs import Program, find_noise
 from dpcore.counting import count, open_files
@@ -19,11 +20,9 @@ from dpcore.per_group.answer import build_answer
 from dpcore.per_group.means import (
     best_mean_pair,
     compute_errors_of_one_mean,
-    compute_laplace_squares,
     compute_mean_error,
     compute_mean_moments,
     compute_mean_squares,
-    compute_normal_squares,
     find_useful_size,
 )
 from dpcore.per_group.pair_of_bounds import best_pair
