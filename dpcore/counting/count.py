@@ -314,6 +314,8 @@ def count(
         totals_column = size_column.removeprefix(TOTALS_PREFIX)
         size_totals = Totals(dataset.histogram.sizes, totals_column, dataset.histogram.users)
         dataset = replace(dataset, contribution=Contribution.TOTAL, totals=size_totals)
+    if is_counted_histogram and (periods := column_roles.read_periods(roles.users or "")):
+        dataset = dataset.in_periods(periods)
     # Each further column is counted as the first one was: every check and rule is the same.
     for column in roles.further_values if roles.kind is TableKind.EVENTS else ():
         further_roles = replace(

@@ -57,7 +57,7 @@ class SavedDataset:
 def to_json(dataset: Dataset, remaining_bytes: int = ROOM) -> SavedDataset:
     """Convert a dataset to JSON with as many facets as fit, smallest first.
 
-    Facets that do not fit and further value columns are left out, with a note. Names of groups are always left out.
+    Facets and further value columns that do not fit are left out, with a note. Names of groups are always left out.
 
     Args:
         dataset: The data.
@@ -80,11 +80,21 @@ def to_json(dataset: Dataset, remaining_bytes: int = ROOM) -> SavedDataset:
             facets_by_name[facet_name] = None
             facet_text = f"the {facet_name.replace('_', ' ')} ({num_bytes / 1e6:,.1f} MB)"
             left_out_phrases.append(f"{dataset.name}: {facet_text}")
-    left_out_phrases += [f"{dataset.name}: column {column}" for column in dataset.value_columns[1:]]
+    further_datasets, further_jsons = [], []
+    for further_dataset in dataset.further:
+        saved_column = to_json(further_dataset, remaining_bytes)
+        if saved_column.dataset_json is None or saved_column.left_out_phrases:
+            left_out_phrases.append(f"{dataset.name}: column {further_dataset.value_column}")
+        else:
+            further_datasets.append(further_dataset)
+            further_jsons.append(saved_column.dataset_json)
+            remaining_bytes = saved_column.remaining_bytes
     notes = (*dataset.notes, *(f"Left out of the session file: {phrase}." for phrase in left_out_phrases))
     # Names of tasks are left out, as they are contents of rows, not counts.
-    saved_dataset = replace(dataset, notes=notes, task_names=(), further=(), **facets_by_name)
-    return SavedDataset(_convert_dataset(saved_dataset), tuple(left_out_phrases), remaining_bytes)
+    further_fields: dict[str, Any] = {"task_names": (), "further": tuple(further_datasets)}
+    dataset_json = _convert_dataset(replace(dataset, notes=notes, **further_fields, **facets_by_name))
+    dataset_json |= {"further": further_jsons} if further_jsons else {}
+    return SavedDataset(dataset_json, tuple(left_out_phrases), remaining_bytes)
 
 
 def _count_bytes(facet: Any) -> int:
@@ -207,14 +217,19 @@ def build_facts(node: JsonValue, values_by_member: Mapping[str, Any] | None) -> 
     )
 
 
-def from_json(node: JsonValue) -> Dataset | None:
+def from_json(node: JsonValue, is_further: bool = False) -> Dataset | None:
     """Build the dataset that `to_json` wrote; None if there are problems, which are added.
 
     Every facet is checked like one from an upload, and the dataset by the digest that it had when it was saved.
+
+    Args:
+        node: The JSON.
+        is_further: True for a further value column, which has none itself.
     """
     needed_readers, optional_readers = CODEC.list_readers(Dataset)
     all_readers = needed_readers | optional_readers
     facet_readers = {member_name: optional_readers[member_name] for member_name in _FACETS}
+    column_readers: dict[str, Reader] = {} if is_further else {"further": _read_further}
     values_by_member = node.read_members(
         {
             **{
@@ -228,7 +243,8 @@ def from_json(node: JsonValue) -> Dataset | None:
             "histogram": _read_histogram,
             "facets": lambda facets_node: facets_node.read_members({}, facet_readers),
         },
-        {member_name: optional_readers[member_name] for member_name in ("release", "layout")},
+        {member_name: optional_readers[member_name] for member_name in ("release", "layout")}
+        | column_readers,
     )
     if values_by_member is None:
         return None
@@ -238,6 +254,12 @@ def from_json(node: JsonValue) -> Dataset | None:
         node.refuse("these data are not those that were saved: the file was changed or damaged")
         return None
     return dataset
+
+
+def _read_further(node: JsonValue) -> tuple[Dataset, ...]:
+    """Read the further value columns of a dataset; problems are added."""
+    entry_nodes = node.get_entries(NOTES) or []
+    return tuple(filter(None, [from_json(entry_node, is_further=True) for entry_node in entry_nodes]))
 
 
 def _read_histogram(node: JsonValue) -> ContributionHistogram | None:
