@@ -329,6 +329,7 @@ FIGURES = (
         setting_text=SONGS_SETTING,
         lines=(*SCHEME_LINES, POPULAR_LINE, NO_PRIVACY_LINE),
         run_once=SONG_RUNS.run_over_epsilon,
+        num_runs=10,
         claims=(MORE_RECALL,),
     ),
     _derive(
