@@ -310,7 +310,7 @@ def test_of_private_data_dots_say_that_they_are_the_model_s_alone():
         payload = figures.describe_handle(plot, plot.handle)
         private = disclosure is Disclosure.PRIVATE
         assert payload["dots"]["is_private"] == private
-        assert figure.compute_strip_pixels(payload) == figure.STRIP + private * figure.NOTE
+        assert figure.compute_strip_pixels(payload) == figure.STRIP_PIXELS + private * figure.NOTE_PIXELS
 
 
 def some_of(counts):
