@@ -343,6 +343,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--workers", type=int, default=2, help="processes; each takes one core and 1 GB")
     options = parser.parse_args(arguments)
     if options.data is not None:
+        try:
+            _read_pictures(options.data)
+        except ValueError as error:
+            parser.error(f"{options.data} has no pictures to train on: {error}")
         cells = list_cells() + (list_other_cells() if options.all else [])
         run(options.data, cells, options.to, options.workers)
     print("\n".join([*TABLE_HEAD, *build_rows(compare_cells(options.to))]))

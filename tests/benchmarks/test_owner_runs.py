@@ -190,6 +190,14 @@ def test_a_run_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert len(trained) == 7
 
 
+def test_a_folder_without_pictures_gets_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        owner_runs.main(["--data", str(tmp_path), "--to", str(tmp_path / "runs.jsonl")])
+    assert "no pictures to train on: no train-images-idx3-ubyte" in capsys.readouterr().err
+
+
 def test_near_is_five_points_or_two_standard_errors() -> None:
     cell = owner_runs.Cell("table 1", Setting(512), 0.8, 0.01)
     for accuracies, is_near in (((0.77, 0.74), True), ((0.70, 0.70), False), ((0.60, 0.84), True)):
