@@ -58,7 +58,7 @@ class Moments:
 def simulate(
     problem: PrivateCountsProblem, bound: float, capped: bool = False, runs: int = 10_000, seed: int = 0
 ) -> MeanSimulation:
-    """Draw rows and noise, release, clamp to [0, B]; B/2 where the noisy sum of weights is not positive.
+    """Draw rows and noise, release, clamp to [0, B]; the noisy sum of weights is at least 1, as in programs.
 
     Where users differ or the target is the mean of a table, the weighted sum before noise is drawn as normal, with the
     mean and the variance of the model. Else rows are independent and take two values,
@@ -124,7 +124,7 @@ def _draw_model_deviations(
     error = (capped_error if capped else smooth_error)(problem, bound)
     sizes, users = problem.histogram.sizes.astype(np.float64), problem.histogram.users.astype(np.float64)
     grows = Growth() if capped else find_weight_growth(problem, bound)
-    weight = float(grows.scaled_weights(bound, sizes) @ users)
+    weight = float(grows.compute_scaled_weights(bound, sizes) @ users)
     expected_mean = mu + float(error.shift)
     if problem.table_values is not None:
         # Of the clamped values alone: what clamping shifts is added at the end, by `misses`.
@@ -145,8 +145,8 @@ def _compute_releases(
     if problem.released_sums is ReleasedSums.PAIR:
         scale = LaplaceNoise.for_release(big_b * h, eps).scale
         p = sums + generator.laplace(0.0, scale, runs)
-        top, bottom = big_b * p, p + (big_b * weight - sums) + generator.laplace(0.0, scale, runs)
-        offset = 0.0
+        other = big_b * weight - sums + generator.laplace(0.0, scale, runs)
+        top, bottom, offset = (p - other) / 2.0, (p + other) / big_b, big_b / 2.0
     else:
         offset = big_b / 2.0 if problem.released_sums is ReleasedSums.CENTRED_SPLIT else 0.0
         # How far a row's value may lie from the offset: B/2 where that is the middle of the range, else B.
@@ -154,6 +154,4 @@ def _compute_releases(
         top = sums - offset * weight
         top = top + generator.laplace(0.0, LaplaceNoise.for_release(largest * h, eps / 2.0).scale, runs)
         bottom = weight + generator.laplace(0.0, LaplaceNoise.for_release(h, eps / 2.0).scale, runs)
-    usable = bottom > 0.0
-    ratio = np.divide(top, bottom, out=np.full(runs, big_b / 2.0 - offset), where=usable)
-    return np.asarray(offset + ratio)
+    return np.asarray(offset + top / np.maximum(bottom, 1.0))

@@ -86,7 +86,7 @@ def pick_by_grid(problem: PerGroupProblem) -> tuple[int, int]:
             p, m = np.minimum(1.0, l0 / sizes), np.minimum(problem.amounts, linf)
             bias = np.bincount(codes, p * m, num_groups) - true_totals
             variance = np.bincount(codes, p * (1.0 - p) * m * m, num_groups)
-            noise = float(problem.parameters.pair_noise(l0, linf)) ** 2
+            noise = float(problem.parameters.compute_pair_noise_std(l0, linf)) ** 2
             error = float(np.mean(np.sqrt(bias**2 + variance + noise)))
             if error < least_error:
                 least_error, pick = error, (l0, linf)
@@ -102,7 +102,10 @@ def simulate_error(problem: PerGroupProblem, l0: int, linf: float, runs: int = 3
     for _ in range(runs):
         order = np.lexsort((rng.random(pairs.num_pairs), pairs.user_codes))[rank < l0]
         release = np.bincount(pairs.group_codes[order], np.minimum(problem.amounts[order], linf), num_groups)
-        scale = float(parameters.norm_sensitivity(parameters.pair_norm(l0, linf))) * parameters.unit_noise
+        scale = (
+            float(parameters.compute_norm_sensitivity(parameters.compute_pair_norm(l0, linf)))
+            * parameters.unit_noise
+        )
         draw = rng.laplace if parameters.mechanism is NoiseKind.LAPLACE else rng.normal
         squares.append((release + draw(0.0, scale, num_groups) - problem.totals) ** 2)
     return math.sqrt(float(np.mean(squares)))

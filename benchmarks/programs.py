@@ -156,14 +156,13 @@ def measure_errors(kind_name: str, table: pd.DataFrame, releases: FloatArray) ->
 
 @dataclass(frozen=True)
 class CellResult:
-    """The stated and the measured error of one cell; ``is_rough`` where the page calls it rough or an upper bound."""
+    """The stated and the measured error of one cell."""
 
     stated_error: float
     measured_error: float
     standard_error: float
     scale_ratio: float | None
     deviation_of_one: float
-    is_rough: bool = False
     whole_error: float | None = None
 
     @property
@@ -217,7 +216,6 @@ def measure_cell(
         standard_error,
         compare_scales(program, reply, library),
         deviation_of_one,
-        any(f"this error is {text}" in reply.answer.detail for text in ("rough", "an upper bound")),
     )
 
 
@@ -255,7 +253,12 @@ class KeptResults:
         """Read the cells that were measured before."""
         self._file = file
         lines = file.read_text().splitlines() if file and file.exists() else []
-        self._results = {key: CellResult(**result) for key, result in map(json.loads, lines)}
+        names = {result_field.name for result_field in dataclasses.fields(CellResult)}
+        self._results = {
+            # Files of earlier versions have further fields.
+            key: CellResult(**{name: value for name, value in result.items() if name in names})
+            for key, result in map(json.loads, lines)
+        }
 
     def find(self, key: str) -> CellResult | None:
         """Return the cell of a key, None if it was not measured."""
@@ -306,10 +309,9 @@ def main() -> None:
                 if results:
                     summary_lines.append(summarise(kind_name, library, results))
     print(
-        "\n| release | program | cells | within 3 standard errors | largest | pooled deviation | scales | whole runs "
-        "| rough cells |"
+        "\n| release | program | cells | within 3 standard errors | largest | pooled deviation | scales | whole runs |"
     )
-    print("|---" * 9 + "|")
+    print("|---" * 8 + "|")
     print("\n".join(summary_lines))
 
 
@@ -342,16 +344,14 @@ def measure_kind(
         whole_text = "" if result.whole_z is None else f" whole runs: z {result.whole_z:+.1f}"
         print(
             f"{name} {result.stated_error:.5g} | {result.measured_error:.5g} | {result.z:+.1f} | {scale} |"
-            f"{' rough' * result.is_rough}{whole_text}",
+            f"{whole_text}",
             flush=True,
         )
         yield result
 
 
 def summarise(kind_name: str, library: str, results: Sequence[CellResult]) -> str:
-    """Return the line of a kind of release and a program, without cells whose error the page calls rough."""
-    num_rough = sum(result.is_rough for result in results)
-    results = [result for result in results if not result.is_rough]
+    """Return the line of a kind of release and a program."""
     zs = np.array([abs(result.z) for result in results])
     whole_zs = [abs(result.whole_z) for result in results if result.whole_z is not None]
     pooled = float(np.mean([result.measured_error / result.stated_error - 1.0 for result in results]))
@@ -360,7 +360,7 @@ def summarise(kind_name: str, library: str, results: Sequence[CellResult]) -> st
     whole_text = f"at most {max(whole_zs):.1f} standard errors" if whole_zs else "–"
     return (
         f"| {kind_name} | {PROGRAMS[library].value} | {len(results)} | {int((zs <= 3.0).sum())} | {zs.max():.1f} "
-        f"| {pooled:+.2%} | {scale} | {whole_text} | {num_rough} |"
+        f"| {pooled:+.2%} | {scale} | {whole_text} |"
     )
 
 

@@ -43,8 +43,9 @@ html_theme_options = {
 }
 html_math_renderer = "mathml"
 html_copy_source = False
-html_static_path = ["site.css"]
+html_static_path = ["site.css", "sort_tables.js"]
 html_css_files = ["site.css"]
+html_js_files = ["sort_tables.js"]
 
 SECTIONS = {
     "Tutorial": ("install", "start", "python"),

@@ -1,7 +1,9 @@
-"""Which cells of a list of parameters `make test` runs; the marker `thinned` (conftest.py) is for products of lists."""
+"""Which cells of parameters `make test` runs, and which it leaves to `make test-long`."""
 
 from __future__ import annotations
 
+import collections
+import itertools
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
@@ -20,3 +22,24 @@ def leave_repeats(cells: Iterable[Cell], kind_of: Callable[[Cell], Hashable]) ->
         parameters.append(pytest.param(*values, marks=[pytest.mark.long] if kind in seen_kinds else []))
         seen_kinds.add(kind)
     return parameters
+
+
+def choose_telling(cells: list[tuple[str, ...]]) -> set[tuple[str, ...]]:
+    """Return few cells of a product that hold every value of two lists, or every pair of values of more.
+
+    The marker `thinned` leaves all others to `make test-long`.
+    """
+    size = 2 if len(cells[0]) > 2 else 1
+    open_pairs = {cell: {*itertools.combinations(enumerate(cell), size)} for cell in cells}
+    num_uses: collections.Counter[tuple[int, str]] = collections.Counter()
+    chosen: set[tuple[str, ...]] = set()
+    while any(open_pairs.values()):
+        best = max(
+            cells, key=lambda cell: (len(open_pairs[cell]), -sum(num_uses[each] for each in enumerate(cell)))
+        )
+        chosen.add(best)
+        num_uses.update(enumerate(best))
+        covered = set(open_pairs[best])
+        for pairs in open_pairs.values():
+            pairs -= covered
+    return chosen

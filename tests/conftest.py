@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import gc
-import itertools
 import os
 import sys
 from collections.abc import Iterator
@@ -17,6 +15,8 @@ from _pytest.assertion import rewrite
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadScopeScheduling
+
+from tests.cells import choose_telling
 
 # Before NumPy is imported. Linear algebra here is on small matrices, and with a worker per core, threads beyond one
 # wait for each other: opening Regression took 1.4 s instead of 0.3. Servers and programs that tests start inherit it.
@@ -52,24 +52,6 @@ def _turn(item: pytest.Item) -> int:
     return {"browser": 0, "": 1, "pages": 2}.get("".join(folders[:1]), 3)
 
 
-def _choose_telling(cells: list[tuple[str, ...]]) -> set[tuple[str, ...]]:
-    """Return few cells of a product that hold every value of two parameters, or every pair of values of more."""
-    size = min(len(cells[0]), 3) - 1
-    open_pairs = {cell: {*itertools.combinations(enumerate(cell), size)} for cell in cells}
-    num_uses: collections.Counter[tuple[int, str]] = collections.Counter()
-    chosen: set[tuple[str, ...]] = set()
-    while any(open_pairs.values()):
-        best = max(
-            cells, key=lambda cell: (len(open_pairs[cell]), -sum(num_uses[each] for each in enumerate(cell)))
-        )
-        chosen.add(best)
-        num_uses.update(enumerate(best))
-        covered = set(open_pairs[best])
-        for pairs in open_pairs.values():
-            pairs -= covered
-    return chosen
-
-
 def _mark_long(items: list[pytest.Item]) -> None:
     """Leave to `make test-long` what the marker `thinned` says."""
     products: dict[str, list[pytest.Function]] = {}
@@ -79,7 +61,7 @@ def _mark_long(items: list[pytest.Item]) -> None:
     for functions in products.values():
         # One name per list of parameters. pytest counts their indices anew for each test.
         cells = [tuple(function.callspec._idlist) for function in functions]
-        chosen = _choose_telling(cells)
+        chosen = choose_telling(cells)
         for function, cell in zip(functions, cells, strict=True):
             if cell not in chosen:
                 function.add_marker(pytest.mark.long)

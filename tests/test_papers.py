@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.papers.__main__ import CLAIMS_TITLE
-from benchmarks.papers.owner_runs import SECTION_TITLE
 from pages.shared.base import catalogue
 from pages.shared.screen import layout
 
@@ -60,17 +58,21 @@ class Line:
 
 def sections() -> dict[str, list[Line]]:
     lines_by_paper: dict[str, list[Line]] = {}
-    for part in re.split(r"^## ", (ROOT / "docs" / "papers.md").read_text(encoding="utf-8"), flags=re.M)[1:]:
-        rows = [line for line in part.splitlines() if line.startswith("| ") and not line.startswith("| item")]
-        if rows and part.splitlines()[0] not in (CLAIMS_TITLE, SECTION_TITLE):
-            lines_by_paper[part.splitlines()[0]] = [read(row) for row in rows]
+    page_text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    head, rule, *rows = (
+        page_text[page_text.index("\n| paper | item |") :].strip().partition("\n\n")[0].splitlines()
+    )
+    assert head.startswith("| paper | item |")
+    assert set(rule) == set("| -")
+    for row in rows:
+        paper, *cells = [cell.strip() for cell in row.strip("|").split(" | ")]
+        assert len(cells) == 7, row
+        lines_by_paper.setdefault(paper, []).append(read(cells))
     return lines_by_paper
 
 
-def read(row: str) -> Line:
-    cells = [cell.strip() for cell in row.strip("|").split(" | ")]
-    assert len(cells) == 5, row
-    items, says, places, code, differs = cells
+def read(cells: list[str]) -> Line:
+    items, says, places, code, _difference, _claims, differs = cells
     matches = re.findall(r"\*\*([^*]+)\*\*(?:, \*([^*]+)\*)?", places)
     text = re.sub(r"\*\*[^*]+\*\*(, \*[^*]+\*)?", "", places).replace(";", "").strip()
     assert text in ("", *NOTHING), f"not understood: {places}"

@@ -1,6 +1,7 @@
 """The papers' figures, computed by a command.
 
-python -m benchmarks.papers [figure ...]                 make their stored results, and docs/papers.md, anew
+python -m benchmarks.papers [figure ...]                 make their stored results, and docs/papers.md, anew; after an
+                                                         interruption it goes on where it stopped
 python -m benchmarks.papers --data FOLDER [figure ...]   compute those whose data lie in the folder, as their makers
                                                          publish them, and print theirs and ours; results are stored
                                                          of those alone that cannot be computed without such data
@@ -25,14 +26,16 @@ from dpcore.answer.paper_figure import (
     describe_difference,
     list_claims,
 )
+from dpcore.common import wording
 from dpcore.common.strict_json import write_document
 from dpcore.papers import FIGURES, find_figure, items
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "dpcore" / "answer" / "paper_results"
+PROGRESS = ROOT / ".paper-figures"
+"""Keys of the figures that an interrupted call has finished."""
 SCHEMA = "sweetspot/paper-figure/1"
 COMMAND = "make paper-figures"
-CLAIMS_TITLE = "Every figure: its numbers and its claims"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -54,18 +57,30 @@ def main(arguments: list[str] | None = None) -> None:
     if options.data is not None:
         print_on_data(figures, options.data, options.runs)
         figures = []
+    store_figures(figures)
+    for figure in FIGURES:  # What was just computed is read again.
+        vars(figure).pop("stored_runs", None)
+    ROOT.joinpath("docs", "papers.md").write_text(build_page(), encoding="utf-8")
+
+
+def store_figures(figures: list[PaperFigure]) -> None:
+    """Compute figures and write their files; leave out those that an interrupted call had finished."""
+    finished_keys = set(PROGRESS.read_text(encoding="utf-8").split()) if PROGRESS.exists() else set()
     for figure in figures:
         if figure.run_once is None:
             print(f"{figure.key}: stored with --data alone", flush=True)
+            continue
+        if figure.key in finished_keys:
+            print(f"{figure.key}: finished before; delete {PROGRESS.name} to compute it again", flush=True)
             continue
         start = time.perf_counter()
         runs = figure.compute()
         assert runs is not None  # Nobody stops it.
         RESULTS.joinpath(f"{figure.key}.json").write_text(to_json(figure, runs), encoding="utf-8")
+        with PROGRESS.open("a", encoding="utf-8") as progress_file:
+            progress_file.write(f"{figure.key}\n")
         print(f"{figure.key}: {time.perf_counter() - start:.0f} s", flush=True)
-    for figure in FIGURES:  # What was just computed is read again.
-        vars(figure).pop("stored_runs", None)
-    ROOT.joinpath("docs", "papers.md").write_text(build_page(), encoding="utf-8")
+    PROGRESS.unlink(missing_ok=True)
 
 
 def print_on_data(figures: list[PaperFigure], folder: Path, num_runs: int | None) -> None:
@@ -132,24 +147,72 @@ def _round_number(value: np.floating) -> float | None:
     return float(f"{value:.7g}") if math.isfinite(value) else None
 
 
+TABLE_HEADS = (
+    "paper",
+    "item",
+    "what it says",
+    "page, tab",
+    "code",
+    "largest difference",
+    "the paper's claims, and ours",
+    "what differs, or why it is left out",
+)
+BREAK = "<br>"
+"""Between the lines of a cell."""
+
+
 def build_page() -> str:
-    """Build ``docs/papers.md``."""
+    """Build ``docs/papers.md``: the papers, one table of all their items, and the long runs of one of them."""
     content = items.load_content()
-    sections = [content["head"].rstrip("\n")]
-    for paper in items.list_papers():
-        rows = [f"| {i.items} | {i.says} | {i.places} | {i.code} | {i.differs} |" for i in paper.items]
-        head = "| item | what it says | page, tab | code | what differs, or why it is left out |"
-        table = "\n".join([head, "|---|---|---|---|---|", *rows])
-        sections.append(f"## {paper.title}\n\n{paper.introduction}\n\n{table}")
-    claim_rows = []
-    for figure in FIGURES:
-        figure_cells = f"| {figure.name} | {abbreviate_difference(figure, figure.stored_runs)} |"
-        claims = [line.split(" ", 1) for line in list_claims(figure, figure.stored_runs)] or [("–", "–")]
-        claim_rows += [f"{figure_cells} {text} | {mark} |" for mark, text in claims]
-    head = "| figure | largest difference | what the text says of it | ours |"
-    sections.append("\n".join([f"## {CLAIMS_TITLE}\n", head, "|---|---|---|---|", *claim_rows]))
-    sections.append(owner_runs.build_section())
-    return "\n\n".join([*sections, content["tail"].strip("\n")]) + "\n"
+    papers = items.list_papers()
+    introductions = [f"- **{paper.title}**: {' '.join(paper.introduction.split())}" for paper in papers]
+    rows = [
+        (
+            paper.title,
+            item.items,
+            item.says,
+            item.places,
+            item.code,
+            *describe_figures(paper, item),
+            item.differs,
+        )
+        for paper in papers
+        for item in paper.items
+    ]
+    table = [TABLE_HEADS, ("---",) * len(TABLE_HEADS), *rows]
+    return "\n\n".join([
+        content["head"].strip("\n"),
+        "\n".join(introductions),
+        "\n".join(f"| {' | '.join(cells)} |" for cells in table),
+        owner_runs.build_section(),
+        content["tail"].strip("\n") + "\n",
+    ])  # fmt: skip
+
+
+def describe_figures(paper: items.Paper, item: items.Item) -> tuple[str, str]:
+    """Return the largest difference of the item's figures from the paper, and their claims; a dash for none."""
+    figures = [f for f in FIGURES if f.paper_name == paper.title and f.main_item in item.items.split(", ")]
+    differences = [f.compute_largest_difference(f.stored_runs) for f in figures]
+    known_differences = [difference for difference in differences if difference is not None]
+    difference_text = items.EMPTY if not figures else "no numbers printed"
+    if known_differences:
+        difference_text = wording.percent(max(known_differences))
+    lines = [
+        f"{figure.item_name}: {line}" if len(figures) > 1 else line
+        for figure in figures
+        for line in [
+            *_describe_own_difference(figure, len(figures)),
+            *list_claims(figure, figure.stored_runs),
+        ]
+    ]
+    return difference_text, BREAK.join(lines) or items.EMPTY
+
+
+def _describe_own_difference(figure: PaperFigure, num_figures: int) -> list[str]:
+    """Return the largest difference of a figure as a line, where the item has several; else nothing."""
+    if num_figures == 1 or figure.compute_largest_difference(figure.stored_runs) is None:
+        return []
+    return [f"largest difference {abbreviate_difference(figure, figure.stored_runs)}"]
 
 
 if __name__ == "__main__":

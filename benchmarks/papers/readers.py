@@ -119,26 +119,69 @@ def read_reviews(folder: Path) -> RegressionRows:
     return _build_rows(table, np.column_stack(indicators))
 
 
-def read_posts(folder: Path, slices: Sequence[int] = FULL_HOURS) -> RegressionRows:
-    """Read *news*: each source is a user, counts after some slices are features, the last count is the label.
+@dataclass(frozen=True, eq=False)
+class Posts:
+    """Posts of one topic and network as rows of a regression.
 
-    A count of -1, from before a post was there, is taken as 0.
+    Attributes:
+        rows: Each source is a user, counts after some slices are features, the last count is the label.
+        description: The file, how counts of -1 are read, and whether this is the paper's table.
+    """
+
+    rows: RegressionRows
+    description: str
+
+
+PAPER_POSTS = (3452, 297, 878, 0.0, 71.0)
+"""Rows, sources, rows of the largest source, least and largest label of *news* (Epasto et al. 2020, appendix E.1.1)."""
+
+
+def read_posts(folder: Path, slices: Sequence[int] = FULL_HOURS) -> Posts:
+    """Read *news*: the paper's table if a file is recognised by its sizes, else the largest file.
+
+    A count of -1, from before a post was there, is taken as 0, or else its row is left out: whichever gives the paper's
+    sizes; as 0 if neither does.
 
     Source: Epasto et al. 2020, appendix E.1.1, which leaves open the topic and which ten slices of the first 30.
     """
     names = [f"TS{n}" for n in slices]
     columns = {name: (name,) for name in ("IDLink", *names, LAST_SLICE)}
-    path, counts = _read_columns(
-        folder, columns, "file of one topic and network, such as LinkedIn_Palestine.csv"
-    )
+    file_kind = "file of one topic and network, such as LinkedIn_Palestine.csv"
     _, posts = _read_columns(folder, {"IDLink": ("IDLink",), "user": ("Source",)}, "News_Final.csv")
-    for table in (counts, posts):
-        table["IDLink"] = table["IDLink"].str.removesuffix(".0")
-    merged = counts.merge(posts.drop_duplicates("IDLink"), on="IDLink")
-    merged = merged[merged["user"] != ""].rename(columns={LAST_SLICE: "label"})
+    tables = list(_iterate_columns(folder, columns))
+    if not tables:
+        raise ValueError(f"no {file_kind}")
+    merged_tables = [(path, _join_sources(counts, posts)) for path, counts in tables]
+    for path, merged in merged_tables:
+        is_complete = (merged[[*names, "label"]].astype(np.float64) >= 0.0).all(axis=1)
+        for reading, table in (("-1 as 0", merged), ("rows with -1 left out", merged[is_complete])):
+            rows = _build_post_rows(table, names)
+            if _measure_posts(rows) == PAPER_POSTS:
+                return Posts(rows, f"the paper's table: {path.name}, {reading}")
+    path, merged = merged_tables[0]
     if merged.empty:
         raise ValueError(f"no IDLink of {path.name} stands in News_Final.csv")
-    return _build_rows(merged, np.maximum(merged[names].astype(np.float64), 0.0))
+    return Posts(_build_post_rows(merged, names), f"{path.name}, which is not the paper's table; -1 as 0")
+
+
+def _join_sources(counts: pd.DataFrame, posts: pd.DataFrame) -> pd.DataFrame:
+    """Return the counts of posts whose source is known, with source and label."""
+    counts, posts = (table.assign(IDLink=table["IDLink"].str.removesuffix(".0")) for table in (counts, posts))
+    merged = counts.merge(posts.drop_duplicates("IDLink"), on="IDLink")
+    return merged[merged["user"] != ""].rename(columns={LAST_SLICE: "label"})
+
+
+def _build_post_rows(table: pd.DataFrame, names: Sequence[str]) -> RegressionRows:
+    numbers = table[[*names, "label"]].astype(np.float64).clip(lower=0.0)
+    return _build_rows(table.assign(label=numbers["label"]), numbers[list(names)].to_numpy())
+
+
+def _measure_posts(rows: RegressionRows) -> tuple[float, ...]:
+    """Return rows, sources, rows of the largest source, least and largest label; zeros for an empty table."""
+    if not rows.labels.size:
+        return (0, 0, 0, 0.0, 0.0)
+    sizes = np.bincount(rows.users)
+    return rows.labels.size, sizes.size, int(sizes.max()), float(rows.labels.min()), float(rows.labels.max())
 
 
 def _build_rows(table: pd.DataFrame, features: np.ndarray) -> RegressionRows:
@@ -150,7 +193,17 @@ def _build_rows(table: pd.DataFrame, features: np.ndarray) -> RegressionRows:
 def _read_columns(
     folder: Path, columns: Mapping[str, Sequence[str]], missing: str
 ) -> tuple[Path, pd.DataFrame]:
-    """Read the largest table between tabs or commas that has these columns, as text under our names."""
+    """Read the largest table that `_iterate_columns` finds."""
+    first_table = next(_iterate_columns(folder, columns), None)
+    if first_table is None:
+        raise ValueError(f"no {missing}")
+    return first_table
+
+
+def _iterate_columns(
+    folder: Path, columns: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[Path, pd.DataFrame]]:
+    """Read the tables between tabs or commas that have these columns, as text under our names, largest first."""
     for path in _list_largest_first(folder, "*.tsv*", "*.csv*"):
         content = _read_bytes(path)
         separator = "\t" if b"\t" in content.partition(b"\n")[0] else ","
@@ -167,8 +220,7 @@ def _read_columns(
                 dtype=str,
                 keep_default_na=False,
             )
-            return path, table.rename(columns={name: our_name for our_name, name in names_in_file.items()})
-    raise ValueError(f"no {missing}")
+            yield path, table.rename(columns={name: our_name for our_name, name in names_in_file.items()})
 
 
 def _list_largest_first(folder: Path, *patterns: str) -> Iterator[Path]:

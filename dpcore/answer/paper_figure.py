@@ -11,7 +11,8 @@ import functools
 import itertools
 import json
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 
@@ -68,6 +69,28 @@ class Claim:
     holds: Callable[[Columns], bool | np.bool_]
 
 
+class _RecordedColumns(Mapping[str, FloatArray]):
+    """Columns that record, in order, the keys of the lines that a claim's check has read."""
+
+    def __init__(self, columns: Columns) -> None:
+        """Record reads of these columns."""
+        self._columns = columns
+        self.read_keys: dict[str, None] = {}
+
+    def __getitem__(self, line_key: str) -> FloatArray:
+        """Return the column of a line, and record that it was read."""
+        self.read_keys[line_key] = None
+        return self._columns[line_key]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the keys of all lines."""
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        """Return the number of lines."""
+        return len(self._columns)
+
+
 def is_ordered(*line_keys: str) -> Callable[[Columns], bool]:
     """Return a check that the lines come in this order at every value, lowest first; NaN is ignored."""
     return lambda c: (
@@ -85,6 +108,45 @@ def is_falling(*line_keys: str) -> Callable[[Columns], bool]:
 def all_hold(*checks: Callable[[Columns], bool]) -> Callable[[Columns], bool]:
     """Return a check that all of these checks hold."""
     return lambda c: all(holds(c) for holds in checks)
+
+
+MAX_LINES, MAX_VALUES = 4, 5
+"""The most lines, and numbers of a line, that are written out with a claim."""
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedClaim:
+    """A claim of a paper with what ours say of it.
+
+    Attributes:
+        claim: The claim.
+        holds: True if our means agree.
+        own_values: Our means by the name of a line, of the lines that decided; where a claim fails, up to the failure.
+    """
+
+    claim: Claim
+    holds: bool
+    own_values: Mapping[str, FloatArray]
+
+    @property
+    def mark(self) -> str:
+        """Return ✓ if our means agree, else ✗."""
+        return "✓" if self.holds else "✗"
+
+    @property
+    def values_text(self) -> str:
+        """Write our values by line: of many lines the last ones, of long lines the first and the last number."""
+        value_texts = [
+            f"{line_name} {_abbreviate_values(values)}"
+            for line_name, values in list(self.own_values.items())[-MAX_LINES:]
+        ]
+        return "; ".join(value_texts)
+
+
+def _abbreviate_values(values: FloatArray) -> str:
+    """Write the finite values, to three digits, between slashes; of more than `MAX_VALUES` the first and the last."""
+    texts = [wording.number(float(f"{value:.3g}")) for value in values if math.isfinite(value)]
+    return " / ".join(texts) if len(texts) <= MAX_VALUES else f"{texts[0]} … {texts[-1]}"
 
 
 Run = Callable[[float, int], Mapping[str, float]]
@@ -138,6 +200,11 @@ class PaperFigure:
         """Return the names of paper and item, as ``Amin et al. 2019, figure 3``."""
         return f"{self.paper_name}, {self.item_name[0].lower()}{self.item_name[1:]}"
 
+    @property
+    def main_item(self) -> str:
+        """Return the numbered item, without its part: ``Figure 4`` of ``Figure 4 (b)``, ``Table 1`` of both halves."""
+        return re.split(" [(]|, ", self.item_name)[0]
+
     def compute(
         self,
         seeds: tuple[int, ...] | None = None,
@@ -181,10 +248,17 @@ class PaperFigure:
         result_file = resources.files("dpcore.answer").joinpath("paper_results", f"{self.key}.json")
         return FigureRuns.read(self, result_file.read_text(encoding="utf-8"))
 
-    def check_claims(self, figure_runs: FigureRuns) -> list[tuple[Claim, bool]]:
-        """Return (claim, whether our means agree with it) for each claim of the paper's text."""
+    def check_claims(self, figure_runs: FigureRuns) -> list[CheckedClaim]:
+        """Check each claim of the paper's text with our means."""
         mean_columns = {line.key: figure_runs.summary.means[i] for i, line in enumerate(self.lines)}
-        return [(claim, bool(claim.holds(mean_columns))) for claim in self.claims]
+        checked_claims: list[CheckedClaim] = []
+        for claim in self.claims:
+            recorded_columns = _RecordedColumns(mean_columns)
+            holds = bool(claim.holds(recorded_columns))
+            read_lines = [line for line in self.lines if line.key in recorded_columns.read_keys]
+            own_values = {line.name: mean_columns[line.key] for line in read_lines}
+            checked_claims.append(CheckedClaim(claim, holds, own_values))
+        return checked_claims
 
     def compute_largest_difference(self, figure_runs: FigureRuns) -> float | None:
         """Compute the largest relative difference of our means from the paper's numbers; None if it prints none.
@@ -315,9 +389,11 @@ def describe_difference(figure: PaperFigure, figure_runs: FigureRuns) -> str:
 
 
 def list_claims(figure: PaperFigure, figure_runs: FigureRuns) -> list[str]:
-    """List the claims of the paper's text as Markdown: ✓ if our means agree, else ✗."""
-    checked_claims = figure.check_claims(figure_runs)
-    return [f"{'✓' if holds else '✗'} {claim.text} ({claim.place})" for claim, holds in checked_claims]
+    """List the claims of the paper's text as Markdown: ✓ if our means agree, else ✗, and our values."""
+    return [
+        f"{checked.mark} {checked.claim.text} ({checked.claim.place}). Ours: {checked.values_text}"
+        for checked in figure.check_claims(figure_runs)
+    ]
 
 
 def abbreviate_difference(figure: PaperFigure, figure_runs: FigureRuns) -> str:

@@ -7,7 +7,8 @@ nothing of who chose what but the Gram matrix of all item vectors, when users so
 all user vectors, G = sum_j v_j v_j^T, when items are solved. The first is made of what was released. The second moves
 with every user, whatever they chose and whatever their weights are: by at most |v_j|^2 = 1 in Frobenius norm, as it has
 weight 1 for each. So it is released once a sweep with the noise s of the other sums, and paid for: the squared movement
-of a sweep is 2 k + 1 in place of 2 k.
+of a sweep is 2 k + 1 in place of 2 k. By S gradient steps it is S k + 1: a step releases the gradients of the first
+sum, and the second needs G alone, which stays as it is while user vectors do.
 
 Source: Krichene et al. 2023, figures 2, 7 and 10, which are about implicit feedback. The objective that is printed
 (appendix D.1) has no term for pairs that were not chosen; the public code of that paper and of Chien et al. 2021 has
@@ -26,8 +27,8 @@ from dpcore.common.checks import refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation import allocation, model
 from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate_with_counts
-from dpcore.factorisation.fit import OnSweep
-from dpcore.factorisation.model import LeastSquaresSums, Vectors, multiply_coordinates
+from dpcore.factorisation.fit import GradientSteps, OnSweep, estimate_weight_sums, sum_gradients
+from dpcore.factorisation.model import LeastSquaresSums, RatingRange, Vectors, multiply_coordinates
 from dpcore.factorisation.ratings import RatingBlock, Ratings
 
 
@@ -190,12 +191,61 @@ def _solve_items(sums: ImplicitSums, settings: ImplicitSettings) -> FloatArray:
     """Compute (A_i + alpha_0 G + lambda I)^-1 b_i of every item, with A_i and G made semidefinite first."""
     # With noise a matrix may have negative eigenvalues, and the objective no minimum. The projection reads released
     # sums, and costs no privacy.
-    item_matrices, gram_matrices = (
-        model.project_semidefinite(model.unfold_triangles(matrix_triangles).astype(np.float64))
-        for matrix_triangles in (sums.item_sums.matrix_triangles, sums.gram_triangle[None, :])
-    )
-    matrices = item_matrices + settings.unobserved_weight * gram_matrices
+    item_matrices = model.unfold_triangles(sums.item_sums.matrix_triangles).astype(np.float64)
+    matrices = model.project_semidefinite(item_matrices) + _weigh_unobserved(sums.gram_triangle, settings)
     return model.solve_with_ridge(matrices, sums.item_sums.label_sums, settings.item_ridge)
+
+
+def _weigh_unobserved(gram_triangle: FloatArray, settings: ImplicitSettings) -> FloatArray:
+    """Compute alpha_0 G, shape (1, d, d), with G made semidefinite first."""
+    gram_matrices = model.unfold_triangles(gram_triangle[None, :]).astype(np.float64)
+    return settings.unobserved_weight * model.project_semidefinite(gram_matrices)
+
+
+CHOICE_RANGE = RatingRange(-1.0, 1.0)
+"""Labels are 1, and 0 is its midpoint."""
+
+
+def descend(
+    item_vectors: FloatArray,
+    weighted_choices: WeightedRatings,
+    user_vectors: FloatArray,
+    settings: ImplicitSettings,
+    gradient_steps: GradientSteps,
+    noise_std: float,
+    weight_sums: FloatArray,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Take the noisy gradient steps of one sweep; return the new item vectors.
+
+    Args:
+        item_vectors: Before, shape (num_items, d).
+        weighted_choices: The choices that count, and their weights.
+        user_vectors: Of this sweep, of length at most 1, shape (num_users, d).
+        settings: Ridge of the items, and alpha_0.
+        gradient_steps: How many, and the clipping.
+        noise_std: s, of G and, per unit of the gradient bound, of gradients.
+        weight_sums: `dpcore.factorisation.fit.estimate_weight_sums`.
+        rng: Source of the noise.
+
+    Source: Krichene et al. 2023, algorithm 3 with algorithm 2, and its public code, whose objective this is. The step
+    size is ours.
+    """
+    gram_triangle = multiply_coordinates(user_vectors).sum(axis=0)
+    gram_triangle += noise_std * rng.standard_normal(gram_triangle.shape)
+    unobserved_matrix = _weigh_unobserved(gram_triangle, settings)
+    # What an item's curvature is if its users' vectors point where all users' do: sum_j w_ij G / trace G. In all
+    # directions alike a step would be far too short, since most vectors have one direction in common (measured at
+    # epsilon = 20 on generated choices: recall 0.39 in 4 steps, against 0.18).
+    gram_share = unobserved_matrix / max(float(np.trace(unobserved_matrix[0])), 1e-300)
+    curvatures = weight_sums[:, None, None] * gram_share + unobserved_matrix
+    bound = gradient_steps.gradient_bound
+    for _ in range(gradient_steps.steps_per_sweep):
+        gradients = sum_gradients(weighted_choices, user_vectors, item_vectors, CHOICE_RANGE, bound)
+        gradients += noise_std * bound * rng.standard_normal(gradients.shape)
+        gradients += item_vectors @ unobserved_matrix[0] + settings.item_ridge * item_vectors
+        item_vectors = item_vectors - model.solve_with_ridge(curvatures, gradients, settings.item_ridge)
+    return item_vectors
 
 
 def fit(train: Ratings, settings: ImplicitSettings, on_sweep: OnSweep = lambda: None) -> ImplicitModel:
@@ -220,8 +270,9 @@ def fit_private(
     ridge_to_noise: float = RIDGE_TO_NOISE,
     seed: int = 0,
     on_sweep: OnSweep = lambda: None,
+    gradient_steps: GradientSteps | None = None,
 ) -> ImplicitModel:
-    """Fit a factorisation of choices by DPALS: its item vectors have user-level differential privacy.
+    """Fit a factorisation of choices with user-level differential privacy: DPALS, or AdaDPSGD if steps are given.
 
     A simulation: floating-point noise, not hardened against attacks on the low bits.
 
@@ -229,12 +280,13 @@ def fit_private(
         train: What users chose; values are not read.
         settings: Dimension, ridges, alpha_0; the sweeps are those of ``spending``.
         scheme: Who gets a user's budget.
-        spending: The budget, for two releases a sweep and one for all items together. Noisy counts are taken under
-            every scheme, and are where the sweeps begin.
+        spending: The budget, for two releases a sweep or one a step, and one for all items together. Noisy counts are
+            taken under every scheme, and are where the sweeps begin.
         exponent: mu of the adaptive scheme.
         ridge_to_noise: What the items' ridge grows by per unit of noise.
         seed: Of noise and draws; schemes share the noise of the same seed.
         on_sweep: Called after each sweep; it may raise an exception to end the work.
+        gradient_steps: Of gradient descent (algorithm 2); None for sums and their solution (algorithm 1).
 
     Returns:
         The model. With mu^2 as in `dpcore.factorisation.allocation`, it is a Gaussian
@@ -243,8 +295,11 @@ def fit_private(
     Raises:
         InvalidInput: The budget is for other releases than are made, or pays for no counts.
     """
-    if (spending.releases_per_sweep, spending.gram_releases_per_sweep) != (2, 1):
-        raise refuse("implicit feedback releases two sums of each item and one Gram matrix in a sweep")
+    num_releases = 2 if gradient_steps is None else gradient_steps.steps_per_sweep
+    if (spending.releases_per_sweep, spending.gram_releases_per_sweep) != (num_releases, 1):
+        raise refuse(
+            f"implicit feedback makes {num_releases} releases of each item and one Gram matrix in a sweep"
+        )
     if not spending.count_share:
         raise refuse("implicit feedback needs noisy counts", remedy="Set some of the budget aside for counts")
     noisy_counts, weighted_ratings, noise_rng = allocate_with_counts(train, scheme, spending, exponent, seed)
@@ -252,8 +307,16 @@ def fit_private(
     settings = replace(settings, sweeps=spending.sweeps, item_ridge=item_ridge)
     item_vectors = settings.draw_first_vectors(noisy_counts)
     for _ in range(spending.sweeps):
-        exact_sums = sum_over_users(train, weighted_ratings, item_vectors, settings)
-        item_vectors = _solve_items(exact_sums.add_noise(spending.noise_std, noise_rng), settings)
+        if gradient_steps is None:
+            exact_sums = sum_over_users(train, weighted_ratings, item_vectors, settings)
+            item_vectors = _solve_items(exact_sums.add_noise(spending.noise_std, noise_rng), settings)
+        else:
+            weight_sums = estimate_weight_sums(noisy_counts, exponent if scheme is Scheme.ADAPTIVE else 0.0)
+            user_vectors = ImplicitModel(item_vectors, settings).solve_user_vectors(train)
+            item_vectors = descend(
+                item_vectors, weighted_ratings, user_vectors, settings, gradient_steps, spending.noise_std,
+                weight_sums, noise_rng,
+            )  # fmt: skip
         on_sweep()
     return ImplicitModel(item_vectors, settings)
 

@@ -137,7 +137,9 @@ class FactorisationParameters(Parameters):
     def ratings_parameters(self) -> FactorisationParameters:
         """Return parameters at ε = 1 with only those settings that the ratings depend on; the others have defaults."""
         field_names = ("source", "num_users", "num_items", "ratings_per_user", "rank", "data_seed")
-        return FactorisationParameters(1.0, **{name: getattr(self, name) for name in field_names})
+        return FactorisationParameters(
+            1.0, **{field_name: getattr(self, field_name) for field_name in field_names}
+        )
 
     @property
     def generator(self) -> GeneratedRatings | None:
@@ -177,6 +179,12 @@ class FactorisationParameters(Parameters):
     @property
     def choice_study(self) -> ChoiceStudy:
         """Return the study that *Train on choices* runs."""
-        fit_settings = implicit.ImplicitSettings(unobserved_weight=self.unobserved)
-        ridge, seed = implicit.RIDGE_TO_NOISE, self.train_seed
-        return build_from(ChoiceStudy, self, private_settings=fit_settings, ridge_to_noise=ridge, seed=seed)
+        return build_from(
+            ChoiceStudy,
+            self,
+            private_settings=implicit.ImplicitSettings(unobserved_weight=self.unobserved),
+            ridge_to_noise=implicit.RIDGE_TO_NOISE,
+            seed=self.train_seed,
+            # A choice counts 1, whatever the unit of ratings is.
+            gradient_steps=None if self.gradient_steps is None else GradientSteps(self.steps),
+        )

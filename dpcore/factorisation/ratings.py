@@ -194,17 +194,24 @@ class RatingBlock:
         return csr_matrix((rating_values, self.items, (starts - starts[0]).astype(np.int32)), shape=shape)
 
 
-def assign_buckets(item_counts: IntArray) -> Buckets:
+OUTSIDE = -1
+"""The bucket of items that are in none."""
+
+
+def assign_buckets(item_counts: IntArray, top_share: float = 1.0) -> Buckets:
     """Assign each item to a bucket, 0 for the rarest to `BUCKETS` - 1, with equally many items in each (up to one).
 
     Args:
         item_counts: Ratings of each item in *training*, shape (num_items,).
+        top_share: Share of the items that are in buckets, the most popular ones; all others are `OUTSIDE`.
 
-    Source: Krichene et al. 2023, section 5, "Impact on head and tail tasks".
+    Source: Krichene et al. 2023, section 5, "Impact on head and tail tasks". Its public code takes a tenth of the items
+    for implicit feedback.
     """
-    item_order = np.argsort(item_counts, kind="stable")
-    bucket_of_item = np.empty(item_counts.size, dtype=np.int8)
-    bucket_of_item[item_order] = np.arange(item_counts.size) * BUCKETS // item_counts.size
+    num_outside = item_counts.size - max(round(top_share * item_counts.size), 1)
+    top_items = np.argsort(item_counts, kind="stable")[num_outside:]
+    bucket_of_item = np.full(item_counts.size, OUTSIDE, dtype=np.int8)
+    bucket_of_item[top_items] = np.arange(top_items.size) * BUCKETS // top_items.size
     return bucket_of_item
 
 

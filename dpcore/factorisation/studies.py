@@ -176,6 +176,7 @@ class ChoiceStudy(Study):
     """The models, settings and splits of a study of choices.
 
     Attributes:
+        gradient_steps: As in `RatingStudy`.
         test_user_share: Probability with which a user is held out of training; of more than `study.RECALL_USERS` the
             first are tested.
 
@@ -187,13 +188,14 @@ class ChoiceStudy(Study):
     max_items: int = 50
     ridge_to_noise: float = implicit.RIDGE_TO_NOISE
     model_kinds: tuple[ModelKind, ...] = CHOICE_KINDS
+    gradient_steps: GradientSteps | None = None
     test_user_share: float = 0.1
     main_measure: ClassVar[str] = "recall"
     baseline: ClassVar[ModelKind] = ModelKind.PRIVATE_POPULAR
 
     def count_releases(self) -> tuple[int, int]:
-        """Return (releases in a sweep, Gram matrices in a sweep): 2 and 1."""
-        return 2, 1
+        """Return (releases in a sweep, Gram matrices in a sweep): 2, or the gradient steps, and 1."""
+        return (2 if self.gradient_steps is None else self.gradient_steps.steps_per_sweep), 1
 
     def split(self, choices: Ratings, rng: np.random.Generator) -> Split:
         """Hold out users: train on all others; about a fifth of their choices is to be recalled, the rest is known.
@@ -228,8 +230,9 @@ class ChoiceStudy(Study):
                 return PopularityModel(implicit.release_popularity(train, self.build_spending(epsilon), seed))
         scheme, spending = SCHEMES[kind], self.build_spending(epsilon)
         return implicit.fit_private(
-            train, self.private_settings, scheme, spending, self.exponent, self.ridge_to_noise, seed, on_sweep
-        )
+            train, self.private_settings, scheme, spending, self.exponent, self.ridge_to_noise, seed, on_sweep,
+            self.gradient_steps,
+        )  # fmt: skip
 
     def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
         """Return errors and recalls over all items and by bucket; errors are NaN, as choices have no ratings."""

@@ -77,6 +77,7 @@ class Study(abc.ABC):
         repeats: Seeds; each has its own split and noise, shared by all models.
         seed: Of all randomness.
         model_kinds: The models that are fitted.
+        bucket_share: Share of the items that are in buckets, the most popular ones.
         main_measure: "rmse" or "recall".
         baseline: What a factorisation with adaptive weights is compared with, declared before any training: one
             comparison, so that its interval is what it says.
@@ -93,6 +94,7 @@ class Study(abc.ABC):
     repeats: int = 3
     seed: int = 1
     model_kinds: tuple[ModelKind, ...] = ()
+    bucket_share: float = 1.0
     main_measure: ClassVar[str]
     baseline: ClassVar[ModelKind]
 
@@ -233,7 +235,7 @@ def run(
             noise_seed = int(noise_sequence.generate_state(1)[0])
             stop_if_asked()
             split = study.split(ratings, np.random.default_rng(split_sequence))
-            buckets = assign_buckets(split.train.item_counts)
+            buckets = assign_buckets(split.train.item_counts, study.bucket_share)
             if seed_index == 0:
                 result = replace(result, item_train_counts=split.train.item_counts)
             seed_models: dict[tuple[ModelKind, float], Any] = {}
@@ -275,10 +277,14 @@ def measure(
     """
     user_vectors = model.solve_user_vectors(train)
     squared_errors = (model.predict(user_vectors, test) - test.values) ** 2
-    item_buckets = bucket_of_item[test.items]
-    counts, error_sums = (np.bincount(item_buckets, weights, BUCKETS) for weights in (None, squared_errors))
+    # The first entry is of all items, also of those outside the buckets.
+    item_places = bucket_of_item[test.items] + 1
+    counts, error_sums = (
+        np.bincount(item_places, weights, 1 + BUCKETS) for weights in (None, squared_errors)
+    )
+    counts[0], error_sums[0] = counts.sum(), error_sums.sum()
     with np.errstate(invalid="ignore", divide="ignore"):
-        rmse_by_item_set = np.sqrt(np.append(error_sums.sum(), error_sums) / np.append(counts.sum(), counts))
+        rmse_by_item_set = np.sqrt(error_sums / counts)
     recall = np.full(1 + BUCKETS, np.nan)
     if measures_recall:
         recall = compute_recall(user_vectors, model.item_vectors, train, test, bucket_of_item)

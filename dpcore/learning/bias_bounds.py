@@ -206,19 +206,21 @@ def compute_cap_statistics(
         above_sums: Sums over the users above alone; where not given, they are the total less the others', whose
             rounding is that of the total.
     """
-    rows_below, users_above, inverse_size_sums = sum_pieces(caps)
-    kept_rows = rows_below + caps * users_above
+    rows_below, num_users_above, inverse_size_sums = sum_pieces(caps)
+    kept_rows = rows_below + caps * num_users_above
     u = caps / kept_rows
     # n u: users above it lose share. It is at least the cap; rounded below it, it would count everybody at the cap.
     losing_sizes = np.maximum(total_rows * u, caps)
-    rows_below_losing, users_losing, _ = sum_pieces(losing_sizes)
-    caps_nobody = users_above == 0.0
+    rows_below_losing, num_users_losing, _ = sum_pieces(losing_sizes)
+    caps_nobody = num_users_above == 0.0
     if above_sums is None:
         rows_share_of_capped_users = (total_rows - rows_below) / total_rows
         rounding_shares = np.ones(np.shape(caps))
         # The sum of p_j - u over the users above n u.
-        total_variations = np.maximum((total_rows - rows_below_losing) / total_rows - u * users_losing, 0.0)
-        cut_shares = np.maximum((total_rows - rows_below - caps * users_above) / total_rows, 0.0)
+        total_variations = np.maximum(
+            (total_rows - rows_below_losing) / total_rows - u * num_users_losing, 0.0
+        )
+        cut_shares = np.maximum((total_rows - rows_below - caps * num_users_above) / total_rows, 0.0)
     else:
         rows_share_of_capped_users = rounding_shares = above_sums.sum_rows(caps) / total_rows
         total_variations = above_sums.sum_excess(losing_sizes) / total_rows
@@ -229,14 +231,14 @@ def compute_cap_statistics(
     # Below it q_j = p_j n / n_tau, above it q_j = u.
     chi_squared_below = (rows_below / total_rows) * (cut_shares * total_rows / kept_rows) ** 2
     chi_squared_above = (
-        (total_rows * u * inverse_size_sums) * u - 2.0 * u * users_above + rows_share_of_capped_users
+        (total_rows * u * inverse_size_sums) * u - 2.0 * u * num_users_above + rows_share_of_capped_users
     )
     chi_squared = np.maximum(chi_squared_below + np.maximum(chi_squared_above, 0.0), 0.0)
     return CapStatistics(
         fraction=np.asarray(caps / total_rows),
         kept_share=np.asarray(kept_rows / total_rows),
         cut_share=np.asarray(cut_shares),
-        users_capped=np.asarray(users_above),
+        users_capped=np.asarray(num_users_above),
         max_share=np.asarray(np.minimum(caps, largest_size) / kept_rows),
         total_variation=np.asarray(total_variations),
         chi_squared=np.where(caps_nobody, 0.0, chi_squared),

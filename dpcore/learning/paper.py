@@ -53,7 +53,7 @@ def _list_users_cut_at_best(figure_columns: Columns) -> list[float]:
 def _build_problem(alpha: float) -> population.PopulationProblem:
     """Build the problem of figure 3 for one α: ε = 1, C = 1, δ = 0.05, form (ii) of proposition 1, many rows."""
     parameters = LearningParameters(1.0, alpha=alpha, privacy_constant=1.0, bias=BiasTerm.LOG_KEPT)
-    return parameters.population_problem(None)
+    return parameters.build_population_problem(None)
 
 
 _PROBLEMS_BY_KEY = {f"alpha_{alpha:g}": _build_problem(alpha) for alpha in ALPHAS}

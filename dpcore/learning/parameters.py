@@ -152,7 +152,7 @@ class LearningParameters(Parameters):
         """Return the problem of the best cap for the users of a histogram."""
         return build_from(BiasProblem, self, histogram=histogram)
 
-    def population_problem(self, num_rows: int | None) -> PopulationProblem:
+    def build_population_problem(self, num_rows: int | None) -> PopulationProblem:
         """Return the problem on the population, bias plus privacy noise only, as in the paper's figure 3.
 
         Args:

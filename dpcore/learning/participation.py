@@ -109,17 +109,17 @@ class PowerLaw:
         Source: Amin et al. 2019, proposition 5, Q(tau_0).
         """
         tau_0 = np.asarray(fractions, dtype=np.float64)
-        users_above = self.users_above(tau_0)
-        return np.asarray(self.compute_tail_mass(users_above) + tau_0 * users_above)
+        num_users_above = self.users_above(tau_0)
+        return np.asarray(self.compute_tail_mass(num_users_above) + tau_0 * num_users_above)
 
     def pieces(self, shares: npt.ArrayLike) -> Pieces:
         """Return the sums over users at or below, and above, a share: mass, number, and sum of 1 / p_j.
 
         The counterpart of `ContributionHistogram.pieces` in shares; ``rows_at_or_below`` is a mass.
         """
-        users_above = self.users_above(shares)
-        inverse_sums = np.asarray(self.normaliser * self._sum_powers(users_above))
-        return Pieces(self.compute_tail_mass(users_above), users_above, inverse_sums)
+        num_users_above = self.users_above(shares)
+        inverse_sums = np.asarray(self.normaliser * self._sum_powers(num_users_above))
+        return Pieces(self.compute_tail_mass(num_users_above), num_users_above, inverse_sums)
 
     @cached_property
     def _cumulative_powers(self) -> FloatArray:
@@ -264,14 +264,14 @@ def _sum_over_users(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray,
 
 
 def build_statistics(
-    tau_0: FloatArray, kept_share: FloatArray, cut_share: FloatArray, users_capped: FloatArray
+    tau_0: FloatArray, kept_share: FloatArray, cut_share: FloatArray, num_users_capped: FloatArray
 ) -> CapStatistics:
     """Build the `CapStatistics` of a sample from averages of one shape; total variation and chi-squared are nan."""
     nan_by_cap = np.full(tau_0.shape, np.nan)
     # tau_0 / E[n_tau / n] rises with tau_0, since the expectation is concave and 0 at 0.
     max_shares = np.where(kept_share > 0.0, tau_0 / np.where(kept_share > 0.0, kept_share, 1.0), np.nan)
     return CapStatistics(
-        tau_0, kept_share, cut_share, users_capped, np.minimum(max_shares, 1.0), nan_by_cap, nan_by_cap
+        tau_0, kept_share, cut_share, num_users_capped, np.minimum(max_shares, 1.0), nan_by_cap, nan_by_cap
     )
 
 
@@ -307,7 +307,7 @@ def compute_expectations(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike)
         kept_rows[chunk_slice], expected_cut_rows[chunk_slice], expected_users_capped[chunk_slice] = (
             chunk_sums
         )
-    kept_share, cut_share, users_capped = (
+    kept_share, cut_share, num_users_capped = (
         np.where(tau < 1.0, value_below_one_row, cap_values).reshape(tau_0.shape)
         for value_below_one_row, cap_values in (
             (0.0, kept_rows / n),
@@ -315,7 +315,7 @@ def compute_expectations(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike)
             (kept_rows, expected_users_capped),
         )
     )
-    return build_statistics(tau_0, kept_share, cut_share, users_capped)
+    return build_statistics(tau_0, kept_share, cut_share, num_users_capped)
 
 
 @dataclass(frozen=True)
@@ -392,15 +392,15 @@ def simulate(
     require.whole(1, MAX_SIMULATED_ROWS, num_rows=num_rows)
     tau_0 = np.atleast_1d(check_fractions(fractions))
     tau, rng = convert_to_rows(tau_0, num_rows), np.random.default_rng(seed)
-    kept_shares, users_capped = np.empty((2, num_draws, tau.size))
+    kept_shares, num_users_capped = np.empty((2, num_draws, tau.size))
     num_drawn = 0
     while num_drawn < num_draws and not should_stop():
         rows_per_user = np.sort(draw_rows_per_user(law, num_rows, rng))
         cumulative_rows = np.concatenate(([0.0], np.cumsum(rows_per_user)))
         num_uncapped = np.searchsorted(rows_per_user, tau, side="right")
-        users_capped[num_drawn] = rows_per_user.size - num_uncapped
-        kept_rows_by_cap = cumulative_rows[num_uncapped] + tau * users_capped[num_drawn]
+        num_users_capped[num_drawn] = rows_per_user.size - num_uncapped
+        kept_rows_by_cap = cumulative_rows[num_uncapped] + tau * num_users_capped[num_drawn]
         kept_shares[num_drawn] = np.where(tau < 1.0, 0.0, kept_rows_by_cap / num_rows)
         num_drawn += 1
         progress(num_drawn / num_draws)
-    return Draws(tau_0, kept_shares[:num_drawn], users_capped[:num_drawn], num_drawn < num_draws)
+    return Draws(tau_0, kept_shares[:num_drawn], num_users_capped[:num_drawn], num_drawn < num_draws)

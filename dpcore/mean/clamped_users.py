@@ -96,9 +96,9 @@ class UserPoints:
         point_codes = size_indices * (edges.size + 1) + np.searchsorted(edges, self.means)
         point_codes[is_ungrouped] = distinct_sizes.size * (edges.size + 1) + np.arange(is_ungrouped.sum())
         _, first_user_indices, point_indices = np.unique(point_codes, return_index=True, return_inverse=True)
-        users_by_point = np.bincount(point_indices, self.num_users).astype(np.float64)
-        means_by_point = np.bincount(point_indices, self.num_users * self.means) / users_by_point
-        return UserPoints(self.sizes[first_user_indices], means_by_point, users_by_point)
+        num_users_by_point = np.bincount(point_indices, self.num_users).astype(np.float64)
+        means_by_point = np.bincount(point_indices, self.num_users * self.means) / num_users_by_point
+        return UserPoints(self.sizes[first_user_indices], means_by_point, num_users_by_point)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +146,8 @@ class ClampedUsersProblem:
     def _sums_by_size(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the distinct sizes, and for each its number of users and the sum of their centred means."""
         sizes, size_indices = np.unique(self.users.sizes, return_inverse=True)
-        users_by_size = np.bincount(size_indices, self.users.num_users).astype(np.float64)
-        return sizes, users_by_size, np.bincount(size_indices, self.users.means).astype(np.float64)
+        num_users_by_size = np.bincount(size_indices, self.users.num_users).astype(np.float64)
+        return sizes, num_users_by_size, np.bincount(size_indices, self.users.means).astype(np.float64)
 
     @property
     def sizes(self) -> FloatArray:
@@ -162,7 +162,7 @@ class ClampedUsersProblem:
         """Return D, the weighted mean less that of the table, both before clamping, in the values' unit."""
         return float(np.minimum(threshold, self.sizes) @ self._sums_by_size[2]) / self.sum_weights(threshold)
 
-    def _least_shift(self, low: float, high: float) -> float:
+    def _find_least_shift(self, low: float, high: float) -> float:
         """Return the least |D|, in the values' unit, over all thresholds from ``low`` to ``high``."""
         sizes_between = self.sizes[(self.sizes > low) & (self.sizes < high)].tolist()
         shifts = [self.compute_shift(threshold) for threshold in (low, *sizes_between, high)]
@@ -399,7 +399,7 @@ def _build_objective(problem: ClampedUsersProblem, threshold: float) -> _Objecti
     )
 
 
-def best_limit(problem: ClampedUsersProblem, threshold: float) -> DeviationLimit:
+def find_best_limit(problem: ClampedUsersProblem, threshold: float) -> DeviationLimit:
     """Find the best centre and deviation limit at one threshold.
 
     Args:
@@ -465,13 +465,13 @@ def best_joint(
             np.minimum(h1, problem.points.sizes),
             problem.points.means,
             problem.points.num_users / largest_sum_of_weights,
-            problem._least_shift(h1, largest_threshold),
+            problem._find_least_shift(h1, largest_threshold),
             _build_noise_costs(problem, h1, largest_sum_of_weights, h1 / problem.sum_weights(h1)),
         )
         return math.sqrt(objective.find_optimum(_SEARCH_TOLERANCE, tangents_by_threshold[h1].offset)[1])
 
     threshold, cells_lower_bound = search_thresholds(problem.sizes, solve, bound_cell, progress, should_stop)
-    limit_choice = best_limit(problem, threshold)
+    limit_choice = find_best_limit(problem, threshold)
     lower_bound = min(limit_choice.certificate.lower_bound, math.sqrt(min(f_lower_bounds)), cells_lower_bound)
     best_error = limit_choice.error_parts.error
     argument = "every centre and limit and, by intervals, every bound on rows is covered"

@@ -137,7 +137,7 @@ class BoundCurve:
             )
         return squared_errors_by_size
 
-    def _candidates(self, is_integer: bool) -> tuple[FloatArray, FloatArray]:
+    def _list_candidates(self, is_integer: bool) -> tuple[FloatArray, FloatArray]:
         """Return the bounds that may be best, and their squared errors.
 
         They are all sizes and all turning points; for integers, the two integers around each turning point.
@@ -157,7 +157,7 @@ class BoundCurve:
 
     def minimise(self, is_integer: bool) -> BoundOptimum:
         """Return the bound from the smallest to the largest size with the least error; of equal ones, the smallest."""
-        candidate_bounds, squared_errors = self._candidates(is_integer)
+        candidate_bounds, squared_errors = self._list_candidates(is_integer)
         least_error = float(squared_errors.min())
         best_bound = float(candidate_bounds[squared_errors == least_error].min())
         # The error turns at most once on a piece, so the best integer is among the candidates.
@@ -195,7 +195,7 @@ class BoundCurve:
             vertices = np.clip(np.where(bends > 0.0, -slopes / (2.0 * bends), 0.0), 0.0, 1.0)
         return min(least_error, float((left_errors + vertices * (slopes + vertices * bends)).min()))
 
-    def intervals_within(self, max_error: float, is_integer: bool) -> tuple[tuple[float, float], ...]:
+    def find_intervals_within(self, max_error: float, is_integer: bool) -> tuple[tuple[float, float], ...]:
         """Return all intervals of bounds on which the squared error is at most ``max_error``, ascending.
 
         Args:
@@ -205,12 +205,12 @@ class BoundCurve:
         Returns:
             (lowest, highest) bound of each, both inside, to one unit (integers) or to rounding.
         """
-        breakpoints = self._breakpoints(is_integer)
+        breakpoints = self._list_breakpoints(is_integer)
         is_within = self.error(breakpoints) <= max_error
         change_indices = np.flatnonzero(np.diff(is_within))
         is_stop = is_within[change_indices]
         left_bounds, right_bounds = breakpoints[change_indices], breakpoints[change_indices + 1]
-        interval_ends = self._edges(left_bounds, right_bounds, is_stop, max_error, is_integer)
+        interval_ends = self._find_edges(left_bounds, right_bounds, is_stop, max_error, is_integer)
         interval_starts = np.concatenate((breakpoints[:1][is_within[:1]], interval_ends[~is_stop]))
         interval_stops = np.concatenate((interval_ends[is_stop], breakpoints[-1:][is_within[-1:]]))
         # Intervals that touch are one; of integers, also those without an integer between them.
@@ -219,7 +219,7 @@ class BoundCurve:
         interval_stops = interval_stops[np.r_[is_apart, True]]
         return tuple(zip(interval_starts.tolist(), interval_stops.tolist(), strict=True))
 
-    def _breakpoints(self, is_integer: bool) -> FloatArray:
+    def _list_breakpoints(self, is_integer: bool) -> FloatArray:
         """Return sorted bounds from the smallest size (1 for integers) on; between neighbours the error is monotone."""
         _, points = self._turning_points
         if is_integer:
@@ -227,7 +227,7 @@ class BoundCurve:
         # Two sorted runs: a stable sort merges them.
         return np.sort(np.concatenate((self.histogram.sizes, np.sort(points))), kind="stable")
 
-    def _edges(
+    def _find_edges(
         self,
         left_bounds: FloatArray,
         right_bounds: FloatArray,
@@ -411,13 +411,13 @@ class CountsOnly(CountsModel):
         threshold, max_size = self._solve_threshold(), float(self.histogram.max_size)
         lower_bound = self.unit_noise_variance * max(self.lower_bound(threshold), self.lower_bound(max_size))
         certificate_argument = "a dual bound computed from the same data"
-        certificate = Certificate(self._exact_error(threshold), lower_bound, certificate_argument)
+        certificate = Certificate(self._compute_exact_error(threshold), lower_bound, certificate_argument)
         stop_reason = (
             describe_trivial_search(self.histogram) or "Exact: the root of the optimality condition."
         )
         return BoundOptimum(threshold, certificate, stop_reason)
 
-    def _exact_error(self, h: float) -> float:
+    def _compute_exact_error(self, h: float) -> float:
         """Return the squared error of the weights, summed over sizes; prefix sums lose digits where u is near p."""
         nu, t = self._weight_coefficients_at(h)
         sum_of_squares = 0.0

@@ -29,6 +29,7 @@ from dpcore.common.programs import SPLITS_MEANS, Program
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts, public_counts
+from dpcore.mean.moved_mean import find_mean
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.public_counts import INDEPENDENT_ROWS_ASSUMPTION, MeanProblem, Target
 from dpcore.mean.table_values import ValueSummary
@@ -240,6 +241,9 @@ NOTE_BY_PROGRAM = {
     Program.BIGQUERY: "A first statement draws the rows; BigQuery's guarantee rests on a clamp of what a user adds",
 }
 """How programs bound rows otherwise than by drawing them anew in every run."""
+STEP_COUNTED_ASSUMPTION = (
+    f"{public_counts.MOVED_INTO_RANGE}. The error counts that; the bound is the best before this step"
+)
 POPULATION_ASSUMPTION = "The error is about the mean of the population that users come from"
 
 
@@ -270,6 +274,8 @@ def list_assumptions(problem: MeanProblem, clamp: Clamp = Clamp.ROWS) -> tuple[s
         INDEPENDENT_ROWS_ASSUMPTION: list_user_assumptions(problem),
         noise_sentence: (problem.noise_sentence,),
     }
+    if find_mean(problem) is not None:
+        own_by_general[public_counts.UPPER_BOUND_ASSUMPTION] = (STEP_COUNTED_ASSUMPTION,)
     if clamp is Clamp.USERS:
         scale_text, norm_name = problem.write_scale(1.0, "B × h"), "L1" if problem.delta is None else "L2"
         released_sentence = (

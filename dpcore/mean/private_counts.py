@@ -12,8 +12,8 @@ denominator with half of epsilon each; `ReleasedSums` has that too, to compare, 
 budget. The pair changes by at most B h in L2 as well, so Gaussian noise for B h covers both.
 
 The errors here are **delta-method approximations**: the ratio is linearised at its expectation, which is good
-while the noise is small against n_h. A test compares them with a simulation of the mechanism. The module is
-ours; the paper has only the public-count setting.
+while the noise is small against n_h. A test compares them with a simulation of the mechanism. `dpcore.mean.moved_mean`
+has the error of the ratio itself. The module is ours; the paper has only the public-count setting.
 """
 
 from __future__ import annotations
@@ -33,15 +33,12 @@ from dpcore.mean import public_counts
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 ERROR_APPROXIMATION_NAME = "delta-method approximation"
-MAX_NOISE_SHARE_FOR_DELTA_METHOD = 0.1
-"""Relative noise on the sum of weights above which the delta method is called rough."""
-NEAR_END_IN_DEVIATIONS = 3.0
-"""Deviations of the noise between the mean and an end of its range below which it is called rough, too: the release is
-moved into the range. Simulated releases err up to 5 % more or less within both limits, and half as much or less beyond
-in the worst cases."""
 LAPLACE_PAIR_ASSUMPTION = (
     "The release has Σ w (y − L) and Σ w (U − y), each with Laplace noise of scale B × h / ε. Together they change by "
     "at most B × h in L1, so ε is not split"
+)
+LINEARISED_ASSUMPTION = (
+    "Bounds are compared by the delta-method approximation, good while noise is small against the rows"
 )
 ASSUMPTIONS = (
     "Values and the number of rows of each user are private; so is a bound computed from them. The guarantee holds for "
@@ -50,8 +47,8 @@ ASSUMPTIONS = (
     public_counts.INDEPENDENT_ROWS_ASSUMPTION,
     public_counts.CLAMPED_ASSUMPTION,
     LAPLACE_PAIR_ASSUMPTION,
-    f"{public_counts.MOVED_INTO_RANGE}, which the error does not count",
-    "The error is the delta-method approximation, which is good while the noise is small beside the sum of weights",
+    LINEARISED_ASSUMPTION,
+    public_counts.UPPER_BOUND_ASSUMPTION,
 )
 """Assumptions of this module; sentences without their full stop."""
 
@@ -180,26 +177,6 @@ class PrivateCountsProblem(public_counts.MeanProblem):
             f"them{hidden_count_phrase}"
         )
 
-    def noise_share(self, threshold_or_cap: float, is_smooth: bool = False) -> float:
-        """Return the standard deviation of the noise on the sum of weights, divided by that sum, at bound h.
-
-        PAIR: (Z1 + Z2) / B against n_h, so 2 h / (epsilon n_h) with Laplace noise; with a split sqrt(2) times that.
-        If ``is_smooth``, the bound is the threshold of smooth weights, and the largest weight stands for h / n_h.
-        """
-        compute_error = public_counts.smooth_error if is_smooth else public_counts.capped_error
-        squared_weight = (
-            float(compute_error(self, threshold_or_cap).privacy_variance) / self._unit_noise_variance
-        )
-        noise_factor = 2.0 if self.released_sums is ReleasedSums.PAIR else self._split_variance
-        return math.sqrt(squared_weight * noise_factor * super().relative_noise)
-
-    def is_near_end(self, noise_variance: float) -> bool:
-        """Return True if the mean is known and within `NEAR_END_IN_DEVIATIONS` roots of this variance from L or U."""
-        mean = self.mean_above_lower
-        return mean is not None and min(mean, self.value_bound - mean) < NEAR_END_IN_DEVIATIONS * math.sqrt(
-            noise_variance
-        )
-
 
 def compute_relative_noise(epsilon: float, library_program: Program, delta: float | None = None) -> float:
     """Compute the largest variance of a program's noise on a mean over B^2 if one user holds all the weight.
@@ -216,11 +193,15 @@ def compute_relative_noise(epsilon: float, library_program: Program, delta: floa
 def list_choice_entries(
     best_choice: public_counts.CapChoice | public_counts.SmoothChoice,
     noise_kind: NoiseKind = NoiseKind.LAPLACE,
+    standard_error: float | None = None,
 ) -> dict[str, Any]:
-    """Return the JSON entries of one choice: error, its parts, scale of the noise, and certificate."""
+    """Return the JSON entries of one choice: error, its parts, scale of the noise, and certificate.
+
+    The variances are those before a mean is moved into its range; ``standard_error`` is that after it, if it is given.
+    """
     scale_name = "laplace_scale" if noise_kind is NoiseKind.LAPLACE else "gaussian_deviation"
     return {
-        "standard_error": best_choice.standard_error,
+        "standard_error": best_choice.standard_error if standard_error is None else standard_error,
         "variance": best_choice.variance,
         "sampling_variance": best_choice.sampling_variance,
         "privacy_variance": best_choice.privacy_variance,

@@ -90,14 +90,14 @@ class Growth:
         effective_weight = self.effective_factor / (1.0 + (s - 1.0) * self.user_share)
         return np.asarray(s * (self.row_factor + effective_weight))
 
-    def scaled_weights(self, threshold: float, sizes: npt.ArrayLike) -> FloatArray:
+    def compute_scaled_weights(self, threshold: float, sizes: npt.ArrayLike) -> FloatArray:
         """Return min(h, c w(s)) for threshold h, with the factor c that makes c w(h) = h."""
         if self.is_plain:
             return np.asarray(np.minimum(threshold, sizes))
         return np.asarray(np.minimum(threshold, self.user_weights(sizes) * self._scale(threshold)))
 
     def coefficients(self, threshold: float) -> tuple[float, float]:
-        """Return ``row_factor`` and ``effective_factor``, both multiplied by the factor of `scaled_weights`."""
+        """Return ``row_factor`` and ``effective_factor``, both multiplied by the factor of `compute_scaled_weights`."""
         weight_scale = 1.0 if self.is_plain else self._scale(threshold)
         return self.row_factor * weight_scale, self.effective_factor * weight_scale
 
@@ -134,9 +134,9 @@ class Population(CountsModel):
         """Return the error of caps: sigma^2 (rho sum_l k_l^2 + (1 - rho) n_h) / n_h^2, with rows kept at random."""
         h = np.asarray(caps, dtype=np.float64)
         k = self.histogram.count_sizes_up_to(h) if size_index is None else size_index
-        rows_below, users_above, _ = self.histogram.pieces_after(k)
-        kept_rows = rows_below + h * users_above
-        scaled_square_sum = self._squares_below[k] / kept_rows + h * (h / kept_rows) * users_above
+        rows_below, num_users_above, _ = self.histogram.pieces_after(k)
+        kept_rows = rows_below + h * num_users_above
+        scaled_square_sum = self._squares_below[k] / kept_rows + h * (h / kept_rows) * num_users_above
         rho = self.user_share
         sampling_variances = self.value_variance * ((rho * scaled_square_sum + (1.0 - rho)) / kept_rows)
         return MeanError(np.asarray(sampling_variances), self.unit_noise_variance * (h / kept_rows) ** 2)
@@ -181,11 +181,11 @@ class Population(CountsModel):
     def cap_curve(self) -> BoundCurve:
         """Return the curve of the error of caps over the bound."""
         rho = self.user_share
-        rows_below, users_above, _ = self.histogram.pieces_after(slice(1, -1))
+        rows_below, num_users_above, _ = self.histogram.pieces_after(slice(1, -1))
         numerators = Numerators(
             self.value_variance * (rho * self._squares_below[1:-1] + (1.0 - rho) * rows_below),
-            self.value_variance * (1.0 - rho) * users_above,
-            self.unit_noise_variance + self.value_variance * rho * users_above,
+            self.value_variance * (1.0 - rho) * num_users_above,
+            self.unit_noise_variance + self.value_variance * rho * num_users_above,
         )
         return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).variance, numerators)
 
@@ -484,7 +484,7 @@ def find_cap_stretches(
     cap_choice = best_cap(problem) if cap_choice is None else cap_choice
     # The excess is relative to the standard error; the limit is a variance.
     max_variance = cap_choice.variance * (1.0 + relative_excess) ** 2
-    intervals = problem.model.cap_curve.intervals_within(max_variance, is_integer=True)
+    intervals = problem.model.cap_curve.find_intervals_within(max_variance, is_integer=True)
     return tuple((int(first_cap), int(last_cap)) for first_cap, last_cap in intervals)
 
 

@@ -224,12 +224,14 @@ class TableValues:
         distance_sums: Per size, the sum over its users of c_l - y, in the values' unit, shape (K,).
         variance_sums: Per size, the sum over its users of V_l, (unit)^2, shape (K,).
         clamping_shift: Mean of all clamped rows minus y: the shift by clamping alone, in the values' unit.
+        mean_above_lower: y - L, in the values' unit.
     """
 
     histogram: ContributionHistogram
     distance_sums: FloatArray
     variance_sums: FloatArray
     clamping_shift: float
+    mean_above_lower: float
 
     @classmethod
     def from_clamped(cls, histogram: ContributionHistogram, clamped_values: ClampedValues) -> TableValues:
@@ -242,7 +244,8 @@ class TableValues:
                 for terms_by_user in (distances_from_mean, clamped_values.within_variances)
             )
         clamping_shift = clamped_values.mean - clamped_values.unclamped_mean
-        return cls(histogram, distance_sums, variance_sums, clamping_shift)
+        mean_above_lower = clamped_values.unclamped_mean - clamped_values.lower
+        return cls(histogram, distance_sums, variance_sums, clamping_shift, mean_above_lower)
 
     # The sums below are at 0 .. K sizes at or below a bound; they do not depend on epsilon.
     @cached_property
@@ -296,8 +299,8 @@ class KnownValues:
         """Return four arrays by bound: number of sizes up to it, kept rows, shift, and t, the largest weight."""
         table_values = self.table_values
         k = table_values.histogram.count_sizes_up_to(bounds) if size_index is None else size_index
-        rows_below, users_above, _ = table_values.histogram.pieces_after(k)
-        kept_rows = rows_below + bounds * users_above
+        rows_below, num_users_above, _ = table_values.histogram.pieces_after(k)
+        kept_rows = rows_below + bounds * num_users_above
         shifts = (table_values.row_distances_below[k] + bounds * table_values.distances_above[k]) / kept_rows
         return k, kept_rows, np.asarray(shifts), np.asarray(bounds / kept_rows)
 

@@ -45,17 +45,17 @@ class UserSums:
         """Sum over the users of a histogram; ``effective_sizes`` has x of each distinct size, shape (K,)."""
         s, num_users_by_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
         # The histogram keeps these three sums.
-        rows_below, users_above, inverse_above = histogram.pieces_after(slice(None))
+        rows_below, num_users_above, inverse_above = histogram.pieces_after(slice(None))
         return cls(
             rows_below,
             prefix_sums(s * s * num_users_by_size),
             prefix_sums(effective_sizes * num_users_by_size),
-            users_above,
+            num_users_above,
             suffix_sums(s * num_users_by_size),
             suffix_sums(s * s * num_users_by_size),
             inverse_above,
             np.append(s, 0.0),  # After the last size there are no users above, so the value has no effect.
-            excess_sums(s, users_above),
+            excess_sums(s, num_users_above),
         )
 
     def excess(self, h: FloatArray) -> FloatArray:

@@ -126,12 +126,12 @@ class ValueRangeProblem:
         h = np.asarray(thresholds, dtype=np.float64)[..., None]
         return np.asarray(np.minimum(h, self.sizes) @ self._sizes_of_entries[1].astype(np.float64))
 
-    def shifts(self, thresholds: npt.ArrayLike) -> FloatArray:
+    def compute_shifts(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return D, the weighted mean minus that of the table, both before clamping, in the values' unit; any shape."""
         h = np.asarray(thresholds, dtype=np.float64)
         return np.asarray(np.minimum(h[..., None], self.sizes) @ self._mean_sums_by_size / self.kept_rows(h))
 
-    def noise_deviations(self, thresholds: npt.ArrayLike) -> FloatArray:
+    def compute_noise_stds(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return the root of kappa, the standard deviation of the noise for a range of width 1; any shape."""
         h = np.minimum(np.asarray(thresholds, dtype=np.float64), float(self.sizes[-1]))
         return np.asarray(self.unit_deviation * h / self.kept_rows(h))
@@ -212,8 +212,8 @@ class WeightedRows:
         # Weight of the first i rows and of the last n - i rows, in separate sums: a difference would cancel.
         self._weights_below, self._weights_above = prefix_sums(row_weights), suffix_sums(row_weights)
         self._sums_below, self._sums_above = prefix_sums(weighted_values), suffix_sums(weighted_values)
-        self.bounding = abs(float(problem.shifts(threshold)))
-        self.noise = float(problem.noise_deviations(threshold))
+        self.bounding = abs(float(problem.compute_shifts(threshold)))
+        self.noise = float(problem.compute_noise_stds(threshold))
 
     def cut_below(self, lowers: npt.ArrayLike) -> FloatArray:
         """Return sum w (L - y)_+ for centred lower ends, any shape."""
@@ -251,15 +251,15 @@ class WeightedRows:
         )
         return RangeChoice(lower, upper, self.threshold, clamping, bounding, noise, error, certificate)
 
-    def weight_above(self, centred_end: float) -> float:
+    def compute_weight_above(self, centred_end: float) -> float:
         """Return the share of all weight of the rows whose centred value is above ``centred_end``."""
         return float(self._weights_above[np.searchsorted(self.values, centred_end, side="right")])
 
-    def weight_below(self, centred_end: float) -> float:
+    def compute_weight_below(self, centred_end: float) -> float:
         """Return the share of all weight of the rows whose centred value is below ``centred_end``."""
         return float(self._weights_below[np.searchsorted(self.values, centred_end, side="left")])
 
-    def range_at_quantile(self, tail_weight: float, fixed_lower: float | None) -> tuple[float, float]:
+    def find_range_at_quantile(self, tail_weight: float, fixed_lower: float | None) -> tuple[float, float]:
         """Return centred L and U with at most this weight below L and above U.
 
         If L is fixed (not None), it is returned as it is, and only U is chosen, at least L.
@@ -290,7 +290,7 @@ def _solve_range(
 
         The condition is lambda (bounding + clamping) - kappa W, with lambda = clamping_factor weight.
         """
-        low_end, high_end = weighted_rows.range_at_quantile(cut_weight, fixed_lower)
+        low_end, high_end = weighted_rows.find_range_at_quantile(cut_weight, fixed_lower)
         return (
             low_end,
             high_end,
@@ -303,7 +303,7 @@ def _solve_range(
         return clamping_factor * float(weighted_rows.cut_below(low_end) + weighted_rows.cut_above(high_end))
 
     # All weights sum to 1: with half of it beyond either end, L and U meet at the median.
-    max_weight = 0.5 if fixed_lower is None else weighted_rows.weight_above(fixed_lower)
+    max_weight = 0.5 if fixed_lower is None else weighted_rows.compute_weight_above(fixed_lower)
     low_weight, high_weight = 0.0, max_weight
     # Step 1. Invariant: the condition is negative at the left weight and non-negative at the right one. It rises in the
     # weight, as more is cut off and the width shrinks.
@@ -350,7 +350,7 @@ def _solve_range(
     return low_end, high_end, squared_error, min(max(lower_bounds, default=0.0), squared_error)
 
 
-def best_range(problem: ValueRangeProblem, threshold: float, lower: float | None = None) -> RangeChoice:
+def find_best_range(problem: ValueRangeProblem, threshold: float, lower: float | None = None) -> RangeChoice:
     """Return the best range at one threshold, or the best U for a fixed L.
 
     Args:
@@ -404,7 +404,7 @@ def best_joint(
         `RangeChoice`; its certificate covers every range and every h from 1.
 
     Raises:
-        InvalidInput: As `best_range`.
+        InvalidInput: As `find_best_range`.
     """
     _check_lower(problem, None)
     build_weighted_rows = lru_cache(maxsize=1)(lambda threshold: WeightedRows(problem, threshold))
@@ -417,7 +417,7 @@ def best_joint(
 
     def bound_cell(min_threshold: float, max_threshold: float) -> float:
         """Return a lower bound on the error of every range at every h from h1 to h2."""
-        shifts = problem.shifts(
+        shifts = problem.compute_shifts(
             np.r_[
                 min_threshold,
                 problem.sizes[(problem.sizes > min_threshold) & (problem.sizes < max_threshold)],

@@ -62,8 +62,8 @@ def _add_noise(
 
     The bias is the share ``lost_weight_shares`` of B; the noise is that at the largest weights.
     """
-    noise_deviations = math.sqrt(problem.relative_noise) * np.asarray(largest_user_weights, dtype=np.float64)
-    return np.asarray(problem.value_bound * np.hypot(lost_weight_shares, noise_deviations))
+    noise_stds = math.sqrt(problem.relative_noise) * np.asarray(largest_user_weights, dtype=np.float64)
+    return np.asarray(problem.value_bound * np.hypot(lost_weight_shares, noise_stds))
 
 
 def smooth_weights_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:
@@ -165,7 +165,7 @@ class WorstChoice:
 OPTIMALITY_ARGUMENT = "the error is convex in the largest weight, and its slope was looked at"
 
 
-def best_weights(problem: MeanProblem) -> WorstChoice:
+def find_best_weights(problem: MeanProblem) -> WorstChoice:
     """Return the weights with the smallest worst-case root mean square error, exactly; counts are public.
 
     Returns:
@@ -240,8 +240,8 @@ def _find_threshold_for_weight(histogram: ContributionHistogram, largest_weight:
         return float(sizes[0])
     if size_index == sizes.size:
         return float(sizes[-1])
-    rows_below, users_above, _ = histogram.pieces(float(sizes[size_index - 1]))
-    remaining_weight = 1.0 - largest_weight * float(users_above)
+    rows_below, num_users_above, _ = histogram.pieces(float(sizes[size_index - 1]))
+    remaining_weight = 1.0 - largest_weight * float(num_users_above)
     threshold = (
         largest_weight * float(rows_below) / remaining_weight
         if remaining_weight > 0.0

@@ -65,12 +65,12 @@ class SkewedTasks:
         """
         raw_probabilities = rng.power(self.power, self.num_tasks)
         probabilities = np.minimum(raw_probabilities * self.tasks_per_user / raw_probabilities.sum(), 1.0)
-        users_per_chunk = max(MAX_PAIRS_PER_CHUNK // self.num_tasks, 1)
+        num_users_per_chunk = max(MAX_PAIRS_PER_CHUNK // self.num_tasks, 1)
         user_chunks, task_chunks = [], []
-        for first_user in range(0, self.num_users, users_per_chunk):
-            chunk_shape = (min(users_per_chunk, self.num_users - first_user), self.num_tasks)
+        for first_user_code in range(0, self.num_users, num_users_per_chunk):
+            chunk_shape = (min(num_users_per_chunk, self.num_users - first_user_code), self.num_tasks)
             indices_in_chunk, task_codes = np.nonzero(rng.random(chunk_shape) < probabilities)
-            user_chunks.append(indices_in_chunk + first_user)
+            user_chunks.append(indices_in_chunk + first_user_code)
             task_chunks.append(task_codes)
         if not any(user_codes.size for user_codes in user_chunks):
             raise refuse("not a single pair came up", remedy="Take more users, or more tasks per user")

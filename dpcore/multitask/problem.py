@@ -57,8 +57,8 @@ class TaskGraph:
             num_users: n, if it is more than the largest user code + 1 (users without a task).
         """
         tasks_per_user = np.bincount(pairs.user_codes, minlength=num_users)
-        starts = np.concatenate(([0], np.cumsum(tasks_per_user))).astype(np.int64)
-        return cls(starts, pairs.task_codes.astype(np.int32), pairs.num_tasks)
+        first_pair_indices = np.concatenate(([0], np.cumsum(tasks_per_user))).astype(np.int64)
+        return cls(first_pair_indices, pairs.task_codes.astype(np.int32), pairs.num_tasks)
 
     @property
     def num_users(self) -> int:

@@ -59,7 +59,7 @@ def compute_moments(problem: PerGroupProblem, max_groups: int, max_amount: float
         clipped_amounts=problem.sum_by_group(amounts - clipped_amounts),
         left_out_amounts=problem.sum_by_group(drop_probabilities * clipped_amounts),
         sampling_variances=problem.sum_by_group(keep_probabilities * drop_probabilities * clipped_amounts**2),
-        noise_variance=float(problem.parameters.pair_noise(max_groups, max_amount)) ** 2,
+        noise_variance=float(problem.parameters.compute_pair_noise_std(max_groups, max_amount)) ** 2,
     )
 
 

@@ -313,7 +313,7 @@ class PerGroupParameters(Parameters):
         """Return the part of epsilon that selecting groups spends: 0 for a public list."""
         return self.epsilon * (self.selection_share or 0.0)
 
-    def pair_norm(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
+    def compute_pair_norm(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
         """Return the largest norm of the vector of a user who keeps L0 groups with at most L-infinity in each.
 
         Args:
@@ -327,7 +327,7 @@ class PerGroupParameters(Parameters):
         norm_per_amount = group_bounds if self.noise.kind is NoiseKind.LAPLACE else np.sqrt(group_bounds)
         return np.asarray(norm_per_amount * np.asarray(max_amount, dtype=np.float64))
 
-    def norm_sensitivity(self, max_norm: npt.ArrayLike) -> FloatArray:
+    def compute_norm_sensitivity(self, max_norm: npt.ArrayLike) -> FloatArray:
         """Return the largest norm of the change of the release by one user whose whole vector has a norm of at most T.
 
         If a user is replaced, one vector goes and another comes. Vectors of at least 0 differ most if they share no
@@ -345,27 +345,27 @@ class PerGroupParameters(Parameters):
             norm_factor = math.sqrt(2.0) if is_disjoint else 2.0
         return np.asarray(norm_factor * np.asarray(max_norm, dtype=np.float64))
 
-    def norm_noise(self, max_norm: npt.ArrayLike) -> FloatArray:
+    def compute_norm_noise_std(self, max_norm: npt.ArrayLike) -> FloatArray:
         """Compute the standard deviation of each group's noise if every user's vector has a norm of at most T.
 
         The result has the shape of ``max_norm``.
         """
-        return np.sqrt(self.vector_noise.variance(self.norm_sensitivity(max_norm)))
+        return np.sqrt(self.vector_noise.variance(self.compute_norm_sensitivity(max_norm)))
 
-    def pair_noise(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
+    def compute_pair_noise_std(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
         """Compute the standard deviation of each group's noise under a pair of bounds L0 and L-infinity.
 
         The bounds may be arrays, and are broadcast.
         """
-        return np.sqrt(self.noise.variance(self.pair_sensitivity(max_groups, max_amount)))
+        return np.sqrt(self.noise.variance(self.compute_pair_sensitivity(max_groups, max_amount)))
 
-    def pair_sensitivity(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
+    def compute_pair_sensitivity(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
         """Compute by how much one user can change the release at most, under a pair of bounds, as a norm.
 
         It is the L1 norm with Laplace noise and the L2 norm with Gaussian noise. The bounds may be arrays, and are
         broadcast.
         """
-        return self.norm_sensitivity(self.pair_norm(max_groups, max_amount))
+        return self.compute_norm_sensitivity(self.compute_pair_norm(max_groups, max_amount))
 
     @property
     def mean_range(self) -> tuple[float, float]:
@@ -391,14 +391,14 @@ class PerGroupParameters(Parameters):
         epsilon is left for each. In BigQuery the scale has the parts already.
         """
         lower, upper = self.mean_range
-        sensitivity = self.pair_sensitivity(max_groups, max_rows * (upper - lower))
+        sensitivity = self.compute_pair_sensitivity(max_groups, max_rows * (upper - lower))
         # The noises of both entries are uncorrelated: half their difference has 1 / sqrt 2 of one's deviation,
         # their sum sqrt 2.
         split_factor = 1.0
         if self.splits_means and self.noise.kind is NoiseKind.LAPLACE:
             split_factor = math.sqrt(0.5 if self.program is Program.BIGQUERY else 2.0)
-        sum_noise_deviation = split_factor * float(np.sqrt(self.noise.variance(sensitivity)))
-        return sum_noise_deviation / math.sqrt(2.0), sum_noise_deviation * math.sqrt(2.0) / (upper - lower)
+        sum_noise_std = split_factor * float(np.sqrt(self.noise.variance(sensitivity)))
+        return sum_noise_std / math.sqrt(2.0), sum_noise_std * math.sqrt(2.0) / (upper - lower)
 
     def combine_errors(self, mean_squares: FloatArray, weight_by_entry: FloatArray) -> float:
         """Return the objective at these mean squared errors; a weight is that of all groups of its entry together."""

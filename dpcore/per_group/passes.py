@@ -172,8 +172,8 @@ class Passes:
         first_l0, last_l0 = group_window or (1, self.most_groups)
         last_l0 = min(last_l0, self.most_groups)
         # From this L0 on the noise alone exceeds the limit.
-        noise_deviations = self.parameters.pair_noise(np.arange(1, last_l0 + 1), low)
-        last_l0 = int(np.searchsorted(self.noise_weight * noise_deviations, error_limit))
+        noise_stds = self.parameters.compute_pair_noise_std(np.arange(1, last_l0 + 1), low)
+        last_l0 = int(np.searchsorted(self.noise_weight * noise_stds, error_limit))
         if last_l0 < first_l0:
             return IntervalMinimum(error_limit, 0)
         error_bounds, best_amounts = self.compute_bounds(low, high, first_l0, last_l0)
@@ -191,7 +191,9 @@ class Passes:
         The ratio is the same at every C for noise of real numbers, and rises with C for whole noise.
         """
         positive_amount = low or 1.0  # Whole noise is for counts, whose C is at least 1.
-        return np.asarray(self.parameters.pair_noise(group_bounds, positive_amount) / positive_amount)
+        return np.asarray(
+            self.parameters.compute_pair_noise_std(group_bounds, positive_amount) / positive_amount
+        )
 
     def compute_bounds(self, low: float, high: float, first_l0: int, last_l0: int) -> _Bounds:
         """Return the lower bound at every L0 from first to last, and the C in [low, high] that attains it.

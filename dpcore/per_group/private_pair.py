@@ -159,7 +159,7 @@ class PrivatePairProblem:
     def total_noise(self) -> FloatArray:
         """Return N of every pair, the sum of the groups' mean |noise|, in the statistic's unit, shape (c,)."""
         group_bounds, amount_bounds = self.candidates
-        sensitivities = self.parameters.pair_sensitivity(group_bounds, amount_bounds * self.unit)
+        sensitivities = self.parameters.compute_pair_sensitivity(group_bounds, amount_bounds * self.unit)
         return np.asarray(self.num_groups * self.parameters.noise.mean_magnitude(sensitivities))
 
     @cached_property

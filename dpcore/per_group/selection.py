@@ -135,7 +135,7 @@ class Selection:
             max_amount: L-infinity, above 0, in the statistic's unit.
         """
         moments = self._compute_moments(max_groups, max_groups, max_amount)
-        noise_variance = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
+        noise_variance = float(self.parameters.compute_pair_noise_std(max_groups, max_amount)) ** 2
         return self._split_errors(moments, noise_variance)
 
     def _split_errors(self, moments: KeptMoments, noise_variance: float) -> SelectedGroups:
@@ -158,7 +158,7 @@ class Selection:
         keep_probabilities = self.compute_keep_probabilities(max_groups)
         return self._split_errors(
             KeptMoments(keep_probabilities, keep_probabilities * cut_amount_by_group**2),
-            float(self.parameters.norm_noise(max_norm)) ** 2,
+            float(self.parameters.compute_norm_noise_std(max_norm)) ** 2,
         )
 
     def _compute_moments(self, sample_l0: int, rule_l0: int, max_amount: float) -> KeptMoments:
@@ -187,7 +187,9 @@ class Selection:
         moments_by_epsilon = compute_kept_moments(
             self.pairs_by_group, max_groups, rule_tables, max_amount, self.problem.totals
         )
-        noise_variances = [float(p.pair_noise(max_groups, max_amount)) ** 2 for p in parameters_by_epsilon]
+        noise_variances = [
+            float(p.compute_pair_noise_std(max_groups, max_amount)) ** 2 for p in parameters_by_epsilon
+        ]
         return [self._split_errors(f, n) for f, n in zip(moments_by_epsilon, noise_variances, strict=True)]
 
     def compute_lower_bound(self, l0_range: tuple[int, int], amount_range: tuple[float, float]) -> float:
@@ -199,7 +201,7 @@ class Selection:
         # U = E[pi h(S)] = P t^2 - E[pi (S - t)^2].
         u = np.maximum(most_kept_moments.keep_probabilities * t2 - most_kept_moments.kept_squares, 0.0)
         v = self.compute_keep_probabilities(a, b)
-        noise_variance = float(self.parameters.pair_noise(a, c)) ** 2
+        noise_variance = float(self.parameters.compute_pair_noise_std(a, c)) ** 2
         if noise_variance == 0.0:
             return self.problem.combine_errors(t2 - u)
         cut_amounts = self.problem.sum_by_group(np.maximum(self.problem.amounts - d, 0.0))

@@ -142,11 +142,11 @@ def _compute_gaussian(n: FloatArray, epsilon: float, delta: float, max_groups: i
     from scipy.special import ndtr, ndtri
 
     unit_scale = noise_error.compute_unit_scale(NoiseKind.GAUSSIAN, epsilon, delta / 2.0)
-    noise_deviation = unit_scale * math.sqrt(max_groups)
+    noise_std = unit_scale * math.sqrt(max_groups)
     # Probability of each of the L0 groups of a single user.
     group_delta = compute_delta_per_group(delta / 2.0, max_groups)
-    threshold = 1.0 - noise_deviation * float(ndtri(group_delta))
-    return np.asarray(ndtr((n - threshold) / noise_deviation))
+    threshold = 1.0 - noise_std * float(ndtri(group_delta))
+    return np.asarray(ndtr((n - threshold) / noise_std))
 
 
 _PROBABILITIES_BY_RULE = {

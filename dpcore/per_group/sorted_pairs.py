@@ -64,8 +64,14 @@ class SortedPairs:
         cls, entry_ks: IntArray, group_by_entry: IntArray, amounts: FloatArray, signed_counts: FloatArray
     ) -> SortedPairs:
         """Build the object from sorted entries; ``entry_ks`` is the number of groups of each entry's user."""
-        starts = np.flatnonzero(np.r_[True, entry_ks[1:] != entry_ks[:-1]])
-        return cls(group_by_entry, amounts, signed_counts, entry_ks[starts], np.r_[starts, entry_ks.size])
+        first_entry_indices = np.flatnonzero(np.r_[True, entry_ks[1:] != entry_ks[:-1]])
+        return cls(
+            group_by_entry,
+            amounts,
+            signed_counts,
+            entry_ks[first_entry_indices],
+            np.r_[first_entry_indices, entry_ks.size],
+        )
 
     def select_groups(self, group_codes: IntArray, num_codes: int) -> SortedPairs:
         """Return the entries of the given groups, which get the codes 0, 1, 2 … in the given order.

@@ -96,7 +96,7 @@ class SummaryProblem:
         kept_amounts = kept_shares * np.minimum(self.amounts, max_amount)
         bias_sum = float(self.pair_sizes.pairs @ (self.amounts - kept_amounts))
         variance_sum = float(self.pair_sizes.pairs @ ((1.0 / kept_shares - 1.0) * kept_amounts**2))
-        noise_variance = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
+        noise_variance = float(self.parameters.compute_pair_noise_std(max_groups, max_amount)) ** 2
         return bias_sum, variance_sum, noise_variance
 
     def compute_error(self, max_groups: int, max_amount: float) -> float:

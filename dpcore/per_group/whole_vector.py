@@ -103,7 +103,7 @@ def compute_mean_squares(problem: PerGroupProblem, vector_rule: VectorRule, max_
 
     It is the squared bias plus the variance of the noise.
     """
-    noise_variance = float(problem.parameters.norm_noise(max_norm)) ** 2
+    noise_variance = float(problem.parameters.compute_norm_noise_std(max_norm)) ** 2
     return np.asarray(sum_cut_amounts(problem, vector_rule, max_norm) ** 2 + noise_variance)
 
 
@@ -123,7 +123,7 @@ class _Vectors:
         self.groups_per_user = problem.pairs.groups_per_user
         self.user_starts = problem.pairs.user_starts
         # The noise's standard deviation per unit of T.
-        self.noise_per_norm = float(problem.parameters.norm_noise(1.0))
+        self.noise_per_norm = float(problem.parameters.compute_norm_noise_std(1.0))
 
     def raise_to_power(self, entries_or_norms: FloatArray) -> FloatArray:
         """Return the terms that a norm adds up: squares for L2, the values themselves for L1."""

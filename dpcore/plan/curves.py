@@ -15,6 +15,7 @@ candidates. ``floor`` is its squared error without any noise.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -145,14 +146,16 @@ class TotalCurve:
             # The excess is convex and at least 0, and so is its square: the best whole bound is next to the best real
             # one.
             bounds_below, bounds_above = np.floor(bounds), np.ceil(bounds)
-            is_floor_better = self._square_real_error(bounds_below, v) <= self._square_real_error(
-                bounds_above, v
-            )
+            is_floor_better = self._compute_real_square_error(
+                bounds_below, v
+            ) <= self._compute_real_square_error(bounds_above, v)
             bounds = np.where(is_floor_better, bounds_below, bounds_above)
         if self.whole_noise is not None:
             bounds = self._search_around(bounds, v)
         noise_slopes = _find_slope(self.unit_variance * bounds**2, v, self.whole_noise)
-        return Optimum(self._square_error(bounds, v), noise_slopes, bounds, np.full(bounds.shape, np.nan))
+        return Optimum(
+            self._compute_square_error(bounds, v), noise_slopes, bounds, np.full(bounds.shape, np.nan)
+        )
 
     def _search_around(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
         """Find the best whole bounds under whole noise, among those near the given ones."""
@@ -163,7 +166,7 @@ class TotalCurve:
         largest_offset = min(offset_limits.max(initial=1.0), MAX_OFFSET_OF_WHOLE_BOUND)
         offsets = np.arange(-largest_offset, largest_offset + 1.0)
         candidate_bounds = np.clip(bounds[..., None] + offsets, 0.0, self.amounts.values[-1])
-        best_indices = np.argmin(self._square_error(candidate_bounds, v[..., None]), axis=-1)
+        best_indices = np.argmin(self._compute_square_error(candidate_bounds, v[..., None]), axis=-1)
         return np.take_along_axis(candidate_bounds, best_indices[..., None], axis=-1)[..., 0]
 
     def find_short_bound(self, bound: float, v: float) -> tuple[float, float]:
@@ -176,18 +179,18 @@ class TotalCurve:
 
         def square_error(bounds: FloatArray) -> FloatArray:
             """Return the squared error under each bound at the given v."""
-            return self._square_error(bounds, np.array([v]))
+            return self._compute_square_error(bounds, np.array([v]))
 
         if not self.is_integer:
             bound = round_to_few_digits(bound, lambda bounds: np.sqrt(square_error(bounds)))
         return bound, float(square_error(np.array([bound]))[0])
 
-    def _square_error(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
+    def _compute_square_error(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
         """Compute the squared error under each bound at v."""
         beta = np.broadcast_to(self.unit_variance * bounds**2, np.broadcast_shapes(bounds.shape, v.shape))
         return _evaluate(self.amounts.excess(bounds) ** 2, beta, v, self.whole_noise)
 
-    def _square_real_error(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
+    def _compute_real_square_error(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
         """Compute the squared error under each bound at v, with noise of real numbers."""
         return _evaluate(self.amounts.excess(bounds) ** 2, self.unit_variance * bounds**2, v)
 
@@ -202,6 +205,7 @@ class BoundCurve:
         second_bounds: The second numbers of pairs; None where a bound is one number.
         has_all_bounds: Whether these are all bounds that there are.
         whole_noise: The noise if it is drawn in whole numbers, else None.
+        measure_release: The squared error of the release under a bound at v, if alpha + beta v is an approximation.
     """
 
     is_concave = True
@@ -214,8 +218,10 @@ class BoundCurve:
         second_bounds: npt.ArrayLike | None = None,
         has_all_bounds: bool = True,
         whole_noise: NoiseKind | None = None,
+        measure_release: Callable[[float, float], float] | None = None,
     ) -> None:
         self.has_all_bounds, self.whole_noise = has_all_bounds, whole_noise
+        self.measure_release = measure_release
         self.bulge = 0.0 if whole_noise is None else BULGE_BY_NOISE[whole_noise]
         alpha, beta = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
         if second_bounds is None:
@@ -271,6 +277,18 @@ class BoundCurve:
             self._bounds[hull_indices],
             self._second_bounds[hull_indices],
         )
+
+    @cached_property
+    def release_ratios(self) -> FloatArray:
+        """Return the squared error of releases over alpha + beta v, at `RELEASE_VS`."""
+        assert self.measure_release is not None
+        optimum = self.find_best(RELEASE_VS)
+        errors = map(self.measure_release, optimum.bounds.tolist(), RELEASE_VS.tolist())
+        return np.fromiter(errors, float) / optimum.squared_errors
+
+
+RELEASE_VS = np.geomspace(1e-8, 1e18, 120)
+"""Between these the squared error of a release is interpolated, and found to 1 %."""
 
 
 class RankCurve:
@@ -335,6 +353,18 @@ class RankCurve:
 
 
 Curve = TotalCurve | BoundCurve | RankCurve
+
+
+def measure_squared_errors(curve: Curve, v: FloatArray) -> FloatArray:
+    """Return the squared errors of the releases at each v, under the bounds that are best by the curve.
+
+    If the curve is an approximation, they are interpolated between `RELEASE_VS`.
+    """
+    squared_errors = curve.find_best(v).squared_errors
+    if not isinstance(curve, BoundCurve) or curve.measure_release is None:
+        return squared_errors
+    log_ratios = np.interp(np.log(v), np.log(RELEASE_VS), np.log(curve.release_ratios))
+    return np.asarray(squared_errors * np.exp(log_ratios))
 
 
 def list_caps(max_size: int, max_num_bounds: int = 2048) -> tuple[FloatArray, bool]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from dpcore.common.checks import refuse
 from dpcore.common.noise_error import NoiseKind
@@ -11,6 +14,7 @@ from dpcore.contributions import FloatArray
 from dpcore.data import binned_values
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanError, private_counts, public_counts, variance
+from dpcore.mean.moved_mean import find_mean, move_error, move_users_error
 from dpcore.mean.parameters import USERS_CLAMPED_ASSUMPTION, Clamp, VarianceSource, list_user_assumptions
 from dpcore.mean.private_counts import ReleasedSums
 from dpcore.mean.table_values import ValueSummary
@@ -30,23 +34,35 @@ def make_spread_curve(
     problem, _, value_summary = build_mean_problem(dataset, parameters)
     assert dataset.values is not None
     bounds, has_all_bounds = curves.list_caps(dataset.histogram.max_size, MAX_CAPS)
-    takes_noise_at_values = parameters.variance_source is VarianceSource.FROM_VALUES
-    values_and_clamped = (dataset.values, value_summary.clamped_values)
-    mechanism = parameters.budget.mechanism
-    spread_error = variance.measure_error(
-        problem, *values_and_clamped, bounds, mechanism, takes_noise_at_values
-    )
-    reference_value = variance.measure_variance(dataset.values)
-    if statistic is LineStatistic.DEVIATION:
-        if reference_value == 0.0:
-            raise refuse("all values are the same, so that the error of a standard deviation is not known")
+    mechanism, is_root = parameters.budget.mechanism, statistic is LineStatistic.DEVIATION
+    reference_value, measure_release = variance.measure_variance(dataset.values), None
+    if is_root and reference_value == 0.0:
+        raise refuse("all values are the same, so that the error of a standard deviation is not known")
+    if parameters.variance_source is VarianceSource.FROM_VALUES:
+        values_and_bounds = dataset.values, value_summary.clamped_values, bounds
+        kept_rows = variance.KeptRows.from_values(problem, *values_and_bounds)
+        spread_error = kept_rows.linearise(mechanism, NoiseKind.LAPLACE.unit_variance)
+        measure_release = partial(_measure_release, kept_rows, mechanism, is_root)
+    else:
+        spread_error = variance.measure_worst_error(problem, bounds)
+    if is_root:
         spread_error, reference_value = variance.take_root(spread_error, reference_value)
     alpha, beta = split_mean_error(spread_error, mechanism)
     user_sentences = (
         sentence.replace("the mean of", "the variance of") for sentence in list_user_assumptions(problem)
     )
     assumptions = (*user_sentences, *binned_values.list_assumptions(dataset))
-    return curves.BoundCurve(alpha, beta, bounds, has_all_bounds=has_all_bounds), reference_value, assumptions
+    curve = curves.BoundCurve(
+        alpha, beta, bounds, has_all_bounds=has_all_bounds, measure_release=measure_release
+    )
+    return curve, reference_value, assumptions
+
+
+def _measure_release(
+    kept_rows: variance.KeptRows, mechanism: NoiseKind, is_root: bool, bound: float, v: float
+) -> float:
+    """Measure the squared error of a release under a bound at v."""
+    return kept_rows.measure_release(bound, math.sqrt(v), mechanism, is_root)
 
 
 def list_mean_assumptions(
@@ -77,6 +93,47 @@ def measure_mean(
     if problem.table_values is not None:
         return value_summary.user_deviations.error(bounds, float(problem.noise.variance(1.0)), True)
     return public_counts.smooth_error(problem, bounds)
+
+
+def make_moved_error(
+    problem: private_counts.PrivateCountsProblem,
+    value_summary: ValueSummary,
+    parameters: PlanParameters,
+    noise_factor: float,
+) -> Callable[[FloatArray, FloatArray], FloatArray] | None:
+    """Make a function of bounds and v that returns the squared error of a mean after it is moved into its range.
+
+    Args:
+        problem: The problem of the line at epsilon 1.
+        value_summary: Summary of the values.
+        parameters: The settings.
+        noise_factor: Variance of the noise over that at v in the error of `measure_mean`.
+
+    Returns:
+        None if the error does not depend on the mean: then the error before the step is an upper bound.
+    """
+    if parameters.clamp is Clamp.USERS and parameters.variance_source is VarianceSource.ENTERED:
+        problem = replace(problem, mean_above_lower=problem.value_bound / 2.0)
+    if find_mean(problem) is None:
+        return None
+    kind_problem = problem
+    if parameters.budget.mechanism is NoiseKind.GAUSSIAN:
+        kind_problem = replace(problem, mechanism=NoiseKind.GAUSSIAN, delta=parameters.budget.delta)
+
+    def square_moved(bounds: FloatArray, v: FloatArray) -> FloatArray:
+        """Return the squared error after the step, of the shape of both."""
+        mean_error = measure_mean(problem, value_summary, parameters, bounds)
+        noise_variances = split_mean_error(mean_error, parameters.budget.mechanism)[1] * noise_factor * v
+        line_error = replace(mean_error, privacy_variance=noise_variances)
+        if parameters.clamp is Clamp.ROWS:
+            return move_error(kind_problem, line_error, bounds).variance
+        has_deviations = (
+            parameters.variance_source is not VarianceSource.ENTERED and problem.table_values is not None
+        )
+        user_deviations = value_summary.user_deviations if has_deviations else None
+        return move_users_error(kind_problem, line_error, bounds, user_deviations).variance
+
+    return square_moved
 
 
 def split_mean_error(mean_error: MeanError, mechanism: NoiseKind) -> tuple[FloatArray, FloatArray]:

@@ -126,7 +126,9 @@ def _share_rows(
             has_all_bounds=has_all_bounds,
             whole_noise=None if sharing_index else getattr(rows_line.curve, "whole_noise", None),
         )
-        shared_lines[line_index] = replace(planned_lines[line_index], curve=line_curve, shares_rows=True)
+        shared_lines[line_index] = replace(
+            planned_lines[line_index], curve=line_curve, shares_rows=True, square_moved=None
+        )
     certificate = split.certificate
     if certificate is not None:
         # Whole noise of the rows is a little less than the real noise of the proof.

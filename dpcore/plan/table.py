@@ -6,6 +6,7 @@ All lines have one relation: one user is added or removed, with all their rows.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,6 +35,7 @@ from dpcore.plan.mean_lines import (
     MAX_CAPS,
     build_mean_problem,
     list_mean_assumptions,
+    make_moved_error,
     make_spread_curve,
     measure_mean,
     split_mean_error,
@@ -88,6 +90,8 @@ class PlannedLine:
         mean_parts: Of a mean that clamps rows, its squared error without noise and the variance of its noise at v = 1
             under each of `curves.list_caps`, and U - L; None for other lines.
         shares_rows: True for rows, and means that take their number from them; see `dpcore.plan.shared_rows`.
+        square_moved: Of a mean of its own number of rows, its squared error after it is moved into its range, at bounds
+            and v; None for other lines, and if the error does not depend on the mean.
         program_problems: The problem of a quantile by the law of its program, on all rows; several of which the best
             answers if no program was chosen, none if rows are many or for other lines.
     """
@@ -104,6 +108,15 @@ class PlannedLine:
     program_problems: tuple[QuantileProblem, ...] = ()
     mean_parts: tuple[FloatArray, FloatArray, float] | None = None
     shares_rows: bool = False
+    square_moved: Callable[[FloatArray, FloatArray], FloatArray] | None = None
+
+    def measure_errors(self, v: FloatArray) -> FloatArray:
+        """Compute the error under the best bound at each v; of a mean or variance, after it is moved into its range."""
+        squared_errors = curves.measure_squared_errors(self.curve, v).copy()
+        if self.square_moved is not None:
+            is_finite, bounds = np.isfinite(squared_errors), self.curve.find_best(v).bounds
+            squared_errors[is_finite] = self.square_moved(bounds[is_finite], v[is_finite])
+        return np.asarray(np.sqrt(np.maximum(squared_errors, 0.0)))
 
     @property
     def weight(self) -> float:
@@ -172,10 +185,12 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
                 more_line_fields["half_width"] = mean_problem.value_bound / 2.0
             mean_error = measure_mean(mean_problem, value_summary, parameters, bounds)
             alpha, beta = split_mean_error(mean_error, budget.mechanism)
-            if parameters.program is Program.BIGQUERY:
-                # A query of two sums has three shares, where one of one number has two of twice its scale.
-                beta = beta * (3.0 / 4.0) ** 2
+            # A query of BigQuery of two sums has three shares, where one of one number has two of twice its scale.
+            noise_factor = (3.0 / 4.0) ** 2 if parameters.program is Program.BIGQUERY else 1.0
+            beta = beta * noise_factor
             curve = curves.BoundCurve(alpha, beta, bounds, has_all_bounds=has_all_bounds)
+            moved_arguments = mean_problem, value_summary, parameters, noise_factor
+            more_line_fields["square_moved"] = make_moved_error(*moved_arguments)
             if parameters.clamp is Clamp.ROWS:
                 more_line_fields["mean_parts"] = alpha, beta, mean_problem.value_bound
             more_line_fields["assumptions"] = list_mean_assumptions(mean_problem, parameters, dataset)
@@ -292,11 +307,11 @@ def _make_group_curve(
     # Rows: alpha, beta, bound on groups, bound on the amount in each. The first candidate publishes 0 for every group.
     candidate_arrays = [np.array([[problem.error_of_nothing**2], [0.0], [0.0], [0.0]])]
     for amount_bound in amount_bounds.tolist():
-        noise_deviations = group_parameters.pair_noise(l0_bounds, amount_bound)
-        pair_norms = group_parameters.pair_norm(l0_bounds, amount_bound)
+        noise_stds = group_parameters.compute_pair_noise_std(l0_bounds, amount_bound)
+        pair_norms = group_parameters.compute_pair_norm(l0_bounds, amount_bound)
         error_by_l0 = compute_parts_by_max_groups(problem, amount_bound, sorted_pairs)[0][l0_indices]
         # Squares of bias and of noise add up in the error; a difference below 0 is rounding.
-        alpha = np.maximum(error_by_l0**2 - noise_deviations**2, 0.0)
+        alpha = np.maximum(error_by_l0**2 - noise_stds**2, 0.0)
         beta = budget.mechanism.unit_variance * pair_norms**2
         candidate_arrays.append(np.stack([alpha, beta, l0_bounds, np.full(l0_bounds.shape, amount_bound)]))
     alpha, beta, candidate_l0s, candidate_amounts = np.concatenate(candidate_arrays, axis=1)
@@ -330,8 +345,11 @@ def search_pairs_at(planned_line: PlannedLine, v: float) -> tuple[int, float, fl
     bounds = pair_choice.max_groups, pair_choice.max_amount
     if not parameters.statistic.is_integer:
         bounds = pair_choice.max_groups, round_up(pair_choice.max_amount)
-    alpha = max(compute_pair_error(problem, *bounds) ** 2 - float(parameters.pair_noise(*bounds)) ** 2, 0.0)
-    beta = parameters.mechanism.unit_variance * parameters.pair_norm(*bounds) ** 2
+    alpha = max(
+        compute_pair_error(problem, *bounds) ** 2 - float(parameters.compute_pair_noise_std(*bounds)) ** 2,
+        0.0,
+    )
+    beta = parameters.mechanism.unit_variance * parameters.compute_pair_norm(*bounds) ** 2
     return *bounds, alpha + float(curves.compute_noise_variance(beta * v, curve.whole_noise))
 
 

@@ -47,7 +47,9 @@ def compute_direct_cost(problem: ChoiceProblem, histogram: ContributionHistogram
     return ChoiceCost(float(regret.median_regrets[0, 0]), float(regret.percentile_95_regrets[0, 0]))
 
 
-def regret_over_epsilon(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
+def compute_regret_over_epsilon(
+    parameters: PrivateParameters, histogram: ContributionHistogram
+) -> ChoiceRegret:
     """Compute the regret of the direct choice over 61 budgets of the choice, exactly."""
     return choice.summarise_regret(parameters.choice, histogram, log_spaced(*EPSILON_AXIS_RANGE, 61))
 
@@ -76,10 +78,10 @@ def simulate_bounds(
     bins, bin_counts = parameters.bins, parameters.bins.count_users(histogram)
     noise_shape, generator = parameters.noise_shape, np.random.default_rng(seed)
     bound_by_run = np.full(num_runs, math.nan)
-    for first_run in range(0, num_runs, _RUNS_PER_BLOCK):
-        block_shape = min(_RUNS_PER_BLOCK, num_runs - first_run), bin_counts.size
+    for first_run_index in range(0, num_runs, _RUNS_PER_BLOCK):
+        block_shape = min(_RUNS_PER_BLOCK, num_runs - first_run_index), bin_counts.size
         noise_by_run = simulate_noise(parameters.noise, parameters.scale, block_shape, generator)
-        for run_index, noise_of_run in enumerate(noise_by_run, first_run):
+        for run_index, noise_of_run in enumerate(noise_by_run, first_run_index):
             fitted_users = post_process(bin_counts + noise_of_run, noise_shape, bins.lower)
             copied_histogram = private_histogram.build_histogram(fitted_users, bins)
             if copied_histogram is not None:

@@ -188,8 +188,10 @@ class RangeProblem:
         """
         if self.users is None:
             return None
-        users_beyond = self.users * self._beyond
-        return 0.5 * self.epsilon_of_end * (users_beyond - self.target) / math.log(self.largest / self.unit)
+        num_users_beyond = self.users * self._beyond
+        return (
+            0.5 * self.epsilon_of_end * (num_users_beyond - self.target) / math.log(self.largest / self.unit)
+        )
 
     @property
     def _beyond(self) -> float:

@@ -87,10 +87,10 @@ def check_users(histogram: ContributionHistogram, multiple: float = 1.0) -> None
 
 def count_tails(histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
     """Count the users with at least, and with more than, each candidate number of rows, shape (2, c)."""
-    users_from_size = np.append(np.cumsum(histogram.users[::-1])[::-1], 0)
+    num_users_from_size = np.append(np.cumsum(histogram.users[::-1])[::-1], 0)
     # The number of smaller sizes, and of sizes up to the candidate.
     size_indices = [np.searchsorted(histogram.sizes, candidates, side=side) for side in ("left", "right")]
-    return np.asarray(users_from_size[np.stack(size_indices)])
+    return np.asarray(num_users_from_size[np.stack(size_indices)])
 
 
 def scale_sums(sums: IntArray, multiples: Sequence[float]) -> IntArray:
@@ -179,19 +179,20 @@ def compute_distance_if_too_high(
     Between sizes the sum of both is concave in the number removed, so the least is where all users of some sizes
     are gone, or where removing alone is just enough.
     """
-    remaining_a, users_gone = a.astype(np.float64), num_users_below[-1] - num_users_below.astype(np.float64)
-    users_lacking = np.maximum(compute_critical_num_above(remaining_a, k) - q, 0.0)
+    remaining_a = a.astype(np.float64)
+    num_users_gone = num_users_below[-1] - num_users_below.astype(np.float64)
+    num_users_lacking = np.maximum(compute_critical_num_above(remaining_a, k) - q, 0.0)
     # The last entry has everybody there: nobody need come or go.
-    if users_lacking[-1] == 0.0:
+    if num_users_lacking[-1] == 0.0:
         return 0.0
-    fewest_steps = float(np.min(users_gone + users_lacking))
+    fewest_steps = float(np.min(num_users_gone + num_users_lacking))
     # q*(a) = q there. What remains is at most its largest share times its users, and q and users are exact (39 bits
     # times 2^20), so that rounding stays below 2^9 steps even after the division by a tiny share.
     sufficient_a = q / (k - q) * q if q < k else math.inf
     j = int(np.searchsorted(remaining_a, sufficient_a, side="right"))
     if 0 < j < remaining_a.size:
         further_steps = (remaining_a[j] - sufficient_a) / float(added_shares[j - 1]) * RESOLUTION
-        fewest_steps = min(fewest_steps, float(users_gone[j] + further_steps))
+        fewest_steps = min(fewest_steps, float(num_users_gone[j] + further_steps))
     return fewest_steps
 
 
@@ -317,10 +318,10 @@ class CapMean(MeanCondition):
             cap_index, num_sizes_upto = np.searchsorted(histogram.sizes, [cap, cap + 1])
             added_shares = histogram.sizes[:num_sizes_upto] * RESOLUTION // cap
             a = np.concatenate(([0], np.cumsum(histogram.users[:num_sizes_upto] * added_shares)))
-            users_below = num_users_up_to[: cap_index + 1] * RESOLUTION
+            num_users_below = num_users_up_to[: cap_index + 1] * RESOLUTION
             users_above = (num_users_up_to[-1] - num_users_up_to[[cap_index, num_sizes_upto]]) * RESOLUTION
             for i, scale in enumerate(multiples):
-                a_below, q, m_below = a[: cap_index + 1] * scale, users_above * scale, users_below * scale
+                a_below, q, m_below = a[: cap_index + 1] * scale, users_above * scale, num_users_below * scale
                 distance_too_high = compute_distance_if_too_high(
                     a_below, m_below, added_shares[:cap_index], q[0], k
                 )
@@ -423,9 +424,9 @@ class RisingPrice(SumsOverUsers):
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute rows cut plus privacy term of each cap, over ``multiple``, in rows; N stays as it is."""
-        rows_cut = Amounts.from_histogram(histogram).excess(bounds)
+        num_rows_cut = Amounts.from_histogram(histogram).excess(bounds)
         privacy_power = self.power + 1.0
-        return np.asarray(rows_cut + self.scale / multiple * bounds**privacy_power / privacy_power)
+        return np.asarray(num_rows_cut + self.scale / multiple * bounds**privacy_power / privacy_power)
 
     def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the whole T of least error, without privacy: the slope changes its sign once."""

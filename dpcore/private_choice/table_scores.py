@@ -88,25 +88,27 @@ class TableCondition(MeanCondition, SumsOverUsers):
                 sizes, [h, ADDITION_LIMIT_RATIO * h], side="right"
             )
             partial_slice = slice(first_above_index, first_full_index)
-            added_shares = self._additions(sizes[partial_slice].astype(np.float64), h) / self._max_addition(h)
+            added_shares = self._additions(
+                sizes[partial_slice].astype(np.float64), h
+            ) / self._compute_max_addition(h)
             added_steps = np.floor(np.clip(added_shares, 0.0, 1.0) * RESOLUTION).astype(np.int64)
             num_full = int(num_users_by_size[first_full_index:].sum())
             step_sums[0, j] = np.dot(num_users_by_size[partial_slice], added_steps) + RESOLUTION * num_full
         return step_sums
 
-    def _max_addition(self, h: float) -> float:
+    def _compute_max_addition(self, h: float) -> float:
         """Return D_h, the most that one user adds to the sum at candidate h."""
         return self.user_share * (ADDITION_LIMIT_RATIO - 1.0) * h + (1.0 - self.user_share) / 2.0
 
     def targets(self, candidates: FloatArray) -> IntArray:
         """Compute h / (A D_h) in steps, shape (c,)."""
         target_fractions = (
-            Fraction(h) / (Fraction(self.trade_off) * Fraction(self._max_addition(h)))
+            Fraction(h) / (Fraction(self.trade_off) * Fraction(self._compute_max_addition(h)))
             for h in candidates.tolist()
         )
         return np.array([to_steps(num_users_above) for num_users_above in target_fractions])
 
-    def _model(self, histogram: ContributionHistogram, multiple: float = 1.0) -> CountsOnly:
+    def _build_model(self, histogram: ContributionHistogram, multiple: float = 1.0) -> CountsOnly:
         """Build the model of the error, with every user ``multiple`` times there."""
         # With every user so many times there, the variance of the noise falls by the square, the other by the number.
         return CountsOnly(histogram, 1.0, self.trade_off * multiple, self.user_share)
@@ -131,11 +133,11 @@ class TableCap(TableCondition):
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute the root mean squared error of each cap, up to a factor, with every user ``multiple`` times there."""
-        return np.sqrt(self._model(histogram, multiple).capped(bounds).variance)
+        return np.sqrt(self._build_model(histogram, multiple).capped(bounds).variance)
 
     def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the whole cap of least error, without privacy."""
-        return self._model(histogram, multiple).cap_curve.minimise(is_integer=True).bound
+        return self._build_model(histogram, multiple).cap_curve.minimise(is_integer=True).bound
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ class TableSmooth(TableCondition):
 
         It has sum_l k_l^2 / s_l in place of sum_l k_l, as no row is drawn.
         """
-        model = self._model(histogram, multiple)
+        model = self._build_model(histogram, multiple)
         row_variance_weight = self.trade_off * multiple * (1.0 - self.user_share)
 
         def compute_error(h: FloatArray, size_index: SizeIndex) -> FloatArray:
@@ -180,8 +182,8 @@ class TableSmooth(TableCondition):
             )
 
         cap_numerators, pieces_at_sizes = model.cap_curve.numerators, histogram.pieces_at_sizes()
-        users_above, inverse_sums = pieces_at_sizes.users_above[:-1], pieces_at_sizes.inverse_above[:-1]
-        linear_terms = cap_numerators.linear_terms - row_variance_weight * users_above
+        num_users_above, inverse_sums = pieces_at_sizes.users_above[:-1], pieces_at_sizes.inverse_above[:-1]
+        linear_terms = cap_numerators.linear_terms - row_variance_weight * num_users_above
         square_terms = cap_numerators.square_terms + row_variance_weight * inverse_sums
         smooth_numerators = Numerators(cap_numerators.constant_terms, linear_terms, square_terms)
         return BoundCurve(histogram, compute_error, smooth_numerators)

@@ -126,7 +126,7 @@ class Rows:
 
     def __init__(self, values: Values, base: Base, first_seed: int, num_subsamples: int) -> None:
         """Sort the rows of ``values``; ``base`` and ``first_seed`` as in `QuantileProblem`."""
-        n, starts, rows_per_user = self._count_users(values)
+        n, first_row_indices, rows_per_user = self._count_users(values)
         # Not stable, but several times as fast; equal values are one step.
         value_order = np.argsort(values.values)
         self.ordered_values = ordered_values = values.values[value_order]
@@ -134,7 +134,7 @@ class Rows:
         distinct_values = ordered_values[last_row_indices]
         size_indices = np.searchsorted(self.histogram.sizes, rows_per_user)
         self._size_index = np.repeat(size_indices, rows_per_user)[value_order]
-        self.draws = Draws(starts, rows_per_user, value_order, first_seed, num_subsamples)
+        self.draws = Draws(first_row_indices, rows_per_user, value_order, first_seed, num_subsamples)
         num_rows_up_to = np.concatenate(([0], last_row_indices + 1))
         self._num_rows_below = num_rows_up_to[self._cut(distinct_values, base)]
         # Shared by copies with other draws, as the seed is part of a key.
@@ -418,12 +418,14 @@ class QuantileOutput:
         possible_indices = np.flatnonzero(log_masses > -np.inf)
         block_size = max(1, _CELLS // possible_indices.size)
         interval_indices = np.empty(size, dtype=np.int64)
-        for first_answer in range(0, size, block_size):
+        for first_answer_index in range(0, size, block_size):
             gumbel_noise = generator.gumbel(
-                size=(min(block_size, size - first_answer), possible_indices.size)
+                size=(min(block_size, size - first_answer_index), possible_indices.size)
             )
             drawn_indices = np.argmax(log_masses[possible_indices] + gumbel_noise, axis=1)
-            interval_indices[first_answer : first_answer + block_size] = possible_indices[drawn_indices]
+            interval_indices[first_answer_index : first_answer_index + block_size] = possible_indices[
+                drawn_indices
+            ]
         interval_shares = generator.random(size)
         return self.base.draw_between(
             self.edges[interval_indices], self.edges[interval_indices + 1], interval_shares

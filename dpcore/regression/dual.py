@@ -255,10 +255,10 @@ def _sum_user_products(
     product_sum = np.zeros((d * d, d * d))
     weighted_rows = np.flatnonzero(user_weights[row_users] > 0.0)
     first_row_of_users = weighted_rows[np.flatnonzero(np.diff(row_users[weighted_rows], prepend=-1))]
-    users_per_chunk = max(MAX_CHUNK_NUMBERS // (d * d), 1)
-    for first_index in range(0, first_row_of_users.size, users_per_chunk):
-        chunk_first_rows = first_row_of_users[first_index : first_index + users_per_chunk]
-        stop_row = [*first_row_of_users[first_index + users_per_chunk :][:1], row_users.size][0]
+    num_users_per_chunk = max(MAX_CHUNK_NUMBERS // (d * d), 1)
+    for first_index in range(0, first_row_of_users.size, num_users_per_chunk):
+        chunk_first_rows = first_row_of_users[first_index : first_index + num_users_per_chunk]
+        stop_row = [*first_row_of_users[first_index + num_users_per_chunk :][:1], row_users.size][0]
         chunk_rows = np.arange(chunk_first_rows[0], stop_row)
         chunk_rows = chunk_rows[user_weights[row_users[chunk_rows]] > 0.0]
         chunk_starts = np.flatnonzero(np.diff(row_users[chunk_rows], prepend=-1))

@@ -198,6 +198,15 @@ CLAIM_QUOTE = "Our method always has lower error, and the best threshold less th
 IS_IN_STATED_ORDER = is_ordered("weights", "best_bound", "no_bound")
 LINE_KEYS_BY_METHOD = [[f"{key}_{epsilon:g}" for epsilon in PAPER_EPSILONS] for key in PREFIX_BY_METHOD]
 
+TABLE_CLAIMS = (
+    Claim("The loss decreases for increasing ε for all methods", "section 6", is_falling(*PREFIX_BY_METHOD)),
+    Claim(
+        "Our method has always significantly lower loss (by a third) than the best and the largest threshold",
+        "section 6",
+        all_hold(IS_IN_STATED_ORDER, lambda c: bool(np.all(c["weights"] <= c["best_bound"] / 1.5))),
+    ),
+)
+
 build_figure = functools.partial(
     PaperFigure,
     paper_name="Epasto et al. 2020",
@@ -291,6 +300,7 @@ FIGURES = (
         difference_note="The paper averages ten draws of noise; ours is their expectation. It names neither the column "
         "of ones nor the range of labels: only with both do all nine numbers come out.",
         ignores_seed=True,
+        claims=TABLE_CLAIMS,
     ),
     build_figure(
         "epasto-table-1-news",
@@ -302,6 +312,8 @@ FIGURES = (
         x_values=PAPER_EPSILONS,
         lines=tuple(Line(*fields, paper_values=STATED_NEWS_ERRORS[fields[0]]) for fields in METHOD_LINES),
         run_once=lambda epsilon, seed: compute_errors_on_rows(simulate_news(seed), epsilon),
-        difference_note="Other data, so that only directions can be compared.",
+        difference_note="Other data, so that only directions can be compared. `make paper-figures DATA=folder` finds "
+        "the paper's file in a folder by its 3,452 rows of 297 sources, and computes the table on it.",
+        claims=TABLE_CLAIMS,
     ),
 )

@@ -212,14 +212,16 @@ def solve_linear_descent(
         b, what is left of the start, and Σ_s a_s², each of shape (num_features,).
     """
     contraction_factors = 1.0 - rate * eigenvalues[:, None]
-    first_averaged = average.find_first_step(num_steps)
-    num_averaged = num_steps - first_averaged + 1
+    first_averaged_step = average.find_first_step(num_steps)
+    num_averaged = num_steps - first_averaged_step + 1
     factor_powers = contraction_factors ** np.arange(num_steps + 1)
-    start_share = factor_powers[:, first_averaged:].mean(axis=1)
+    start_share = factor_powers[:, first_averaged_step:].mean(axis=1)
     # Noise of step s is in iterate t >= s with η (1 - η λ)^(t - s): sums over t = max(s, first) .. T.
     running_sums = np.pad(np.cumsum(factor_powers, axis=1), ((0, 0), (1, 0)))
     s = np.arange(1, num_steps + 1)
-    later_power_sums = running_sums[:, num_steps - s + 1] - running_sums[:, np.maximum(first_averaged - s, 0)]
+    later_power_sums = (
+        running_sums[:, num_steps - s + 1] - running_sums[:, np.maximum(first_averaged_step - s, 0)]
+    )
     noise_weights = rate / num_averaged * later_power_sums
     return start_share, np.asarray((noise_weights * noise_weights).sum(axis=1))
 

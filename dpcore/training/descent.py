@@ -310,8 +310,8 @@ def make_weighted_gradient(rows: ClassifierRows, mechanism: Mechanism, row_weigh
         """Return the weighted sum and None: the bounds are not read, and nobody is counted."""
         gradient_sum = np.zeros_like(theta)
         block_size = max(BLOCK_CELLS // theta.shape[1], 1)
-        for first_row in range(0, rows.num_rows, block_size):
-            row_slice = slice(first_row, first_row + block_size)
+        for first_row_index in range(0, rows.num_rows, block_size):
+            row_slice = slice(first_row_index, first_row_index + block_size)
             loss_slopes = clip_slopes(rows, mechanism, rows.signed_features[row_slice] @ theta, row_slice)
             loss_slopes = loss_slopes * row_weights[row_slice]
             if participation is not None:
@@ -404,16 +404,17 @@ def descend_as_entered(
         The average of the iterates, shape (num_features, runs); None where it was stopped.
     """
     theta = np.zeros((num_features, weight_sums.size))
-    iterate_sum, first_averaged = np.zeros_like(theta), mechanism.average.find_first_step(mechanism.steps)
+    iterate_sum = np.zeros_like(theta)
+    first_averaged_step = mechanism.average.find_first_step(mechanism.steps)
     for step_number in range(1, mechanism.steps + 1):
         if should_stop():
             return None
         theta = mechanism.project(
             theta - mechanism.learning_rate / weight_sums * take_gradient(theta, step_number)
         )
-        if step_number >= first_averaged:
+        if step_number >= first_averaged_step:
             iterate_sum += theta
-    return np.asarray(iterate_sum / (mechanism.steps - first_averaged + 1))
+    return np.asarray(iterate_sum / (mechanism.steps - first_averaged_step + 1))
 
 
 def train_cells(

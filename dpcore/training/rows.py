@@ -271,8 +271,8 @@ def score_models(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> Flo
     equal_user_weights = 1.0 / rows.num_users / rows.sizes[rows.user_codes]
     row_weights_by_unit = np.stack((np.full(rows.num_rows, 1.0 / rows.num_rows), equal_user_weights))
     block_size = max(_BLOCK_CELLS // num_runs, 1)
-    for first_row in range(0, rows.num_rows, block_size):
-        row_slice = slice(first_row, first_row + block_size)
+    for first_row_index in range(0, rows.num_rows, block_size):
+        row_slice = slice(first_row_index, first_row_index + block_size)
         margins = rows.signed_features[row_slice] @ theta
         is_told_right_by_row = 0.5 * (np.sign(margins) + 1.0)
         for measure_index, scores_by_row in enumerate((loss.evaluate(margins), is_told_right_by_row)):

@@ -60,7 +60,7 @@ def show_items(paper: Paper, figures_with_runs: Sequence[tuple[PaperFigure, Figu
     st.markdown(paper.introduction.replace("\n", " "))
     # An item that has several figures gets the first.
     paper_figures = [f for f in figures_with_runs if f[0].paper_name == paper.title]
-    entry_by_item = {re.split(" [(]|, ", f[0].item_name)[0]: f for f in reversed(paper_figures)}
+    entry_by_item = {f[0].main_item: f for f in reversed(paper_figures)}
     item_pairs = [next(filter(None, map(entry_by_item.get, i.items.split(", "))), None) for i in paper.items]
     columns_by_heading: dict[str, list[Any]] = {
         "Item": [item.items for item in paper.items],
@@ -121,7 +121,7 @@ def _list_comparisons(figure_pairs: Sequence[tuple[PaperFigure, FigureRuns] | No
 
 def _count_claims(figure: PaperFigure, runs: FigureRuns) -> str | None:
     """Write how many claims of the paper's text our numbers agree with; None if it makes none."""
-    claims_hold = [claim_holds for _, claim_holds in figure.check_claims(runs)]
+    claims_hold = [checked.holds for checked in figure.check_claims(runs)]
     return f"{sum(claims_hold)} of {len(claims_hold)}" if claims_hold else None
 
 

@@ -122,7 +122,7 @@ def short_axes_are_drawn(page: Page, light: int, heavy: int) -> None:
     page.wait_for_selector(".st-key-mean_weights .scatterlayer .trace", state="attached")
 
 
-@pytest.mark.parametrize("server_url", ["app_url", "plain_url"])
+@pytest.mark.parametrize("server_url", ["app_url", pytest.param("plain_url", marks=pytest.mark.long)])
 def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
     page: Page, server_url: str, new_window: Page, request: pytest.FixtureRequest
 ) -> None:
@@ -190,7 +190,7 @@ def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
         rows = list(csv.DictReader(stream))
     # No sum of rows divides these weights, as the counts are private: a user has all rows, or h of them.
     threshold = mean.best_smooth(problem).threshold
-    weights = mean.find_weight_growth(problem, threshold).scaled_weights(
+    weights = mean.find_weight_growth(problem, threshold).compute_scaled_weights(
         threshold, [float(row["size"]) for row in rows]
     )
     assert [float(row["user_weight"]) for row in rows] == pytest.approx(weights.tolist(), rel=1e-12)

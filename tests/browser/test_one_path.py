@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,7 +84,14 @@ class Way:
         settle(self.page)
 
 
-def test_from_an_unknown_file_to_code_that_runs(page: Page, app_url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("private_kinds", "public_kinds"),
+    [(KINDS[2:5:2], KINDS[:1]), pytest.param(KINDS, KINDS[::4], marks=pytest.mark.long)],
+    ids=["some", "all"],
+)
+def test_from_an_unknown_file_to_code_that_runs(
+    private_kinds: Sequence[Kind], public_kinds: Sequence[Kind], page: Page, app_url: str, tmp_path: Path
+) -> None:
     """The bounds of the program are those on the screen; no number is entered but public ones that a release states.
 
     Of public data, where nothing is drawn or entered, a mean and a pair of bounds stand for all.
@@ -99,7 +107,7 @@ def test_from_an_unknown_file_to_code_that_runs(page: Page, app_url: str, tmp_pa
         ways = page.locator(".st-key-your_data_offers")
         for item in KINDS:
             expect(ways.get_by_role("link", name=item.page)).to_have_count(1)
-        for item in KINDS if private else KINDS[::4]:
+        for item in private_kinds if private else public_kinds:
             programs.append(path_of(ways.get_by_role("link", name=item.page), item, private, common))
             # A press as well, and a whole page less to draw than by way of Data.
             ways = page.locator(".st-key-navigation")
@@ -108,7 +116,7 @@ def test_from_an_unknown_file_to_code_that_runs(page: Page, app_url: str, tmp_pa
         (tmp_path / f"program{number}.py").write_text(text, encoding="utf-8")
     everything = "".join(f"import program{number}\n" for number in range(len(programs)))
     done = subprocess.run(
-        [sys.executable, "-c", everything], cwd=tmp_path, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", everything], cwd=tmp_path, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     # All but the learner's, which bounds rows, release something.

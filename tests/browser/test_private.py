@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle
@@ -24,6 +25,7 @@ def test_a_dp_histogram_is_released_where_its_button_stands(page: Page, app_url:
     expect(page.get_by_text("DP release, ε = 0.1")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_the_address_of_the_former_page_leads_to_the_page_of_the_bound(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/choose-privately?link=1&epsilon=0.7&wanted=sum")
     settle(page)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle
@@ -11,6 +12,7 @@ from tests.browser.test_first_screen import UNREADABLE, wait_for_figures
 from tests.browser.test_journeys import NARROW, WIDE
 
 
+@pytest.mark.long
 def test_a_long_range_is_not_cut_and_nothing_moves_when_two_quantiles_are_answered(
     page: Page, app_url: str
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle
@@ -15,6 +16,7 @@ def place(page: Page) -> tuple[float, float]:
     return scroll[0], scroll[1]
 
 
+@pytest.mark.long
 def test_another_question_takes_nothing_away_and_moves_nothing(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/regression")
     card = page.locator(".st-key-regression_card")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from pages.shared.screen import tour_bar
@@ -17,6 +18,7 @@ def figure_ends(page: Page) -> float:
     return box["y"] + box["height"]
 
 
+@pytest.mark.long
 def test_a_slider_answers_the_next_page_follows_and_a_reload_and_the_end_lose_nothing(
     page: Page, app_url: str
 ) -> None:

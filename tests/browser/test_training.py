@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import settle
@@ -13,6 +14,7 @@ from tests.browser.test_first_screen import MOST_WORDS, look_at_first_screen, lo
 LINK = "link=1&epsilon=1&runs=2&splits=1"
 
 
+@pytest.mark.long
 def test_the_first_curve_is_refined(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/training?{LINK}")
     card = page.locator(".st-key-training_card")

@@ -233,6 +233,7 @@ def show_choices(answer: Answer, dataset: Dataset) -> section.Parts:
         "**What should be recommended?** Choices of users count fully; what they did not choose counts a little as a "
         "*no*. The test hides a fifth of the choices of held-out users and looks for them among 20 recommendations."
         + ("" if uses_data else " Here taste decides what generated users choose.")
+        + (f" The algorithm is that of the page: {parameters.algorithm.label.lower()}.")
     )
     yield section.Fields(("chosen_from", "unobserved") if uses_data else ("unobserved",))
     study = parameters.choice_study

@@ -59,8 +59,8 @@ class PopulationSolution:
 
 def solve(parameters: LearningParameters) -> PopulationSolution:
     """Find the best tau_0 for a sample and, for every alpha of the family, in the limit; compute figure 3's curves."""
-    n, limit_problem = parameters.population_rows, parameters.population_problem(None)
-    sample_problem = parameters.population_problem(n)
+    n, limit_problem = parameters.population_rows, parameters.build_population_problem(None)
+    sample_problem = parameters.build_population_problem(n)
     best_choice = population.find_best_fraction(sample_problem)
     tau_0 = log_spaced(1.0 / n, 1.0, NUM_CURVE_POINTS, extra_points=(best_choice.fraction,))
     curve_columns = {"tau_0": tau_0}
@@ -108,7 +108,7 @@ def list_uncapped_mass_columns(alpha: float) -> dict[str, FloatArray]:
 
 def list_simulated_columns(solution: PopulationSolution, samples: Draws) -> dict[str, FloatArray]:
     """Compute averages over the simulated samples at each tau_0: a dict of arrays by column name."""
-    problem = solution.parameters.population_problem(solution.parameters.population_rows)
+    problem = solution.parameters.build_population_problem(solution.parameters.population_rows)
     error_parts = population.compute_simulated_error_parts(problem, samples)
     return {
         "tau_0": samples.fractions,
@@ -138,7 +138,7 @@ def describe_best(solution: PopulationSolution) -> str:
 
 def list_family_rows(solution: PopulationSolution) -> list[dict[str, str]]:
     """List the best tau_0, the users capped there and the smallest sum for several alpha, in the limit of many rows."""
-    smallest_fraction = solution.parameters.population_problem(None).smallest_fraction
+    smallest_fraction = solution.parameters.build_population_problem(None).smallest_fraction
     table_rows = []
     for i, alpha in enumerate(FAMILY_ALPHAS):
         table_row = {"α": f"{wording.entered(alpha)}"}
@@ -192,7 +192,7 @@ def list_cost_columns(
 
 def is_floor_zero(cost: population.CostOfPrivacy, parameters: LearningParameters) -> bool:
     """Return True if the smallest sum tends to 0 as rows are added: no bias, and ever smaller tau_0 are better."""
-    smallest_fraction = parameters.population_problem(None).smallest_fraction
+    smallest_fraction = parameters.build_population_problem(None).smallest_fraction
     return cost.limit_choice.twice_bias == 0.0 and has_no_best(cost.limit_choice, smallest_fraction)
 
 
@@ -430,7 +430,7 @@ def show_cost_over_rows(answer: Answer, dataset: Dataset) -> Parts:
         "cost_job",
         parameters,
         lambda tell, stop: population.find_cost_of_privacy(
-            parameters.population_problem(None), progress=tell, should_stop=stop
+            parameters.build_population_problem(None), progress=tell, should_stop=stop
         ),
         "Searching the best τ₀ for each n",
         describe_stop=lambda cost: (

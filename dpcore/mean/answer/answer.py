@@ -37,6 +37,8 @@ from dpcore.mean import private_counts
 from dpcore.mean.answer import plots, users, words
 from dpcore.mean.answer.ranges import MISSING_VALUES, show_ranges
 from dpcore.mean.answer.solution import MeanSolution, solve
+from dpcore.mean.answer.users_solution import UsersSolution
+from dpcore.mean.moved_mean import describe_errors
 from dpcore.mean.parameters import Clamp, MeanParameters, VarianceSource, list_assumptions
 from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
 from dpcore.mean.table_values import ValueSummary
@@ -142,7 +144,7 @@ def build_answer(
         plots_by_name["mean-range-upper"] = lambda: plots.plot_upper(choose_ranges(), dataset)
         plots_by_name["mean-range-lower"] = lambda: plots.plot_lower(choose_ranges(), dataset)
 
-    def describe_errors() -> dict[str, object]:
+    def list_error_entries() -> dict[str, object]:
         """Return the entries of the choice file on the errors: of clamped users, or of the cap and smooth weights."""
         if users_solution is not None:
             error_part_names = "variance", "privacy_variance", "shift"
@@ -151,8 +153,11 @@ def build_answer(
             }
             return {"standard_error": users_solution.standard_error, **error_part_entries}
         cap_json_entries, smooth_json_entries = (
-            private_counts.list_choice_entries(best_choice, mean_solution.problem.noise.kind)
-            for best_choice in (cap_choice, smooth_choice)
+            private_counts.list_choice_entries(best_choice, mean_solution.problem.noise.kind, error)
+            for best_choice, error in (
+                (cap_choice, mean_solution.cap_standard_error),
+                (smooth_choice, mean_solution.smooth_standard_error),
+            )
         )
         num_kept_rows = float(dataset.histogram.kept_rows(cap))
         return {"rows_kept_at_cap": num_kept_rows, "cap": cap_json_entries, "smooth": smooth_json_entries}
@@ -198,7 +203,7 @@ def build_answer(
         answer,
         dataset,
         dataset.share_phrase or "mean",
-        describe_errors,
+        list_error_entries,
         number_keys=("max_contributions", "threshold", "deviation_limit", "rows_error"),
         question_entries=_describe_release(mean_solution, parameters.clamp),
         data_entries=_describe_values(mean_solution, dataset, parameters),
@@ -206,12 +211,15 @@ def build_answer(
 
 
 def _replace_by_clamped_users(
-    answer: Answer, solution: MeanSolution, users_solution: users.UsersSolution, dataset: Dataset
+    answer: Answer, solution: MeanSolution, users_solution: UsersSolution, dataset: Dataset
 ) -> Answer:
     """Return the answer for clamped rows with headline, numbers, facts and plots of clamped users instead."""
     parameters, problem, smooth_choice = answer.parameters, solution.problem, solution.smooth_choice
     own_bound, error_number_key = parameters.own_bound, solution.error_name.replace(" ", "_")
-    leak_sentences = words.warn_of_leaks(solution, dataset, parameters)
+    further_sentences = words.warn_of_range(
+        users_solution.problem, float(users_solution.mean_error.privacy_variance), users_solution.reach
+    )
+    further_sentences += words.warn_of_leaks(solution, dataset, parameters)
     model_assumptions = () if users_solution.user_model is None else (MODEL_ASSUMPTION,)
 
     def plot_errors() -> Plot:
@@ -226,9 +234,9 @@ def _replace_by_clamped_users(
     return replace(
         answer,
         headline=users.write_headline(users_solution),
-        detail=users.write_user_detail(users_solution, smooth_choice, problem, leak_sentences),
+        detail=users.write_user_detail(users_solution, smooth_choice, further_sentences),
         numbers=users.build_user_numbers(users_solution, error_number_key, dataset.histogram.num_users),
-        assumptions=(*list_assumptions(problem, Clamp.USERS), *model_assumptions),
+        assumptions=(*list_assumptions(users_solution.problem, Clamp.USERS), *model_assumptions),
         facts=users.build_user_facts(users_solution, problem, answer.facts, own_bound),
         proofs=(),
         near_optimal="",
@@ -247,7 +255,7 @@ def _replace_by_clamped_users(
 
 
 def _write_user_forms(
-    solution: MeanSolution, users_solution: users.UsersSolution, dataset: Dataset, parameters: MeanParameters
+    solution: MeanSolution, users_solution: UsersSolution, dataset: Dataset, parameters: MeanParameters
 ) -> Forms:
     """Write the programs that clamp users' deviations, with smooth weights; there is none for a cap."""
     threshold, weight_growth = users_solution.threshold, PLAIN_GROWTH
@@ -264,9 +272,9 @@ def _describe_release(solution: MeanSolution, clamp_kind: Clamp) -> dict[str, st
     """Return the JSON entries on the release and its errors: neighbours, mechanism, kind of error, source."""
     problem = solution.problem
     release_entries = {"neighbours": solution.neighbours.value, "mechanism": problem.noise.kind.value}
-    release_entries["errors_are"] = (
-        "exact before a mean outside the range is moved into it, an upper bound after"
-    )
+    users_solution = solution.users_solution if clamp_kind is Clamp.USERS else None
+    error_problem = problem if users_solution is None else users_solution.problem
+    release_entries["errors_are"] = describe_errors(error_problem)
     release_entries["source"] = "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3"
     if isinstance(problem, PrivateCountsProblem):
         released_sums_text = "sums of w (y - (L + U) / 2) and w"
@@ -275,7 +283,6 @@ def _describe_release(solution: MeanSolution, clamp_kind: Clamp) -> dict[str, st
         elif problem.released_sums is ReleasedSums.PAIR:
             released_sums_text = "pair of sums of w (y - L) and w (U - y)"
         release_entries["mechanism"] += f", on the {released_sums_text}"
-        release_entries["errors_are"] = private_counts.ERROR_APPROXIMATION_NAME
         release_entries["source"] = "Sweet Spot; Epasto et al. 2020 has public counts only"
     if clamp_kind is Clamp.USERS:
         release_entries["source"] = "Sweet Spot, docs/mean.md"
@@ -359,7 +366,7 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, pro
     sizes, histogram = problem.histogram.sizes, problem.histogram
     columns_by_name: dict[str, npt.ArrayLike] = {"size": sizes, "users": histogram.users}
     if isinstance(problem, PrivateCountsProblem):
-        user_weights = mean.find_weight_growth(problem, threshold).scaled_weights(
+        user_weights = mean.find_weight_growth(problem, threshold).compute_scaled_weights(
             threshold, sizes.astype(np.float64)
         )
         columns_by_name |= {"row_weight": user_weights / sizes, "user_weight": user_weights}
@@ -373,7 +380,7 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, pro
 
 
 def write_user_weights_csv(
-    problem: mean.MeanProblem, users_solution: users.UsersSolution, provenance: Provenance
+    problem: mean.MeanProblem, users_solution: UsersSolution, provenance: Provenance
 ) -> str:
     """Write the weights per distinct size if users are clamped, as the mechanism uses them, as a CSV file.
 
@@ -388,7 +395,7 @@ def write_user_weights_csv(
     """
     sizes, threshold = problem.histogram.sizes, users_solution.threshold
     deviation_limits = np.full(sizes.shape, users_solution.deviation_limit)
-    user_weights = mean.find_weight_growth(problem, threshold).scaled_weights(
+    user_weights = mean.find_weight_growth(problem, threshold).compute_scaled_weights(
         threshold, sizes.astype(np.float64)
     )
     columns_by_name = {"size": sizes, "users": problem.histogram.users, "user_weight": user_weights}

@@ -71,8 +71,8 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
             for stretch in wide_stretches[:MAX_LISTED_INTERVALS]
         ),
     ]
-    cap, cap_error = cap_choice.max_contributions, cap_choice.standard_error
-    threshold, smooth_error = smooth_choice.threshold, smooth_choice.standard_error
+    cap, cap_error = cap_choice.max_contributions, solution.cap_standard_error
+    threshold, smooth_error = smooth_choice.threshold, solution.smooth_standard_error
     shows_weights = smooth_error <= (1.0 - MIN_GAIN_TO_SHOW_WEIGHTS) * cap_error
     smooth_mark = Mark("Best smooth weights", threshold, smooth_error, Style.ENTERED, "circle")
     marks = [Mark("Best bound", cap, cap_error, Style.CAP), smooth_mark]
@@ -82,7 +82,8 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     all_total_errors = [errors for name, errors in columns.items() if name.endswith("_standard_error")]
     all_errors = np.concatenate([errors for name, errors in columns.items() if name != "bound"])
     axis_limits = fit_limits(np.append(all_total_errors, [mark.y for mark in marks]), all_errors)
-    error_axis_name = "delta-method error" if solution.has_private_counts else error_name
+    is_linearised = solution.has_private_counts and not solution.counts_moving
+    error_axis_name = "delta-method error" if is_linearised else error_name
     return Plot(
         "mean-error",
         f"{wording.capital(error_name)} against the bound",
@@ -137,7 +138,8 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped_values: Clamped
 
     That is the standard error, or the noise alone if the error is about the mean of this table and contains the shift.
     """
-    problem, bounds, smooth_errors = solution.problem, solution.bounds, solution.smooth_errors
+    problem, bounds = solution.problem, solution.bounds
+    smooth_errors = mean.smooth_error(problem, bounds)
     has_table_values = problem.table_values is not None
     shifts = compute_bounded_mean(clamped_values, bounds) - clamped_values.mean
     # The vertical axis depends on the values and bounds alone, so that it does not move with epsilon: the standard
@@ -218,7 +220,7 @@ class Ranges:
         """Return the number of users at the bound who weigh as much as the rows above the U of the best range."""
         problem, weighted_rows = self.weighted_rows.problem, self.weighted_rows
         largest_weight = weighted_rows.noise / problem.unit_deviation
-        return weighted_rows.weight_above(self.best_range.upper - problem.mean) / largest_weight
+        return weighted_rows.compute_weight_above(self.best_range.upper - problem.mean) / largest_weight
 
 
 def has_range_choice(dataset: Dataset) -> bool:
@@ -240,13 +242,13 @@ def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanPara
     weighted_rows = WeightedRows(problem, max(solution.smooth_choice.threshold, 1.0))
     best_range_at_lower = None
     if float(dataset.values.values.max()) > parameters.lower:
-        best_range_at_lower = value_range.best_range(problem, weighted_rows.threshold, parameters.lower)
+        best_range_at_lower = value_range.find_best_range(problem, weighted_rows.threshold, parameters.lower)
     # The noise is in proportion to the largest weight of a user.
     magnitude_per_std = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)
     tail_weight = min(weighted_rows.noise * magnitude_per_std, 0.5)
-    centred_low, centred_high = weighted_rows.range_at_quantile(tail_weight, None)
+    centred_low, centred_high = weighted_rows.find_range_at_quantile(tail_weight, None)
 
-    best_range = value_range.best_range(problem, weighted_rows.threshold)
+    best_range = value_range.find_best_range(problem, weighted_rows.threshold)
     current_ends = (parameters.lower, parameters.upper)
     users_problem, current_users_range = users.build_problem(dataset, solution.problem), None
     if users_problem is not None and solution.users_solution is not None:
@@ -273,8 +275,8 @@ def is_usable(problem: ValueRangeProblem, range_choice: RangeChoice) -> bool:
     if not range_choice.is_wide:
         return False
     weighted_rows = WeightedRows(problem, range_choice.threshold)
-    weight_above = weighted_rows.weight_above(range_choice.upper - problem.mean)
-    return weight_above + weighted_rows.weight_below(range_choice.lower - problem.mean) <= 0.5
+    weight_above = weighted_rows.compute_weight_above(range_choice.upper - problem.mean)
+    return weight_above + weighted_rows.compute_weight_below(range_choice.lower - problem.mean) <= 0.5
 
 
 def round_outward(range_choice: RangeChoice) -> tuple[float, float]:

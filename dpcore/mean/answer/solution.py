@@ -19,8 +19,9 @@ from dpcore.common.programs import Program, find_noise
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import worst_values
-from dpcore.mean.answer.users import UsersSolution, solve_users
+from dpcore.mean.answer.users_solution import UsersSolution, solve_users
 from dpcore.mean.models import find_interval_around
+from dpcore.mean.moved_mean import find_mean, measure_caps, measure_weights
 from dpcore.mean.parameters import MeanParameters, VarianceSource
 from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
 from dpcore.mean.table_values import ClampedValues, ValueSummary
@@ -62,6 +63,9 @@ class WorstCaseErrors:
 class MeanSolution:
     """The best cap and the best smooth weights with their error curves; it does not depend on the user's own cap.
 
+    Errors are those after a mean outside [L, U] is moved into it, by `dpcore.mean.moved_mean`. Choices are the best,
+    and stretches near-optimal, before that step.
+
     Attributes:
         problem: The problem on these data.
         cap_choice: The best cap.
@@ -70,6 +74,8 @@ class MeanSolution:
         bounds: Bounds of the curves in rows per user, ascending, shape (points,).
         capped_errors: Error over ``bounds`` when capping.
         smooth_errors: Error over ``bounds`` under smooth weights.
+        cap_error: Error of the best cap.
+        smooth_error: Error of the best smooth weights.
         split_release: The usual release of a numerator and a denominator, if counts are private; None if they are
             public.
         value_summary: Summary of the values, clamped to [L, U]; None if the data have no values.
@@ -84,6 +90,8 @@ class MeanSolution:
     bounds: FloatArray
     capped_errors: mean.MeanError
     smooth_errors: mean.MeanError
+    cap_error: mean.MeanError
+    smooth_error: mean.MeanError
     split_release: SplitRelease | None = None
     value_summary: ValueSummary | None = None
     worst_case: WorstCaseErrors | None = None
@@ -131,9 +139,24 @@ class MeanSolution:
         # Every user weighs 1 / m; the unit noise is that for a user who holds all the weight.
         return math.sqrt(self.problem._unit_noise_variance) / self.problem.histogram.num_users
 
+    @cached_property
+    def counts_moving(self) -> bool:
+        """Return True if errors count that a mean is moved into its range; False if they are upper bounds."""
+        return find_mean(self.problem) is not None
+
+    @property
+    def cap_standard_error(self) -> float:
+        """Return the root mean square error of the best cap, in the values' unit."""
+        return math.sqrt(float(self.cap_error.variance))
+
+    @property
+    def smooth_standard_error(self) -> float:
+        """Return the root mean square error of the best smooth weights, in the values' unit."""
+        return math.sqrt(float(self.smooth_error.variance))
+
     def standard_errors(self, caps: npt.ArrayLike) -> FloatArray:
         """Return the root mean square errors at caps, in the values' unit, of the shape of ``caps``."""
-        return np.sqrt(self.problem.model.capped(np.asarray(caps, dtype=np.float64)).variance)
+        return np.sqrt(measure_caps(self.problem, caps).variance)
 
 
 def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSummary | None) -> MeanSolution:
@@ -164,7 +187,7 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
         worst_case = WorstCaseErrors(
             worst_values.caps_error_bound(problem, cap_choice.max_contributions),
             worst_values.compute_worst_error(problem, user_weights),
-            worst_values.best_weights(problem).error,
+            worst_values.find_best_weights(problem).error,
         )
     return MeanSolution(
         problem=problem,
@@ -172,8 +195,10 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
         smooth_choice=smooth_choice,
         stretches=mean.find_cap_stretches(problem, cap_choice=cap_choice),
         bounds=bounds,
-        capped_errors=problem.model.capped(bounds),
-        smooth_errors=problem.model.smooth(bounds),
+        capped_errors=measure_caps(problem, bounds),
+        smooth_errors=measure_weights(problem, bounds),
+        cap_error=measure_caps(problem, cap_choice.max_contributions),
+        smooth_error=measure_weights(problem, smooth_choice.threshold),
         split_release=split_release,
         value_summary=value_summary,
         worst_case=worst_case,
@@ -191,14 +216,15 @@ def against_epsilon(dataset: Dataset, parameters: MeanParameters) -> BoundCompar
 
     def compute_best(epsilon: float) -> tuple[float, float]:
         """Return the best cap at one epsilon, and its error."""
-        cap_choice = mean.best_cap(replace(problem, epsilon=epsilon))
-        return float(cap_choice.max_contributions), cap_choice.standard_error
+        epsilon_problem = replace(problem, epsilon=epsilon)
+        cap = float(mean.best_cap(epsilon_problem).max_contributions)
+        return cap, math.sqrt(float(measure_caps(epsilon_problem, cap).variance))
 
     return BoundComparison(
         "Best bound (rows per user)",
         f"{'Error' if problem.target is mean.Target.TABLE else 'Standard error'} (unit of the values)",
         compute_best,
-        lambda epsilon, caps: np.sqrt(mean.capped_variance(replace(problem, epsilon=epsilon), caps)),
+        lambda epsilon, caps: np.sqrt(measure_caps(replace(problem, epsilon=epsilon), caps).variance),
         dataset.histogram.sizes,
         dataset.histogram.users,
     )
@@ -224,8 +250,11 @@ def choose_error_limits(problem: mean.MeanProblem) -> tuple[float, float]:
         )
         return problem.value_bound * math.sqrt(noise_variance_factor * float(noise.variance(1.0)))
 
-    # Lowest without sampling error: every user weighs the same, and noise is the whole error. Highest if all rows are
-    # kept and values have the largest variance, B^2 / 4: claim 2.
+    # Lowest without sampling error: every user weighs the same, and noise is the whole error, or half of its square if
+    # the mean is an end of its range. Highest if all rows are kept and values have the largest variance, B^2 / 4:
+    # claim 2.
     largest_noise = noise_deviation(EPSILON_RANGE[0]) * std_factor * histogram.max_size / histogram.num_rows
     least_error = noise_deviation(EPSILON_RANGE[1]) / histogram.num_users
+    if find_mean(problem) is not None:
+        least_error *= math.sqrt(0.5)
     return least_error, math.hypot(problem.value_bound / 2.0 / math.sqrt(histogram.num_rows), largest_noise)

@@ -7,9 +7,8 @@ entered. Else values are taken to lie in [L, U]: nothing is clamped then, and th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -28,104 +27,19 @@ from dpcore.common.programs import SPLITS_MEANS
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
+from dpcore.mean.answer.users_solution import UsersSolution
 from dpcore.mean.clamped_users import ClampedUsersProblem, best_joint
+from dpcore.mean.moved_mean import find_mean
 from dpcore.mean.parameters import Clamp, MeanParameters
-from dpcore.mean.private_counts import MAX_NOISE_SHARE_FOR_DELTA_METHOD, PrivateCountsProblem
-from dpcore.mean.table_values import UserDeviations, ValueSummary
-from dpcore.mean.user_model import UserModel
+from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.value_range import RangeChoice
 
-ErrorFunction = Callable[[npt.ArrayLike], mean.MeanError]
 UNIT = "unit of the values"
 ROWS_FIELD, USERS_FIELD = "*Rows*", "*Users' deviations*"
 SAME_ERROR_SENTENCE = (
     "The error is the same as for clamped rows: this σ² is of values in [L, U], which no clamp cuts. "
     "Enter the σ² of the unclamped values for a model of what is cut."
 )
-
-
-@dataclass(frozen=True, eq=False)
-class UsersSolution:
-    """The best smooth weights if users' deviations are clamped, and their error over bounds.
-
-    Attributes:
-        threshold: h, in rows per user.
-        deviation_limit: T = h (U - L) / 2, in rows times the values' unit.
-        mean_error: The error at h.
-        mean_errors: The error at the bounds of the solution, an array for each part.
-        compute_error: The error at bounds of any shape.
-        rows_error: The least error of clamped rows with smooth weights, in the same model.
-        rows_errors: The errors of clamped rows at the bounds of the solution.
-        user_deviations: What each user of the table deviates; None if the error is that of a model without values.
-        user_model: The model of users whose means are normal; None if the error is on the values, or of clamped rows.
-    """
-
-    threshold: float
-    deviation_limit: float
-    mean_error: mean.MeanError
-    mean_errors: mean.MeanError
-    compute_error: ErrorFunction
-    rows_error: float
-    rows_errors: FloatArray
-    user_deviations: UserDeviations | None = None
-    user_model: UserModel | None = None
-
-    @property
-    def standard_error(self) -> float:
-        """Return the root mean square error at h, in the values' unit."""
-        return math.sqrt(float(self.mean_error.variance))
-
-
-def solve_users(
-    problem: mean.MeanProblem,
-    smooth_choice: mean.SmoothChoice,
-    bounds: FloatArray,
-    value_summary: ValueSummary | None,
-    has_entered_variance: bool,
-) -> UsersSolution | None:
-    """Find the best smooth weights if users are clamped; None for programs that cannot clamp them.
-
-    Args:
-        problem: The problem of clamped rows.
-        smooth_choice: Its best smooth weights, which are the answer without values.
-        bounds: Where the error's curve is evaluated, in rows per user.
-        value_summary: Summary of the values; None if there are none. Without `MeanProblem.table_values` it is not used.
-        has_entered_variance: True if sigma^2 is that of values before clamping; False if it is of values in [L, U].
-    """
-    if problem.program in SPLITS_MEANS:
-        return None
-    threshold, user_deviations, user_model = smooth_choice.threshold, None, None
-    compute_error: ErrorFunction = partial(mean.smooth_error, problem)
-    rows_error, rows_errors = smooth_choice.standard_error, np.sqrt(problem.model.smooth(bounds).variance)
-    if has_entered_variance:
-        if isinstance(problem, PrivateCountsProblem):
-            problem = replace(problem, mean_above_lower=problem.value_bound / 2.0)
-        user_model = UserModel(problem)
-        compute_error = user_model.error
-        threshold = user_model.find_threshold(bounds, user_model.error(bounds).variance)
-        rows_error = math.hypot(mean.best_smooth(problem).standard_error, user_model.row_cut)
-        rows_errors = np.sqrt(problem.model.smooth(bounds).variance + user_model.row_cut**2)
-    elif value_summary is not None and problem.table_values is not None:
-        user_deviations = value_summary.user_deviations
-        noise_arguments = float(problem.noise.variance(1.0)), problem.num_aggregates == 2
-        threshold = user_deviations.find_threshold(*noise_arguments)
-        compute_error = partial(_measure_table_error, user_deviations, noise_arguments)
-    error_fields = (
-        compute_error(threshold),
-        compute_error(bounds),
-        compute_error,
-        rows_error,
-        np.asarray(rows_errors),
-    )
-    deviation_limit = threshold * problem.value_bound / 2.0
-    return UsersSolution(threshold, deviation_limit, *error_fields, user_deviations, user_model)
-
-
-def _measure_table_error(
-    user_deviations: UserDeviations, noise_arguments: tuple[float, bool], thresholds: npt.ArrayLike
-) -> mean.MeanError:
-    """Return the error about the mean of this table at thresholds of any shape, if users are clamped."""
-    return user_deviations.error(thresholds, *noise_arguments)
 
 
 def propose_clamp(solution: UsersSolution, rows_choice: mean.SmoothChoice, clamp: Clamp) -> str:
@@ -177,12 +91,11 @@ def write_headline(solution: UsersSolution) -> str:
 def write_user_detail(
     solution: UsersSolution,
     rows_choice: mean.SmoothChoice,
-    problem: mean.MeanProblem,
-    leak_sentences: Sequence[str],
+    further_sentences: Sequence[str],
 ) -> str:
     """Write the sentences that qualify the headline, most important first.
 
-    The first compares with clamped rows, and the last are ``leak_sentences``.
+    The first compares with clamped rows, and the last are ``further_sentences``.
     """
     sentences = [propose_clamp(solution, rows_choice, Clamp.USERS)]
     if solution.user_deviations is not None:
@@ -195,14 +108,9 @@ def write_user_detail(
             "of users away costs what clamping users gains. In these errors the clamped parts never cancel. "
             f"For any distribution of users' means the error is at most {wording.number(worst_error)}."
         )
-    if isinstance(problem, PrivateCountsProblem):
+    if isinstance(solution.problem, PrivateCountsProblem):
         sentences.append("Counts are **private too**.")
-        noise_share = problem.noise_share(solution.threshold, is_smooth=True)
-        if noise_share > MAX_NOISE_SHARE_FOR_DELTA_METHOD:
-            sentences.append(
-                f"**The noise is {wording.percent(noise_share)} of the sum of weights**: this error is rough."
-            )
-    return " ".join([*sentences, *leak_sentences])
+    return " ".join([*sentences, *further_sentences])
 
 
 def build_user_numbers(solution: UsersSolution, error_key: str, num_users: int) -> tuple[Number, ...]:
@@ -401,7 +309,7 @@ def write_user_methods(
         )
 
     error_text = wording.number(solution.standard_error)
-    at_most_text = "" if problem.num_aggregates == 2 else "at most "
+    at_most_text = "at most " if find_mean(solution.problem) is None else ""
     limit_text = f"± {wording.number(solution.deviation_limit)}"
     steps_text = write_steps(wording.counted(solution.threshold, "row"), limit_text)
     return replace(

@@ -25,18 +25,18 @@ from dpcore.common.programs import Program, describe_program
 from dpcore.dataset import Dataset
 from dpcore.mean.answer.solution import MAX_LISTED_INTERVALS, MeanSolution
 from dpcore.mean.answer.users import UNIT, propose_clamp
+from dpcore.mean.moved_mean import find_mean
 from dpcore.mean.parameters import Clamp, MeanParameters
-from dpcore.mean.private_counts import (
-    MAX_NOISE_SHARE_FOR_DELTA_METHOD,
-    NEAR_END_IN_DEVIATIONS,
-    PrivateCountsProblem,
-    ReleasedSums,
-)
+from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
 from dpcore.mean.table_values import ValueSummary
 
 MEAN_OVER_USERS = "Mean over users"
 MIN_CLEAR_SLOPE = 3.0
 """Smallest slope, in standard errors, that is reported as a difference of users with more rows."""
+NEAR_END = 3.0
+"""Standard deviations of the noise from an end of the range within which the mean is said to leave it."""
+MOVED_SHARE = 0.01
+"""Share by which the step changes the error from which on near-optimal bounds are said to be those before it."""
 MIN_GAIN_OF_ALTERNATIVE = 0.02
 """Least share of the cap's error that smooth weights must save to stand on the card."""
 VALUES_LEAK_SENTENCE = standard.warn_of_leak(
@@ -55,16 +55,16 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     cap, threshold = solution.cap_choice.max_contributions, solution.smooth_choice.threshold
     which_mean_phrase = "of the rows in this table" if solution.is_about_table else "of the population"
     error_help = f"Root mean square distance of a release from the mean {which_mean_phrase}."
-    if not solution.has_private_counts:
+    if solution.counts_moving:
+        error_help += " It counts that a release outside [L, U] is moved to its nearer end."
+    else:
         error_help += " It is an upper bound, as a release outside [L, U] is moved to its nearer end."
     error_label, error_key = wording.capital(solution.error_name), solution.error_name.replace(" ", "_")
 
-    def build_error_number(
-        best_choice: mean.CapChoice | mean.SmoothChoice, error_label: str, number_key: str
-    ) -> Number:
-        """Build the number of a choice's error, with the share of noise in its square."""
-        error = best_choice.standard_error
-        noise_note = f"({wording.percent(best_choice.privacy_variance / best_choice.variance)} noise)"
+    def build_error_number(mean_error: mean.MeanError, error_label: str, number_key: str) -> Number:
+        """Build the number of an error, with the share of noise in its square."""
+        error = math.sqrt(float(mean_error.variance))
+        noise_note = f"({wording.percent(float(mean_error.privacy_variance / mean_error.variance))} noise)"
         return Number(error_label, wording.number(error), noise_note, error_help, error, UNIT, number_key)
 
     cap_text, threshold_text = wording.counted(cap, "row"), wording.number(threshold)
@@ -81,9 +81,9 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     )
     numbers = (
         Number("Best bound", cap_text, "per user", cap_help, cap, ROWS_UNIT, "max_contributions"),
-        build_error_number(solution.cap_choice, error_label, error_key),
+        build_error_number(solution.cap_error, error_label, error_key),
         Number("Bound of the smooth weights", *threshold_number_arguments),
-        build_error_number(solution.smooth_choice, f"{error_label}, smooth weights", f"smooth_{error_key}"),
+        build_error_number(solution.smooth_error, f"{error_label}, smooth weights", f"smooth_{error_key}"),
     )
     if solution.worst_case is None:
         return numbers
@@ -101,18 +101,16 @@ def list_error_parts(solution: MeanSolution) -> tuple[ErrorPart, ...]:
 
     Their squares add up to its square.
     """
-    cap_choice = solution.cap_choice
-    errors_by_part = {BIAS: abs(cap_choice.shift)} if solution.problem.table_values is not None else {}
-    errors_by_part[SAMPLING] = math.sqrt(cap_choice.sampling_variance)
-    return build_error_parts(
-        {**errors_by_part, NOISE: math.sqrt(cap_choice.privacy_variance)}, wording.number
-    )
+    cap_error = solution.cap_error
+    errors_by_part = {BIAS: abs(float(cap_error.shift))} if solution.problem.table_values is not None else {}
+    errors_by_part[SAMPLING] = math.sqrt(float(cap_error.sampling_variance))
+    errors_by_part[NOISE] = math.sqrt(float(cap_error.privacy_variance))
+    return build_error_parts(errors_by_part, wording.number)
 
 
 def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> str:
     """Write the sentences that qualify the headline, most important first."""
     sentences, problem, clamped_values = [], solution.problem, solution.clamped_values
-    cap_choice, smooth_choice = solution.cap_choice, solution.smooth_choice
     if clamped_values is not None:
         num_below_and_above = clamped_values.num_below, clamped_values.num_above
         outside_counts = OutsideCounts(*num_below_and_above, problem.histogram.num_rows)
@@ -127,43 +125,34 @@ def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParam
     sentences += _describe_target(solution, parameters)
     if isinstance(problem, PrivateCountsProblem):
         sentences.append("Counts are **private too**.")
-        cap_noise_share = problem.noise_share(cap_choice.max_contributions)
-        largest_noise_share = max(
-            cap_noise_share, problem.noise_share(smooth_choice.threshold, is_smooth=True)
-        )
-        if largest_noise_share > MAX_NOISE_SHARE_FOR_DELTA_METHOD:
-            sentences.append(
-                f"**The noise is {wording.percent(largest_noise_share)} of the sum of weights**: this error is "
-                "rough. Take a "
-                "larger ε."
-            )
-        elif problem.is_near_end(max(cap_choice.privacy_variance, smooth_choice.privacy_variance)):
-            sentences.append(
-                "**The mean lies near an end of its range**: this error is rough. The program moves the mean into the "
-                "range, and errs less."
-            )
-    elif _may_leave_range(solution, parameters):
-        sentences.append(
-            "**Noise can leave the range**: this error is an upper bound. The program moves the mean into the range, "
-            "and errs less."
-        )
+    noise_variance = max(solution.cap_choice.privacy_variance, solution.smooth_choice.privacy_variance)
+    sentences += warn_of_range(problem, noise_variance)
     sentences += warn_of_leaks(solution, dataset, parameters)
-    if cap_choice.max_contributions == problem.histogram.max_size:
+    if solution.cap_choice.max_contributions == problem.histogram.max_size:
         sentences.append("The best bound keeps every row.")
     return " ".join(sentences)
 
 
-def _may_leave_range(solution: MeanSolution, parameters: MeanParameters) -> bool:
-    """Return True if noise may push the mean out of [L, U]: it is near an end, as in `NEAR_END_IN_DEVIATIONS`.
+def warn_of_range(problem: mean.MeanProblem, noise_variance: float, reach: float = 1.0) -> list[str]:
+    """Write a sentence on the step into the range if noise can leave it, else none.
 
-    The mean is that of the values, or the middle of the range if none are read.
+    Args:
+        problem: The question; if it knows no mean, that is taken to be the middle of the range.
+        noise_variance: Variance of the noise of the mean.
+        reach: Half of the range that a mean is moved into, over half of that of the values.
     """
-    problem, mean_above_lower = solution.problem, solution.problem.value_bound / 2.0
-    if problem.table_values is not None and solution.clamped_values is not None:
-        mean_above_lower = solution.clamped_values.mean - parameters.lower
-    return min(mean_above_lower, problem.value_bound - mean_above_lower) < NEAR_END_IN_DEVIATIONS * math.sqrt(
-        max(solution.cap_choice.privacy_variance, solution.smooth_choice.privacy_variance)
-    )
+    mean_above_lower, half_range = find_mean(problem), problem.value_bound / 2.0
+    distance = 0.0 if mean_above_lower is None else abs(mean_above_lower - half_range)
+    if reach * half_range - distance >= NEAR_END * math.sqrt(noise_variance):
+        return []
+    if mean_above_lower is None:
+        return [
+            "**Noise can leave the range**: this error is an upper bound, as the program moves the mean into it."
+        ]
+    return [
+        "**Noise can leave the range**: the program moves the mean into it. The error counts that; the bound is the "
+        "best before it."
+    ]
 
 
 def warn_of_leaks(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> list[str]:
@@ -241,6 +230,8 @@ def describe_near_optimal(solution: MeanSolution) -> str:
     """
     min_cap, max_cap = solution.near_optimal
     objective_text = f"the least {solution.error_name}"
+    if not math.isclose(solution.cap_standard_error, solution.cap_choice.standard_error, rel_tol=MOVED_SHARE):
+        objective_text += " before the mean is moved into [L, U]"
     if len(solution.stretches) > MAX_LISTED_INTERVALS:
         intervals_text = f"{len(solution.stretches)} stretches"
     elif len(solution.stretches) > 1:
@@ -263,7 +254,7 @@ def describe_near_optimal(solution: MeanSolution) -> str:
 def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> dict[str, str]:
     """Build the facts behind the answer: texts by heading."""
     histogram, error_name, format_number = solution.problem.histogram, solution.error_name, wording.number
-    cap, best_error = solution.cap_choice.max_contributions, solution.cap_choice.standard_error
+    cap, best_error = solution.cap_choice.max_contributions, solution.cap_standard_error
     lost_share_of_rows = 1.0 - float(histogram.kept_rows(cap)) / histogram.num_rows
     share_of_rows_of_affected = 1.0 - float(histogram.pieces(cap).rows_at_or_below) / histogram.num_rows
     num_affected = histogram.users_above(cap)
@@ -288,10 +279,11 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
         count_budget_text = "a third of ε" if solution.problem.program is Program.BIGQUERY else "ε/2"
         if solution.problem.noise.kind is NoiseKind.GAUSSIAN:
             count_budget_text = "half of the budget"
+        change_text = wording.change(split_error, solution.cap_choice.standard_error)
+        before_text = ", before a mean is moved into [L, U]" if solution.counts_moving else ""
         texts_by_heading["Against the usual split"] = (
             f"numerator and denominator with {count_budget_text} each: error {format_number(split_error)} at their "
-            "best bound "
-            f"of {split_cap_text}, {wording.change(split_error, best_error)}."
+            f"best bound of {split_cap_text}, {change_text}{before_text}."
         )
     if dataset.is_private and not solution.has_private_counts:
         texts_by_heading["Where counts are private"] = "choose *Private too* under *Contribution counts are*."
@@ -350,11 +342,13 @@ def describe_shifts(solution: MeanSolution, value_summary: ValueSummary) -> tupl
     clamped_values, sentences = value_summary.clamped_values, []
     cap_choice, smooth_choice = solution.cap_choice, solution.smooth_choice
     smooth_growth = mean.find_weight_growth(solution.problem, smooth_choice.threshold)
-    for bounding_adjective, bound, weight_growth, best_choice in (
-        ("bounded", float(cap_choice.max_contributions), mean.Growth(), cap_choice),
-        ("smoothly weighted", smooth_choice.threshold, smooth_growth, smooth_choice),
+    cap_arguments = float(cap_choice.max_contributions), mean.Growth(), solution.cap_standard_error
+    smooth_arguments = smooth_choice.threshold, smooth_growth, solution.smooth_standard_error
+    for bounding_adjective, (bound, weight_growth, error) in (
+        ("bounded", cap_arguments),
+        ("smoothly weighted", smooth_arguments),
     ):
-        weights_of_users = weight_growth.scaled_weights(bound, clamped_values.sizes)
+        weights_of_users = weight_growth.compute_scaled_weights(bound, clamped_values.sizes)
         shift_of_mean = (
             float(weights_of_users @ clamped_values.user_means / weights_of_users.sum()) - clamped_values.mean
         )
@@ -362,7 +356,7 @@ def describe_shifts(solution: MeanSolution, value_summary: ValueSummary) -> tupl
             f"The {bounding_adjective} mean differs from the plain mean by {wording.number(shift_of_mean)}"
         )
         if solution.problem.table_values is None:
-            shift_in_errors_text = wording.number(abs(shift_of_mean) / best_choice.standard_error, 2)
+            shift_in_errors_text = wording.number(abs(shift_of_mean) / error, 2)
             sentence += f", {shift_in_errors_text} times the {solution.error_name}, which does not contain it"
         sentences.append(f"{sentence}.")
     return (*sentences, f"How users differ: {describe_user_share(value_summary)}")
@@ -370,7 +364,7 @@ def describe_shifts(solution: MeanSolution, value_summary: ValueSummary) -> tupl
 
 def find_alternative(solution: MeanSolution) -> Alternative | None:
     """Return smooth weights as an `Alternative` if they save at least 2 % of the cap's error; else None."""
-    smooth_error, cap_error = solution.smooth_choice.standard_error, solution.cap_choice.standard_error
+    smooth_error, cap_error = solution.smooth_standard_error, solution.cap_standard_error
     if smooth_error > (1.0 - MIN_GAIN_OF_ALTERNATIVE) * cap_error:
         return None
     threshold_text = wording.number(solution.smooth_choice.threshold)
@@ -404,7 +398,7 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     problem = solution.problem
     sum_phrase, approximation_phrase = "the mean of the kept values [@epasto2020, section 3].", ""
     if isinstance(problem, PrivateCountsProblem):
-        approximation_phrase = " (by the delta method)"
+        approximation_phrase = "" if solution.counts_moving else " (by the delta method)"
         sum_phrase = "the sums of the kept values' distances from both ends of that interval."
         if problem.released_sums is not ReleasedSums.PAIR:
             sum_phrase = "the sum of the kept values around the middle of that interval, and to their number."
@@ -414,8 +408,8 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     )
     release_sentence += f" to {sum_phrase} A mean outside that interval was moved to its nearer end."
     cap_choice = solution.cap_choice
-    at_most_phrase = "" if solution.has_private_counts else "at most "
-    cap, error_text = cap_choice.max_contributions, wording.number(cap_choice.standard_error)
+    at_most_phrase = "" if solution.counts_moving else "at most "
+    cap, error_text = cap_choice.max_contributions, wording.number(solution.cap_standard_error)
     cap_text, was_or_were = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
     error_name = "error, as root mean square," if solution.is_about_table else "standard error"
     budget_arguments = parameters.epsilon, solution.neighbours, parameters.delta or 0.0

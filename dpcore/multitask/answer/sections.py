@@ -379,8 +379,8 @@ def write_pair_weights(allocation: Allocation, disclosure_label: str) -> str:
     """
     graph, user_scales = allocation.problem.graph, allocation.user_scales
     csv_pieces = [f"# {disclosure_label}\nuser,task,weight\n"]
-    for first_pair in range(0, graph.num_pairs, PAIRS_PER_CSV_PIECE):
-        pair_slice = slice(first_pair, first_pair + PAIRS_PER_CSV_PIECE)
+    for first_pair_index in range(0, graph.num_pairs, PAIRS_PER_CSV_PIECE):
+        pair_slice = slice(first_pair_index, first_pair_index + PAIRS_PER_CSV_PIECE)
         user_codes, task_codes = graph.user_codes[pair_slice], graph.task_codes[pair_slice]
         pair_weights = allocation.task_weights[task_codes] * user_scales[user_codes]
         weight_table = pd.DataFrame({"user": user_codes, "task": task_codes, "weight": pair_weights})

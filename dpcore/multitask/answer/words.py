@@ -11,6 +11,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.dataset import Dataset
 from dpcore.multitask.answer.solution import MultitaskSolution, WeightComparison, compare_totals
+from dpcore.multitask.experiment import DESCENT_SETTINGS
 from dpcore.multitask.problem import Allocation, BudgetComparison, Loss
 from dpcore.multitask.sampling import PrivateCounts, count_tasks_per_user
 from dpcore.multitask.weights import Bucket, BudgetFit, certify_on_average, compute_gain
@@ -41,6 +42,8 @@ def list_assumptions(solution: MultitaskSolution) -> tuple[str, ...]:
         "Neighbouring data sets differ in one user, with all their data in all tasks",
         "The squared weights of a user sum to at most β, all that the guarantee needs",
         "The error bounds (theorems 3.8 and 3.12) omit shared constants: they compare weights and predict no accuracy",
+        "Theorem 3.12 sets the number of steps T of algorithm 2 from weights and task sizes. That T is left out: its "
+        f"bound assumes it, and *Experiment* takes {DESCENT_SETTINGS.num_steps} steps",
         *fit_assumptions,
     )
 

@@ -27,7 +27,7 @@ MIN_PLOTTED_COST = 1e-5
 def plot_over_epsilon(solution: PrivateSolution) -> Plot:
     """Plot the direct choice's cost over its epsilon, median and 95th percentile, at least `MIN_PLOTTED_COST`."""
     parameters, epsilon_axis = solution.parameters, Axis("ε of the choice", "", EPSILON_AXIS_RANGE)
-    regret = comparison.regret_over_epsilon(parameters, solution.dataset.histogram)
+    regret = comparison.compute_regret_over_epsilon(parameters, solution.dataset.histogram)
     epsilon_column = Column("selection_epsilon", regret.epsilons)
     median_costs, percentile_95_costs = (
         np.maximum(regrets[0], MIN_PLOTTED_COST)

@@ -428,11 +428,11 @@ def simulate_answers(
     block_size = max(1, _BLOCK_CELLS // outputs[0].probabilities.size)
     quantile_ranks = np.argsort(np.argsort([output.quantile for output in outputs]))
     answer_blocks = [np.empty((0, len(outputs)))]
-    for first_answer in range(0, num_simulated, block_size):
+    for first_answer_index in range(0, num_simulated, block_size):
         if should_stop():
             break
-        num_answers = min(block_size, num_simulated - first_answer)
+        num_answers = min(block_size, num_simulated - first_answer_index)
         block_answers = [output.sample(num_answers, generator) for output in outputs]
         answer_blocks.append(np.sort(block_answers, axis=0)[quantile_ranks].T)
-        progress((first_answer + num_answers) / num_simulated)
+        progress((first_answer_index + num_answers) / num_simulated)
     return np.concatenate(answer_blocks)

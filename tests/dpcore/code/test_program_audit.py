@@ -78,7 +78,10 @@ def folder(empty_folder: Path) -> Path:
     return empty_folder
 
 
-@pytest.mark.parametrize(("name", "library"), leave_repeats(RELEASES, _release_kind))
+AUDITED = leave_repeats(RELEASES, _release_kind)
+
+
+@pytest.mark.parametrize(("name", "library"), AUDITED)
 def test_a_program_tells_nothing_of_one_user_beyond_its_noise(
     name: str, library: Program, folder: Path
 ) -> None:

@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from dpcore.common.checks import InvalidInput
 from dpcore.factorisation import allocation, implicit
 from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate
+from dpcore.factorisation.fit import GradientSteps, sum_gradients
 from dpcore.factorisation.implicit import ImplicitSettings, ImplicitSums
 from dpcore.factorisation.model import LeastSquaresSums
+from dpcore.factorisation.paper_runs import MOVIE_RUNS, choose_count_share
+from dpcore.factorisation.parameters import Algorithm, FactorisationParameters
 from dpcore.factorisation.ratings import GeneratedRatings, Ratings
 from dpcore.factorisation.studies import CHOICE_KINDS, ChoiceStudy
 from dpcore.factorisation.study import ModelKind, run
@@ -217,3 +220,113 @@ def test_a_study_finds_taste_and_repeats_itself(choices: Ratings) -> None:
     single_model = replace(study, model_kinds=(ModelKind.ADAPTIVE,), epsilons=(1e3,))
     repeated = run(choices, single_model).summarise(ModelKind.ADAPTIVE, "recall").means
     assert repeated[0, 0] == mean[ModelKind.ADAPTIVE][1]
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    scheme=st.sampled_from(Scheme),
+    k=st.integers(1, 15),
+    bound=st.floats(1e-3, 10.0),
+    scale=st.sampled_from([1e-150, 1.0, 1e15]),
+)
+def test_one_user_moves_the_gradients_of_choices_by_no_more_than_declared(
+    seed: int, scheme: Scheme, k: int, bound: float, scale: float
+) -> None:
+    ratings, user = implicit.select_choices(table(seed, users=8)), seed % 8
+    rng = np.random.default_rng(seed)
+    weighted = allocate(ratings, scheme, k, 1.0 + 50.0 * rng.random(12), 0.5, rng)
+    vectors = scale * rng.normal(size=(12, 3))
+    users = implicit.ImplicitModel(vectors, SETTINGS).solve_user_vectors(ratings)
+    is_other_user = weighted.ratings.graph.user_codes != user
+    rest = WeightedRatings(weighted.ratings.select(is_other_user), weighted.weights[is_other_user])
+    all_gradients, other_gradients = (
+        sum_gradients(table_used, users, vectors, implicit.CHOICE_RANGE, bound)
+        for table_used in (weighted, rest)
+    )
+    moved = float(np.sum((all_gradients - other_gradients) ** 2))
+    assert moved <= k * bound**2 * (1.0 + 1e-6)
+
+
+def test_many_steps_without_noise_end_where_the_sums_are_solved() -> None:
+    ratings = implicit.select_choices(table(6, users=60))
+    weighted = WeightedRatings(ratings, np.ones(ratings.num_ratings, np.float32))
+    settings = replace(SETTINGS, item_ridge=30.0)
+    first = settings.draw_first_vectors(ratings.item_counts.astype(float))
+    users = implicit.ImplicitModel(first, settings).solve_user_vectors(ratings)
+    counts, rng = ratings.item_counts.astype(float), np.random.default_rng(0)
+    stepped = implicit.descend(first, weighted, users, settings, GradientSteps(300, 100.0), 0.0, counts, rng)
+    solved = implicit._solve_items(implicit.sum_over_users(ratings, weighted, first, settings), settings)
+    assert stepped == pytest.approx(solved, abs=1e-6)
+
+
+def test_the_budget_of_steps_on_choices_is_that_of_their_releases() -> None:
+    """One Gram matrix and S sums of gradients in each sweep: a user's movement is T (S k + 1), whatever S is."""
+    target, sweeps, k = PrivacyTarget(1.0, 1e-5), 3, 4
+    for steps in (1, 2, 7):
+        study = ChoiceStudy(
+            private_settings=ImplicitSettings(sweeps=sweeps), max_items=k, gradient_steps=GradientSteps(steps)
+        )
+        spending = study.build_spending(1.0)
+        movement = k / spending.count_noise_std**2 + sweeps * (steps * k + 1.0) / spending.noise_std**2
+        assert compute_epsilon(movement / 2.0, target.delta) == pytest.approx(1.0)
+    choices = implicit.select_choices(table(1))
+    with pytest.raises(InvalidInput, match="makes 7 releases of each item"):
+        implicit.fit_private(
+            choices, SETTINGS, Scheme.TAIL, Spending(1.0, 0.1, 2, 4, 2, 1), gradient_steps=GradientSteps(7)
+        )
+
+
+def test_gradient_steps_learn_what_users_choose() -> None:
+    choices = implicit.select_choices(
+        GeneratedRatings(1_500, 200, 30.0, choice_spread=1.5).draw(np.random.default_rng(0))
+    )
+    study = ChoiceStudy(
+        (0.1, 1e3), private_settings=ImplicitSettings(sweeps=4), max_items=20, repeats=1,
+        gradient_steps=GradientSteps(1), model_kinds=(ModelKind.POPULAR, ModelKind.ADAPTIVE),
+    )  # fmt: skip
+    result = run(choices, study)
+    recalls = result.summarise(ModelKind.ADAPTIVE).means[:, 0]
+    assert recalls[0] < result.summarise(ModelKind.POPULAR).means[1, 0] < recalls[1]
+
+
+def test_counts_take_the_papers_shares_of_the_budget() -> None:
+    assert [choose_count_share(e) for e in (1.0, 5.0, 20.0)] == [0.12, 0.14, 0.20]
+    assert choose_count_share(10.0) == pytest.approx(0.16)
+    assert MOVIE_RUNS.study.delta == pytest.approx(1.0 / 8_000)
+
+
+def test_a_norm_of_user_vectors_is_a_ridge_of_the_items() -> None:
+    """Vectors of norm up to c with ridge λ predict what vectors of norm up to 1 with λ c² and λ / c² predict."""
+    ratings, c, ridge = table(3, users=80), 0.2, 4.0
+    rng = np.random.default_rng(0)
+    item_vectors = rng.normal(size=(12, 3))
+    centred = ratings.values - 2.75
+
+    def solve(
+        vectors: np.ndarray, codes: np.ndarray, sought: np.ndarray, size: int, lam: float
+    ) -> np.ndarray:
+        return np.array([
+            np.linalg.solve(
+                vectors[codes[sought == i]].T @ vectors[codes[sought == i]] + lam * np.eye(3),
+                vectors[codes[sought == i]].T @ centred[sought == i],
+            )
+            for i in range(size)
+        ])  # fmt: skip
+
+    users_of_pairs = ratings.graph.user_codes
+    predictions = []
+    for norm, user_ridge, item_ridge, scale in ((c, ridge, ridge, 1.0), (1.0, ridge * c**2, ridge / c**2, c)):
+        users = solve(scale * item_vectors, ratings.items, users_of_pairs, 80, user_ridge)
+        users *= np.minimum(1.0, norm / np.linalg.norm(users, axis=1))[:, None]
+        items = solve(users, users_of_pairs, ratings.items, 12, item_ridge)
+        predictions.append(users @ items.T)
+    assert predictions[0] == pytest.approx(predictions[1], rel=1e-9)
+
+
+def test_choices_are_learned_by_the_algorithm_of_the_page() -> None:
+    by_sums = FactorisationParameters(1.0)
+    by_steps = replace(by_sums, algorithm=Algorithm.DESCENT, steps=3, gradient_bound=50.0)
+    assert by_sums.choice_study.gradient_steps is None
+    # A choice counts 1: the bound in the ratings' unit is not its own.
+    assert by_steps.choice_study.gradient_steps == GradientSteps(3, 1.0)
+    assert by_steps.study.gradient_steps == GradientSteps(3, 50.0)

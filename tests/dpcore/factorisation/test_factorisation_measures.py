@@ -1,5 +1,7 @@
 """RMSE, recall, buckets and neighbours against loops written out; intervals against scipy."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from dpcore.factorisation import study as factorisation_study
 from dpcore.factorisation.allocation import Scheme, Spending, divide_budget
 from dpcore.factorisation.fit import RIDGE_TO_NOISE
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
-from dpcore.factorisation.ratings import GeneratedRatings, Ratings
+from dpcore.factorisation.ratings import OUTSIDE, GeneratedRatings, Ratings
 from dpcore.factorisation.studies import RatingStudy
 from dpcore.factorisation.study import ModelKind, StudyResult, run
 
@@ -60,6 +62,28 @@ def test_buckets_hold_equally_many_items_from_rare_to_popular() -> None:
     assert np.bincount(buckets).tolist() == [21, 21, 20, 21, 20]
     for bucket in range(4):
         assert counts[buckets == bucket].max() <= counts[buckets == bucket + 1].min()
+
+
+def test_buckets_of_a_tenth_of_the_items_are_its_fifths() -> None:
+    counts = np.random.default_rng(2).permutation(200)
+    buckets = factorisation_study.assign_buckets(counts, 0.1)
+    # By hand: 180 to 199 ratings, four items in each.
+    for count, bucket in zip(counts, buckets, strict=True):
+        assert bucket == (OUTSIDE if count < 180 else (count - 180) // 4)
+
+
+def test_errors_of_items_outside_the_buckets_count_among_all(
+    split: tuple[Ratings, Ratings], model: FactorModel
+) -> None:
+    train, test = split
+    all_buckets, top_buckets = (factorisation_study.assign_buckets(train.item_counts, s) for s in (1.0, 0.2))
+    errors, top_errors = (
+        factorisation_study.measure(model, train, test, buckets)[0] for buckets in (all_buckets, top_buckets)
+    )
+    assert top_errors[0] == errors[0]
+    # The five buckets of a fifth of the items are together the most popular bucket of all.
+    counts = np.bincount(top_buckets[test.items] + 1, minlength=6)[1:]
+    assert math.sqrt(np.sum(counts * top_errors[1:] ** 2) / counts.sum()) == pytest.approx(errors[5])
 
 
 def test_neighbours_leave_out_the_item_and_its_level(model: FactorModel) -> None:

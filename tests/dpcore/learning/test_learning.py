@@ -58,7 +58,7 @@ def test_every_bias_term_has_a_population_side(term: BiasTerm) -> None:
                 dataclasses.replace(parameters, loss_variance=variance).problem(histogram), tau_0
             )
             assert np.all(bounds[term] <= bounds[FALLBACK_BY_TERM[term]] + 1e-12)
-    limit = parameters.population_problem(None)
+    limit = parameters.build_population_problem(None)
     assert (limit.num_rows, limit.finite_sample_constant) == (None, 0.0)
 
 

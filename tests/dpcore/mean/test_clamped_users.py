@@ -90,7 +90,7 @@ def test_the_best_limit_is_that_of_a_general_solver(has_private_counts: bool) ->
     for seed in range(12):
         problem = ClampedUsersProblem(make_values(seed), float(10.0 ** (seed % 4 - 2)), has_private_counts)
         threshold = [1.0, 2.5, 6.0, 40.0][seed % 4]
-        best = clamped_users.best_limit(problem, threshold)
+        best = clamped_users.find_best_limit(problem, threshold)
         value, clamped_mean = compute_by_hand(problem, threshold, best.centre, best.limit)
         assert best.error_parts.error**2 == pytest.approx(value, rel=1e-9)
         assert best.error_parts.signed_shift == pytest.approx(clamped_mean - problem.mean, abs=1e-9)
@@ -119,7 +119,9 @@ def test_no_threshold_is_better_than_the_certificate_says(has_private_counts: bo
             make_values(seed, 60, 40), float(10.0 ** (seed % 4 - 1)), has_private_counts
         )
         best = clamped_users.best_joint(problem)
-        errors = [clamped_users.best_limit(problem, h).error_parts.error for h in np.geomspace(1.0, 45.0, 60)]
+        errors = [
+            clamped_users.find_best_limit(problem, h).error_parts.error for h in np.geomspace(1.0, 45.0, 60)
+        ]
         assert best.certificate.lower_bound <= min(errors) * (1 + 1e-9)
         assert best.error_parts.error <= min(errors) * (1 + threshold_search.SEARCH_TOLERANCE)
         assert best.certificate.relative_gap <= threshold_search.SEARCH_TOLERANCE
@@ -190,6 +192,6 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(InvalidInput, match="same mean"):
         clamped_users.best_joint(ClampedUsersProblem(Values([0, 0, 1], [1.0, 3.0, 2.0]), 1.0))
     with pytest.raises(InvalidInput, match="Threshold"):
-        clamped_users.best_limit(ClampedUsersProblem(make_values(0), 1.0), 0.5)
+        clamped_users.find_best_limit(ClampedUsersProblem(make_values(0), 1.0), 0.5)
     with pytest.raises(InvalidInput, match=r"(?i)unit.noise.variance"):
         ClampedUsersProblem(make_values(0), 0.0)

@@ -125,7 +125,8 @@ def test_the_answer_is_the_best_of_the_model_and_needs_no_values_within_the_rang
     reply = ss.mean_bound(counts, **settings)
     solution = reply.answer.solution.users_solution
     errors = np.sqrt(solution.user_model.error(np.linspace(1.0, 40.0, 3_001)).variance)
-    assert solution.standard_error <= errors.min() * (1.0 + 1e-9)
+    least_error = math.sqrt(float(solution.user_model.error(solution.threshold).variance))
+    assert least_error <= errors.min() * (1.0 + 1e-9)
     squares = sum(number**2 for number in (part.value for part in reply.answer.error_parts))
     assert squares == pytest.approx(reply.error**2)
     assert "the mean is (L + U)/2" in reply.answer.detail

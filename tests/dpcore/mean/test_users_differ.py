@@ -81,7 +81,7 @@ def test_no_bound_on_this_table_is_better_and_all_good_stretches_are_named(per_u
     assert best.certificate.proves(1e-9)
     limit = best.certificate.value * 1.05**2
     want = set(caps[errors <= limit * (1 - 1e-12)])
-    stretches = model.cap_curve.intervals_within(limit, is_integer=True)
+    stretches = model.cap_curve.find_intervals_within(limit, is_integer=True)
     named_caps = {cap for low, high in stretches for cap in np.arange(low, high + 1.0)}
     assert want <= named_caps <= set(caps[errors <= limit * (1 + 1e-12)])
     low, high = find_interval_around(stretches, best.bound)

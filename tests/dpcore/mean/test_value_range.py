@@ -57,9 +57,9 @@ def test_the_best_range_is_that_of_a_general_solver(fixed_end: str) -> None:
         if np.ptp(values) == 0.0:
             continue
         problem = ValueRangeProblem(Values(users, values), epsilon)
-        solution = value_range.best_range(problem, h, fixed)
+        solution = value_range.find_best_range(problem, h, fixed)
         twice = replace(problem, epsilon=2.0 * epsilon, relative_noise=2.0 / epsilon**2)
-        assert value_range.best_range(twice, h, fixed).error == pytest.approx(solution.error, rel=1e-12)
+        assert value_range.find_best_range(twice, h, fixed).error == pytest.approx(solution.error, rel=1e-12)
         weights, shift, noise = by_hand((sizes, users, values), epsilon, h)
         low, high, bias, width = (cp.Variable() for _ in range(4))
         cut = weights @ cp.pos(low - values) + weights @ cp.pos(values - high)
@@ -103,7 +103,7 @@ def test_the_error_is_never_below_the_exact_one() -> None:
             )
             assert float(WeightedRows(problem, 2.0).error_parts(low, high).error) >= exact - 1e-9
         mean = float(values.mean())
-        solution = value_range.best_range(problem, 2.0)
+        solution = value_range.find_best_range(problem, 2.0)
         assert not solution.lower == solution.upper == mean
         assert float(WeightedRows(problem, 2.0).error_parts(mean, mean).error) >= solution.error * (
             1.0 - 1e-9
@@ -114,7 +114,7 @@ def test_the_error_is_never_below_the_exact_one() -> None:
 def test_half_an_answer_has_no_proof() -> None:
     sizes, users, values = table(4)
     problem = ValueRangeProblem(Values(users, values), 3.0)
-    solution = value_range.best_range(problem, 2.0)
+    solution = value_range.find_best_range(problem, 2.0)
     wider = WeightedRows(problem, 2.0).error_parts(solution.lower - 5.0, solution.upper + 5.0)
     unproved = Certificate(float(wider.error), solution.certificate.lower_bound, "half")
     assert not unproved.proves(0.01)
@@ -132,7 +132,7 @@ def test_joint_range_and_bound_are_within_two_per_cent_of_all() -> None:
         problem = ValueRangeProblem(Values(users, values), float(np.exp(generator.uniform(-2.0, 3.0))))
         solution = value_range.best_joint(problem)
         grid = np.unique(np.r_[np.geomspace(sizes.min(), sizes.max(), 40), sizes])
-        smallest = min(value_range.best_range(problem, h).error for h in grid)
+        smallest = min(value_range.find_best_range(problem, h).error for h in grid)
         assert solution.error <= 1.02 * smallest
         assert solution.certificate.lower_bound <= smallest
         assert solution.certificate.proves(0.0201)
@@ -161,7 +161,7 @@ def test_on_the_shop_it_beats_the_range_of_the_values() -> None:
     assert solution.upper < float(values.values.max())
     # As many users weigh as much above U as beside it: with both parts, lambda (|D| + a) = kappa (U - L).
     weighted_rows = WeightedRows(problem, solution.threshold)
-    weight = weighted_rows.weight_above(solution.upper - problem.mean)
+    weight = weighted_rows.compute_weight_above(solution.upper - problem.mean)
     assert weight * (solution.clamping + solution.bounding) <= solution.noise**2 / (
         solution.upper - solution.lower
     ) * (1 + 1e-9)
@@ -170,10 +170,10 @@ def test_on_the_shop_it_beats_the_range_of_the_values() -> None:
 def test_what_cannot_be_is_refused() -> None:
     users = np.array([0, 0, 1])
     with pytest.raises(InvalidInput, match="All values are the same"):
-        value_range.best_range(ValueRangeProblem(Values(users, [3.0, 3.0, 3.0]), 1.0), 1.0)
+        value_range.find_best_range(ValueRangeProblem(Values(users, [3.0, 3.0, 3.0]), 1.0), 1.0)
     with pytest.raises(InvalidInput, match="No value lies above L"):
-        value_range.best_range(ValueRangeProblem(Values(users, [3.0, 4.0, 5.0]), 1.0), 1.0, 5.0)
+        value_range.find_best_range(ValueRangeProblem(Values(users, [3.0, 4.0, 5.0]), 1.0), 1.0, 5.0)
     with pytest.raises(InvalidInput, match="Threshold"):
-        value_range.best_range(ValueRangeProblem(Values(users, [3.0, 4.0, 5.0]), 1.0), 0.5)
+        value_range.find_best_range(ValueRangeProblem(Values(users, [3.0, 4.0, 5.0]), 1.0), 0.5)
     with pytest.raises(InvalidInput, match=r"[Ee]psilon"):
         ValueRangeProblem(Values(users, [3.0, 4.0, 5.0]), 0.0)

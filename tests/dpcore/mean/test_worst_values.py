@@ -126,7 +126,7 @@ def test_the_best_weights_are_best_of_all_weights() -> None:
         share = np.array(counts) / sum(counts)
         for epsilon in (0.3, 3.0):
             question = build_problem(counts, epsilon)
-            found = worst_values.best_weights(question)
+            found = worst_values.find_best_weights(question)
             assert found.certificate.proves(1e-9)
             assert found.error == pytest.approx(
                 float(worst_values.smooth_weights_error(question, found.threshold))
@@ -156,7 +156,7 @@ def test_a_million_sizes_are_no_matter() -> None:
     question = mean.MeanProblem(
         ContributionHistogram(sizes, np.ones(sizes.size, dtype=np.int64)), 1.0, 1.0, 0.0
     )
-    best = worst_values.best_weights(question)
+    best = worst_values.find_best_weights(question)
     around = worst_values.smooth_weights_error(
         question, np.geomspace(best.threshold / 3, best.threshold * 3, 31)
     )

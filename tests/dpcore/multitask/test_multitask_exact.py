@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from dpcore.common.certificate import compare_results
 from dpcore.multitask import exact, weights
 from dpcore.multitask.problem import Loss, TaskProblem
+from tests.cells import leave_repeats
 
 TIGHT = 1e-8
 
@@ -29,7 +30,7 @@ def _free_weights(table: np.ndarray, loss: Loss, beta: float) -> float:
     return float(cp.Problem(objective, limits).solve(solver=cp.CLARABEL))
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", leave_repeats(range(50), lambda seed: seed % 18))
 def test_problem_9_agrees_with_cvxpy(random_graph, dense_of, seed: int) -> None:
     graph = random_graph(seed, num_users=10 + seed, num_tasks=3 + seed % 9)
     loss = list(Loss)[seed % 2]

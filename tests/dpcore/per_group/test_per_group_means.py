@@ -9,6 +9,7 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.noisy_ratio import compute_laplace_squares, compute_normal_squares
 from dpcore.common.privacy import Disclosure, GaussianNoise, LaplaceNoise, Neighbours
 from dpcore.common.programs import Program, find_noise
 from dpcore.counting import count, open_files
@@ -19,11 +20,9 @@ from dpcore.per_group.answer import build_answer
 from dpcore.per_group.means import (
     best_mean_pair,
     compute_errors_of_one_mean,
-    compute_laplace_squares,
     compute_mean_error,
     compute_mean_moments,
     compute_mean_squares,
-    compute_normal_squares,
     find_useful_size,
 )
 from dpcore.per_group.pair_of_bounds import best_pair
@@ -219,7 +218,7 @@ def test_without_bounds_and_with_hardly_any_noise_the_mean_is_exact() -> None:
     assert (m.mean_sums / np.maximum(m.mean_rows, 1.0))[:4] == pytest.approx(true, rel=1e-12)
     assert problem.centred_means[:4] == pytest.approx(true, rel=1e-12)
     # To first order the variance of a ratio with independent sums is (V_S + r^2 V_N) / N^2.
-    of_sum, of_rows = m.sum_variances + m.sum_noise_deviation**2, m.rows_variances + m.rows_noise_deviation**2
+    of_sum, of_rows = m.sum_variances + m.sum_noise_std**2, m.rows_variances + m.rows_noise_std**2
     first = (of_sum + problem.centred_means**2 * of_rows) / np.maximum(m.mean_rows, 1.0) ** 2
     loud = PerGroupProblem(PAIRS, build_parameters(20.0))
     assert compute_mean_squares(problem, 4, 18)[:4] == pytest.approx(

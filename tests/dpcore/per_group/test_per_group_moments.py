@@ -64,7 +64,10 @@ def test_moments_agree_with_runs_of_the_mechanism(
         rank[:, own] = np.argsort(np.argsort(rng.random((runs, own.size)), axis=1), axis=1)
     kept = np.where(rank < max_groups, np.clip(problem.amounts, -max_amount, max_amount), 0.0)
     release = kept @ (small.group_codes[:, None] == np.arange(small.num_groups))
-    scale = float(asked.norm_sensitivity(asked.pair_norm(max_groups, max_amount))) * asked.noise.unit_scale
+    scale = (
+        float(asked.compute_norm_sensitivity(asked.compute_pair_norm(max_groups, max_amount)))
+        * asked.noise.unit_scale
+    )
     if statistic in (Statistic.ROWS, Statistic.USERS):  # OpenDP's noise on counts is whole.
         draws = draw_whole(rng, noise, scale, release.shape)
     else:

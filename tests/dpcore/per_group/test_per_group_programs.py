@@ -49,7 +49,7 @@ def test_noise_and_bounds_are_those_of_the_program_that_is_handed_over(program: 
             noise = find_release_noise(written, program)
             if choice.max_norm is not None:
                 assert write(choice, program).text, name
-                expected = float(parameters.norm_noise(choice.max_norm))
+                expected = float(parameters.compute_norm_noise_std(choice.max_norm))
             elif statistic is Statistic.MEAN:
                 expected, rows_noise = parameters.mean_noise(choice.max_groups, choice.max_rows)
                 if noise.row_count_deviation:
@@ -58,7 +58,7 @@ def test_noise_and_bounds_are_those_of_the_program_that_is_handed_over(program: 
                     expected *= math.sqrt(2.0)
             else:
                 amount = choice.max_total or choice.max_rows or 1
-                expected = float(parameters.pair_noise(choice.max_groups, amount))
+                expected = float(parameters.compute_pair_noise_std(choice.max_groups, amount))
             assert noise.deviation == pytest.approx(expected, rel=1e-8), name
         assert "Noise" in answer.facts
 
@@ -161,7 +161,9 @@ def test_private_groups_leave_bigquery_its_own_selection() -> None:
         for program in (Program.PYTHON, Program.BIGQUERY)
     )
     # Half of epsilon for the hidden count, half for the released one, whichever of the two draws it.
-    assert its_own.pair_noise(3, 2) == pytest.approx(float(ours.pair_noise(3, 2)), rel=1e-12)
+    assert its_own.compute_pair_noise_std(3, 2) == pytest.approx(
+        float(ours.compute_pair_noise_std(3, 2)), rel=1e-12
+    )
     for wrong in ({"selection_share": 0.3}, {"selection": SelectionRule.TRUNCATED_GEOMETRIC}):
         with pytest.raises(InvalidInput, match="BigQuery selects groups"):
             build_parameters(Program.BIGQUERY, Statistic.ROWS, LAPLACE, 1.0, **{**private, **wrong})

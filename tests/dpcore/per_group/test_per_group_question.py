@@ -118,7 +118,7 @@ def test_one_user_moves_the_release_by_no_more_than_declared(
             parameters = PerGroupParameters(1.0, mechanism=noise, delta=delta, neighbours=relation)
             norm = np.linalg.norm(change, order)
             assert norm <= float(
-                parameters.norm_sensitivity(parameters.pair_norm(max_groups, max_amount))
+                parameters.compute_norm_sensitivity(parameters.compute_pair_norm(max_groups, max_amount))
             ) * (1 + 1e-12)
 
 
@@ -127,7 +127,8 @@ def test_sums_of_any_sign_and_means_move_by_no_more_than_declared_and_reach_it()
     for noise, order in (({}, 1), (GAUSSIAN, 2)):
         for relation in RELATIONS:
             parameters = PerGroupParameters(1.0, Statistic.SIGNED_SUM, neighbours=relation, **noise)
-            declared, largest = float(parameters.norm_sensitivity(parameters.pair_norm(3, 4))), 0.0
+            declared = float(parameters.compute_norm_sensitivity(parameters.compute_pair_norm(3, 4)))
+            largest = 0.0
             for _ in range(400):
                 vectors = np.zeros((2, 8))
                 for vector in vectors:
@@ -143,7 +144,7 @@ def test_sums_of_any_sign_and_means_move_by_no_more_than_declared_and_reach_it()
             )
             # Two entries of at least 0 per group, from either end of the range: 4 rows add 40 to them together.
             entries = PerGroupParameters(1.0, neighbours=relation, **noise)
-            declared, largest = float(entries.norm_sensitivity(entries.pair_norm(3, 40))), 0.0
+            declared, largest = float(entries.compute_norm_sensitivity(entries.compute_pair_norm(3, 40))), 0.0
             for _ in range(400):
                 vectors = np.zeros((2, 8, 2))
                 for vector in vectors:
@@ -157,7 +158,7 @@ def test_sums_of_any_sign_and_means_move_by_no_more_than_declared_and_reach_it()
             change = ends if relation is RELATIONS[0] else ends - ends[::-1]
             assert np.linalg.norm(change, order) == pytest.approx(declared, rel=1e-12)
             # Half the difference of the two, and their sum over the length of the range.
-            entry = float(entries.norm_noise(entries.pair_norm(3, 40)))
+            entry = float(entries.compute_norm_noise_std(entries.compute_pair_norm(3, 40)))
             assert mean.mean_noise(3, 4) == pytest.approx(
                 (entry / math.sqrt(2.0), entry * math.sqrt(2.0) / 10.0), rel=1e-12
             )
@@ -169,20 +170,22 @@ def test_the_declared_sensitivity_is_reached() -> None:
     for noise, order in (({}, 1), (GAUSSIAN, 2)):
         for relation, change in zip(RELATIONS, (gone, gone - come), strict=True):
             parameters = PerGroupParameters(1.0, neighbours=relation, **noise)
-            assert float(parameters.norm_sensitivity(parameters.pair_norm(3, 4))) == pytest.approx(
-                np.linalg.norm(change, order), rel=1e-14
-            )
+            assert float(
+                parameters.compute_norm_sensitivity(parameters.compute_pair_norm(3, 4))
+            ) == pytest.approx(np.linalg.norm(change, order), rel=1e-14)
 
 
 def test_noise_is_that_of_the_declared_sensitivity() -> None:
     for relation, (epsilon, groups, amount) in product(RELATIONS, [(0.3, 4, 7.0), (2.0, 1, 0.5)]):
         laplace = PerGroupParameters(epsilon, neighbours=relation, program=Program.PYTHON)
-        s = float(laplace.norm_sensitivity(laplace.pair_norm(groups, amount)))
+        s = float(laplace.compute_norm_sensitivity(laplace.compute_pair_norm(groups, amount)))
         deviation = math.sqrt(LaplaceNoise.for_release(s, epsilon).variance)
-        assert float(laplace.pair_noise(groups, amount)) == pytest.approx(deviation, rel=1e-14)
-        assert float(laplace.norm_noise(groups * amount)) == pytest.approx(deviation, rel=1e-14)
+        assert float(laplace.compute_pair_noise_std(groups, amount)) == pytest.approx(deviation, rel=1e-14)
+        assert float(laplace.compute_norm_noise_std(groups * amount)) == pytest.approx(deviation, rel=1e-14)
         gaussian = PerGroupParameters(epsilon, neighbours=relation, program=Program.PYTHON, **GAUSSIAN)
-        s = float(gaussian.norm_sensitivity(gaussian.pair_norm(groups, amount)))
+        s = float(gaussian.compute_norm_sensitivity(gaussian.compute_pair_norm(groups, amount)))
         deviation = GaussianNoise.for_release(s, epsilon, 1e-6).scale
-        assert float(gaussian.pair_noise(groups, amount)) == pytest.approx(deviation, rel=1e-14)
-        assert float(gaussian.norm_noise(math.sqrt(groups) * amount)) == pytest.approx(deviation, rel=1e-14)
+        assert float(gaussian.compute_pair_noise_std(groups, amount)) == pytest.approx(deviation, rel=1e-14)
+        assert float(gaussian.compute_norm_noise_std(math.sqrt(groups) * amount)) == pytest.approx(
+            deviation, rel=1e-14
+        )

@@ -57,15 +57,17 @@ def test_the_cap_is_never_worse_than_a_pair_group_by_group(
     problem = summed(vectors, noise, neighbours=relation)
     norm = (max_groups if noise is NoiseKind.LAPLACE else math.sqrt(max_groups)) * max_amount
     parameters = problem.parameters
-    assert float(parameters.norm_noise(norm)) == pytest.approx(
-        float(parameters.pair_noise(max_groups, max_amount)), rel=1e-12
+    assert float(parameters.compute_norm_noise_std(norm)) == pytest.approx(
+        float(parameters.compute_pair_noise_std(max_groups, max_amount)), rel=1e-12
     )
     sizes = np.repeat(problem.pairs.groups_per_user, problem.pairs.groups_per_user)
     expected = np.minimum(1.0, max_groups / sizes) * np.minimum(problem.amounts, max_amount)
     y = keep_amounts(problem, VectorRule.CAP, norm)
     assert np.all(y >= expected * (1 - 1e-9) - 1e-9)
     with_pair = compute_moments(problem, max_groups, max_amount).mean_squares
-    with_cap = problem.sum_by_group(problem.amounts - y) ** 2 + float(parameters.norm_noise(norm)) ** 2
+    with_cap = (
+        problem.sum_by_group(problem.amounts - y) ** 2 + float(parameters.compute_norm_noise_std(norm)) ** 2
+    )
     assert np.all(with_cap <= with_pair * (1 + 1e-9) + 1e-9)
 
 
@@ -84,7 +86,7 @@ def test_one_user_moves_the_release_by_no_more_than_declared(
         alone = np.r_[one[: len(left)], other[: len(right)]]
         assert np.allclose(together, alone, rtol=1e-7, atol=1e-7)
         for relation, change in ((RELATIONS[0], one), (RELATIONS[1], one - other[::-1])):
-            allowed = float(build_parameters(noise, neighbours=relation).norm_sensitivity(max_norm))
+            allowed = float(build_parameters(noise, neighbours=relation).compute_norm_sensitivity(max_norm))
             assert np.linalg.norm(change, order) <= allowed * (1 + 1e-12)
 
 

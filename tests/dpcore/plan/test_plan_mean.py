@@ -18,6 +18,7 @@ from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource, private_counts
 from dpcore.mean.answer import build_answer as mean_answered
+from dpcore.mean.moved_mean import measure_caps
 from dpcore.plan import mean_lines, shared_rows, table
 from dpcore.plan.answer import build_answer
 from dpcore.plan.curves import BoundCurve
@@ -49,11 +50,12 @@ def test_plan_and_mean_say_one_number_for_one_setting(setting):
     for epsilon in (0.3, 1.0, 4.0):
         own = mean_answered(
             SHOP, MeanParameters(epsilon, 0.0, 100.0, counts=Counts.PRIVATE, **of_mean)
-        ).solution.cap_choice
+        ).solution
         parameters = PlanParameters(epsilon, lines="mean within 1", lower=0.0, upper=100.0, **setting)
         (alone,) = allocate_lines(SHOP, parameters, table.plan_lines(SHOP, parameters), [1.0])
-        assert alone.bound == own.max_contributions
-        assert alone.error == pytest.approx(own.standard_error, rel=1e-6)
+        assert alone.bound == own.cap_choice.max_contributions
+        assert alone.error == pytest.approx(own.cap_standard_error, rel=1e-6)
+        assert alone.curve_error == pytest.approx(own.cap_choice.standard_error, rel=1e-6)
         # Among others it has the number of its own share, whatever the whole budget is.
         more = dataclasses.replace(parameters, epsilon=4.0 * epsilon, lines="rows; mean within 1; users")
         among = allocate_lines(SHOP, more, table.plan_lines(SHOP, more), [0.5, 0.25, 0.25])[1]
@@ -68,7 +70,9 @@ def test_a_library_that_halves_the_share_of_a_mean_has_the_number_of_that_releas
     problem, value, _ = mean_lines.build_mean_problem(SHOP, parameters)
     own = mean.best_cap(problem)
     assert problem.released_sums is private_counts.ReleasedSums.CENTRED_SPLIT
-    assert (line.bound, line.error) == (own.max_contributions, pytest.approx(own.standard_error, rel=1e-6))
+    own_error = math.sqrt(float(measure_caps(problem, own.max_contributions).variance))
+    assert (line.bound, line.error) == (own.max_contributions, pytest.approx(own_error, rel=1e-6))
+    assert line.curve_error == pytest.approx(own.standard_error, rel=1e-6)
     assert value == pytest.approx(SHOP.values.values.mean())
 
 
@@ -209,7 +213,10 @@ def test_a_giant_user_and_a_column_of_one_value_have_a_plan(num_rows, max_caps, 
         assert all(math.isfinite(line.error) for line in answer.solution.lines)
         # If means share the count of rows, that of the search without that is compared.
         line = (answer.solution.apart_lines or answer.solution.lines)[3]
-        best_cap = mean.best_cap(
-            dataclasses.replace(mean_lines.build_mean_problem(data, parameters)[0], epsilon=line.spent_budget)
+        problem = dataclasses.replace(
+            mean_lines.build_mean_problem(data, parameters)[0], epsilon=line.spent_budget
         )
-        assert line.error == pytest.approx(best_cap.standard_error, rel=1e-3)
+        best_cap = mean.best_cap(problem)
+        assert line.curve_error == pytest.approx(best_cap.standard_error, rel=1e-3)
+        moved_error = math.sqrt(float(measure_caps(problem, best_cap.max_contributions).variance))
+        assert line.error == pytest.approx(moved_error, rel=2e-3)

@@ -56,7 +56,7 @@ def test_rank_errors_of_copies_are_counted_as_they_are():
 
 def test_very_many_users_have_finite_costs():
     crowd = ContributionHistogram(sizes=[1, 5], users=[MAX_TOTAL_USERS // 20, 5])
-    over_epsilon = comparison.regret_over_epsilon(PrivateParameters(1.0), crowd)
+    over_epsilon = comparison.compute_regret_over_epsilon(PrivateParameters(1.0), crowd)
     assert np.all(np.isfinite(over_epsilon.mean_regrets))
 
 

@@ -325,7 +325,9 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(app):
     app.number_input(key="learning.population_rows").set_value(2000)
     app.number_input(key="learning.draws").set_value(40)
     check(app.number_input(key="learning.alpha").set_value(0.75).run())
-    here = LearningParameters(DEFAULT_EPSILON, alpha=0.75, population_rows=2000).population_problem(2000)
+    here = LearningParameters(DEFAULT_EPSILON, alpha=0.75, population_rows=2000).build_population_problem(
+        2000
+    )
     best = population.find_best_fraction(here)
     figure = chart(app, "learning_figure_3a")
     tau_0, total = trace(figure, "Sum")
@@ -369,7 +371,7 @@ def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(app
     rows, smallest = trace(chart(app, "learning_cost"), "Smallest sum: cost of privacy")
     assert list(rows) == [float(10**k) for k in range(2, 10)]
     best_fraction = population.find_best_fraction(
-        LearningParameters(DEFAULT_EPSILON).population_problem(10**5)
+        LearningParameters(DEFAULT_EPSILON).build_population_problem(10**5)
     )
     assert smallest[3] == pytest.approx(best_fraction.total)
     assert np.all(np.diff(smallest) < 0)
@@ -388,7 +390,7 @@ def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(app
     # A search that was stopped is a result, and can be taken up again.
     usual_parameters = LearningParameters(DEFAULT_EPSILON)
     cost = population.find_cost_of_privacy(
-        usual_parameters.population_problem(None), should_stop=lambda: True
+        usual_parameters.build_population_problem(None), should_stop=lambda: True
     )
     assert not cost.best_choices
     job = jobs.Job(("", usual_parameters.cost_parameters))

@@ -139,7 +139,9 @@ def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: Any) -> 
     stand_ins = problem.sum_by_group(
         problem.amounts - keep_amounts(problem, VectorRule.CAP, rows.vector_choices[0].max_norm)
     )
-    of_cap = stand_ins**2 + float(problem.parameters.norm_noise(rows.vector_choices[0].max_norm)) ** 2
+    of_cap = (
+        stand_ins**2 + float(problem.parameters.compute_norm_noise_std(rows.vector_choices[0].max_norm)) ** 2
+    )
     of_pair = compute_moments(problem, 1, 1).mean_squares
     assert np.any(of_pair < of_cap)
     assert problem.combine_errors(of_pair) > rows.vector_choices[0].error
