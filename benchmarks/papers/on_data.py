@@ -19,9 +19,9 @@ from dpcore.data_owners.study import Form
 from dpcore.data_owners.training import LabelledRecords, TrainingOptions, scale_records
 from dpcore.factorisation.implicit import ImplicitSettings, select_choices
 from dpcore.factorisation.model import RatingRange
-from dpcore.factorisation.paper import DESCENT_RUNS, PaperRuns, run_both
+from dpcore.factorisation.paper_runs import CHOICE_STEPS, CHOICE_STUDY, DESCENT_RUNS, PaperRuns, run_both
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.studies import ChoiceStudy, RatingStudy
+from dpcore.factorisation.studies import RatingStudy
 from dpcore.papers import find_figure
 from dpcore.regression.study import compute_errors_on_rows
 from dpcore.total.strategies import compute_relative_errors
@@ -96,17 +96,28 @@ def build_on_ratings(key: str, folder: Path) -> PaperFigure:
     errors = PaperRuns(lambda _: (ratings, traits), RatingStudy(rating_range=limits, measures_recall=False))
     descents = replace(errors, study=replace(DESCENT_RUNS.study, rating_range=limits))
     choices = select_choices(ratings, STARS)
-    recalls = PaperRuns(lambda _: (choices, traits), ChoiceStudy(non_private_settings=WITHOUT_PRIVACY))
+    recalls, step_recalls = (
+        PaperRuns(
+            lambda _: (choices, traits),
+            replace(study, non_private_settings=WITHOUT_PRIVACY, delta=1.0 / choices.num_users),
+        )
+        for study in (CHOICE_STUDY, CHOICE_STEPS)
+    )
     runs: dict[str, Run] = {
         "krichene-figure-1": functools.partial(run_both, errors.run_over_epsilon, descents.run_over_epsilon),
-        "krichene-figure-2": recalls.run_over_epsilon,
+        "krichene-figure-2": functools.partial(
+            run_both, recalls.run_over_epsilon, step_recalls.run_over_epsilon
+        ),
         "krichene-figure-3": functools.partial(
             run_both, errors.run_over_exponent, descents.run_over_exponent
         ),
         "krichene-figure-4": errors.run_over_fifths,
-        "krichene-figure-4-recall": functools.partial(recalls.run_over_fifths, epsilon=5.0),
+        "krichene-figure-4-recall": recalls.run_over_fifths,
         "krichene-figure-9": errors.run_gain,
-        "krichene-figure-10": recalls.run_over_exponent,
+        "krichene-figure-9-recall": recalls.run_gain,
+        "krichene-figure-10": functools.partial(
+            run_both, recalls.run_over_exponent, step_recalls.run_over_exponent
+        ),
         "krichene-figure-11": recalls.run_overlap,
     }
     return replace(figure, title=title, run_once=runs[key], num_runs=MOVIELENS_RUNS)
@@ -190,6 +201,7 @@ BUILDERS: dict[str, Callable[[str, Path], PaperFigure]] = {
     "krichene-figure-4": build_on_ratings,
     "krichene-figure-4-recall": build_on_ratings,
     "krichene-figure-9": build_on_ratings,
+    "krichene-figure-9-recall": build_on_ratings,
     "krichene-figure-10": build_on_ratings,
     "krichene-figure-11": build_on_ratings,
 }
