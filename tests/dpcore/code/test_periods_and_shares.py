@@ -196,6 +196,23 @@ def test_answers_say_unit_price_and_share_and_ask_again_alike(empty_folder: Path
     assert "over 12 such releases, one every month, composition gives ε = 6" in monthly.facts["Whole person"]
 
 
+@pytest.mark.parametrize(
+    ("call", "settings"),
+    [
+        (ss.task_weights, {}),
+        (ss.weights_gain, {}),
+    ],
+)
+def test_every_answer_of_a_release_states_the_price_of_a_person(call, settings) -> None:
+    rows = make_rows().assign(task=[f"t{k % 37}" for k in range(400)]).drop_duplicates(["user", "task"])
+    columns = {"value": "size", "group": "task", "disclosure": "public"}
+    answer = call(to_dataset(rows, **columns, **COLUMNS), **settings, epsilon=0.5)
+    assert "with rows in at most 12 months, group privacy gives ε = 6" in answer.facts["Whole person"]
+    assert answer.answer.unit_text.startswith("Per user and month; whole person: ε = 6")
+    of_user = call(to_dataset(rows, **columns, user="user"), **settings, epsilon=0.5)
+    assert "Whole person" not in of_user.facts
+
+
 @pytest.mark.parametrize("disclosure", ["public", "private"])
 def test_a_written_histogram_keeps_the_unit(disclosure: str, empty_folder: Path) -> None:
     rows = make_rows().rename(columns={"user": "user_id", "day": 'day, "of" sale'})
