@@ -53,7 +53,7 @@ def __getattr__(attribute_name: str) -> Callable[..., Any]:
         from dpcore import questions
 
         if attribute_name in questions.QUESTIONS:
-            globals()[attribute_name] = questions.call_of(attribute_name)
+            globals()[attribute_name] = questions.build_call(attribute_name)
             question_call: Callable[..., Any] = globals()[attribute_name]
             return question_call
     raise AttributeError(f"module 'dpcore' has no attribute {attribute_name!r}")

@@ -119,7 +119,7 @@ def command_of(call_name: str) -> str:
     return (call_name if short_name == "count" else short_name).replace("_", "-")
 
 
-def call_of(call_name: str) -> Callable[..., Reply | pd.DataFrame]:
+def build_call(call_name: str) -> Callable[..., Reply | pd.DataFrame]:
     """Build the function that asks a question.
 
     Args:

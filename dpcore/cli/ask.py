@@ -226,15 +226,15 @@ def _rename_former(call_name: str, settings: dict[str, Any]) -> dict[str, Any]:
     with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
         current_settings_by_name = rename_former(call_name, questions.parameters_of(call_name), settings)
-    for warning_message in caught_warnings:
-        print(f"{warning_message.message}.", file=sys.stderr)
+    for caught_warning in caught_warnings:
+        print(f"{caught_warning.message}.", file=sys.stderr)
     return current_settings_by_name
 
 
 def _build_usage(
     command: str, data_usage: str, is_required_by_setting: dict[str, bool], types_by_setting: dict[str, Any]
 ) -> str:
-    """Write the usage text: options that are required or name columns, and ways of writing.
+    """Write the usage text: data, options that are required or name columns, and the forms of output.
 
     Optional ones stand in brackets.
     """

@@ -433,7 +433,7 @@ def count_without_point_sql(rows_sql: str, user_column: str) -> str:
 
 
 def count_twins_sql(
-    rows_sql: str, user_columns: Sequence[str], text_columns: Sequence[str], part_condition_sql: str
+    rows_sql: str, user_columns: Sequence[str], text_columns: Sequence[str], part_condition_template: str
 ) -> str:
     """Return the SQL that counts the users of a part who look the same as another one, all but one of each look.
 
@@ -443,7 +443,7 @@ def count_twins_sql(
         rows_sql: SQL of the rows.
         user_columns: The user columns.
         text_columns: Those of them with text.
-        part_condition_sql: SQL condition on the look of a user, with ``{}`` for its columns, that selects a part.
+        part_condition_template: SQL condition on the look of a user, with ``{}`` for its columns, that selects a part.
     """
     blanks_sql, look_sql_by_column = (
         quote_literal(" " * len(_SPACES)),
@@ -457,6 +457,6 @@ def count_twins_sql(
     look_names_sql = ", ".join(f"seen_{column}" for column in user_columns)
     from_named_sql = f"FROM ({rows_sql}) WHERE {user_columns[0]} IS NOT NULL"
     users_sql = f"SELECT DISTINCT {', '.join(user_columns)}, {look_columns_sql} {from_named_sql}"
-    from_part_sql = f"FROM ({users_sql}) WHERE {part_condition_sql.format(look_names_sql)}"
+    from_part_sql = f"FROM ({users_sql}) WHERE {part_condition_template.format(look_names_sql)}"
     groups_sql = f"SELECT count(*) AS n {from_part_sql} GROUP BY {look_names_sql}"
     return f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups_sql})"

@@ -402,16 +402,20 @@ def _find_record_lines(
         record_mask = (bytes_per_line > 1) | (num_columns == 1)
         first_line_numbers = line_numbers[record_mask][1:]
         return first_line_numbers, np.ones_like(first_line_numbers), line_numbers[~record_mask]
-    record_spans, blank_line_numbers, last_line_number = [], [], 0
+    record_starts_and_lengths, blank_line_numbers, last_line_number = [], [], 0
     csv_reader = _open_csv_reader(_open_text_lines(table_bytes), separator)
     with suppress(csv.Error):  # DuckDB has refused it
         for csv_record in csv_reader:
             if csv_record or num_columns == 1:
-                record_spans.append((last_line_number + 1, csv_reader.line_num - last_line_number))
+                record_starts_and_lengths.append(
+                    (last_line_number + 1, csv_reader.line_num - last_line_number)
+                )
             else:
                 blank_line_numbers.append(last_line_number + 1)
             last_line_number = csv_reader.line_num
-    first_line_numbers, lines_per_record = np.array(record_spans[1:], dtype=np.int64).reshape(-1, 2).T
+    first_line_numbers, lines_per_record = (
+        np.array(record_starts_and_lengths[1:], dtype=np.int64).reshape(-1, 2).T
+    )
     return first_line_numbers, lines_per_record, np.array(blank_line_numbers, dtype=np.int64)
 
 

@@ -65,12 +65,15 @@ def build_pairs(
     pair_codes = pair_codes[row_order]
     pair_starts = np.flatnonzero(np.r_[True, pair_codes[1:] != pair_codes[:-1]])
     pair_fields: dict[str, Any] = {}
-    if values is not None and np.abs(row_values := np.asarray(values, np.float64)[named_mask]).max() <= 1e100:
+    if (
+        values is not None
+        and np.abs(grouped_row_values := np.asarray(values, np.float64)[named_mask]).max() <= 1e100
+    ):
         pair_fields = {
-            "sums": np.add.reduceat(row_values[row_order], pair_starts),
-            "sums_of_squares": np.add.reduceat(row_values[row_order] ** 2, pair_starts),
+            "sums": np.add.reduceat(grouped_row_values[row_order], pair_starts),
+            "sums_of_squares": np.add.reduceat(grouped_row_values[row_order] ** 2, pair_starts),
             "value_column": value_column,
-            "value_range": (float(row_values.min()), float(row_values.max())),
+            "value_range": (float(grouped_row_values.min()), float(grouped_row_values.max())),
         }
     first_rows, rows_per_pair = row_order[pair_starts], np.diff(np.r_[pair_starts, pair_codes.size])
     pair_fields |= {"rows": rows_per_pair, "rows_without_group": int(named_mask.size - named_mask.sum())}

@@ -139,7 +139,7 @@ def _guess_events(table: Table, column_names: list[str]) -> Roles:
 
 
 def _guess_user(table: Table, column_names: list[str]) -> str | None:
-    """Return the column whose name suggests users, or else the only one with repeated ids; None if it is unclear."""
+    """Return the likeliest column by its name, or else the only one with repeated ids; None if neither is certain."""
     candidate_columns = [column_name for column_name in column_names if not _is_time(table, column_name)]
     user_named_columns = list_other_user_columns(candidate_columns, ())
     if user_named_columns:

@@ -94,7 +94,7 @@ class FourfoldProof:
         threshold: h*, the best threshold of the smooth weights.
         share_below: alpha = A / n_{h*}, the weight of the users with at most h* rows; A are their rows.
         case_number: 1 where alpha >= 1/2 (h' = h* rounded up), 2 otherwise.
-        num_skipped_users: Case 2: r = ceil(q eta), h' being the rows of the r-th of the q heavy users and
+        heavy_user_rank: Case 2: r = ceil(q eta), h' being the rows of the r-th of the q heavy users and
             eta = 1 - 1 / (2 (1 - alpha)); 0 in case 1.
         max_contributions: h'.
         sampling_factor: Sampling part of v'(h') over that of v(h*): at most 2 in case 1, 4 in case 2.
@@ -108,7 +108,7 @@ class FourfoldProof:
     threshold: float
     share_below: float
     case_number: int
-    num_skipped_users: int
+    heavy_user_rank: int
     max_contributions: int
     sampling_factor: float
     privacy_factor: float
@@ -142,7 +142,7 @@ def carry_out_fourfold_proof(comparison: Comparison) -> FourfoldProof:
         threshold=h,
         share_below=share_below,
         case_number=1 if share_below >= 0.5 else 2,
-        num_skipped_users=r,
+        heavy_user_rank=r,
         max_contributions=proof_cap,
         sampling_factor=_divide(float(cap_error.sampling_variance), float(threshold_error.sampling_variance)),
         privacy_factor=_divide(float(cap_error.privacy_variance), float(threshold_error.privacy_variance)),

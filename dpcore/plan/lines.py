@@ -208,7 +208,7 @@ def change_target(lines_text: str, line_index: int, new_target_text: str) -> str
 
 
 def remove_line(lines_text: str, line_index: int) -> str:
-    """Return the text of lines without the line at this index."""
+    """Return the text of a plan without the line at this index, its other lines joined by semicolons."""
     line_texts = _split_text(lines_text)
     return "; ".join(line_texts[:line_index] + line_texts[line_index + 1 :])
 

@@ -237,13 +237,13 @@ def add_regions(
         if hatching_arrays
         else True
     )
-    label_cells: list[Cell] = []
+    taken_label_cells: list[Cell] = []
     for region_number, (region_text, color) in enumerate(region_styles):
         region_mask = regions.region_numbers == region_number
-        label_cell = _find_label_cell(region_mask & free_mask, label_cells)
-        label_cell = label_cell or _find_label_cell(region_mask, label_cells)
+        label_cell = _find_label_cell(region_mask & free_mask, taken_label_cells)
+        label_cell = label_cell or _find_label_cell(region_mask, taken_label_cells)
         if label_cell is not None:
-            label_cells.append(label_cell)
+            taken_label_cells.append(label_cell)
             row_index, column_index = label_cell
             # On a log axis Plotly takes the place of a text as a logarithm, unlike that of a point.
             annotation_position = {"x": math.log10(x[column_index]), "y": math.log10(y[row_index])}
@@ -325,7 +325,7 @@ def _find_runs(true_mask: Mask) -> list[tuple[int, int]]:
     return list(zip(run_edges[::2], run_edges[1::2], strict=True))
 
 
-def _find_label_cell(free_region_mask: Mask, label_cells: Sequence[Cell]) -> Cell | None:
+def _find_label_cell(free_region_mask: Mask, taken_label_cells: Sequence[Cell]) -> Cell | None:
     """Return (row, column) of the cell with the most room for a label; None if there is too little room.
 
     Room is counted within the mask, away from other labels.
@@ -337,7 +337,7 @@ def _find_label_cell(free_region_mask: Mask, label_cells: Sequence[Cell]) -> Cel
             column_index = (run_start + run_end - 1) // 2
             if any(
                 abs(row_index - r) < height / 7 and abs(column_index - c) < width / 2.5
-                for r, c in label_cells
+                for r, c in taken_label_cells
             ):
                 continue
             num_cells_up = np.argmin(np.r_[free_region_mask[row_index:, column_index], False])

@@ -241,9 +241,9 @@ class _Area:
         y = anchors[anchor_indices.astype(int), 1] + vertical_shifts
         is_outside = (x < half_width) | (x + half_width > WIDTH + RIGHT_MARGIN)
         is_outside |= (y < half_height) | (y + half_height > self.height - TOP_MARGIN)
-        for box_x, box_y, box_width, box_height in self.boxes:
-            is_outside |= (abs(x - box_x) < half_width + box_width + 4.0) & (
-                abs(y - box_y) < half_height + box_height
+        for taken_x, taken_y, taken_half_width, taken_half_height in self.boxes:
+            is_outside |= (abs(x - taken_x) < half_width + taken_half_width + 4.0) & (
+                abs(y - taken_y) < half_height + taken_half_height
             )
         if is_outside.all():
             return None

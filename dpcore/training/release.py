@@ -310,15 +310,15 @@ class _Release:
         """Draw noise and return a model of the descent with entered steps, as `descent.train_cells` does in one run."""
         rows, mechanism = self.choose_rows(), self.mechanism
         gaussian_steps, bound = self.gaussian_steps, self.cell.bound
-        squared_weight_sensitivity, rows_per_step = _choose_weight_grid(mechanism, bound, rows.num_users)
+        squared_weight_sensitivity, weight_grid_step = _choose_weight_grid(mechanism, bound, rows.num_users)
         # The sum of weights, public or with noise, at least that of one user.
         user_weights = np.minimum(bound, rows.sizes)
         weight_sum = math.fsum(user_weights)
         if squared_weight_sensitivity:
-            sum_in_steps = np.trunc(user_weights / rows_per_step).astype(np.int64).sum(keepdims=True)
+            sum_in_steps = np.trunc(user_weights / weight_grid_step).astype(np.int64).sum(keepdims=True)
             noisy_sum_in_steps = float(gaussian_steps.release(sum_in_steps, squared_weight_sensitivity)[0])
-            weight_sum = max(noisy_sum_in_steps * rows_per_step, bound)
-        grid_step = bound * mechanism.clip / GRID_STEPS
+            weight_sum = max(noisy_sum_in_steps * weight_grid_step, bound)
+        gradient_grid_step = bound * mechanism.clip / GRID_STEPS
         squared_gradient_sensitivity = _compute_squared_sensitivity(mechanism)
 
         def take_gradient(theta: FloatArray, step_number: int) -> FloatArray:
@@ -329,11 +329,11 @@ class _Release:
             )
             gradient_sum, _ = self.sum_gradients(rows, bound, theta[:, 0])
             noisy_sum = gaussian_steps.release(gradient_sum, squared_gradient_sensitivity)
-            return np.asarray(grid_step * noisy_sum)[:, None]
+            return np.asarray(gradient_grid_step * noisy_sum)[:, None]
 
         theta = descend_as_entered(take_gradient, mechanism, rows.num_features, np.array([weight_sum]))
         assert theta is not None  # `report` raises where it is stopped.
-        return Model(theta[:, 0], self.facts, self.cell, gaussian_steps.scale * grid_step, bound)
+        return Model(theta[:, 0], self.facts, self.cell, gaussian_steps.scale * gradient_grid_step, bound)
 
     def perturb_minimiser(self) -> Model:
         """Release the minimiser of the penalised sum of losses, on a grid, with noise once.

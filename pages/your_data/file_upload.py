@@ -111,7 +111,7 @@ def _show_uploader() -> None:
         "A table of contributions, of counts per user or of a histogram, up to 200 MB",
         "CSV, JSON Lines, Parquet or Excel, or a file that `sweet-spot count` wrote. Several files with "
         "the same columns are one table. They are read on this computer, reduced to counts, and dropped.",
-        _read_uploads,
+        _open_uploads,
         takes_several=True,
     )
     if not is_waiting():
@@ -136,10 +136,12 @@ def _show_uploader() -> None:
             )
             path_options: dict[str, Any] = {"placeholder": example_path, "help": help_text}
             st.text_input(label_text, key=columns.build_key("path"), persist_state="session", **path_options)
-            st.button("Look at it", key="look_at_path", on_click=_read_paths, icon=":material/folder_open:")
+            st.button(
+                "Look at it", key="look_at_path", on_click=_open_entered_paths, icon=":material/folder_open:"
+            )
 
 
-def _read_uploads(files: list[UploadedFile]) -> None:
+def _open_uploads(files: list[UploadedFile]) -> None:
     """Open uploaded files: small ones from memory, large ones from a temporary folder."""
     file_names = [file.name for file in files]
     if sum(file.size for file in files) <= HELD_BYTES:  # these never touch a disk (server.py)
@@ -165,7 +167,7 @@ def _read_uploads(files: list[UploadedFile]) -> None:
         UPLOADER.drop(files)
 
 
-def _read_paths() -> None:
+def _open_entered_paths() -> None:
     """Open the files at the paths that the person entered."""
     paths_text = str(st.session_state.get(columns.build_key("path")) or "")
     base_folder = os.environ.get(FOLDER, "")  # the person's; the server runs in that of the app

@@ -189,10 +189,13 @@ def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParamet
 def tabulate_owners(selection: owners.RecordSelection) -> dict[str, list[Any]]:
     """Build the columns of a table by heading: records, kept records and their share, for each number of owners."""
     owner_counts = selection.ownership.owner_counts
-    record_counts = np.bincount(owner_counts)
-    kept_counts = np.bincount(owner_counts[selection.is_kept], minlength=record_counts.size)
-    columns: dict[str, npt.NDArray[Any]] = {"Owners": np.flatnonzero(record_counts)}
-    columns["Records"], columns["Kept"] = record_counts[columns["Owners"]], kept_counts[columns["Owners"]]
+    records_by_num_owners = np.bincount(owner_counts)
+    kept_by_num_owners = np.bincount(owner_counts[selection.is_kept], minlength=records_by_num_owners.size)
+    columns: dict[str, npt.NDArray[Any]] = {"Owners": np.flatnonzero(records_by_num_owners)}
+    columns["Records"], columns["Kept"] = (
+        records_by_num_owners[columns["Owners"]],
+        kept_by_num_owners[columns["Owners"]],
+    )
     columns["Share kept"] = columns["Kept"] / columns["Records"]
     return {heading: column_values.tolist() for heading, column_values in columns.items()}
 

@@ -127,7 +127,7 @@ def write_headline(solution: ExamplesSolution) -> str:
 
 
 def write_detail(solution: ExamplesSolution, dataset: Dataset) -> str:
-    """Write the sentences that qualify the headline; empty if there are none."""
+    """Write what qualifies the headline: too small bounds, a large delta, private data; empty if nothing does."""
     detail_sentences = []
     if too_small_bounds := solution.comparison.too_small_bounds:
         too_small_text = f"G = {too_small_bounds[0]}"

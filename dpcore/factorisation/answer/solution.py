@@ -81,7 +81,7 @@ class Verdict:
 
     @property
     def is_clear(self) -> bool:
-        """Return True if there are enough seeds, and their interval excludes 0."""
+        """Return True if there are enough seeds, and the interval of the gain over the baseline excludes 0."""
         return self.num_seeds >= MIN_SEEDS and abs(self.gain) > self.gain_half_width
 
     @property

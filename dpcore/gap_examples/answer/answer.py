@@ -115,7 +115,7 @@ def write_proof(solution: GapSolution) -> tuple[str, ...]:
     else:
         case_sentence = (
             "**Case 2**, α < ½: pass over the share 1 − 1/(2(1 − α)) of the heavy users, "
-            f"{wording.counted(proof.num_skipped_users, 'user')}; the last of these has **h′ = {cap_text}** "
+            f"{wording.counted(proof.heavy_user_rank, 'user')}; the last of these has **h′ = {cap_text}** "
             f"{wording.agreeing(proof.max_contributions, 'row', 'rows')}."
         )
     return (

@@ -43,7 +43,7 @@ SAME_ERROR_SENTENCE = (
 
 
 def propose_clamp(solution: UsersSolution, rows_choice: mean.SmoothChoice, clamp: Clamp) -> str:
-    """Write how the other way of clamping compares, and propose it if it is better; or that both ways are the same.
+    """Write the other clamp's error on this table, and propose it if it errs less with biases added.
 
     If no value is clamped there is nothing to compare: the error is the same.
 

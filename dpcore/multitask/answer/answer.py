@@ -45,7 +45,7 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Off
         "inflation": _find_public_inflation(solution),
         "fills_every_budget": weight_rule.fit is BudgetFit.FULL,
     }
-    max_tasks = count_tasks_per_user(comparison.entered_sampling or comparison.best_sampling)
+    max_tasks = count_tasks_per_user(comparison.entered_task_sampling or comparison.best_task_sampling)
     sampling_settings: dict[str, Any] = {"max_groups": max_tasks, "noise": NoiseKind.GAUSSIAN}
     weights_name = f"Task weights, μ = {wording.entered(weight_rule.exponent)}"
     task_weight_form = (weights_name, Quantity.TASK_WEIGHTS, task_weight_settings)

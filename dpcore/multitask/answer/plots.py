@@ -49,7 +49,14 @@ def plot_buckets(solution: MultitaskSolution) -> Plot:
         "Error bounds from tail to head",
         f"{describe_tail_and_head(comparison)}, beside uniform weights.",
         comparison,
-        [(name_sampling(comparison.best_sampling), comparison.sampling_buckets, SAMPLING_STYLE, "cross")],
+        [
+            (
+                name_sampling(comparison.best_task_sampling),
+                comparison.sampling_buckets,
+                SAMPLING_STYLE,
+                "cross",
+            )
+        ],
         f"{UNIFORM_WEIGHTS_NAME}, all with β = {wording.number(solution.budgets.exact_budget)}",
     )
 

@@ -105,7 +105,9 @@ def compare_with_optima(comparison: WeightComparison, optima: Optima) -> list[di
     ):
         optimum, allocation_by_name = optima.by_name[optimum_name], dict[str, Allocation]()
         if BudgetFit.CLIPPED in phrase_by_fit:
-            allocation_by_name[words.name_sampling(comparison.best_sampling)] = comparison.best_sampling
+            allocation_by_name[words.name_sampling(comparison.best_task_sampling)] = (
+                comparison.best_task_sampling
+            )
         for budget_fit, fit_phrase in phrase_by_fit.items():
             for exponent in sorted({0.0, comparison.rule.exponent}):
                 weights_name = f"μ = {wording.entered(exponent)}" if exponent else "Uniform"
@@ -404,7 +406,7 @@ def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
     solution, comparison = answer.solution, answer.solution.comparison
     allocation_by_name = {
         f"Chosen: μ = {words.format_exponent(comparison.rule.exponent)}": comparison.allocation,
-        words.name_sampling(comparison.best_sampling): comparison.best_sampling,
+        words.name_sampling(comparison.best_task_sampling): comparison.best_task_sampling,
     }
     for allocation_name, optimum in {} if solution.optima is None else solution.optima.by_name.items():
         allocation_by_name[f"Exact optimum, {allocation_name}"] = optimum

@@ -158,16 +158,16 @@ class WeightComparison:
         tasks: Users and tasks.
         rule: The rule of the weights.
         allocation: The weights at the chosen mu.
-        best_sampling: Uniform sampling with the best number of tasks per user.
-        entered_sampling: With the person's number; None where none was entered.
+        best_task_sampling: Uniform sampling with the best number of tasks per user.
+        entered_task_sampling: With the person's number; None where none was entered.
         exponent_curve: Over all mu.
     """
 
     tasks: Tasks
     rule: WeightRule
     allocation: Allocation
-    best_sampling: Allocation
-    entered_sampling: Allocation | None
+    best_task_sampling: Allocation
+    entered_task_sampling: Allocation | None
     exponent_curve: ExponentCurve
 
     @property
@@ -188,7 +188,7 @@ class WeightComparison:
     @cached_property
     def sampling_buckets(self) -> tuple[Bucket, ...]:
         """Slice the tasks from tail to head, the best sampling against uniform weights."""
-        return multitask_weights.slice_by_size(self.best_sampling, self.uniform_allocation)
+        return multitask_weights.slice_by_size(self.best_task_sampling, self.uniform_allocation)
 
     @cached_property
     def task_skews(self) -> FloatArray:
@@ -216,13 +216,15 @@ def compare_weights(
     weight_rule: WeightRule,
     max_tasks: int | None,
     exponent_curve: ExponentCurve,
-    best_sampling: Allocation,
+    best_task_sampling: Allocation,
 ) -> WeightComparison:
     """Build the comparison of the rule's weights; curve and best sampling must be of these tasks, loss and fit."""
     problem = exponent_curve.uniform_allocation.problem
-    entered_sampling = None if max_tasks is None else allocate_uniform_sampling(problem, max_tasks)
+    entered_task_sampling = None if max_tasks is None else allocate_uniform_sampling(problem, max_tasks)
     allocation = weight_rule.allocate(problem)
-    return WeightComparison(tasks, weight_rule, allocation, best_sampling, entered_sampling, exponent_curve)
+    return WeightComparison(
+        tasks, weight_rule, allocation, best_task_sampling, entered_task_sampling, exponent_curve
+    )
 
 
 def find_best_sampling(tasks: Tasks, loss: Loss) -> Allocation:
@@ -307,8 +309,11 @@ def solve(dataset: Dataset | None, parameters: MultitaskParameters) -> Multitask
     """
     tasks = load_tasks(parameters.generator, parameters.graph_seed, dataset)
     loss, weight_rule = parameters.loss, parameters.rule
-    exponent_curve, best_sampling = compute_curve(tasks, loss, weight_rule), find_best_sampling(tasks, loss)
-    comparison = compare_weights(tasks, weight_rule, parameters.max_tasks, exponent_curve, best_sampling)
+    exponent_curve, best_task_sampling = (
+        compute_curve(tasks, loss, weight_rule),
+        find_best_sampling(tasks, loss),
+    )
+    comparison = compare_weights(tasks, weight_rule, parameters.max_tasks, exponent_curve, best_task_sampling)
     return MultitaskSolution(parameters, comparison, task_problem.compare_budgets(parameters.target))
 
 
@@ -321,9 +326,11 @@ def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solv
     graph_arguments = (task_generator, parameters.graph_seed, None if task_generator else dataset)
     tasks = yield Cached(load_tasks, graph_arguments, num_kept=2)
     exponent_curve = yield Cached(compute_curve, (tasks, loss, weight_rule.with_exponent(0.0)), num_kept=8)
-    best_sampling = yield Cached(find_best_sampling, (tasks, loss), num_kept=4)
+    best_task_sampling = yield Cached(find_best_sampling, (tasks, loss), num_kept=4)
     comparison = yield Cached(
-        compare_weights, (tasks, weight_rule, parameters.max_tasks, exponent_curve, best_sampling), num_kept=4
+        compare_weights,
+        (tasks, weight_rule, parameters.max_tasks, exponent_curve, best_task_sampling),
+        num_kept=4,
     )
     budget_comparison = yield Cached(task_problem.compare_budgets, (parameters.target,), num_kept=32)
     optima_result: SearchResult = yield search_optima(tasks, loss)

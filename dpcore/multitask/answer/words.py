@@ -191,13 +191,13 @@ def compute_inflation(comparison: WeightComparison) -> float:
 def build_facts(solution: MultitaskSolution) -> dict[str, str]:
     """Build the facts behind the answer: sentences by heading."""
     comparison, texts_by_heading = solution.comparison, dict[str, str]()
-    if comparison.entered_sampling is not None:
-        texts_by_heading["Your sampling"] = _describe_sampling(comparison, comparison.entered_sampling)
+    if comparison.entered_task_sampling is not None:
+        texts_by_heading["Your sampling"] = _describe_sampling(comparison, comparison.entered_task_sampling)
     (best_exponent, least_relative_total), problem = comparison.exponent_curve.optimum, comparison.problem
     task_skews, size_by_task = comparison.task_skews, problem.graph.task_sizes
     mean_skew = float(size_by_task @ task_skews / size_by_task.sum())
     return texts_by_heading | {
-        "Best uniform sampling": _describe_sampling(comparison, comparison.best_sampling),
+        "Best uniform sampling": _describe_sampling(comparison, comparison.best_task_sampling),
         "Best μ here": f"{wording.entered(best_exponent)}, total bound {format_change(least_relative_total)}. The "
         "paper's "
         f"{format_exponent(problem.loss.best_exponent)} would gain "

@@ -441,8 +441,8 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
     yield Note(words.describe_data(answer.solution, dataset))
 
 
-def show_scaling(answer: Answer, dataset: Dataset) -> Parts:
-    """Yield the plot of the error over the bound on a user's whole vector, or a note why there is no such bound."""
+def show_whole_vectors(answer: Answer, dataset: Dataset) -> Parts:
+    """Yield the plot of the error over the bound on a whole vector, cut or scaled, or a note why there is none."""
     if "per-group-norm" not in answer.plots:
         where_it_exists_sentence = "It exists for rows, users and sums of amounts of at least 0."
         if not answer.parameters.has_vectors:
@@ -487,7 +487,7 @@ def build_sections(solution: PerGroupSolution) -> Sections:
 
     Between inputs and errors of groups stands which groups survive if they are selected privately, else scaling.
     """
-    first_section: Sections = {"Scaling instead": show_scaling}
+    first_section: Sections = {"Scaling instead": show_whole_vectors}
     if solution.selection_solution is not None:
         first_section = {"Which groups survive": show_survival}
     return {BEHIND: describe_inputs, **first_section, "Error of each group": show_groups}

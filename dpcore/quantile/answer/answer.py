@@ -152,7 +152,7 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
     return search_result
 
 
-MAX_DRAWS, DEFAULT_DRAWS = 100_000, 2000
+MAX_REQUESTED_ANSWERS, DEFAULT_DRAWS = 100_000, 2000
 
 
 def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
@@ -227,8 +227,10 @@ def show_paper_bound(answer: Answer, dataset: Dataset) -> Parts:
 def show_samples(answer: Answer, dataset: Dataset) -> Parts:
     """Yield a search that simulates answers and, once there are some, their plot beside the exact distribution."""
     yield f"**{standard.SIMULATION}**"
-    range_note = f"From 10 to {MAX_DRAWS:,}."
-    num_requested = yield Integer("draws", "Answers to draw", (10, MAX_DRAWS), DEFAULT_DRAWS, 100, range_note)
+    range_note = f"From 10 to {MAX_REQUESTED_ANSWERS:,}."
+    num_requested = yield Integer(
+        "draws", "Answers to draw", (10, MAX_REQUESTED_ANSWERS), DEFAULT_DRAWS, 100, range_note
+    )
     if num_requested is None:
         return
     current_solution = answer.solution

@@ -25,7 +25,7 @@ from dpcore.quantile.optimal_bound import NUM_SEARCH_BOUNDS, QuantileChoice
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.programs import BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS, divide_epsilon
 
-MAX_DRAWS = 1_000_000
+MAX_SIMULATED_ANSWERS = 1_000_000
 _BLOCK_CELLS = 4_000_000
 NEAR_OPTIMAL_RATIO = 1.05
 """Of the least error."""
@@ -412,7 +412,7 @@ def simulate_answers(
 
     Args:
         outputs: From `compute_outputs`.
-        num_simulated: Joint answers to draw, 1 to `MAX_DRAWS`.
+        num_simulated: Joint answers to draw, 1 to `MAX_SIMULATED_ANSWERS`.
         seed: Seed of NumPy's generator.
         progress: Called with the share done, from 0 to 1.
         should_stop: Called before each block; True ends with what there is.
@@ -423,7 +423,7 @@ def simulate_answers(
     Raises:
         InvalidInput: ``num_simulated`` out of its range.
     """
-    require.whole(1, MAX_DRAWS, size=num_simulated)
+    require.whole(1, MAX_SIMULATED_ANSWERS, size=num_simulated)
     generator = np.random.default_rng(seed)
     block_size = max(1, _BLOCK_CELLS // outputs[0].probabilities.size)
     quantile_ranks = np.argsort(np.argsort([output.quantile for output in outputs]))

@@ -78,7 +78,7 @@ def test_without_data_all_that_was_entered_has_the_label_of_the_answer() -> None
 def test_every_file_has_the_label_and_the_assumptions_of_its_answer(
     call: str, settings: Mapping[str, Any]
 ) -> None:
-    answer = questions.call_of(call)(PRIVATE, epsilon=1, **settings).answer
+    answer = questions.build_call(call)(PRIVATE, epsilon=1, **settings).answer
     document = read_document(answer)
     assert document["assumptions"] == list(answer.assumptions)
     assert document["question"]["label"] == "public input"
