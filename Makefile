@@ -45,7 +45,7 @@ help:
 	@echo "make bench    run every benchmark (SWEETSPOT_BENCH_DATA=folder adds tables of your own)"
 	@echo "make docs     build the documentation as a site in docs/site, with search and the calls"
 	@echo "make docs-pictures  make the pictures of the documentation and its notebook anew"
-	@echo "make paper-figures  compute the papers' figures anew that come with the app (eight minutes; DATA=folder: on the papers' own data, only printed)"
+	@echo "make paper-figures  compute the papers' figures anew that come with the app (a quarter of an hour, in steps: interrupt it and call it again; DATA=folder: on the papers' own data)"
 	@echo "make paper-runs DATA=folder  train the network of Huang et al. 2023 on MNIST (90 minutes on two cores; goes on where it was stopped)"
 	@echo "make plotly   make plotly.js anew, with the kinds of traces that our figures have (needs npm)"
 	@echo "make constraints write constraints.txt: the versions in .venv, with their licences"

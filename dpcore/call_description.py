@@ -105,7 +105,9 @@ def to_text(setting_value: Any) -> Any:
 
 def list_settings(question: Question, parameters_type: Any) -> dict[str, dataclasses.Field[Any]]:
     """Return the fields of the question's own settings by their names in the call, those without a default first."""
-    setting_by_field = {field_name: key for key, field_name in question.field_names_by_setting.items()}
+    setting_by_field = {
+        field_name: setting_name for setting_name, field_name in question.field_names_by_setting.items()
+    }
     fields_by_setting = {
         setting_by_field.get(f.name, f.name): f
         for f in dataclasses.fields(parameters_type)
@@ -160,24 +162,27 @@ def write_docstring(question: Question, parameters_type: Any, build_answer: Any)
         "Args:",
         "    data: A table in memory (pandas, Polars, Arrow, a DuckDB relation), one row per contribution; the path of "
         f"a file, a folder or a pattern of names; {counts_phrase}or a `Dataset`.{no_data_sentence}",
-        *(f"    {name}: {HELP_BY_COLUMN[name]}" for name in question.column_arguments),
+        *(
+            f"    {argument_name}: {HELP_BY_COLUMN[argument_name]}"
+            for argument_name in question.column_arguments
+        ),
     ]
-    for name, f in list_settings(question, parameters_type).items():
+    for argument_name, f in list_settings(question, parameters_type).items():
         options_type = text_fields.find_options_type(types_by_field[f.name])
         value_sentences = f" One of {text_fields.list_options(options_type)}." if options_type else ""
-        if name == "epsilon":
+        if argument_name == "epsilon":
             value_sentences = " A list of several gives a table, with the reply of each."
-        if name == "own_bound":
+        if argument_name == "own_bound":
             value_sentences = " The comparison stands in `facts`."
-        if name == "source" and question.source_with_data:
+        if argument_name == "source" and question.source_with_data:
             value_sentences += f" Where data are given it is {question.source_with_data!r} by default."
-        if name in question.derived_settings:
+        if argument_name in question.derived_settings:
             value_sentences += " By default it follows from the data: see `choose_defaults`."
-        if name in question.settings_by_program:
+        if argument_name in question.settings_by_program:
             value_sentences += " By default it is the best that the program can do."
-        if name in question.required_with_data:
+        if argument_name in question.required_with_data:
             value_sentences += " It must be said where data are given."
-        docstring_lines.append(f"    {name}: {help_by_field[f.name]}{value_sentences}")
+        docstring_lines.append(f"    {argument_name}: {help_by_field[f.name]}{value_sentences}")
     docstring_lines += [
         "",
         "Returns:",

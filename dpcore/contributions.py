@@ -380,8 +380,10 @@ class ContributionHistogram(ByDigest):
 
     def quantile(self, user_share: float) -> int:
         """Return the smallest size s such that at least ``user_share`` of the users have at most s rows."""
-        index = int(np.searchsorted(self.num_users - self._users_from[1:], user_share * self.num_users))
-        return int(self.sizes[min(index, self.sizes.size - 1)])
+        size_position = int(
+            np.searchsorted(self.num_users - self._users_from[1:], user_share * self.num_users)
+        )
+        return int(self.sizes[min(size_position, self.sizes.size - 1)])
 
     def share_held_by_heaviest(self, shares: npt.ArrayLike) -> FloatArray:
         """Compute the share of all rows held by the heaviest users, for each share of users.

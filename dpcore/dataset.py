@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.array_facet import ArrayFacet
 from dpcore.data.periods import Periods
-from dpcore.data.tables import TableLayout
+from dpcore.data.tables import FileLayout, TableLayout
 from dpcore.data.task_facets import Pairs, PairSizes, TaskSizes
 from dpcore.data.value_bins import ValueBins
 
@@ -259,6 +259,12 @@ class Dataset:
             problems.add("data are a DP release exactly where it is said what the release guarantees")
         if self.release is not None and any(facet is not None for facet in self._facets):
             problems.add("a DP release holds only how many users have how many rows, no further facet")
+        if any(
+            (each.provenance, each.privacy_unit, each.periods)
+            != (self.provenance, self.privacy_unit, self.periods)
+            for each in self.further
+        ):
+            problems.add("further columns must be of the same table, with the same label and privacy unit")
         for facet_name, facet in (("values", self.values), ("table", self.table)):
             if facet is None or self.contribution is not Contribution.ROWS:
                 continue
@@ -315,6 +321,11 @@ class Dataset:
         None if the user is the unit.
         """
         return None if self.layout is None else self.layout.periods
+
+    def in_periods(self, periods: Periods) -> Dataset:
+        """Return these counts as those of users in periods, for data that have no rows."""
+        layout = self.layout or TableLayout((FileLayout.by_name("events.csv"),))
+        return replace(self, layout=replace(layout, periods=periods))
 
     @property
     def unit_noun(self) -> str:

@@ -42,7 +42,11 @@ def tabulate_replies(
         replies.append(ask_question(data, {**settings, "epsilon": epsilon}))
         if data is not None:
             data = replies[0].subject
-            settings = {key: settings[key] for key in settings if key not in column_arguments}
+            settings = {
+                setting_name: settings[setting_name]
+                for setting_name in settings
+                if setting_name not in column_arguments
+            }
     relative_errors = [reply.answer.relative_error for reply in replies]
     columns_by_name = {
         "bound": [reply.bound for reply in replies],

@@ -240,7 +240,11 @@ def _read_data(
     if question.table_module and not isinstance(data, Dataset):
         table_module = importlib.import_module(f"dpcore.{question.package_name}.{question.table_module}")
         return read_labelled(table_module.read_labelled_table, data, **columns)
-    kept_columns = {key: columns[key] for key in columns if key not in LABEL_ARGUMENTS}
+    kept_columns = {
+        argument_name: columns[argument_name]
+        for argument_name in columns
+        if argument_name not in LABEL_ARGUMENTS
+    }
     return to_dataset(data, **kept_columns, needs=question.needed_columns, further_values=further_columns)
 
 
@@ -315,8 +319,8 @@ def _build_parameters(
         for field_name, option_text in question.fixed_settings.items()
     }
     with Problems() as problems:
-        for setting_name, value in settings.items():
-            if value is None and setting_name in question.nullable_settings:
+        for setting_name, setting_value in settings.items():
+            if setting_value is None and setting_name in question.nullable_settings:
                 continue
             if setting_name not in fields_by_setting:
                 known_names = *fields_by_setting, *question.column_arguments
@@ -326,7 +330,9 @@ def _build_parameters(
                 continue
             field_name = fields_by_setting[setting_name].name
             with problems.collecting():
-                values_by_field[field_name] = _parse_setting(types_by_field[field_name], setting_name, value)
+                values_by_field[field_name] = _parse_setting(
+                    types_by_field[field_name], setting_name, setting_value
+                )
         for setting_name, f in fields_by_setting.items():
             is_required_now = has_data and setting_name in question.required_with_data
             is_required_now |= is_required(question, setting_name, f)
@@ -346,8 +352,8 @@ def _build_parameters(
     declared_fields_by_name = declared_fields(parameters_type)
     with problems:
         for field_name in parameters.unused_names:
-            value = getattr(parameters, field_name)
-            if values_by_field.get(field_name, value) != value:
+            setting_value = getattr(parameters, field_name)
+            if values_by_field.get(field_name, setting_value) != setting_value:
                 problems.add(describe_misplaced(declared_fields_by_name[field_name], declared_fields_by_name))
     return parameters
 

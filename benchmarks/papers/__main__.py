@@ -1,6 +1,7 @@
 """The papers' figures, computed by a command.
 
-python -m benchmarks.papers [figure ...]                 make their stored results, and docs/papers.md, anew
+python -m benchmarks.papers [figure ...]                 make their stored results, and docs/papers.md, anew; after an
+                                                         interruption it goes on where it stopped
 python -m benchmarks.papers --data FOLDER [figure ...]   compute those whose data lie in the folder, as their makers
                                                          publish them, and print theirs and ours; results are stored
                                                          of those alone that cannot be computed without such data
@@ -31,6 +32,8 @@ from dpcore.papers import FIGURES, find_figure, items
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "dpcore" / "answer" / "paper_results"
+PROGRESS = ROOT / ".paper-figures"
+"""Keys of the figures that an interrupted call has finished."""
 SCHEMA = "sweetspot/paper-figure/1"
 COMMAND = "make paper-figures"
 
@@ -54,18 +57,30 @@ def main(arguments: list[str] | None = None) -> None:
     if options.data is not None:
         print_on_data(figures, options.data, options.runs)
         figures = []
+    store_figures(figures)
+    for figure in FIGURES:  # What was just computed is read again.
+        vars(figure).pop("stored_runs", None)
+    ROOT.joinpath("docs", "papers.md").write_text(build_page(), encoding="utf-8")
+
+
+def store_figures(figures: list[PaperFigure]) -> None:
+    """Compute figures and write their files; leave out those that an interrupted call had finished."""
+    finished_keys = set(PROGRESS.read_text(encoding="utf-8").split()) if PROGRESS.exists() else set()
     for figure in figures:
         if figure.run_once is None:
             print(f"{figure.key}: stored with --data alone", flush=True)
+            continue
+        if figure.key in finished_keys:
+            print(f"{figure.key}: finished before; delete {PROGRESS.name} to compute it again", flush=True)
             continue
         start = time.perf_counter()
         runs = figure.compute()
         assert runs is not None  # Nobody stops it.
         RESULTS.joinpath(f"{figure.key}.json").write_text(to_json(figure, runs), encoding="utf-8")
+        with PROGRESS.open("a", encoding="utf-8") as progress_file:
+            progress_file.write(f"{figure.key}\n")
         print(f"{figure.key}: {time.perf_counter() - start:.0f} s", flush=True)
-    for figure in FIGURES:  # What was just computed is read again.
-        vars(figure).pop("stored_runs", None)
-    ROOT.joinpath("docs", "papers.md").write_text(build_page(), encoding="utf-8")
+    PROGRESS.unlink(missing_ok=True)
 
 
 def print_on_data(figures: list[PaperFigure], folder: Path, num_runs: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Training across owners as in section 4 of Huang et al. 2023: FedAvg of its network, with central noise in every step.
+"""Training across owners as in section 4 of Huang et al. 2023: FedAvg of its network, with central noise per round.
 
 The paper gives E and T (table 3), the clipping norm 15, δ = 1e-4, and at most 8 of 10 classes per owner. It is silent
 on the rest. We took:
@@ -7,17 +7,18 @@ on the rest. We took:
   records of an owner with fewer;
 - records sorted by class and dealt out in 8 pieces per owner, and test pictures to the owners of the same classes;
 - each record's gradient over the shared layers clipped;
-- noise of 15 z/(n B) on a step's averaged gradient, z for Poisson sampling at the rate B/m over E T epochs.
+- noise on each update of the global model: that of the E m/B steps of a round together, where the averaged gradient of
+  a step has noise of 15 z/(n B), with z for Poisson sampling at the rate B/m over E T epochs.
 
-**This is a reading of the paper and no guarantee.** That noise is right if the owners average after every step. Between
-two rounds they do not: what a record does to later steps of its owner has less noise than the accounting assumes.
+**This is a reading of the paper and no guarantee.** That noise is right if the owners average after every step, and add
+noise there. Between two rounds they do not: what a record does to later steps of its owner has less noise than the
+accounting assumes.
 """
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -142,16 +143,20 @@ def compute_noise_multiplier(epsilon: float, sampling_rate: float, num_steps: in
     return float(multiplier)
 
 
-def compute_step_noise(setting: Setting) -> float:
-    """Compute the standard deviation of the noise of a step's averaged gradient, 15 z/(n B); 0 without privacy."""
+def compute_round_noise(setting: Setting) -> float:
+    """Compute the standard deviation of the noise on the averaged weights of a round; 0 without privacy.
+
+    It is that of E m/B steps together, each with noise of 15 z/(n B) on its averaged gradient.
+    """
     if np.isinf(setting.epsilon):
         return 0.0
     num_owned = NUM_RECORDS / setting.owners
     batch = min(float(LARGEST_BATCH), num_owned)
     epochs, rounds = EPOCHS_AND_ROUNDS[setting.owners]
-    num_steps = round(epochs * rounds * num_owned / batch)
-    multiplier = compute_noise_multiplier(setting.epsilon, batch / num_owned, num_steps)
-    return MAX_NORM * multiplier * setting.records_per_user / (setting.owners * batch)
+    steps_per_round = epochs * num_owned / batch
+    multiplier = compute_noise_multiplier(setting.epsilon, batch / num_owned, round(rounds * steps_per_round))
+    step_noise = MAX_NORM * multiplier * setting.records_per_user / (setting.owners * batch)
+    return float(RATE * step_noise * np.sqrt(steps_per_round))
 
 
 def list_names(layers: tuple[str, ...]) -> list[str]:
@@ -166,30 +171,18 @@ def draw_batches(num_records: int, rng: np.random.Generator) -> list[npt.NDArray
 
 
 def train_locally(
-    weights: Weights,
-    pictures: Array,
-    labels: Array,
-    epochs: int,
-    setting: Setting,
-    noises: list[Weights],
-    rng: np.random.Generator,
+    weights: Weights, pictures: Array, labels: Array, epochs: int, setting: Setting, rng: np.random.Generator
 ) -> Weights:
-    """Train all layers on one owner's records; return the new weights.
-
-    Gradients of shared layers are clipped per record and get the noise of the step, those of personal layers neither.
-    """
+    """Train all layers on one owner's records, with clipped gradients of the shared ones; return the new weights."""
     weights = {name: array.copy() for name, array in weights.items()}
     clipped_layers = () if np.isinf(setting.epsilon) else setting.shared_layers
-    step = 0
     for _ in range(epochs):
         for indices in draw_batches(len(labels), rng):
             sums = network.sum_clipped_gradients(
                 weights, pictures[indices], labels[indices], clipped_layers, MAX_NORM
             )
-            noise = noises[step] if step < len(noises) else {}
             for name, array in weights.items():
-                array -= RATE * (sums[name] / len(indices) + noise.get(name, 0))
-            step += 1
+                array -= RATE / len(indices) * sums[name]
     return weights
 
 
@@ -230,19 +223,6 @@ def train_personal(
     return weights
 
 
-def draw_noises(shared: Weights, noise_std: float, num_steps: int, rng: np.random.Generator) -> list[Weights]:
-    """Draw the noise of every step of a round, the same for all owners; empty without noise."""
-    if noise_std == 0.0:
-        return []
-    return [
-        {
-            name: np.float32(noise_std) * rng.standard_normal(array.shape, np.float32)
-            for name, array in shared.items()
-        }
-        for _ in range(num_steps)
-    ]
-
-
 def compute_accuracy(setting: Setting, data: tuple[OwnedPictures, OwnedPictures], seed: int) -> float:
     """Train once as in a cell of the paper; return the mean of the owners' test accuracies."""
     training, tests = data
@@ -250,22 +230,21 @@ def compute_accuracy(setting: Setting, data: tuple[OwnedPictures, OwnedPictures]
     rng = np.random.default_rng((seed, setting.owners, 2))
     initial = network.initialise(rng)
     num_drawn = min(setting.owners_per_round, setting.owners)
-    args: Any
     if setting.personal_part is None:
-        drawn = rng.permutation(setting.owners)[:num_drawn]
-        args = [(training.pictures[i], training.labels[i], epochs * rounds, setting, [], rng) for i in drawn]
-        return float(
-            np.mean([_test(train_locally(initial, *a), tests, i) for i, a in zip(drawn, args, strict=True)])
-        )
+        accuracies = []
+        for owner in rng.permutation(setting.owners)[:num_drawn]:
+            records = training.pictures[owner], training.labels[owner]
+            accuracies.append(
+                _test(train_locally(initial, *records, epochs * rounds, setting, rng), tests, owner)
+            )
+        return float(np.mean(accuracies))
     shared_names, personal_names = list_names(setting.shared_layers), list_names(setting.personal_layers)
     shared = {name: initial[name] for name in shared_names}
     personal = [{name: initial[name] for name in personal_names} for _ in range(setting.owners)]
     rounds_trained = np.zeros(setting.owners, dtype=np.int64)
-    noise_std = compute_step_noise(setting)
-    num_steps = epochs * max(-(-labels.size // LARGEST_BATCH) for labels in training.labels)
+    noise_std = np.float32(compute_round_noise(setting))
     for round_index in range(rounds):
         drawn = rng.permutation(setting.owners)[:num_drawn]
-        noises = draw_noises(shared, noise_std, num_steps, rng)
         totals = {name: np.zeros_like(array) for name, array in shared.items()}
         for owner in drawn:
             records = training.pictures[owner], training.labels[owner]
@@ -273,12 +252,13 @@ def compute_accuracy(setting: Setting, data: tuple[OwnedPictures, OwnedPictures]
             if personal_names:
                 missed = epochs * int(round_index - rounds_trained[owner])
                 weights = train_personal(weights, *records, missed, setting, rng)
-            weights = train_locally(weights, *records, epochs, setting, noises, rng)
+            weights = train_locally(weights, *records, epochs, setting, rng)
             personal[owner] = {name: weights[name] for name in personal_names}
             rounds_trained[owner] = round_index + 1
             for name in shared_names:
                 totals[name] += weights[name]
-        shared = {name: total / num_drawn for name, total in totals.items()}
+        for name, total in totals.items():
+            shared[name] = total / num_drawn + noise_std * rng.standard_normal(total.shape, np.float32)
     if not personal_names:
         pictures, labels = np.concatenate(tests.pictures), np.concatenate(tests.labels)
         return float(np.mean(network.predict(shared, pictures) == labels))

@@ -169,10 +169,12 @@ def _add_draw(parser: argparse.ArgumentParser, call_name: str) -> None:
     )
     draw_group = parser.add_argument_group("a private draw", group_help)
     draw_group.add_argument("--draw", type=_parse_number, metavar="EPSILON", help=draw_help)
-    for key in DRAW_OPTIONS:
-        if (call_name == "group_bounds") or key not in GROUP_DRAW_OPTIONS:
-            help_text = " ".join(descriptions[key].split()).rstrip(".").replace("%", "%%")
-            draw_group.add_argument(_write_flag(key), type=_parse_number, metavar="NUMBER", help=help_text)
+    for option_name in DRAW_OPTIONS:
+        if (call_name == "group_bounds") or option_name not in GROUP_DRAW_OPTIONS:
+            help_text = " ".join(descriptions[option_name].split()).rstrip(".").replace("%", "%%")
+            draw_group.add_argument(
+                _write_flag(option_name), type=_parse_number, metavar="NUMBER", help=help_text
+            )
 
 
 def _check_draw(parser: argparse.ArgumentParser, options: dict[str, Any], report_path: Path | None) -> None:
@@ -205,7 +207,9 @@ def _rename_former_options(call_name: str, arguments: list[str]) -> list[str]:
     if call_name not in questions.QUESTIONS:
         return arguments
     names_by_former = list_former_names(questions.parameters_of(call_name)).items()
-    flags_by_former_flag = {_write_flag(former): _write_flag(key) for former, key in names_by_former}
+    flags_by_former_flag = {
+        _write_flag(former): _write_flag(current_name) for former, current_name in names_by_former
+    }
     renamed_words = []
     for argument in arguments:
         option_flag, equals, value_text = argument.partition("=")
@@ -235,9 +239,11 @@ def _build_usage(
     Optional ones stand in brackets.
     """
     usage_parts = [f"sweet-spot {command}", data_usage.replace(" ", "\0")]
-    for key, is_required in is_required_by_setting.items():
-        if is_required or key in ("user", "value", "group", "label"):
-            option_usage = f"{_write_flag(key)}\0{_choose_metavar(types_by_setting.get(key))}"
+    for setting_name, is_required in is_required_by_setting.items():
+        if is_required or setting_name in ("user", "value", "group", "label"):
+            option_usage = (
+                f"{_write_flag(setting_name)}\0{_choose_metavar(types_by_setting.get(setting_name))}"
+            )
             usage_parts.append(option_usage if is_required else f"[{option_usage}]")
     usage_line = " ".join((*usage_parts, "[settings]"))
     indent_text = " " * len("usage: sweet-spot ")

@@ -130,8 +130,10 @@ def _print_help(arguments: list[str]) -> int:
         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=WIDTH),
     )
     parser.add_argument("--version", action="version", version=f"Sweet Spot {dpcore.__version__}")
-    names = list(descriptions_by_command)
-    parser.add_argument("command", nargs="?", choices=names, metavar="COMMAND", help=argparse.SUPPRESS)
+    command_names = list(descriptions_by_command)
+    parser.add_argument(
+        "command", nargs="?", choices=command_names, metavar="COMMAND", help=argparse.SUPPRESS
+    )
     parser.parse_args(arguments)
     return 0
 

@@ -25,6 +25,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, classify, format_rounded_up
 from dpcore.common.version import VERSION
 from dpcore.data.bin_edges import are_dates
+from dpcore.data.row_filter import fold_text, list_compared_columns
 from dpcore.data.tables import SPACED, SPACED_PATTERN, FileKind
 
 WIDTH = 92
@@ -404,7 +405,7 @@ def _build_environment(folder: Path) -> jinja2.Environment:
         # A number is written with all its digits.
         finalize=lambda value: value if isinstance(value, str | jinja2.Undefined) else repr(value),
     )
-    environment.filters.update(literal=write_python_literal, sql=quote_sql_name)
+    environment.filters.update(literal=write_python_literal, sql=quote_sql_name, fold=fold_text)
     return environment
 
 
@@ -429,7 +430,9 @@ def render_program(template_name: str, spec: ReleaseSpec, **further_values: Any)
     """
     table_layout, is_of_private_data = spec.read_as, not spec.is_of_public_data
     has_rho = spec.noise is NoiseKind.GAUSSIAN and spec.delta is not None
-    decimal_marks = {name: mark for name in spec.number_columns if (mark := table_layout.decimal(name))}
+    compared_columns = list_compared_columns(table_layout.filters)
+    number_columns = (*spec.number_columns, *further_values.get("further", ()), *compared_columns)
+    decimal_marks = {name: mark for name in number_columns if (mark := table_layout.decimal(name))}
     template_values = {
         "spec": spec,
         "released": spec.quantity.name,
@@ -454,7 +457,7 @@ def render_program(template_name: str, spec: ReleaseSpec, **further_values: Any)
         "spaced": [file for file in table_layout.files if file.separator in SPACED or file.names],
         "private": is_of_private_data,
         # One cell can decide the mark of a column, so programs for private data read every cell separately.
-        "marks": bool(spec.number_columns if is_of_private_data else decimal_marks),
+        "marks": bool(number_columns if is_of_private_data else decimal_marks),
         "keeps_rows": is_of_private_data and spec.neighbours is not Neighbours.ADD_OR_REMOVE_USER,
         "decimals": decimal_marks,
         "number_columns": spec.number_columns,

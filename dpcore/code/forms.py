@@ -13,6 +13,7 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.programs import Program
 from dpcore.data import samples
+from dpcore.data.tables import FileLayout, TableLayout
 from dpcore.dataset import Contribution, Dataset
 
 ROWS_OF_THE_FILE = {"row_description": ""}
@@ -52,6 +53,9 @@ def list_data_fields(dataset: Dataset) -> dict[str, Any]:
         spec_fields |= {"privacy_unit": dataset.privacy_unit, "has_known_columns": True}
         spec_fields["file"] = name_file(dataset)
         spec_fields["layout"] = dataset.layout
+    elif dataset.periods is not None:  # A histogram of users in periods: the file of rows is not known.
+        rows_layout = TableLayout((FileLayout.by_name("events.csv"),), periods=dataset.periods)
+        spec_fields |= {"privacy_unit": ("user_id", dataset.periods.unit_column), "layout": rows_layout}
     if dataset.values is not None:
         spec_fields["value_column"] = dataset.values.column
     pairs_or_tasks = dataset.pairs or dataset.tasks

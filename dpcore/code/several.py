@@ -402,7 +402,6 @@ def _write(
     uses_loss_accountant = program is Program.PIPELINEDP and plan.noise is NoiseKind.GAUSSIAN
     value_columns = plan.value_columns
     is_short = program is Program.OPENDP and with_opendp.has_short_program(spec) and len(value_columns) < 2
-    decimal_marks = {name: mark for name in value_columns if (mark := spec.read_as.decimal(name))}
     if not refusal_sentences:
         body_text = common.render_program(
             template_name,
@@ -417,8 +416,6 @@ def _write(
             tidy=is_short,
             further=value_columns[1:],
             replacement_by_column=_find_replacements(plan),
-            decimals=decimal_marks,
-            marks=bool(decimal_marks if spec.is_of_public_data else spec.number_columns or value_columns[1:]),
         )
     requirements_text = with_opendp.POLARS if is_short else library_module.NEEDS
     requirements_text += " dp-accounting" if uses_loss_accountant else ""

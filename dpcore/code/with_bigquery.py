@@ -24,6 +24,7 @@ from dpcore.code.choice import OF_VALUES, PER_GROUP, Code, Quantity, ReleaseSpec
 from dpcore.code.common import quote_sql_name
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program
+from dpcore.data.row_filter import fold_text
 
 LIBRARY = "BigQuery"
 RELATION = "Neighbouring data differ by one privacy unit, added or removed with all its rows."
@@ -195,7 +196,7 @@ def write_statements(spec: ReleaseSpec) -> str:
         value=value_sql,
         largest=_LARGEST,
         dropped=bool(dropped_column),
-        yes=quote_sql_name(yes_text.lower(), '"') if yes_text else "",
+        yes=quote_sql_name(fold_text(yes_text), '"') if yes_text else "",
         # Rows without a number are dropped by the column of the values, so there is one column of numbers.
         number_column=quote_sql_name(dropped_column) if dropped_column else value_sql if needs_values else "",
         unread=_choose_replacement(spec),

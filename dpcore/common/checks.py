@@ -244,9 +244,13 @@ class Problems:
 
         Return True if there is none.
         """
-        wrong_names = [name for name, value in arguments.items() if not isinstance(value, required_type)]
-        for name in wrong_names:
-            self.add(f"{name} must be of the kind {required_type.__name__}")
+        wrong_names = [
+            argument_name
+            for argument_name, value in arguments.items()
+            if not isinstance(value, required_type)
+        ]
+        for argument_name in wrong_names:
+            self.add(f"{argument_name} must be of the kind {required_type.__name__}")
         return not wrong_names
 
     def whole(self, lowest: int, highest: int, **arguments: object) -> bool:

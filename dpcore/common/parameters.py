@@ -349,16 +349,18 @@ class Parameters:
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
             has_wrong_kinds = False
-            for name, declaration in declared_fields(type(self)).items():
-                field_value = getattr(self, name)
-                is_enum = isinstance(type_hints[name], type) and issubclass(type_hints[name], enum.Enum)
-                if is_enum and not isinstance(field_value, type_hints[name]):
-                    problems.of_kind(type_hints[name], **{name: field_value})
+            for field_name, declaration in declared_fields(type(self)).items():
+                field_value = getattr(self, field_name)
+                is_enum = isinstance(type_hints[field_name], type) and issubclass(
+                    type_hints[field_name], enum.Enum
+                )
+                if is_enum and not isinstance(field_value, type_hints[field_name]):
+                    problems.of_kind(type_hints[field_name], **{field_name: field_value})
                     has_wrong_kinds = True
                     continue
                 if applies(declaration.only_with, self.__getattribute__):
-                    declaration.check(problems, field_value, type_hints[name])
-                elif field_value is not None and fields_by_name(self)[name].default is None:
+                    declaration.check(problems, field_value, type_hints[field_name])
+                elif field_value is not None and fields_by_name(self)[field_name].default is None:
                     problems.add(describe_misplaced(declaration, declared_fields(type(self))))
             if not has_wrong_kinds:
                 self._check_together(problems)
@@ -379,7 +381,9 @@ class Parameters:
         """Return the names of the fields that do not apply with the choices made."""
         declared_items = declared_fields(type(self)).items()
         get_value = self.__getattribute__
-        return tuple(name for name, field in declared_items if not applies(field.only_with, get_value))
+        return tuple(
+            field_name for field_name, field in declared_items if not applies(field.only_with, get_value)
+        )
 
     @property
     def about_data(self: P) -> P:
@@ -418,7 +422,9 @@ def describe_misplaced(declaration: Field, declarations: Mapping[str, Field]) ->
     assert declaration.only_with is not None
     other_declaration, needed_values = declarations[declaration.only_with[0]], declaration.only_with[1]
     labels_by_value = other_declaration.options or {}
-    value_texts = " or ".join(f'"{labels_by_value.get(value, value)}"' for value in needed_values)
+    value_texts = " or ".join(
+        f'"{labels_by_value.get(needed_value, needed_value)}"' for needed_value in needed_values
+    )
     return f"{declaration.name} can be set only with {value_texts} as {other_declaration.name}"
 
 
@@ -434,7 +440,9 @@ def list_fields_beside_data(parameters_type: Any) -> tuple[str, ...]:
     """Return the names of the fields that do not change the answer for the data."""
     places_of_data = (LINE, MORE, SOURCE)
     declared_items = declared_fields(parameters_type).items()
-    return tuple(name for name, declaration in declared_items if declaration.place not in places_of_data)
+    return tuple(
+        field_name for field_name, declaration in declared_items if declaration.place not in places_of_data
+    )
 
 
 def describe(parameters_type: Any) -> dict[str, str]:

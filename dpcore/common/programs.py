@@ -152,9 +152,9 @@ def _mean_gaussian(noise_scales: FloatArray, shifts: FloatArray) -> FloatArray:
         densities = np.exp(-0.5 * (shifts / noise_scales) ** 2) / (noise_scales * math.sqrt(2.0 * math.pi))
     continuous_means = noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, noise_scales)
     means = np.where(noise_scales > _LARGE_SIGMA, continuous_means - densities / 6.0, continuous_means)
-    for index in map(tuple, np.argwhere((noise_scales > 0.0) & (noise_scales <= _LARGE_SIGMA))):
-        whole_numbers, probabilities = _list_gaussian(float(noise_scales[index]))
-        means[index] = float((np.abs(whole_numbers + shifts[index]) * probabilities).sum())
+    for shift_index in map(tuple, np.argwhere((noise_scales > 0.0) & (noise_scales <= _LARGE_SIGMA))):
+        whole_numbers, probabilities = _list_gaussian(float(noise_scales[shift_index]))
+        means[shift_index] = float((np.abs(whole_numbers + shifts[shift_index]) * probabilities).sum())
     return means
 
 

@@ -66,7 +66,9 @@ def load_json(content: bytes, max_bytes: int, file_label: str) -> JsonValue:
 
     try:
         json_text = content.decode("utf-8-sig")
-        value = json.loads(json_text, object_pairs_hook=build_object, parse_constant=_refuse_constant)
+        outermost_value = json.loads(
+            json_text, object_pairs_hook=build_object, parse_constant=_refuse_constant
+        )
     except UnicodeDecodeError:
         problems.add(f"{file_label} is not text in UTF-8")
     except RecursionError:
@@ -78,7 +80,7 @@ def load_json(content: bytes, max_bytes: int, file_label: str) -> JsonValue:
     except ValueError:  # Python reads no whole number of more than 4,300 digits.
         problems.add(f"{file_label} holds a number of thousands of digits")
     problems.raise_if_any()
-    return JsonValue(value, "", problems)
+    return JsonValue(outermost_value, "", problems)
 
 
 class _ConstantError(Exception):
@@ -155,7 +157,10 @@ class JsonValue:
         if len(self.value) > max_members:
             self.must_be(f"an object of at most {max_members:,} members")
             return None
-        return {name: self._inner(value, quote(name).strip("'")) for name, value in self.value.items()}
+        return {
+            member_name: self._inner(member_value, quote(member_name).strip("'"))
+            for member_name, member_value in self.value.items()
+        }
 
     def get_entries(self, max_entries: int) -> list[JsonValue] | None:
         """Return the entries of a list; None, with a problem, if it is no list or has too many."""
@@ -165,7 +170,10 @@ class JsonValue:
         if len(self.value) > max_entries:
             self.must_be(f"a list of at most {max_entries:,} entries")
             return None
-        return [self._inner(value, f"entry {index + 1:,}") for index, value in enumerate(self.value)]
+        return [
+            self._inner(entry_value, f"entry {entry_index + 1:,}")
+            for entry_index, entry_value in enumerate(self.value)
+        ]
 
     def get_text(self, max_characters: int) -> str | None:
         """Return the text; None, with a problem, if it is none, too long, or has half of a surrogate pair."""
@@ -266,9 +274,11 @@ class JsonValue:
         decoded_array = np.frombuffer(content, dtype=ARRAY_TYPE_BY_NAME[type_name])
         return decoded_array.reshape([side or 0 for side in shape])
 
-    def _inner(self, inner_value: Any, name: str) -> JsonValue:
-        """Return a value inside this one; its location ends with ``name``."""
-        return JsonValue(inner_value, f"{self.location}, {name}" if self.location else name, self.problems)
+    def _inner(self, inner_value: Any, inner_name: str) -> JsonValue:
+        """Return a value inside this one; its location ends with ``inner_name``."""
+        return JsonValue(
+            inner_value, f"{self.location}, {inner_name}" if self.location else inner_name, self.problems
+        )
 
     def must_be(self, requirement: str) -> None:
         """Add the problem that the value is not what ``requirement`` names, such as "a number"; say what it is."""

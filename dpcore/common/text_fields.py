@@ -40,15 +40,20 @@ def to_fields(parameters: Any) -> dict[str, str]:
     return {field_name: to_text(value) for field_name, value in values_by_field.items() if value is not None}
 
 
-def to_text(value: Any) -> str:
+def to_text(field_value: Any) -> str:
     """Convert one value to text; floats keep every digit."""
-    if isinstance(value, enum.Enum):
-        return str(value.value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float) and math.isfinite(value) and value == int(value) and abs(value) < 1e15:
-        return str(int(value))
-    return str(value)
+    if isinstance(field_value, enum.Enum):
+        return str(field_value.value)
+    if isinstance(field_value, bool):
+        return "yes" if field_value else "no"
+    if (
+        isinstance(field_value, float)
+        and math.isfinite(field_value)
+        and field_value == int(field_value)
+        and abs(field_value) < 1e15
+    ):
+        return str(int(field_value))
+    return str(field_value)
 
 
 def to_values(parameters: Any) -> dict[str, Any]:
@@ -149,19 +154,21 @@ def _read_values(parameters_type: type[Any], texts: Mapping[str, str]) -> tuple[
     problems = Problems()
     type_hints = list_field_types(parameters_type)
     fields_by_name = {field.name: field for field in fields(parameters_type) if field.init}
-    for name in texts:
-        if name not in fields_by_name:
-            problems.add(f"{name[:40]} is not a parameter of this page")
+    for field_name in texts:
+        if field_name not in fields_by_name:
+            problems.add(f"{field_name[:40]} is not a parameter of this page")
     values_by_field: dict[str, Any] = {}
-    for name, field in fields_by_name.items():
-        if name in texts:
+    for field_name, field in fields_by_name.items():
+        if field_name in texts:
             try:
                 max_characters = field.metadata.get(LONGEST, MAX_TEXT)
-                values_by_field[name] = _parse_value(type_hints[name], texts[name], max_characters)
+                values_by_field[field_name] = _parse_value(
+                    type_hints[field_name], texts[field_name], max_characters
+                )
             except (ValueError, OverflowError):
-                problems.add(f"{name} cannot be read; got {texts[name][:40]!r}")
+                problems.add(f"{field_name} cannot be read; got {texts[field_name][:40]!r}")
         elif field.default is MISSING and field.default_factory is MISSING:
-            problems.add(f"{name} is missing")
+            problems.add(f"{field_name} is missing")
     return values_by_field, problems
 
 
@@ -189,7 +196,11 @@ def build_from(parameters_type: type[P], parameters: Any, **overrides: Any) -> P
         **overrides: Fields of the new object that differ.
     """
     field_names = {field.name for field in fields(parameters_type) if field.init} - set(overrides)  # type: ignore[arg-type]
-    shared_by_field = {name: getattr(parameters, name) for name in field_names if hasattr(parameters, name)}
+    shared_by_field = {
+        field_name: getattr(parameters, field_name)
+        for field_name in field_names
+        if hasattr(parameters, field_name)
+    }
     return parameters_type(**shared_by_field, **overrides)
 
 
@@ -257,7 +268,11 @@ def list_former_names(parameters_type: Any) -> dict[str, str]:
     """Return today's name of each field by its former name, for the fields that were renamed."""
     declared_fields = [field for field in fields(parameters_type) if DECLARATION in field.metadata]
     declarations_by_field = {field.name: field.metadata[DECLARATION] for field in declared_fields}
-    return {field.former_name: name for name, field in declarations_by_field.items() if field.former_name}
+    return {
+        field.former_name: field_name
+        for field_name, field in declarations_by_field.items()
+        if field.former_name
+    }
 
 
 def rename_former(call_name: str, parameters_type: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:

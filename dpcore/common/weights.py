@@ -305,9 +305,11 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
         stop_reason = "Without sampling error the smallest bound is best."
     else:
         stop_reason = "Exact: bisection over the sizes, then the root within one piece."
-    value = float(losses_at_cap.total(trade_off))
-    proved_bound = cap_lower_bound(histogram, trade_off, value)
-    certificate = Certificate(value, proved_bound, "lower limits on intervals that cover every bound")
+    objective_value = float(losses_at_cap.total(trade_off))
+    proved_bound = cap_lower_bound(histogram, trade_off, objective_value)
+    certificate = Certificate(
+        objective_value, proved_bound, "lower limits on intervals that cover every bound"
+    )
     return Optimum(float(cap), losses_at_cap, certificate, stop_reason)
 
 

@@ -10,6 +10,8 @@ Exit codes: 0 counted, 1 refused (sentences on standard error), 130 stopped with
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import os
 import re
 import signal
@@ -28,7 +30,14 @@ from dpcore.counting.files import SUMMARIES, expand_patterns, find_summaries
 from dpcore.counting.pair_tables import prefer_pair_roles
 from dpcore.data import binned_values, group_pairs
 from dpcore.data.column_names import shorten
-from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, TOTALS_PREFIX, MissingUsers, Roles
+from dpcore.data.column_roles import (
+    PAIRS_HEADER,
+    PAIRS_SUM,
+    TOTALS_PREFIX,
+    MissingUsers,
+    Roles,
+    name_users_column,
+)
 from dpcore.data.periods import build_periods
 from dpcore.data.row_filter import parse_filters
 from dpcore.data.task_facets import Pairs
@@ -96,16 +105,17 @@ def parse_missing(text: str) -> str | float:
 def write_histogram_csv(dataset: Dataset) -> str:
     """Write the histogram as CSV for the app: size, users, and the label of the numbers.
 
-    Of totals the first name says of which column, so that the file answers as totals (`TOTALS_PREFIX`).
+    Of totals the first name says of which column, so that the file answers as totals (`TOTALS_PREFIX`). The second
+    name says which periods make the unit.
     """
     sizes_with_users = zip(dataset.histogram.sizes.tolist(), dataset.histogram.users.tolist(), strict=True)
-    csv_lines = [f"{size},{users},{dataset.provenance.label}\n" for size, users in sizes_with_users]
-    size_name = "size"
+    size_name, text = "size", io.StringIO()
     if dataset.contribution is Contribution.TOTAL and dataset.value_column:
         size_name = f"{TOTALS_PREFIX}{dataset.value_column}"
-        if not re.fullmatch(r"[\w ]+", size_name):
-            size_name = '"' + size_name.replace('"', '""') + '"'
-    return f"{size_name},users,{LABEL_COLUMN}\n" + "".join(csv_lines)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow((size_name, name_users_column(dataset.periods), LABEL_COLUMN))
+    writer.writerows((*sizes, dataset.provenance.label) for sizes in sizes_with_users)
+    return text.getvalue()
 
 
 def main(arguments: list[str] | None = None, program_name: str = "python -m dpcore.counting") -> int:

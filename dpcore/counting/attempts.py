@@ -64,7 +64,11 @@ class FileAttempts(ABC):
         self._is_count_table = is_count_table or roles.kind is TableKind.HISTOGRAM
         self._counts_copies = counts_copies
         self._memory_limit, self._num_threads, self._num_passes = memory_limit, 0, 1
-        cell_counts = [each.table.frame.size for each in relations if each.table is not None]
+        cell_counts = [
+            single_relation.table.frame.size
+            for single_relation in relations
+            if single_relation.table is not None
+        ]
         self._in_memory = len(cell_counts) == len(relations)
         self._workspace = None if self._in_memory and sum(cell_counts) <= MAX_SHARED_CELLS else Workspace()
         if self._in_memory:
@@ -81,10 +85,12 @@ class FileAttempts(ABC):
         buffer_bytes = min(max(memory_limit // 31 // 16 * 16, relation.SMALL_BUFFER), relation.LARGE_BUFFER)
         mixed_columns = relation.find_mixed_columns(relations)
         self._relations = list[Relation]()
-        for each in relations:
-            new_relation = replace(each, buffer_bytes=buffer_bytes, text_columns=mixed_columns)
-            if self._workspace is not None and each.table is None:
-                new_relation = replace(new_relation, path=relation.find_safe_path(each.path, self._workspace))
+        for single_relation in relations:
+            new_relation = replace(single_relation, buffer_bytes=buffer_bytes, text_columns=mixed_columns)
+            if self._workspace is not None and single_relation.table is None:
+                new_relation = replace(
+                    new_relation, path=relation.find_safe_path(single_relation.path, self._workspace)
+                )
             self._relations.append(new_relation)
 
     def reduce(self) -> Facets:
@@ -108,11 +114,13 @@ class FileAttempts(ABC):
 
         Files in another encoding than UTF-8, or with marked fields, are rewritten first.
         """
-        for relation_index, each in enumerate(self._relations):
-            if each.is_text and (each.marked_separator or not each.encoding.startswith("utf-8")):
-                if not each.encoding.startswith("utf"):
-                    self.notes.append(diagnose.describe_windows_1252(each))
-                self._relations[relation_index] = self._recode(relation_index, each.encoding)
+        for relation_index, single_relation in enumerate(self._relations):
+            if single_relation.is_text and (
+                single_relation.marked_separator or not single_relation.encoding.startswith("utf-8")
+            ):
+                if not single_relation.encoding.startswith("utf"):
+                    self.notes.append(diagnose.describe_windows_1252(single_relation))
+                self._relations[relation_index] = self._recode(relation_index, single_relation.encoding)
         with closing(diagnose.TruncationCheck(self._relations, self._should_stop)) as truncation_check:
             self._should_stop = truncation_check.should_stop
             try:
@@ -134,9 +142,13 @@ class FileAttempts(ABC):
         while num_mends < 3 + len(self._relations):
             num_notes_before = len(self.notes)
             try:
-                for relation_index, each in enumerate(self._relations):
-                    if each.kind is FileKind.JSON and each.encoding != "utf-8":  # a mark that DuckDB refuses
-                        self._relations[relation_index] = self._recode(relation_index, each.encoding)
+                for relation_index, single_relation in enumerate(self._relations):
+                    if (
+                        single_relation.kind is FileKind.JSON and single_relation.encoding != "utf-8"
+                    ):  # a mark that DuckDB refuses
+                        self._relations[relation_index] = self._recode(
+                            relation_index, single_relation.encoding
+                        )
                 return self._reduce()
             except duckdb.OutOfMemoryException as error:
                 del self.notes[num_notes_before:]
@@ -144,7 +156,9 @@ class FileAttempts(ABC):
             except duckdb.NotImplementedException:
                 # Its threads disagreed on the file: https://github.com/duckdb/duckdb/issues/24237.
                 del self.notes[num_notes_before:]
-                self._relations = [replace(each, is_single_threaded=True) for each in self._relations]
+                self._relations = [
+                    replace(single_relation, is_single_threaded=True) for single_relation in self._relations
+                ]
                 num_mends += 1
             except duckdb.Error as error:
                 del self.notes[num_notes_before:]
@@ -168,15 +182,17 @@ class FileAttempts(ABC):
     def _open_connection(self) -> Iterator[Duck]:
         """Open DuckDB with the tables in memory, or another connection to DuckDB if it is open already."""
         outer_duck = self._open_duck
-        files = [each.path for each in self._relations if each.table is None]
+        files = [single_relation.path for single_relation in self._relations if single_relation.table is None]
         folder = None if self._workspace is None else self._workspace.folder
         shared_duck = outer_duck or Duck(files, folder, self._memory_limit, self._should_stop, self._steps)
         with closing(shared_duck if outer_duck is None else shared_duck.connect()) as duck:
             if self._num_threads:
                 duck.connection.execute(f"SET threads = {self._num_threads}")
-            for each in self._relations:
-                if each.table is not None:
-                    duck.connection.register(str(each.path), relation.convert_to_arrow(each.table))
+            for single_relation in self._relations:
+                if single_relation.table is not None:
+                    duck.connection.register(
+                        str(single_relation.path), relation.convert_to_arrow(single_relation.table)
+                    )
             self._open_duck = duck
             try:
                 yield duck
@@ -197,7 +213,10 @@ class FileAttempts(ABC):
         self._steps.num_steps = self._steps.num_done + self._num_queries
         if not self._num_threads:
             self._num_threads = 1
-            self._relations = [replace(each, buffer_bytes=relation.SMALL_BUFFER) for each in self._relations]
+            self._relations = [
+                replace(single_relation, buffer_bytes=relation.SMALL_BUFFER)
+                for single_relation in self._relations
+            ]
             return
         larger_pass_counts = [num_passes for num_passes in PASS_COUNTS if num_passes > self._num_passes]
         if not larger_pass_counts:

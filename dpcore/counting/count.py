@@ -90,7 +90,11 @@ def to_dataset(
         _refuse_missing_facets(data, needs)
         return data
     columns_by_argument = {"value": value, "group": group}
-    unmet_needs = [name for name in columns_by_argument if name in needs and not columns_by_argument[name]]
+    unmet_needs = [
+        argument_name
+        for argument_name in columns_by_argument
+        if argument_name in needs and not columns_by_argument[argument_name]
+    ]
     provenance: Provenance = Disclosure.PRIVATE
     given_dataset: Dataset | None = None
     with Problems() as problems:
@@ -310,6 +314,8 @@ def count(
         totals_column = size_column.removeprefix(TOTALS_PREFIX)
         size_totals = Totals(dataset.histogram.sizes, totals_column, dataset.histogram.users)
         dataset = replace(dataset, contribution=Contribution.TOTAL, totals=size_totals)
+    if is_counted_histogram and (periods := column_roles.read_periods(roles.users or "")):
+        dataset = dataset.in_periods(periods)
     # Each further column is counted as the first one was: every check and rule is the same.
     for column in roles.further_values if roles.kind is TableKind.EVENTS else ():
         further_roles = replace(
@@ -370,7 +376,7 @@ def count_queries(roles: Roles) -> int:
 
 def build_counted_dataset(
     facets: Facets,
-    name: str,
+    dataset_name: str,
     source_text: str,
     roles: Roles,
     provenance: Provenance,
@@ -381,7 +387,7 @@ def build_counted_dataset(
     contribution = roles.contribution if roles.kind is TableKind.EVENTS else Contribution.ROWS
     release_facts = provenance if isinstance(provenance, ReleaseFacts) else None
     return Dataset(
-        name, f"{source_text} {explain_roles(roles)}", classify(provenance), privacy_unit=roles.unit_columns,
+        dataset_name, f"{source_text} {explain_roles(roles)}", classify(provenance), privacy_unit=roles.unit_columns,
         contribution=contribution, notes=tuple(notes), release=release_facts, layout=layout, **vars(facets),
     )  # fmt: skip
 

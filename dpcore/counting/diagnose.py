@@ -64,7 +64,11 @@ class TruncationCheck:
 
     def __init__(self, relations: Sequence[Relation], should_stop: ShouldStop | None) -> None:
         self._user_should_stop, self._end_event = should_stop, threading.Event()
-        self._relations = [each for each in relations if each.packing or _may_end_overlong(each)]
+        self._relations = [
+            single_relation
+            for single_relation in relations
+            if single_relation.packing or _may_end_overlong(single_relation)
+        ]
         self._future = start_thread(self._check)
 
     def should_stop(self) -> bool:
@@ -284,7 +288,9 @@ class Diagnosis:
         Raises:
             InvalidInput: They cannot be read; all problems at once, with their lines.
         """
-        new_relations = [self._recover(index, relation) for index, relation in enumerate(self.relations)]
+        new_relations = [
+            self._recover(relation_index, relation) for relation_index, relation in enumerate(self.relations)
+        ]
         self._problems.raise_if_any()
         if all(map(operator.is_, new_relations, self.relations)):
             raise InvalidInput([describe_damage(self.relations[0])])

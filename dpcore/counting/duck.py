@@ -445,7 +445,10 @@ def count_twins_sql(
         text_columns: Those of them with text.
         part_condition_sql: SQL condition on the look of a user, with ``{}`` for its columns, that selects a part.
     """
-    blanks_sql, look_sql_by_column = quote_literal(" " * len(_SPACES)), {name: name for name in user_columns}
+    blanks_sql, look_sql_by_column = (
+        quote_literal(" " * len(_SPACES)),
+        {user_column: user_column for user_column in user_columns},
+    )
     for column in text_columns:
         cleaned_sql = f"trim(nfc_normalize(translate({column}, {_HIDDEN_SQL}, {blanks_sql})))"
         beyond_ascii_sql = _is_beyond_ascii_sql(column)

@@ -82,4 +82,7 @@ def fetch_binned_values(
 
 def convert_to_floats(arrays_by_column: Columns) -> dict[str, FloatArray]:
     """Return the columns as float64, which is exact below 2^53; nulls, such as empty sums, become 0."""
-    return {name: np.nan_to_num(np.asarray(array, np.float64)) for name, array in arrays_by_column.items()}
+    return {
+        column_name: np.nan_to_num(np.asarray(array, np.float64))
+        for column_name, array in arrays_by_column.items()
+    }

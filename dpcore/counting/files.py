@@ -196,7 +196,11 @@ def name_file(file: File) -> str:
 
 def add_folder_cells(file: File, relation: Relation, table: Table) -> tuple[Relation, Table]:
     """Return the relation and the table of a file with the columns that its folders name and the file lacks."""
-    cell_by_column = {name: cell for name, cell in _list_folder_cells(file) if name not in relation.columns}
+    cell_by_column = {
+        column_name: cell
+        for column_name, cell in _list_folder_cells(file)
+        if column_name not in relation.columns
+    }
     if not cell_by_column:
         return relation, table
     refuse_many_columns(len(relation.columns) + len(cell_by_column))
@@ -258,7 +262,7 @@ def find_summaries(files_to_search: Sequence[str | os.PathLike[str] | MemoryFile
 
 def read_summary(
     paths: Sequence[str | os.PathLike[str] | MemoryFile],
-    names: Sequence[str] | None = None,
+    display_names: Sequence[str] | None = None,
     provenance: Disclosure | ReleaseFacts = Disclosure.PRIVATE,
 ) -> Dataset:
     """Read the summaries in one of the files that `find_summaries` finds as a dataset; no column has to be named.
@@ -274,7 +278,9 @@ def read_summary(
         raise refuse(f"{summary_name} cannot be a DP release", remedy="Say public or private")
     with summary_file.open("rb") as binary_stream:
         file_bytes = binary_stream.read(binned_values.MAX_BYTES + 1)
-    return read_content(file_bytes, summary_file.name if names is None else names[0], provenance)
+    return read_content(
+        file_bytes, summary_file.name if display_names is None else display_names[0], provenance
+    )
 
 
 def read_if_summary(paths_or_data: Any, provenance: Disclosure | ReleaseFacts = Disclosure.PRIVATE) -> Any:
@@ -289,7 +295,7 @@ def read_if_summary(paths_or_data: Any, provenance: Disclosure | ReleaseFacts = 
 @convert_system_errors()
 def open_files(
     paths: Sequence[str | Path | MemoryFile],
-    names: Sequence[str] | None = None,
+    display_names: Sequence[str] | None = None,
     *,
     small_bytes: int = SMALL_BYTES,
     owned_folder: Workspace | None = None,
@@ -302,7 +308,7 @@ def open_files(
     Args:
         paths: Files with the same columns: text tables, JSON Lines, Parquet or Excel workbooks; text and JSON
             may be compressed with gzip or Zstandard. Small files in memory are never written to a disk.
-        names: Display names; None for the names of the files.
+        display_names: Display names; None for the names of the files.
         small_bytes: Largest number of uncompressed bytes whose rows are kept in memory; 0 sends all but workbooks
             to DuckDB.
         owned_folder: A temporary folder that is removed when the source is closed.
@@ -314,7 +320,9 @@ def open_files(
         InvalidInput: They cannot be read, or do not belong together; all problems at once.
     """
     files = convert_to_files(paths)
-    file_names = [name_file(source_file) for source_file in files] if names is None else list(names)
+    file_names = (
+        [name_file(source_file) for source_file in files] if display_names is None else list(display_names)
+    )
     stated_separator = read_separator(separator)
     if not files:
         raise refuse("no file is chosen", remedy="Choose at least one")
@@ -322,15 +330,17 @@ def open_files(
     head_tables: list[Table] = []
     remaining_bytes = small_bytes
     with Problems() as problems:
-        for source_file, name in zip(files, file_names, strict=True):
+        for source_file, display_name in zip(files, file_names, strict=True):
             try:
                 relation, table, num_kept_bytes = _inspect(
-                    source_file, name, remaining_bytes, should_stop, sheet, stated_separator
+                    source_file, display_name, remaining_bytes, should_stop, sheet, stated_separator
                 )
                 relation, table = add_folder_cells(source_file, relation, table)
             except InvalidInput as refused:
                 file_problems = refused.problems
-                problems.extend(file_problems if len(files) == 1 else _add_file_name(file_problems, name))
+                problems.extend(
+                    file_problems if len(files) == 1 else _add_file_name(file_problems, display_name)
+                )
             else:
                 relations.append(relation)
                 head_tables.append(table)
@@ -400,12 +410,12 @@ def _add_packing(table: Table, packing: str) -> Table:
     return replace(table, layouts=tuple(replace(old_layout, packing=packing) for old_layout in table.layouts))
 
 
-def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
+def _note_copies(files: Sequence[File], display_names: Sequence[str]) -> list[str]:
     """Write notes on files with the same content as an earlier one; raise InvalidInput if a file is named twice."""
     copy_notes: list[str] = []
     first_index_by_start: dict[tuple[int, bytes], int] = {}
     with Problems() as problems:
-        for file_index, (file, name) in enumerate(zip(files, names, strict=True)):
+        for file_index, (file, display_name) in enumerate(zip(files, display_names, strict=True)):
             with file.open("rb") as stream:
                 size_and_start = (file.stat().st_size, stream.read(_COMPARED_BYTES))
             first_index = first_index_by_start.setdefault(size_and_start, file_index)
@@ -415,12 +425,14 @@ def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
             if first_file is file or (
                 isinstance(file, Path) and isinstance(first_file, Path) and first_file.samefile(file)
             ):
-                problems.add("this file is named twice", describe_file(name), "Name it once")
+                problems.add("this file is named twice", describe_file(display_name), "Name it once")
                 continue
             with file.open("rb") as stream, first_file.open("rb") as first_stream:
                 later_blocks = iter(lambda: stream.read(1 << 20), b"")
                 if all(later_block == first_stream.read(len(later_block)) for later_block in later_blocks):
-                    copy_notes.append(f"{shorten(name)} is an exact copy of {shorten(names[first_index])}.")
+                    copy_notes.append(
+                        f"{shorten(display_name)} is an exact copy of {shorten(display_names[first_index])}."
+                    )
     return copy_notes
 
 

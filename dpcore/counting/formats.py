@@ -134,30 +134,32 @@ def _skip_blanks(file_bytes: bytes) -> bytes:
     return file_bytes.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n")
 
 
-def read_start(path: File, name: str) -> FileStart:
+def read_start(path: File, display_name: str) -> FileStart:
     """Read the beginning of a file, and detect its format.
 
     Raises:
         InvalidInput: It cannot be read or unpacked.
     """
-    with _refuse_unreadable(name):
+    with _refuse_unreadable(display_name):
         file_mode = path.stat().st_mode
         if not (stat.S_ISREG(file_mode) or stat.S_ISDIR(file_mode)):
-            raise refuse("a pipe or a device cannot be read twice", describe_file(name), "Copy it to a file")
+            raise refuse(
+                "a pipe or a device cannot be read twice", describe_file(display_name), "Copy it to a file"
+            )
         with path.open("rb") as binary_stream:
             magic_bytes = binary_stream.read(8)
     packing = "gzip" if magic_bytes.startswith(b"\x1f\x8b") else ""
     if magic_bytes.startswith(b"\x28\xb5\x2f\xfd") or _SKIPPED_FRAME_PATTERN.match(magic_bytes):
         packing = "zstd"
     if magic_bytes.startswith(b"PARE"):
-        raise refuse("the Parquet file is encrypted", describe_file(name), DECRYPT_REMEDY)
+        raise refuse("the Parquet file is encrypted", describe_file(display_name), DECRYPT_REMEDY)
     if magic_bytes.startswith(b"PAR1"):
         return FileStart(FileKind.PARQUET, packing, magic_bytes, False)
-    with open_plain_bytes(path, packing, name) as plain_stream:
+    with open_plain_bytes(path, packing, display_name) as plain_stream:
         start_bytes = _read_up_to(plain_stream, HEAD_BYTES + 1)
     is_complete, start_bytes = len(start_bytes) <= HEAD_BYTES, start_bytes[:HEAD_BYTES]
     if start_bytes.startswith(b"PAR1") and packing:
-        raise refuse("this is a compressed Parquet file", describe_file(name), "Unpack it")
+        raise refuse("this is a compressed Parquet file", describe_file(display_name), "Unpack it")
     if start_bytes.startswith(b"PK\x03\x04") and not packing and _is_workbook(path, start_bytes):
         return FileStart(FileKind.WORKBOOK, packing, start_bytes, is_complete)
     json_match = re.match(rb"\{|\[\s*[{\]]", _skip_blanks(start_bytes))
@@ -174,13 +176,15 @@ def read_small(file: File, file_start: FileStart, max_bytes: int, display_name: 
 
 
 @contextmanager
-def _refuse_unreadable(name: str) -> Iterator[None]:
+def _refuse_unreadable(display_name: str) -> Iterator[None]:
     """Raise InvalidInput within this context in place of OSError."""
     try:
         yield
     except OSError as error:
         open_message = f"it cannot be opened: {error.strerror}"
-        raise refuse(open_message, describe_file(name), "Check the path and your rights to read it") from None
+        raise refuse(
+            open_message, describe_file(display_name), "Check the path and your rights to read it"
+        ) from None
 
 
 def _is_workbook(file: File, start_bytes: bytes) -> bool:
@@ -193,11 +197,11 @@ def _is_workbook(file: File, start_bytes: bytes) -> bool:
 
 
 @contextmanager
-def open_plain_bytes(file: File, packing: str, name: str) -> Iterator[IO[bytes]]:
+def open_plain_bytes(file: File, packing: str, display_name: str) -> Iterator[IO[bytes]]:
     """Open the uncompressed bytes of a file as a stream; raise InvalidInput if it turns out to be damaged."""
     import pyarrow as pa
 
-    with _refuse_unreadable(name):
+    with _refuse_unreadable(display_name):
         packed_stream = file.open("rb")
     with packed_stream:
         try:
@@ -212,8 +216,10 @@ def open_plain_bytes(file: File, packing: str, name: str) -> Iterator[IO[bytes]]
             if is_full_disk(error):  # raised by code that writes inside this context
                 raise InvalidInput([FULL_DISK]) from None
             if packing:
-                raise InvalidInput([describe_damaged_archive(packing, name)]) from None
-            raise refuse("it cannot be read to its end", describe_file(name), "Export it again") from None
+                raise InvalidInput([describe_damaged_archive(packing, display_name)]) from None
+            raise refuse(
+                "it cannot be read to its end", describe_file(display_name), "Export it again"
+            ) from None
 
 
 def describe_damaged_archive(packing: str, display_name: str) -> InputProblem:

@@ -46,9 +46,12 @@ def list_table_columns(table: Any) -> list[str]:
 
 def _list_level_names(frame: pd.DataFrame) -> list[Any]:
     """Return the names of the index levels if any level has one (unnamed ones as ``level_0``); else none."""
-    if all(name is None for name in frame.index.names):
+    if all(level_name is None for level_name in frame.index.names):
         return []
-    return [f"level_{level}" if name is None else name for level, name in enumerate(frame.index.names)]
+    return [
+        f"level_{level}" if level_name is None else level_name
+        for level, level_name in enumerate(frame.index.names)
+    ]
 
 
 def select_frame_columns(frame: pd.DataFrame, selected_names: Sequence[str]) -> pd.DataFrame:
@@ -56,15 +59,17 @@ def select_frame_columns(frame: pd.DataFrame, selected_names: Sequence[str]) -> 
     import pandas as pd
 
     num_levels, series_by_name = len(_list_level_names(frame)), {}
-    for index, name in enumerate(list_table_columns(frame)):
-        if name in selected_names and index < num_levels:
-            series_by_name[name] = pd.Series(frame.index.get_level_values(index)).reset_index(drop=True)
-        elif name in selected_names:
-            series_by_name[name] = frame.iloc[:, index - num_levels].reset_index(drop=True)
+    for column_index, column_name in enumerate(list_table_columns(frame)):
+        if column_name in selected_names and column_index < num_levels:
+            series_by_name[column_name] = pd.Series(frame.index.get_level_values(column_index)).reset_index(
+                drop=True
+            )
+        elif column_name in selected_names:
+            series_by_name[column_name] = frame.iloc[:, column_index - num_levels].reset_index(drop=True)
     return pd.DataFrame(series_by_name, copy=False)
 
 
-def select_arrow_columns(table: Any, names: Sequence[str]) -> pa.Table:
+def select_arrow_columns(table: Any, selected_names: Sequence[str]) -> pa.Table:
     """Return these columns of any table in memory as an Arrow table, without computing or fetching others.
 
     Raises:
@@ -74,20 +79,23 @@ def select_arrow_columns(table: Any, names: Sequence[str]) -> pa.Table:
     import pyarrow as pa
 
     if isinstance(table, pd.DataFrame):
-        return _frame_to_arrow(select_frame_columns(table, names))
-    names, library_name = list(names), type(table).__module__.partition(".")[0].removeprefix("_")
+        return _frame_to_arrow(select_frame_columns(table, selected_names))
+    selected_names, library_name = (
+        list(selected_names),
+        type(table).__module__.partition(".")[0].removeprefix("_"),
+    )
     if library_name == "ibis":
         _refuse_remote(table)
-        return table.select(*names).to_pyarrow()
+        return table.select(*selected_names).to_pyarrow()
     if library_name == "duckdb":
-        return table.project(", ".join(map(quote_identifier, names))).to_arrow_table()
+        return table.project(", ".join(map(quote_identifier, selected_names))).to_arrow_table()
     if library_name == "polars":
-        selected_table = table.select(names)
+        selected_table = table.select(selected_names)
         return (selected_table.collect() if hasattr(selected_table, "collect") else selected_table).to_arrow()
     if isinstance(table, pa.Table | pa.RecordBatch):
-        return pa.table(table.select(names))
+        return pa.table(table.select(selected_names))
     try:
-        return pa.table(table).select(names)
+        return pa.table(table).select(selected_names)
     except (TypeError, ValueError, AttributeError):
         raise refuse(f"type {type(table).__name__} cannot be read", remedy="Convert it to pandas") from None
 
@@ -118,11 +126,15 @@ def _frame_to_arrow(frame: pd.DataFrame) -> pa.Table:
     return pa.table(arrow_columns)
 
 
-def refuse_repeated_names(problems: Problems, table_columns: Sequence[str], names: Sequence[str]) -> None:
+def refuse_repeated_names(
+    problems: Problems, table_columns: Sequence[str], named_columns: Sequence[str]
+) -> None:
     """Add a problem for each of these names that several columns have."""
-    for name, num_columns in Counter(table_columns).items():
-        if num_columns > 1 and name in names:
-            problems.add(f"{num_columns} columns are called {column_names.shorten(name)}", "", "Rename them")
+    for column_name, num_columns in Counter(table_columns).items():
+        if num_columns > 1 and column_name in named_columns:
+            problems.add(
+                f"{num_columns} columns are called {column_names.shorten(column_name)}", "", "Rename them"
+            )
 
 
 def write_parquet(table: Any, named_columns: list[str], missing_arguments: Sequence[str] = ()) -> bytes:
@@ -138,7 +150,9 @@ def write_parquet(table: Any, named_columns: list[str], missing_arguments: Seque
     # A table of pairs is recognised by all its columns, and needs its rows.
     is_pair_table = tuple(table_columns) in (PAIRS_HEADER, (*PAIRS_HEADER, PAIRS_SUM))
     writes_all_columns = is_pair_table or not named_columns
-    selected_columns = [name for name in table_columns if writes_all_columns or name in named_columns]
+    selected_columns = [
+        column_name for column_name in table_columns if writes_all_columns or column_name in named_columns
+    ]
     with Problems() as problems:
         column_names.refuse_missing(problems, table_columns, named_columns)
         refuse_repeated_names(problems, table_columns, selected_columns)
@@ -146,11 +160,13 @@ def write_parquet(table: Any, named_columns: list[str], missing_arguments: Seque
             column_names.add_missing_arguments(problems, missing_arguments)
     arrow_table = select_arrow_columns(table, selected_columns)
     with Problems() as problems:
-        for index, arrow_field in enumerate(arrow_table.schema):
+        for field_index, arrow_field in enumerate(arrow_table.schema):
             if pa.types.is_interval(arrow_field.type):  # a type that Parquet does not support
                 time_kinds = find_times(arrow_table.schema.names, arrow_table.schema.types)
                 refuse_times(problems, time_kinds, arrow_field.name)
-                arrow_table = arrow_table.set_column(index, arrow_field.name, pa.nulls(len(arrow_table)))
+                arrow_table = arrow_table.set_column(
+                    field_index, arrow_field.name, pa.nulls(len(arrow_table))
+                )
     parquet_buffer = io.BytesIO()
     pq.write_table(arrow_table, parquet_buffer)
     return parquet_buffer.getvalue()
@@ -281,7 +297,9 @@ def _build_design(
         for column, level_names in levels_of_columns.items():
             with problems.collecting():
                 levels_by_column[column] = design_matrix.read_levels(column, "\n".join(map(str, level_names)))
-        feature_names = features or [name for name in table.columns if name not in (user_column, label)]
+        feature_names = features or [
+            column_name for column_name in table.columns if column_name not in (user_column, label)
+        ]
         if unknown_columns := [column for column in levels_of_columns if column not in feature_names]:
             unknown_text = ", ".join(map(column_names.shorten, unknown_columns))
             problems.add(f"levels names {unknown_text}, which is no feature")

@@ -65,19 +65,21 @@ def build_pair_dataset(
     pair_columns = [column for column in (roles.user, roles.task, roles.count, roles.value) if column]
     numbers_by_column = _read_number_columns(source, pair_columns, memory_limit, should_stop)
     with Problems() as problems:
-        for name, cell_numbers in numbers_by_column.items():
+        for column_name, cell_numbers in numbers_by_column.items():
             valid_cell_mask, requirement_text = np.abs(cell_numbers) <= MAX_NUMBER, f"a {NUMBER_TEXT}"
-            if name != roles.value:
-                least_valid = 1 if name == roles.count else 0
+            if column_name != roles.value:
+                least_valid = 1 if column_name == roles.count else 0
                 requirement_text = f"a whole number of at least {least_valid}"
                 valid_cell_mask &= (cell_numbers >= least_valid) & (cell_numbers == np.rint(cell_numbers))
             if num_bad := int((~valid_cell_mask).sum()):
-                location = f"column {column_names.shorten(name)}, row {np.argmin(valid_cell_mask) + 1:,}"
+                location = (
+                    f"column {column_names.shorten(column_name)}, row {np.argmin(valid_cell_mask) + 1:,}"
+                )
                 remedy = "Count again with --pairs-to, or say that one row is one contribution"
                 problems.add(f"{num_bad:,} cells are not {requirement_text}", location, remedy)
         if (num_pairs := numbers_by_column[pair_columns[0]].size) > MAX_PAIRS:
             problems.add(f"there are {num_pairs:,} pairs; at most {MAX_PAIRS:,} fit")
-    user_and_group_numbers = [numbers_by_column[name] for name in pair_columns[:2]]
+    user_and_group_numbers = [numbers_by_column[column_name] for column_name in pair_columns[:2]]
     user_codes, group_codes = (np.unique(n, return_inverse=True)[1] for n in user_and_group_numbers)
     pair_order = np.lexsort((group_codes, user_codes))
     user_codes, group_codes = user_codes[pair_order], group_codes[pair_order]

@@ -13,7 +13,7 @@ from dpcore.common.checks import refuse
 from dpcore.data.cell_numbers import MAX_NUMBER
 from dpcore.data.column_names import shorten
 from dpcore.data.periods import DATE_PATTERN, Periods
-from dpcore.data.row_filter import RowFilter
+from dpcore.data.row_filter import WHOLE_PATTERN, RowFilter, fold_text
 from dpcore.data.tables import BLANKS
 
 if TYPE_CHECKING:
@@ -61,7 +61,9 @@ def note_outside(outside_columns: Mapping[str, Any], periods: Periods, dataset_n
         periods: The periods.
         dataset_notes: List to which the note is added.
     """
-    num_outside, num_rows = (int(np.nan_to_num(outside_columns[name])[0]) for name in ("outside", "rows"))
+    num_outside, num_rows = (
+        int(np.nan_to_num(outside_columns[count_name])[0]) for count_name in ("outside", "rows")
+    )
     if num_rows and num_outside == num_rows:
         remedy = "Check the span. A date begins with year, month and day, such as 2025-01-31 or 20250131"
         raise refuse(f"no row has a date {periods.span_text}", f"column {shorten(periods.column)}", remedy)
@@ -80,34 +82,44 @@ def write_yes_sql(cell_sql: str, yes_text: str) -> str:
         yes_text: The text.
     """
     text_sql = f"lower(regexp_replace(trim({cell_sql}::VARCHAR, '{BLANKS}'), '^([0-9]+)\\.0$', '\\1'))"
-    yes_sql = "'" + yes_text.lower().replace("'", "''") + "'"
+    yes_sql = "'" + fold_text(yes_text).replace("'", "''") + "'"
     return f"CASE WHEN {text_sql} <> '' THEN ({text_sql} = {yes_sql})::DOUBLE END"
 
 
 def compare_yes(cells: Any, yes_text: str) -> Value:
-    """Return an engine's cells as 1 where they are ``yes_text`` in any case, 0 for others, and null if empty."""
+    """Return cells as 1 where they are ``yes_text`` in any case, 0 for others, and null if empty; 1.0 is 1."""
     import ibis
 
     cell_texts = cells.cast("string").strip().nullif("").lower()
-    cell_texts = cell_texts.re_replace(r"\.0$", "") if cells.type().is_floating() else cell_texts
-    yes_or_no_numbers: Value = (cell_texts == yes_text.lower()).ifelse(1.0, 0.0)
+    # Without a reference to a group, which engines write differently.
+    cell_texts = cell_texts.re_search(WHOLE_PATTERN).ifelse(cell_texts.replace(".0", ""), cell_texts)
+    yes_or_no_numbers: Value = (cell_texts == fold_text(yes_text)).ifelse(1.0, 0.0)
     return cell_texts.isnull().ifelse(ibis.null("float64"), yes_or_no_numbers)
 
 
 _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
-def filter_rows(table: Table, filters: Sequence[RowFilter]) -> Table:
-    """Build the query for the rows that satisfy all conditions."""
+def filter_rows(table: Table, filters: Sequence[RowFilter], number_prefix: str = "") -> Table:
+    """Build the query for the rows that satisfy all conditions.
+
+    Args:
+        table: The rows.
+        filters: The conditions.
+        number_prefix: Prefix of the columns that hold the numbers of others; empty if cells are read as they are.
+    """
     filter_masks = []
     for row_filter in filters:
         cells: Any = table[row_filter.column]
         if row_filter.is_of_text:
             filter_masks.append(compare_yes(cells, row_filter.value) == float(row_filter.sign == "="))
             continue
-        cell_numbers = (
-            cells if cells.type().is_numeric() else cells.cast("string").replace("_", "?").try_cast("float64")
-        )
+        if number_prefix:
+            cell_numbers = table[number_prefix + row_filter.column]
+        elif cells.type().is_numeric():
+            cell_numbers = cells
+        else:
+            cell_numbers = cells.cast("string").replace("_", "?").try_cast("float64")
         number_mask = cell_numbers.between(-MAX_NUMBER, MAX_NUMBER)
         filter_masks.append(number_mask & _OPERATORS[row_filter.sign](cell_numbers, float(row_filter.value)))
     return table.filter(*filter_masks) if filter_masks else table

@@ -15,12 +15,13 @@ from dpcore.counting import diagnose, query, relation
 from dpcore.counting.attempts import FileAttempts
 from dpcore.counting.duck import Duck, compile_sql, quote_literal, write_part_condition
 from dpcore.counting.facets import Facets, RowPlaces, describe_first, note_copies
-from dpcore.counting.public_rules import count_outside, note_outside, write_yes_sql
+from dpcore.counting.public_rules import count_outside, filter_rows, note_outside, write_yes_sql
 from dpcore.counting.reduce import MAX_SIZES, Reduction
 from dpcore.counting.relation import ROW_COLUMN, Relation, clean_sql, is_padded_sql, make_comparable_sql
 from dpcore.data.cell_numbers import Marks, settle_marks
 from dpcore.data.column_names import HEADER_AGAIN_MESSAGE, REMOVE_HEADER_REMEDY, and_more, shorten
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
+from dpcore.data.row_filter import list_compared_columns
 from dpcore.data.tables import BLANKS, FileKind
 from dpcore.dataset import Contribution
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ibis.expr.types import Table, Value
 
 NO_NUMBERS, ANOTHER_COLUMN = "the column does not hold numbers", "Choose another column"
+NUMBER_PREFIX = "n"
 
 
 class FileReduction(FileAttempts):
@@ -37,8 +39,10 @@ class FileReduction(FileAttempts):
 
     def _reduce(self) -> Facets:
         """Count once with the present options; raise InvalidInput for rows that do not count, or DuckDB's error."""
-        text_relations = [each for each in self._relations if each.is_text]
-        if single_threaded_relations := [each for each in text_relations if each.is_single_threaded]:
+        text_relations = [single_relation for single_relation in self._relations if single_relation.is_text]
+        if single_threaded_relations := [
+            single_relation for single_relation in text_relations if single_relation.is_single_threaded
+        ]:
             diagnose.refuse_open_quotes(single_threaded_relations, self._should_stop)
         with self._open_connection() as duck:
             self._open_source(duck)
@@ -59,11 +63,11 @@ class FileReduction(FileAttempts):
         self._create_view(duck, {}, self._in_memory)
         is_histogram = self.roles.kind is TableKind.HISTOGRAM
         problems, sql_by_column = Problems(), dict[str, str]()
-        for column_name in [self.roles.size, self.roles.users] if is_histogram else [self.roles.value]:
-            if column_name is None:
-                continue
+        value_columns = [self.roles.value, *list_compared_columns(self.roles.filters)]
+        number_columns = [self.roles.size, self.roles.users] if is_histogram else value_columns
+        for column_name in dict.fromkeys(filter(None, number_columns)):
             view_column = f"c{self.columns.index(column_name)}"
-            if self.roles.yes_text and not is_histogram:
+            if self.roles.yes_text and column_name == self.roles.value:
                 sql_by_column[view_column] = write_yes_sql(view_column, self.roles.yes_text)
                 self.decimal_marks[column_name] = ""
             elif self._types_by_column[view_column].is_string():
@@ -82,7 +86,7 @@ class FileReduction(FileAttempts):
         self._create_view(duck, sql_by_column, self._in_memory)
 
     def _create_view(self, duck: Duck, sql_by_column: dict[str, str], has_row_numbers: bool) -> None:
-        """Create the view ``source`` with columns of numbers, each ``n`` and the column that it is read from."""
+        """Create the view ``source`` with columns of numbers, named by `NUMBER_PREFIX` and the column read."""
         self._number_sql_by_column = sql_by_column
         source_sql = self._write_view(self._relations, has_row_numbers)
         duck.connection.execute(f"CREATE OR REPLACE TEMP VIEW source AS {source_sql}")
@@ -91,7 +95,8 @@ class FileReduction(FileAttempts):
     def _write_view(self, relations: Sequence[Relation], has_row_numbers: bool) -> str:
         """Return the SQL of all rows of these files, with number columns and, if asked for, row numbers added."""
         union_sql = relation.write_union(relations, self.columns, self.roles.missing_users, has_row_numbers)
-        numbers_sql = "".join(f", {sql} AS n{column}" for column, sql in self._number_sql_by_column.items())
+        sql_and_names = [(sql, NUMBER_PREFIX + column) for column, sql in self._number_sql_by_column.items()]
+        numbers_sql = "".join(f", {sql} AS {name}" for sql, name in sql_and_names)
         return f"SELECT *{numbers_sql} FROM ({union_sql})" if numbers_sql else union_sql
 
     def _settle_marks(self, duck: Duck, view_column: str, column_name: str) -> Marks:
@@ -192,7 +197,9 @@ class FileReduction(FileAttempts):
         rows = self._select_events(source_table, roles, value_expression, relation.strip_padded)
         # The few columns are stored if reading them again would cost more.
         is_read_again = not needs_users_alone or self._num_passes > 1
-        if is_read_again and any(each.kind is not FileKind.PARQUET for each in self._relations):
+        if is_read_again and any(
+            single_relation.kind is not FileKind.PARQUET for single_relation in self._relations
+        ):
             rows = duck.store_table("rows", rows)
         header_condition_sql = self._write_header_condition(rows)
         header_sql = f"SELECT bool_or({header_condition_sql}) FROM ({compile_sql(rows)})"
@@ -225,7 +232,10 @@ class FileReduction(FileAttempts):
 
     def _write_header_condition(self, rows: Table) -> str:
         """Return the SQL condition that a user is called like the column, as in joined files; empty if it cannot be."""
-        may_be_joined = any(each.is_text and len(each.columns) > 1 for each in self._relations)
+        may_be_joined = any(
+            single_relation.is_text and len(single_relation.columns) > 1
+            for single_relation in self._relations
+        )
         if not (may_be_joined and query.list_text_columns(rows)):
             return ""
         user_column, column_name = f"{query.USER_PREFIX}0", self.roles.user or ""
@@ -236,7 +246,10 @@ class FileReduction(FileAttempts):
     def _refuse_second_headers(self, duck: Duck) -> None:
         """Raise InvalidInput if files were joined with their headers, which would count as a further user."""
         self._steps.num_steps += 1
-        same_sqls = [f"{clean_sql(f'c{i}')} = {quote_literal(name)}" for i, name in enumerate(self.columns)]
+        same_sqls = [
+            f"{clean_sql(f'c{i}')} = {quote_literal(column_name)}"
+            for i, column_name in enumerate(self.columns)
+        ]
         condition_sql = " AND ".join(same_sqls)
         if num_headers := duck.fetch_rows(f"SELECT count(*) FROM source WHERE {condition_sql}")[0][0]:
             header_message = HEADER_AGAIN_MESSAGE + and_more(num_headers - 1)
@@ -252,7 +265,8 @@ class FileReduction(FileAttempts):
             "strip_cells": strip,
             "further_columns": further_columns,
         }
-        return query.select_events(source_table, roles, value_expression, **select_options)
+        rows, roles = filter_rows(source_table, roles.filters, NUMBER_PREFIX), replace(roles, filters=())
+        return query.select_events(rows, roles, value_expression, **select_options)
 
     def _find_value_column(self, source_table: Table, view_column: str | None) -> Value | None:
         """Return the Ibis expression of a view column's numbers; None if no column is given.
@@ -261,7 +275,7 @@ class FileReduction(FileAttempts):
         """
         if view_column is None:
             return None
-        number_expression = source_table[f"n{view_column}"]
+        number_expression = source_table[NUMBER_PREFIX + view_column]
         if self._number_sql_by_column[view_column] == view_column:
             return query.replace_non_numbers(number_expression, has_nan=True)
         return number_expression
@@ -312,7 +326,7 @@ class FileReduction(FileAttempts):
 
     def _reduce_sizes(self, duck: Duck, roles: Roles) -> Facets:
         """Build the histogram of a file that states sizes and numbers of users; refuse or note odd rows."""
-        size_column, users_column = f"n{roles.size}", f"n{roles.users}"
+        size_column, users_column = f"{NUMBER_PREFIX}{roles.size}", f"{NUMBER_PREFIX}{roles.users}"
         size_name, users_name = shorten(self.roles.size or ""), shorten(self.roles.users or "")
         # Stored, as every other query would read the numbers again, which takes most of the time.
         selected_columns = [size_column, users_column, *([ROW_COLUMN] if self._in_memory else [])]

@@ -138,7 +138,9 @@ def find_safe_path(file: File, workspace: Workspace) -> File:
 
 def rename_roles(roles: Roles, file_columns: Sequence[str]) -> Roles:
     """Return the roles with the column names of `write_union` (``c0`` ...) in place of the files'."""
-    alias_by_column: dict[Any, Any] = {column: f"c{index}" for index, column in enumerate(file_columns)}
+    alias_by_column: dict[Any, Any] = {
+        column: f"c{column_index}" for column_index, column in enumerate(file_columns)
+    }
     role_names = ("user", "task", "value", "size", "users")
     aliases_by_role: dict[str, Any] = {role: alias_by_column.get(getattr(roles, role)) for role in role_names}
     for role in ("further_user", "further_task"):

@@ -182,7 +182,9 @@ def _measure_comments(file_text: str, start_position: int, delimiter: str | None
     if not delimiters:
         return 0
     comment_lines = comments_match.group().splitlines(keepends=True)
-    last_comment_index = max(index for index, line in enumerate(comment_lines) if line.startswith("#"))
+    last_comment_index = max(
+        comment_index for comment_index, line in enumerate(comment_lines) if line.startswith("#")
+    )
     cells_below = [cell_text.strip(' "') for cell_text in line_below.split(delimiters[0])]
     has_data_below = any(map(column_names.looks_like_data, cells_below))
     has_names_below = any(map(column_names.is_header_word, cells_below)) and not has_data_below
@@ -250,7 +252,9 @@ def _find_names_below_title(sample_text: str) -> int:
     for delimiter in _DELIMITERS:
         numbered_records = _list_first_records(sample_text, delimiter, skips_blanks=True)
         row_lengths = [len(record_cells) for _, record_cells in numbered_records]
-        num_titles = next((index for index, length in enumerate(row_lengths) if length > row_lengths[0]), 0)
+        num_titles = next(
+            (record_index for record_index, length in enumerate(row_lengths) if length > row_lengths[0]), 0
+        )
         if not 0 < num_titles < len(numbered_records) - 1 or num_titles > column_names.MOST_TITLES:
             continue
         (line_number, record_cells), *records_below = numbered_records[num_titles:]

@@ -97,10 +97,12 @@ def _build_unreadable_error() -> InvalidInput:
     return refuse("the data cannot be read as a table", remedy=no_draw_remedy)
 
 
-def _open_by_header(files: Sequence[File], names: Sequence[str] | None, stated_separator: str) -> Source:
+def _open_by_header(
+    files: Sequence[File], display_names: Sequence[str] | None, stated_separator: str
+) -> Source:
     """Open files by their column names alone, independent of their rows."""
     relations, head_tables = [], []
-    for file, file_name in zip(files, names or map(name_file, files), strict=True):
+    for file, file_name in zip(files, display_names or map(name_file, files), strict=True):
         file_start = formats.read_start(file, file_name)
         if file_start.kind not in (FileKind.TEXT, FileKind.PARQUET):
             raise _build_unreadable_error()

@@ -54,21 +54,23 @@ _BLOCK_BYTES = 1 << 16
 _LONG_TEXT_REMEDY = "Leave out columns of long text"
 
 
-def _format_cell(value: Any) -> str:
+def _format_cell(cell_value: Any) -> str:
     """Return a cell's value as text; a missing one is empty."""
-    if value is None:
+    if cell_value is None:
         return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
-        return value.isoformat()
-    return str(value).strip(BLANKS)
+    if isinstance(cell_value, bool):
+        return "true" if cell_value else "false"
+    if isinstance(cell_value, float):
+        return (
+            repr(int(cell_value)) if cell_value.is_integer() and abs(cell_value) < 1e15 else repr(cell_value)
+        )
+    if isinstance(cell_value, datetime.datetime | datetime.date | datetime.time):
+        return cell_value.isoformat()
+    return str(cell_value).strip(BLANKS)
 
 
 def read_workbook(
-    file: File, name: str, should_stop: ShouldStop | None = None, stated_sheet: str = ""
+    file: File, display_name: str, should_stop: ShouldStop | None = None, stated_sheet: str = ""
 ) -> Table:
     """Read a sheet of an Excel workbook, the first if none is stated; formulas have the value that Excel stored.
 
@@ -97,8 +99,8 @@ def read_workbook(
         cell_frame = cell_frame.iloc[num_titles:].reset_index(drop=True)
         workbook_notes.append(f"The names of the columns are in line {line_numbers[0]:,}, below a title.")
     header_cells = [str(header_cell) for header_cell in cell_frame.iloc[0]]
-    table = build_table(header_cells, cell_frame.iloc[1:].reset_index(drop=True), line_numbers, name)
-    file_layout = FileLayout(name, FileKind.WORKBOOK, skip=int(line_numbers[0]) - 1, sheet=sheet_name)
+    table = build_table(header_cells, cell_frame.iloc[1:].reset_index(drop=True), line_numbers, display_name)
+    file_layout = FileLayout(display_name, FileKind.WORKBOOK, skip=int(line_numbers[0]) - 1, sheet=sheet_name)
     listed_sheets = sheet_names if len(sheet_names) > 1 else ()
     return replace(table, notes=(*workbook_notes, *table.notes), layouts=(file_layout,), sheets=listed_sheets)
 
@@ -106,9 +108,11 @@ def read_workbook(
 class _Archive(zipfile.ZipFile):
     """A workbook archive that limits the size of parts that are parsed to trees of objects."""
 
-    def read(self, name: Any, password: bytes | None = None) -> bytes:
+    def read(self, part_name: Any, password: bytes | None = None) -> bytes:
         """Return a part's bytes; raise ValueError if it is empty, too large, or has too many tags or a doctype."""
-        part_bytes = b"" if self.getinfo(name).file_size > MAX_TREE_BYTES else super().read(name, password)
+        part_bytes = (
+            b"" if self.getinfo(part_name).file_size > MAX_TREE_BYTES else super().read(part_name, password)
+        )
         if not part_bytes or part_bytes.count(b"<") > MAX_TREE_TAGS or b"<!DOCTYPE" in part_bytes:
             raise ValueError("a list of formats or sheets is longer than Excel can write it")
         return part_bytes

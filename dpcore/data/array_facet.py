@@ -46,8 +46,12 @@ class ArrayFacet(ByDigest):
         """Return the SHA-256 of the content, hexadecimal; it is as private as the data."""
         hasher = hashlib.sha256(type(self).__name__.encode())
         for digest_field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, digest_field.name)
-            if value is None and digest_field.name in _LATER_FIELDS:
+            field_value = getattr(self, digest_field.name)
+            if field_value is None and digest_field.name in _LATER_FIELDS:
                 continue
-            hasher.update(value.ravel().data if isinstance(value, np.ndarray) else repr(value).encode())
+            hasher.update(
+                field_value.ravel().data
+                if isinstance(field_value, np.ndarray)
+                else repr(field_value).encode()
+            )
         return hasher.hexdigest()

@@ -44,7 +44,10 @@ def parse_edges(text: str | None) -> tuple[str, ...]:
         raise refuse(f"there can be 2 to {MAX_BINS + 1:,} edges of bins; got {len(edges):,}")
     if len({are_dates([edge]) for edge in edges}) > 1:
         raise refuse("the edges of bins are all numbers, or all dates")
-    if any(not key < next_key for key, next_key in itertools.pairwise(map(find_reader(edges), edges))):
+    if any(
+        not edge_value < next_key
+        for edge_value, next_key in itertools.pairwise(map(find_reader(edges), edges))
+    ):
         raise refuse("the edges of bins must ascend, each once")
     return tuple(edges)
 

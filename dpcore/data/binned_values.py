@@ -119,12 +119,12 @@ def write_values(dataset: Dataset) -> str:
     return json.dumps(json_members, ensure_ascii=False) + "\n"
 
 
-def read_values(json_bytes: bytes, name: str, disclosure: Disclosure) -> Dataset:
+def read_values(json_bytes: bytes, file_name: str, disclosure: Disclosure) -> Dataset:
     """Build a dataset from a JSON file of binned values, which an engine count wrote.
 
     Args:
         json_bytes: The file.
-        name: Name of the dataset.
+        file_name: Name of the dataset.
         disclosure: Public or private, as the user states.
 
     Raises:
@@ -147,7 +147,7 @@ def read_values(json_bytes: bytes, name: str, disclosure: Disclosure) -> Dataset
     document.problems.raise_if_any()
     assert members is not None
     bins_per_user, *entry_arrays = (
-        members[key] for key in ("bins_per_user", "rows", "means", "standard_deviations")
+        members[member_name] for member_name in ("bins_per_user", "rows", "means", "standard_deviations")
     )
     if any(entry_array.size != bins_per_user.sum() for entry_array in entry_arrays):
         document.refuse("rows, means and standard deviations must have one entry for each bin of each user")
@@ -157,7 +157,7 @@ def read_values(json_bytes: bytes, name: str, disclosure: Disclosure) -> Dataset
     histogram = ContributionHistogram.from_counts(values.rows_per_user)
     roles = Roles(TableKind.EVENTS, value=values.column, drops_missing=members["drops_missing"])
     return Dataset(
-        name, f"File {name}, values by user in {members['bins'].text}.", disclosure, histogram,
+        file_name, f"File {file_name}, values by user in {members['bins'].text}.", disclosure, histogram,
         values=values, totals=Totals.of_contributions(histogram), notes=(BINNED_NOTE,),
         layout=build_rule_layout(roles),
     )  # fmt: skip

@@ -54,7 +54,9 @@ def escape_formula(cell_text: str) -> str:
 def escape_formulas_in_line(line_text: str) -> str:
     """Escape formulas in all cells of an unquoted line, which a spreadsheet splits into cells."""
     line_pieces = re.split(r"([,;\t|] *)", line_text)
-    return "".join(piece if index % 2 else escape_formula(piece) for index, piece in enumerate(line_pieces))
+    return "".join(
+        piece if piece_index % 2 else escape_formula(piece) for piece_index, piece in enumerate(line_pieces)
+    )
 
 
 def and_more(num_further: int) -> str:

@@ -169,11 +169,30 @@ class Roles:
         else:
             optional_roles = {"user"} if self.kind is TableKind.COUNTS else {"value"}
         role_pairs = columns_by_role.items()
-        return {role: name for role, name in role_pairs if name is not None or role not in optional_roles}
+        return {
+            role: role_name
+            for role, role_name in role_pairs
+            if role_name is not None or role not in optional_roles
+        }
 
 
 TOTALS_PREFIX = "total_of_"
 """Begins the name of the sizes in a written histogram of totals; the column that was added up follows."""
+_UNITS_PATTERN = re.compile(r"users, ([0-9]{4}-.+?) of (.+)")
+"""The name of the numbers of users in a written histogram whose unit is a user in a period: span and date column."""
+
+
+def name_users_column(periods: Periods | None) -> str:
+    """Return the name of the numbers of users in a written histogram, from which its unit can be read."""
+    return "users" if periods is None or periods.is_filter else f"users, {periods.span} of {periods.column}"
+
+
+def read_periods(users_column: str) -> Periods | None:
+    """Return the periods that the name of the numbers of users states; None if the unit is the user."""
+    match = _UNITS_PATTERN.fullmatch(users_column)
+    return None if match is None else Periods(match[2], match[1])
+
+
 PAIRS_HEADER = ("user", "group", "rows")
 """Column names of a table of pairs that an engine counted; a column `PAIRS_SUM` may follow."""
 PAIRS_SUM = "sum"

@@ -105,7 +105,9 @@ def read_levels(column_name: str, levels_text: str) -> Feature:
             problems.add("at least two are needed, the reference level and another", levels_location)
         if len(level_names) > MAX_LEVELS:
             problems.add(f"there are {len(level_names):,}; at most {MAX_LEVELS} are handled", levels_location)
-        repeated_names = sorted(shorten(name) for name, count in Counter(level_names).items() if count > 1)
+        repeated_names = sorted(
+            shorten(level_name) for level_name, count in Counter(level_names).items() if count > 1
+        )
         if repeated_names:
             message = f"{', '.join(repeated_names[:3])}{and_more(len(repeated_names) - 3)} stands twice"
             problems.add(message, levels_location, "Write each level once")
@@ -319,7 +321,9 @@ def _find_complete_rows(reading: _Reading) -> IntArray:
 
     Raise InvalidInput if no row is complete.
     """
-    masks_by_column = {name: mask for name, mask in reading.missing_mask_by_column.items() if mask.any()}
+    masks_by_column = {
+        column_name: mask for column_name, mask in reading.missing_mask_by_column.items() if mask.any()
+    }
     left_out_mask = np.any([np.zeros(len(reading.table.frame), bool), *masks_by_column.values()], axis=0)
     complete_row_indices = np.flatnonzero(~left_out_mask)
     if masks_by_column:
@@ -358,9 +362,11 @@ def _encode_one_hot(reading: _Reading, feature: Feature, kept_rows: IntArray) ->
         reading.problems.add("the reference level stands in no complete row", location, "Choose another one")
     if reading.problems.entries:
         return np.zeros((kept_rows.size, 1)), [feature.column]
-    indicator_codes = [index for index, level_name in enumerate(level_names) if level_name != reference_level]
+    indicator_codes = [
+        level_index for level_index, level_name in enumerate(level_names) if level_name != reference_level
+    ]
     indicators = (level_codes[:, None] == np.array(indicator_codes)).astype(np.float64)
-    return indicators, [f"{feature.column}: {level_names[index]}" for index in indicator_codes]
+    return indicators, [f"{feature.column}: {level_names[level_index]}" for level_index in indicator_codes]
 
 
 def _check_size(reading: _Reading, num_rows: int, num_columns: int) -> None:

@@ -150,7 +150,9 @@ def write_distribution(dataset: Dataset) -> str:
         "group_columns": [pair_sizes.column, *pair_sizes.further_columns],
         "counted": dataset.contribution.value,
         "users": {"rows": dataset.histogram.sizes.tolist(), "users": dataset.histogram.users.tolist()},
-        "pairs": {name: getattr(pair_sizes, name).tolist() for name in _NAMES_BY_LIST["pairs"]},
+        "pairs": {
+            list_name: getattr(pair_sizes, list_name).tolist() for list_name in _NAMES_BY_LIST["pairs"]
+        },
         "groups": dict(
             zip(_NAMES_BY_LIST["groups"], [*combinations.tolist(), group_counts.tolist()], strict=True)
         ),
@@ -186,9 +188,12 @@ def read_distribution(json_bytes: bytes, file_name: str, disclosure: Disclosure)
         contribution = members["counted"].choose(_CONTRIBUTIONS_BY_NAME)
         if "label" in members:
             members["label"].get_text(500)
-        arrays_by_list = {key: _read_lists(members[key], names) for key, names in _NAMES_BY_LIST.items()}
+        arrays_by_list = {
+            list_name: _read_lists(members[list_name], array_names)
+            for list_name, array_names in _NAMES_BY_LIST.items()
+        }
     document.problems.raise_if_any()
-    user_arrays, pair_arrays, group_arrays = (arrays_by_list[key] or {} for key in _NAMES_BY_LIST)
+    user_arrays, pair_arrays, group_arrays = (arrays_by_list[list_name] or {} for list_name in _NAMES_BY_LIST)
     assert contribution is not None
     _check_agreement(user_arrays, pair_arrays, group_arrays, contribution, document)
     document.problems.raise_if_any()
@@ -217,9 +222,10 @@ def _read_lists(node: JsonValue, array_names: tuple[str, ...]) -> dict[str, IntA
     if members is None:
         return None
     arrays_or_none = {
-        name: each.get_numbers(MAX_ENTRIES, (1, MAX_SIZE), is_integer=True) for name, each in members.items()
+        array_name: member_node.get_numbers(MAX_ENTRIES, (1, MAX_SIZE), is_integer=True)
+        for array_name, member_node in members.items()
     }
-    arrays_by_name = {name: array for name, array in arrays_or_none.items() if array is not None}
+    arrays_by_name = {array_name: array for array_name, array in arrays_or_none.items() if array is not None}
     if len(arrays_by_name) < len(array_names):
         return None
     if len({array.size for array in arrays_by_name.values()}) > 1:
@@ -237,7 +243,10 @@ def _check_agreement(
 ) -> None:
     """Add problems to the document if its three lists cannot describe the same data."""
     arrays_by_list = {"users": user_arrays, "pairs": pair_arrays, "groups": group_arrays}
-    total_rows = {key: _compute_product(each["rows"], each[key]) for key, each in arrays_by_list.items()}
+    total_rows = {
+        list_name: _compute_product(arrays_of_list["rows"], arrays_of_list[list_name])
+        for list_name, arrays_of_list in arrays_by_list.items()
+    }
     num_users, num_groups = sum(user_arrays["users"].tolist()), sum(group_arrays["groups"].tolist())
     num_pairs = sum(pair_arrays["pairs"].tolist())
     # Numbers of pairs by the number of groups of their user.

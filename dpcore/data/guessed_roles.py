@@ -11,7 +11,7 @@ import numpy as np
 from dpcore.data import user_names
 from dpcore.data.cell_numbers import NO_WORDS, YES_WORDS, Numbers, read_numbers
 from dpcore.data.column_names import split_name, split_words
-from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, TOTALS_PREFIX, Roles, TableKind
+from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, TOTALS_PREFIX, Roles, TableKind, read_periods
 from dpcore.data.tables import Table
 from dpcore.data.user_names import counts_people, find_two_people, list_other_user_columns, score_as_users
 
@@ -55,7 +55,9 @@ def _guess_pairs(table: Table) -> Roles | None:
         return None
     if not (_read_first_numbers(table, rows_column).values >= 1).all():
         return None
-    user_steps, group_steps = (np.diff(_read_first_numbers(table, name).values) for name in PAIRS_HEADER[:2])
+    user_steps, group_steps = (
+        np.diff(_read_first_numbers(table, code_column).values) for code_column in PAIRS_HEADER[:2]
+    )
     if (user_steps < 0).any() or (group_steps[user_steps == 0] <= 0).any():
         return None
     value_column = PAIRS_SUM if PAIRS_SUM in table.columns else None
@@ -66,7 +68,7 @@ def _guess_histogram(table: Table, column_names: list[str]) -> Roles | None:
     """Return the roles of a table of sizes and numbers of users; None if names and cells do not suggest one."""
     if len(column_names) < 2:
         return None
-    people_columns = [column_name for column_name in column_names if counts_people(column_name)]
+    people_columns = [name for name in column_names if counts_people(name) or read_periods(name)]
     other_columns = [column_name for column_name in column_names if column_name not in people_columns]
     size_words = _SIZE_WORDS | user_names.COUNT_WORDS
     size_columns = [

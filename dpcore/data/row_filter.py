@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dpcore.common.checks import refuse
 
 _CONDITION = re.compile(r"(.+?)\s*(!=|<=|>=|=|<|>)\s*(.+)")
+
+
+WHOLE_PATTERN = r"^[0-9]+\.0$"
+"""Whole numbers as a column of floats writes them."""
+
+
+def fold_text(text: str) -> str:
+    """Return a text as it is compared with cells: in lower case, and 1.0 as 1."""
+    return text.lower().removesuffix(".0") if re.match(WHOLE_PATTERN, text) else text.lower()
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,11 @@ class RowFilter:
         if self == RowFilter.of_number(self.column):
             return f"a number in {self.column}"
         return f"{self.column} {self.sign} {self.value}"
+
+
+def list_compared_columns(filters: Iterable[RowFilter]) -> tuple[str, ...]:
+    """List the columns whose cells are compared as numbers, each once."""
+    return tuple(dict.fromkeys(f.column for f in filters if not f.is_of_text))
 
 
 def parse_filters(conditions_text: str | None) -> tuple[RowFilter, ...]:

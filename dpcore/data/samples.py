@@ -82,7 +82,10 @@ class Generator(ABC):
     def sentence(self) -> str:
         """Return the name of the distribution and its parameters as one sentence."""
         named_fields = declared_fields(type(self)).items()
-        phrases = [f"{field.label}: {wording.entered(getattr(self, name))}" for name, field in named_fields]
+        phrases = [
+            f"{field.label}: {wording.entered(getattr(self, field_name))}"
+            for field_name, field in named_fields
+        ]
         return f"Generated: {self.title} ({', '.join(phrases)})."
 
 
@@ -455,26 +458,6 @@ def build_sizes(num_users: int, num_rows: int, max_size: int) -> IntArray:
     rows_per_user = np.rint(1.0 + (max_size - 1) * smaller_shares**high_exponent).astype(np.int64)
     rows_per_user[1 : 1 + num_rows - int(rows_per_user.sum())] += 1
     return rows_per_user
-
-
-def simulate_drugs(
-    seed: int, num_users: int = 502, num_rows: int = 3107, max_size: int = 63
-) -> RegressionRows:
-    """Simulate reviews as many as in *drugs*: two rated properties, and a rating from 1 to 10 as the label.
-
-    A property has a column for each of its five levels except the first.
-
-    Source of the sizes: Epasto et al. 2020, section 6.
-    """
-    rng = np.random.default_rng((seed, 1))
-    row_users = np.repeat(np.arange(num_users), build_sizes(num_users, num_rows, max_size))
-    effect_levels = rng.choice(5, row_users.size, p=(0.1, 0.1, 0.2, 0.25, 0.35))
-    harm_levels = rng.choice(5, row_users.size, p=(0.05, 0.1, 0.2, 0.35, 0.3))
-    label_noise = 1.4 * rng.standard_normal(row_users.size)
-    labels = np.clip(np.rint(1.6 * effect_levels + 0.8 * harm_levels + label_noise), 1.0, 10.0)
-    property_levels = effect_levels, harm_levels
-    features = np.column_stack([levels == level for levels in property_levels for level in range(1, 5)])
-    return RegressionRows(features.astype(np.float64), labels, row_users)
 
 
 def simulate_news(seed: int) -> RegressionRows:

@@ -57,7 +57,7 @@ class SavedDataset:
 def to_json(dataset: Dataset, remaining_bytes: int = ROOM) -> SavedDataset:
     """Convert a dataset to JSON with as many facets as fit, smallest first.
 
-    Facets that do not fit and further value columns are left out, with a note. Names of groups are always left out.
+    Facets and further value columns that do not fit are left out, with a note. Names of groups are always left out.
 
     Args:
         dataset: The data.
@@ -67,22 +67,34 @@ def to_json(dataset: Dataset, remaining_bytes: int = ROOM) -> SavedDataset:
     remaining_bytes -= 16 * histogram.sizes.size
     if remaining_bytes < 0 or histogram.sizes.size > MAX_SIZES:
         return SavedDataset(None, (f"{dataset.name}: too many different numbers of rows",), remaining_bytes)
-    facets_by_name: dict[str, Any] = {name: getattr(dataset, name) for name in _FACETS}
+    facets_by_name: dict[str, Any] = {facet_name: getattr(dataset, facet_name) for facet_name in _FACETS}
     left_out_phrases = []
-    filled_facets = [(name, facet) for name, facet in facets_by_name.items() if facet is not None]
-    for name, facet in sorted(filled_facets, key=lambda name_and_facet: _count_bytes(name_and_facet[1])):
+    filled_facets = [(facet_name, facet) for facet_name, facet in facets_by_name.items() if facet is not None]
+    for facet_name, facet in sorted(
+        filled_facets, key=lambda name_and_facet: _count_bytes(name_and_facet[1])
+    ):
         num_bytes = _count_bytes(facet)
         if num_bytes <= remaining_bytes and _is_readable(facet):
             remaining_bytes -= num_bytes
         else:
-            facets_by_name[name] = None
-            facet_text = f"the {name.replace('_', ' ')} ({num_bytes / 1e6:,.1f} MB)"
+            facets_by_name[facet_name] = None
+            facet_text = f"the {facet_name.replace('_', ' ')} ({num_bytes / 1e6:,.1f} MB)"
             left_out_phrases.append(f"{dataset.name}: {facet_text}")
-    left_out_phrases += [f"{dataset.name}: column {column}" for column in dataset.value_columns[1:]]
+    further_datasets, further_jsons = [], []
+    for further_dataset in dataset.further:
+        saved_column = to_json(further_dataset, remaining_bytes)
+        if saved_column.dataset_json is None or saved_column.left_out_phrases:
+            left_out_phrases.append(f"{dataset.name}: column {further_dataset.value_column}")
+        else:
+            further_datasets.append(further_dataset)
+            further_jsons.append(saved_column.dataset_json)
+            remaining_bytes = saved_column.remaining_bytes
     notes = (*dataset.notes, *(f"Left out of the session file: {phrase}." for phrase in left_out_phrases))
     # Names of tasks are left out, as they are contents of rows, not counts.
-    saved_dataset = replace(dataset, notes=notes, task_names=(), further=(), **facets_by_name)
-    return SavedDataset(_convert_dataset(saved_dataset), tuple(left_out_phrases), remaining_bytes)
+    further_fields: dict[str, Any] = {"task_names": (), "further": tuple(further_datasets)}
+    dataset_json = _convert_dataset(replace(dataset, notes=notes, **further_fields, **facets_by_name))
+    dataset_json |= {"further": further_jsons} if further_jsons else {}
+    return SavedDataset(dataset_json, tuple(left_out_phrases), remaining_bytes)
 
 
 def _count_bytes(facet: Any) -> int:
@@ -97,7 +109,11 @@ def _is_readable(facet: Any) -> bool:
     tuples_of_values = [value if isinstance(value, tuple) else (value,) for value in field_values]
     all_values = [value for tuple_of_values in tuples_of_values for value in tuple_of_values]
     return (
-        all(int(getattr(facet, name).max()) < MAX_VALUES for name in _CODE_ATTRIBUTES if hasattr(facet, name))
+        all(
+            int(getattr(facet, code_attribute).max()) < MAX_VALUES
+            for code_attribute in _CODE_ATTRIBUTES
+            if hasattr(facet, code_attribute)
+        )
         and getattr(facet, "num_tasks", 0) <= MAX_VALUES
         and all(cut(value, NAME) == value for value in all_values if isinstance(value, str))
         and len(all_values) <= MAX_NAMES
@@ -196,20 +212,30 @@ def build_facts(node: JsonValue, values_by_member: Mapping[str, Any] | None) -> 
     """Build the facts of a release from members that were read; None if there are problems, which are added."""
     if values_by_member is None:
         return None
-    return node.build(ReleaseFacts, **{name: values_by_member[name] for name in FACT_READERS})
+    return node.build(
+        ReleaseFacts, **{member_name: values_by_member[member_name] for member_name in FACT_READERS}
+    )
 
 
-def from_json(node: JsonValue) -> Dataset | None:
+def from_json(node: JsonValue, is_further: bool = False) -> Dataset | None:
     """Build the dataset that `to_json` wrote; None if there are problems, which are added.
 
     Every facet is checked like one from an upload, and the dataset by the digest that it had when it was saved.
+
+    Args:
+        node: The JSON.
+        is_further: True for a further value column, which has none itself.
     """
     needed_readers, optional_readers = CODEC.list_readers(Dataset)
     all_readers = needed_readers | optional_readers
-    facet_readers = {name: optional_readers[name] for name in _FACETS}
+    facet_readers = {member_name: optional_readers[member_name] for member_name in _FACETS}
+    column_readers: dict[str, Reader] = {} if is_further else {"further": _read_further}
     values_by_member = node.read_members(
         {
-            **{name: all_readers[name] for name in ("name", "disclosure", "contribution")},
+            **{
+                member_name: all_readers[member_name]
+                for member_name in ("name", "disclosure", "contribution")
+            },
             "source": read_text(SENTENCE),
             "privacy_unit": read_texts(NOTES, NAME),
             "notes": read_texts(NOTES, SENTENCE + NAME),
@@ -217,7 +243,8 @@ def from_json(node: JsonValue) -> Dataset | None:
             "histogram": _read_histogram,
             "facets": lambda facets_node: facets_node.read_members({}, facet_readers),
         },
-        {name: optional_readers[name] for name in ("release", "layout")},
+        {member_name: optional_readers[member_name] for member_name in ("release", "layout")}
+        | column_readers,
     )
     if values_by_member is None:
         return None
@@ -229,12 +256,20 @@ def from_json(node: JsonValue) -> Dataset | None:
     return dataset
 
 
+def _read_further(node: JsonValue) -> tuple[Dataset, ...]:
+    """Read the further value columns of a dataset; problems are added."""
+    entry_nodes = node.get_entries(NOTES) or []
+    return tuple(filter(None, [from_json(entry_node, is_further=True) for entry_node in entry_nodes]))
+
+
 def _read_histogram(node: JsonValue) -> ContributionHistogram | None:
     """Read a histogram from its sizes and users; None, with problems, if it is not one."""
     members_by_name = node.get_members(["sizes", "users"])
     if members_by_name is None:
         return None
-    size_nodes, user_nodes = (members_by_name[name].get_entries(MAX_SIZES) for name in ("sizes", "users"))
+    size_nodes, user_nodes = (
+        members_by_name[list_name].get_entries(MAX_SIZES) for list_name in ("sizes", "users")
+    )
     if size_nodes is None or user_nodes is None:
         return None
     if not all(type(entry_node.value) is int for entry_node in (*size_nodes, *user_nodes)):

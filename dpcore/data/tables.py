@@ -166,7 +166,9 @@ class Table:
 
     def describe_row(self, row_index: int) -> str:
         """Return the location of a row as text, with the file if several were joined."""
-        file_phrases = [f" of {shorten(name)}" for start_row, name in self.files if start_row <= row_index]
+        file_phrases = [
+            f" of {shorten(file_name)}" for start_row, file_name in self.files if start_row <= row_index
+        ]
         return f"{self.line_word} {self.line(row_index):,}{''.join(file_phrases[-1:])}"
 
 

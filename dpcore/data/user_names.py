@@ -89,7 +89,11 @@ def counts_people(column_name: str) -> bool:
 
 def list_other_user_columns(column_names: Sequence[str], used_columns: Sequence[str]) -> list[str]:
     """List the unused columns whose names suggest users, the likeliest first."""
-    unused_columns = [name for name in column_names if name not in used_columns and score_as_users(name) > 0]
+    unused_columns = [
+        column_name
+        for column_name in column_names
+        if column_name not in used_columns and score_as_users(column_name) > 0
+    ]
     return sorted(unused_columns, key=score_as_users, reverse=True)
 
 

@@ -83,8 +83,10 @@ class LabelledRecords:
     def select(self, indices: IntArray) -> LabelledRecords:
         """Return the records at these indices, in this order."""
         field_names = ("features", "labels", "population_codes", "owner_codes")
-        arrays_by_field = {name: getattr(self, name) for name in field_names}
-        return replace(self, **{name: x[indices] for name, x in arrays_by_field.items() if x is not None})
+        arrays_by_field = {field_name: getattr(self, field_name) for field_name in field_names}
+        return replace(
+            self, **{field_name: x[indices] for field_name, x in arrays_by_field.items() if x is not None}
+        )
 
 
 def scale_records(features: FloatArray) -> FloatArray:

@@ -138,7 +138,9 @@ def select_most(ownership: Ownership, bound: int) -> RecordSelection:
         "fewest owners first": fewest_first,
         "the linear program's order": fewest_first[np.argsort(-record_shares[fewest_first], kind="stable")],
     }
-    kept_masks_by_name = {name: _select_in_order(ownership, bound, o) for name, o in orders_by_name.items()}
+    kept_masks_by_name = {
+        order_name: _select_in_order(ownership, bound, o) for order_name, o in orders_by_name.items()
+    }
     best_name = max(kept_masks_by_name, key=lambda name: int(kept_masks_by_name[name].sum()))
     max_records = min(bound_selection(ownership, bound, prices), ownership.num_records)
     return RecordSelection(ownership, bound, kept_masks_by_name[best_name], max_records, prices, best_name)

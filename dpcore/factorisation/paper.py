@@ -3,192 +3,50 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dpcore.answer import Axis, Style, linear_axis, share_axis
 from dpcore.answer.paper_figure import Claim, Line, PaperFigure, all_hold, is_ordered
-from dpcore.contributions import FloatArray
-from dpcore.factorisation.fit import GradientSteps
-from dpcore.factorisation.implicit import ImplicitSettings, scale_to_unit_length, select_choices
-from dpcore.factorisation.ratings import BUCKETS, GeneratedRatings, Ratings, assign_buckets
-from dpcore.factorisation.studies import ChoiceStudy, RatingStudy
-from dpcore.factorisation.study import (
-    SCHEMES,
-    ModelKind,
-    Study,
-    StudyResult,
-    compare_neighbours,
-    find_nearest,
-    run,
+from dpcore.factorisation.paper_runs import (
+    CHOICE_EXPONENTS,
+    DASHES,
+    DESCENT_SUFFIX,
+    EPSILONS,
+    EXPONENTS,
+    FIFTHS,
+    FLAT_SHARE_DESCENT_RUNS,
+    FLAT_SHARE_RUNS,
+    MOVIE_DESCENT_RUNS,
+    MOVIE_RUNS,
+    NEAREST_EPSILONS,
+    RATING_RUNS,
+    SONG_RUNS,
+    run_both,
 )
-
-RunOnce = Callable[[float, int], dict[str, float]]
-"""Function that returns a score by key of a line, for a number on the x axis and a seed."""
-EPSILONS = (1.0, 5.0, 10.0, 20.0)
-DASHES = {1.0: "solid", 5.0: "dash", 20.0: "dashdot"}
-"""By ε, in figures 3, 9 and 10."""
-EXPONENTS = (0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0)
-FIFTHS = tuple(1.0 + bucket for bucket in range(BUCKETS))
-NEAREST_EPSILONS = (1.0, 20.0)
-"""The paper's ε, and one at which there is more to see."""
-NUM_NEAREST, NUM_NEIGHBOURS = 20, 6
-"""In figure 11, and in tables 3 and 4."""
-RATINGS_GENERATOR = GeneratedRatings()
-MOVIES_GENERATOR = GeneratedRatings(8_000, 1_200, 73.0, choice_spread=1.5)
-"""Users per item and choices per user are those of MovieLens 20M (table 1)."""
-SONGS_GENERATOR = GeneratedRatings(10_000, 720, 59.0, choice_spread=1.5)
-"""Likewise of the Million Song Data."""
-WITHOUT_PRIVACY = ImplicitSettings(dimension=8, sweeps=8, unobserved_weight=0.1)
-"""It recalls most on such users, of dimensions 8 to 16 and α₀ from 0.1 to 0.5."""
-
-
-@functools.lru_cache(maxsize=4)
-def _draw_table(generator: GeneratedRatings, seed: int) -> tuple[Ratings, FloatArray]:
-    """Draw generated ratings with the planted traits of the items; all values are 1 where taste decides what is chosen.
-
-    Each seed is drawn once.
-    """
-    ratings, item_traits = generator.draw_with_traits(np.random.default_rng(seed))
-    return select_choices(ratings) if generator.choice_spread else ratings, item_traits.astype(np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class PaperRuns:
-    """A study of models on tables that are drawn anew for each seed, and its numbers for the paper's figures.
-
-    Attributes:
-        draw_table: Draws the table of a seed, with the planted traits of the items, shape (num_items, rank); NaN if
-            none are planted.
-        study: The settings.
-    """
-
-    draw_table: Callable[[int], tuple[Ratings, FloatArray]]
-    study: Study
-
-    def run(
-        self, epsilons: tuple[float, ...], exponent: float, seed: int, model_kinds: tuple[ModelKind, ...]
-    ) -> StudyResult:
-        """Run the study with one seed at these epsilons, this exponent and these models; return its result."""
-        study = replace(
-            self.study, epsilons=epsilons, exponent=exponent, repeats=1, seed=seed, model_kinds=model_kinds
-        )
-        return run(self.draw_table(seed)[0], study)
-
-    def run_over_epsilon(self, epsilon: float, seed: int) -> dict[str, float]:
-        """Return error or recall over all items at one ε, by line of figures 1, 2 and 7."""
-        private_kinds = tuple(model_kind for model_kind in self.study.model_kinds if model_kind.is_private)
-        score_lists_by_line = dict(_measure_models(self, epsilon, 0.25, seed, private_kinds))
-        if ModelKind.NO_PRIVACY in self.study.model_kinds:
-            score_lists_by_line |= _measure_models(self, 1.0, 0.25, seed, (ModelKind.NO_PRIVACY,))
-        return {line_key: scores[0] for line_key, scores in score_lists_by_line.items()}
-
-    def run_over_exponent(self, weight_exponent: float, seed: int) -> dict[str, float]:
-        """Return error or recall of adaptive weights at one μ, by line of figures 3 and 10: one for each ε."""
-        scores_by_epsilon = {
-            e: _measure_models(self, e, weight_exponent, seed, (ModelKind.ADAPTIVE,)) for e in DASHES
-        }
-        return {f"adaptive_{e:g}": s["adaptive"][0] for e, s in scores_by_epsilon.items()}
-
-    def run_over_fifths(self, fifth: float, seed: int, epsilon: float = 1.0) -> dict[str, float]:
-        """Return error or recall on one fifth of the items, 1 for the rarest, by line of figure 4."""
-        score_lists_by_line = dict(_measure_models(self, epsilon, 0.25, seed, tuple(SCHEMES)))
-        half_exponent_lists = _measure_models(self, epsilon, 0.5, seed, (ModelKind.ADAPTIVE,))
-        score_lists_by_line["adaptive_half"] = half_exponent_lists["adaptive"]
-        return {line_key: scores[int(fifth)] for line_key, scores in score_lists_by_line.items()}
-
-    def run_gain(self, fifth: float, seed: int) -> dict[str, float]:
-        """Return by which share adaptive weights' error is below tail sampling's on one fifth, by ε of figure 9."""
-        compared_kinds, i = (ModelKind.TAIL, ModelKind.ADAPTIVE), int(fifth)
-        scores_by_epsilon = {e: _measure_models(self, e, 0.25, seed, compared_kinds) for e in DASHES}
-        return {f"gain_{e:g}": 1.0 - s["adaptive"][i] / s["tail"][i] for e, s in scores_by_epsilon.items()}
-
-    def run_overlap(self, fifth: float, seed: int) -> dict[str, float]:
-        """Return the share of nearest items in common on one fifth of the items, for each line of figure 11."""
-        return {k: float(o[int(fifth) - 1]) for k, (o, _) in _compare_nearest(self, seed).items()}
-
-    def run_likeness(self, fifth: float, seed: int) -> dict[str, float]:
-        """Return the mean cosine of planted traits of nearest items on one fifth, for each line of table 3."""
-        return {k: float(c[int(fifth) - 1]) for k, (_, c) in _compare_nearest(self, seed).items()}
-
-
-@functools.cache
-def _measure_models(
-    runs: PaperRuns, epsilon: float, weight_exponent: float, seed: int, model_kinds: tuple[ModelKind, ...]
-) -> Mapping[str, list[float]]:
-    """Measure error or recall of models at one ε.
-
-    Lists by the model's key, over all items, then by fifth, rarest first.
-    """
-    result = runs.run((epsilon,), weight_exponent, seed, model_kinds)
-    return {kind.name.lower(): result.select_runs(kind)[0, 0].tolist() for kind in model_kinds}
-
-
-@functools.cache
-def _compare_nearest(runs: PaperRuns, seed: int) -> Mapping[str, tuple[FloatArray, FloatArray]]:
-    """Compare nearest items under each model, by line: on each fifth, overlap with no privacy, and cosine of traits.
-
-    The overlap is with the model without privacy; the cosine is NaN if no traits are planted.
-    """
-    result_without_privacy = runs.run((1.0,), 0.25, seed, (ModelKind.NO_PRIVACY,))
-    private_result = runs.run(NEAREST_EPSILONS, 1.0 / 3.0, seed, (ModelKind.TAIL, ModelKind.ADAPTIVE))
-    reference_model = result_without_privacy.first_seed_models[ModelKind.NO_PRIVACY, 0.0]
-    reference_vectors = scale_to_unit_length(reference_model.item_vectors)
-    vectors_by_line = {"no_privacy": reference_vectors}
-    for (model_kind, epsilon), model in private_result.first_seed_models.items():
-        vectors_by_line[f"{model_kind.name.lower()}_{epsilon:g}"] = scale_to_unit_length(model.item_vectors)
-    bucket_of_item = assign_buckets(result_without_privacy.item_train_counts)
-    item_codes = np.arange(bucket_of_item.size)
-    unit_traits = scale_to_unit_length(runs.draw_table(seed)[1])
-
-    def average_fifths(value_of_item: FloatArray) -> FloatArray:
-        """Return the mean over the items of each fifth, rarest first."""
-        return np.array([value_of_item[bucket_of_item == bucket].mean() for bucket in range(BUCKETS)])
-
-    overlap_and_cosine_by_line = {}
-    for line_key, unit_vectors in vectors_by_line.items():
-        nearest_items = find_nearest(unit_vectors, item_codes, NUM_NEIGHBOURS)
-        mean_cosines = np.einsum("id,ind->in", unit_traits, unit_traits[nearest_items]).mean(axis=1)
-        overlaps = compare_neighbours(unit_vectors, reference_vectors, item_codes, NUM_NEAREST)
-        overlap_and_cosine_by_line[line_key] = (average_fifths(overlaps), average_fifths(mean_cosines))
-    return overlap_and_cosine_by_line
-
-
-RATING_RUNS = PaperRuns(lambda seed: _draw_table(RATINGS_GENERATOR, seed), RatingStudy(measures_recall=False))
-DESCENT_RUNS = PaperRuns(
-    RATING_RUNS.draw_table,
-    RatingStudy(measures_recall=False, gradient_steps=GradientSteps(), model_kinds=tuple(SCHEMES)),
-)
-DESCENT_SUFFIX = "_descent"
-"""Of the keys of lines by gradient steps (DPSGD); those without it are by least squares (DPALS)."""
-
-
-def run_both(run_squares: RunOnce, run_descent: RunOnce, x: float, seed: int) -> dict[str, float]:
-    """Return errors at one x of figure 1 or 3, for each of its lines: by least squares, and by gradient steps."""
-    descent_errors = run_descent(x, seed)
-    return run_squares(x, seed) | {f"{key}{DESCENT_SUFFIX}": error for key, error in descent_errors.items()}
-
-
-CHOICE_STUDY = ChoiceStudy(non_private_settings=WITHOUT_PRIVACY)
-MOVIE_RUNS = PaperRuns(lambda seed: _draw_table(MOVIES_GENERATOR, seed), CHOICE_STUDY)
-SONG_RUNS = PaperRuns(lambda seed: _draw_table(SONGS_GENERATOR, seed), CHOICE_STUDY)
+from dpcore.factorisation.ratings import BUCKETS
 
 RATINGS_SETTING = (
     "6,000 generated users with about 600,000 ratings of 3,700 items in place of MovieLens 10M, a tenth held out; "
-    "δ = 1e-5 and our defaults."
+    "δ = 1e-5, and our defaults, by which counts take 12 % of the budget at every ε (the paper's take 14 % at ε = 5, "
+    "20 % at ε = 20)."
 )
 CHOICES_SETTING = (
-    "by popularity and taste. A tenth of the users is held out, a fifth of their choices to be recalled. δ = 1e-5. "
-    "Ours: dimension 8, 3 sweeps (without privacy 8), 50 items per user, α₀ = 0.5 (0.1), ridges."
+    "by popularity and taste. A tenth of the users is held out, a fifth of their choices to be recalled. δ = 1 / n and "
+    "the shares for counts are the paper's. Ours: dimension 8, 3 sweeps (without privacy 8; 4 gradient steps), 50 "
+    "items per user, α₀ = 0.5 (0.1), ridges."
 )
 MOVIES_SETTING = (
-    f"8,000 generated users of 1,200 items in place of MovieLens 20M, 73 choices each {CHOICES_SETTING}"
+    "8,000 generated users of 6,000 items, of which a tenth has 61 % of the choices, in place of MovieLens 20M (86 %), "
+    f"73 choices each {CHOICES_SETTING}"
 )
 SONGS_SETTING = (
-    f"10,000 generated users of 720 songs for the Million Song Data, 59 choices each {CHOICES_SETTING}"
+    "10,000 generated users of 720 songs for the Million Song Data, 59 choices each "
+    + CHOICES_SETTING.replace(
+        "δ = 1 / n and the shares for counts are the paper's", "δ = 1e-5; counts take 12 %"
+    )
 )
 UNIFORM_LINE = Line("uniform", "Uniform sampling", Style.ENTERED, "square")
 TAIL_LINE = Line("tail", "Tail sampling", Style.CAP, "triangle-up")
@@ -214,12 +72,17 @@ def _by_descent(scheme_line: Line) -> Line:
     )
 
 
+SCHEME_LINES = (UNIFORM_LINE, TAIL_LINE, ADAPTIVE_LINE)
+STEP_LINES = tuple(replace(_by_descent(line), dash="dash") for line in SCHEME_LINES)
 EXPONENT_LINES = tuple(_derive_line(ADAPTIVE_LINE, epsilon, dash) for epsilon, dash in DASHES.items())
 PAPER_GAINS = (0.216, 0.237, None, 0.228, 0.084)
 """At ε = 1; of the middle fifth none is printed."""
 GAIN_LINES = tuple(
-    replace(line, key=f"gain_{epsilon:g}", paper_values=PAPER_GAINS if epsilon == 1.0 else ())
-    for line, epsilon in zip(EXPONENT_LINES, DASHES, strict=True)
+    replace(line, key=f"gain_{epsilon:g}") for line, epsilon in zip(EXPONENT_LINES, DASHES, strict=True)
+)
+AUTHORS_LINES = (
+    Line("gain_alike", "The authors' settings, ε = 1", Style.CAP, "square"),
+    Line("gain_undamped", "The same, tail undamped", Style.CAP, "square-open-dot", "dash", PAPER_GAINS),
 )
 FIFTH_LINES = (
     UNIFORM_LINE,
@@ -232,6 +95,8 @@ NEAREST_LINES = tuple(
     for epsilon in NEAREST_EPSILONS
     for line in (TAIL_LINE, replace(ADAPTIVE_LINE, name="Adaptive weights, μ = 1/3"))
 )
+CHOICE_SEEDS = 3
+"""A seed of all figures about choices takes a minute."""
 RMSE_AXIS = linear_axis("root mean squared error", unit="rating points")
 RECALL_AXIS = linear_axis("recall at 20")
 FIFTH_TICKS = tuple(enumerate(("rarest", "2nd fifth", "middle", "4th fifth", "most rated"), 1))
@@ -249,10 +114,12 @@ def _derive(
 
 
 BEST_SCHEME = "Adaptive weights are better than both kinds of sampling at every ε"
+BEST_BY_STEPS = "Adaptive weights improve on both kinds of sampling with gradient steps, too (DPSGD)"
 MORE_RECALL = Claim(
     BEST_SCHEME, "section 5", all_hold(*(is_ordered(k, "adaptive") for k in ("uniform", "tail")))
 )
 RARE_OR_POPULAR = "On the two rarest fifths larger μ are better, on the most popular one worse"
+FURTHER_GAIN = "Adaptive weights further improve on tail sampling, at every ε and on every fifth"
 BETTER_THAN_TAIL = "Adaptive weights improve on tail sampling on all but the most popular fifth"
 
 ERROR_OVER_EPSILON = PaperFigure(
@@ -267,10 +134,12 @@ ERROR_OVER_EPSILON = PaperFigure(
     RMSE_AXIS,
     EPSILONS,
     (
-        *(UNIFORM_LINE, TAIL_LINE, ADAPTIVE_LINE, OFFSETS_LINE, NO_PRIVACY_LINE),
-        *(replace(_by_descent(line), dash="dash") for line in (UNIFORM_LINE, TAIL_LINE, ADAPTIVE_LINE)),
+        *SCHEME_LINES,
+        OFFSETS_LINE,
+        NO_PRIVACY_LINE,
+        *STEP_LINES,
     ),
-    functools.partial(run_both, RATING_RUNS.run_over_epsilon, DESCENT_RUNS.run_over_epsilon),
+    functools.partial(run_both, FLAT_SHARE_RUNS.run_over_epsilon, FLAT_SHARE_DESCENT_RUNS.run_over_epsilon),
     10,
     "In the paper adaptive weights are best. Here they are from ε = 5 on; on MovieLens 1M at every ε, "
     "by least squares (DPALS) and by gradient steps (DPSGD). The paper lacks "
@@ -279,7 +148,7 @@ ERROR_OVER_EPSILON = PaperFigure(
         Claim(BEST_SCHEME, "section 5", all_hold(*(is_ordered("adaptive", k) for k in ("uniform", "tail")))),
         Claim("Tail sampling improves on uniform sampling", "appendix D.2", is_ordered("tail", "uniform")),
         Claim(
-            "Adaptive weights improve on both kinds of sampling with gradient steps, too (DPSGD)",
+            BEST_BY_STEPS,
             "section 5",
             all_hold(*(is_ordered("adaptive_descent", k) for k in ("uniform_descent", "tail_descent"))),
         ),
@@ -295,7 +164,9 @@ ERROR_OVER_EXPONENT = _derive(
     x=linear_axis("exponent μ", (-0.03, 1.03)),
     x_values=EXPONENTS,
     lines=EXPONENT_LINES + tuple(map(_by_descent, EXPONENT_LINES)),
-    run_once=functools.partial(run_both, RATING_RUNS.run_over_exponent, DESCENT_RUNS.run_over_exponent),
+    run_once=functools.partial(
+        run_both, FLAT_SHARE_RUNS.run_over_exponent, FLAT_SHARE_DESCENT_RUNS.run_over_exponent
+    ),
     claims=(
         Claim(
             "The best μ lies from 1/4 to 1/2",
@@ -340,25 +211,38 @@ RECALL_OVER_EPSILON = _derive(
     ERROR_OVER_EPSILON,
     "Figure 2",
     "recall of a recommender over ε, implicit feedback",
-    "In the paper, with 17 times as many users, adaptive weights are best at every ε; here from ε = 5 on. At ε = 1 no "
-    "scheme beats what is popular by noisy counts, a baseline that the paper lacks.",
+    "In the paper, with 17 times as many users, adaptive weights are best at every ε. Here they are by gradient steps "
+    "(DPSGD) from ε = 10 on; by least squares all three lie within each other's intervals. What is popular by noisy "
+    "counts, a baseline that the paper lacks, is as good at ε = 1.",
     setting_text=MOVIES_SETTING,
     tab_name="Implicit feedback",
     y=RECALL_AXIS,
-    lines=(UNIFORM_LINE, TAIL_LINE, ADAPTIVE_LINE, POPULAR_LINE, NO_PRIVACY_LINE),
-    run_once=MOVIE_RUNS.run_over_epsilon,
-    claims=(MORE_RECALL,),
+    lines=(*SCHEME_LINES, POPULAR_LINE, NO_PRIVACY_LINE, *STEP_LINES),
+    run_once=functools.partial(run_both, MOVIE_RUNS.run_over_epsilon, MOVIE_DESCENT_RUNS.run_over_epsilon),
+    num_runs=CHOICE_SEEDS,
+    claims=(
+        MORE_RECALL,
+        Claim(
+            BEST_BY_STEPS,
+            "section 5",
+            all_hold(*(is_ordered(k, "adaptive_descent") for k in ("uniform_descent", "tail_descent"))),
+        ),
+    ),
 )
 NEAREST_OVERLAP = _derive(
     ERROR_OVER_FIFTHS,
     "Figure 11",
     "nearest items in common with the model without privacy",
-    "As in the paper, adaptive weights share more than tail sampling; at ε = 1 both share what chance gives.",
-    setting_text=f"By the cosine of item vectors. {MOVIES_SETTING}",
+    "At ε = 20 adaptive weights share more than tail sampling on all fifths but the most popular one. At ε = 1 both "
+    "share what chance gives, 0.3 %, on all but that one; the paper, with 17 times as many users, has adaptive weights "
+    "ahead.",
+    setting_text="By the cosine of item vectors, on fifths of the tenth of the items that is most popular. "
+    f"{MOVIES_SETTING}",
     tab_name="Nearest items",
-    y=share_axis("of the 20 nearest, in common", (0.0, 0.5)),
+    y=share_axis("of the 20 nearest, in common", (0.0, 0.08)),
     lines=NEAREST_LINES,
     run_once=MOVIE_RUNS.run_overlap,
+    num_runs=CHOICE_SEEDS,
     claims=(
         Claim(
             "At ε = 1 adaptive weights have more nearest items in common with no privacy than tail sampling",
@@ -375,16 +259,21 @@ FIGURES = (
         ERROR_OVER_FIFTHS,
         "Figure 9",
         "what adaptive weights gain over tail sampling, by popularity",
-        "The paper gains a fifth at ε = 1, ours less than a hundredth; smaller ridges do not help. Why is open.",
-        setting_text=f"μ = 1/4. The paper's numbers (D.2, ε = 1) are the least over its μ. {RATINGS_SETTING}",
+        "The paper's gains ask for a tail baseline that is damped less. Norms of user vectors of at most c damp like "
+        "an item ridge of λ / c². The authors' notebook has c = 0.2 for both, where nothing is gained. With c = 1 for "
+        "the tail alone every fifth gains 1.4 to 1.9 %, on MovieLens 1M up to 3.6 %. The rest stays open: the settings "
+        "behind the paper's figure are not published, and MovieLens 10M has twelve times as many users.",
+        setting_text=f"μ = 1/4. The paper's numbers (D.2, ε = 1) are the least over its μ. {RATINGS_SETTING} Here "
+        "counts take the paper's shares. The "
+        "authors' settings: d = 8, no levels, λ = 60 (tail) and 40, c = 0.2.",
         y=share_axis("error below tail sampling's", (-0.02, 0.26)),
-        lines=GAIN_LINES,
+        lines=(*GAIN_LINES, *AUTHORS_LINES),
         run_once=RATING_RUNS.run_gain,
         claims=(
             Claim(
-                "Adaptive weights further improve on tail sampling, at every ε and on every fifth",
+                FURTHER_GAIN,
                 "appendix D.2",
-                lambda c: all((column > 0.0).all() for column in c.values()),
+                lambda c: all((c[line.key] > 0.0).all() for line in GAIN_LINES),
             ),
             Claim(
                 "The gap narrows as ε increases", "appendix D.2", is_ordered("gain_20", "gain_5", "gain_1")
@@ -396,12 +285,15 @@ FIGURES = (
         ERROR_OVER_FIFTHS,
         "Figure 4 (b)",
         "recall by popularity of the item, implicit feedback",
-        "As in the paper, larger μ are better on the rare fifths and worse on the most popular one.",
+        "As in the paper, larger μ are better on the rare fifths and worse on the most popular one. Adaptive weights "
+        "recall twice as much as tail sampling on the three rarest fifths; on the fourth both recall next to nothing.",
         key="krichene-figure-4-recall",
-        setting_text=f"ε = 5, as ε = 1 teaches nothing of rare items. k falls from 100 to 20. {MOVIES_SETTING}",
+        setting_text="ε = 1. Fifths of the tenth of the items that is most popular, as in the authors' code; k falls "
+        f"from 100 to 20. {MOVIES_SETTING}",
         tab_name="Implicit feedback",
         y=replace(RECALL_AXIS, name="recall at k"),
-        run_once=functools.partial(MOVIE_RUNS.run_over_fifths, epsilon=5.0),
+        run_once=MOVIE_RUNS.run_over_fifths,
+        num_runs=CHOICE_SEEDS,
         claims=(
             Claim(
                 RARE_OR_POPULAR,
@@ -412,30 +304,61 @@ FIGURES = (
         ),
     ),
     _derive(
+        ERROR_OVER_FIFTHS,
+        "Figure 9 (b)",
+        "what adaptive weights recall more than tail sampling, by popularity",
+        "In the paper they recall more on every fifth. So it is here at ε = 20, and at ε = 1 on all fifths but the "
+        "fourth. At ε = 5 our ridge leaves all but the most popular fifth unlearned.",
+        key="krichene-figure-9-recall",
+        setting_text=f"μ = 1/4; fifths and k as in figure 4 (b). {MOVIES_SETTING}",
+        tab_name="Implicit feedback",
+        y=linear_axis("recall above tail sampling's"),
+        lines=GAIN_LINES,
+        run_once=MOVIE_RUNS.run_gain,
+        num_runs=CHOICE_SEEDS,
+        claims=(
+            Claim(FURTHER_GAIN, "appendix D.2", lambda c: all((column > 0.0).all() for column in c.values())),
+        ),
+    ),
+    _derive(
         RECALL_OVER_EPSILON,
         "Figure 7",
         "recall over ε, a catalogue of songs",
         "In the paper, with 57 times as many users, adaptive weights are best at every ε; here at ε = 5 and 10. At "
         "ε = 1 what is popular by noisy counts is best, a baseline that the paper lacks.",
         setting_text=SONGS_SETTING,
+        lines=(*SCHEME_LINES, POPULAR_LINE, NO_PRIVACY_LINE),
         run_once=SONG_RUNS.run_over_epsilon,
+        num_runs=10,
         claims=(MORE_RECALL,),
     ),
     _derive(
         ERROR_OVER_EXPONENT,
         "Figure 10",
         "recall over the exponent μ, implicit feedback",
-        "In the paper μ = 1/4 is best; here at ε = 20 only. At ε = 1 and 5 smaller μ are better.",
+        "In the paper μ = 1/4 is best. Here all μ up to 1/4 lie within each other's intervals, by both algorithms, and "
+        "larger ones recall less: fewer users do not pay for weights on rare items.",
         setting_text=f"ε = 1, 5 and 20. {MOVIES_SETTING}",
         tab_name="Implicit feedback",
         y=RECALL_AXIS,
-        lines=EXPONENT_LINES,
-        run_once=MOVIE_RUNS.run_over_exponent,
+        x_values=CHOICE_EXPONENTS,
+        run_once=functools.partial(
+            run_both, MOVIE_RUNS.run_over_exponent, MOVIE_DESCENT_RUNS.run_over_exponent
+        ),
+        num_runs=CHOICE_SEEDS,
         claims=(
             Claim(
                 "The best performance is typically achieved at μ = 1/4",
                 "appendix D.2",
-                lambda c: all(EXPONENTS[np.argmax(column)] == 0.25 for column in c.values()),
+                lambda c: all(CHOICE_EXPONENTS[np.argmax(c[line.key])] == 0.25 for line in EXPONENT_LINES),
+            ),
+            Claim(
+                "With gradient steps (DPSGD) the best μ is 1/4",
+                "appendix D.2",
+                lambda c: all(
+                    CHOICE_EXPONENTS[np.argmax(c[f"{line.key}{DESCENT_SUFFIX}"])] == 0.25
+                    for line in EXPONENT_LINES
+                ),
             ),
         ),
     ),
@@ -451,6 +374,23 @@ FIGURES = (
         y=linear_axis("likeness of planted traits"),
         lines=(replace(NO_PRIVACY_LINE, name="Without privacy"), *NEAREST_LINES),
         run_once=MOVIE_RUNS.run_likeness,
+        claims=(
+            Claim(
+                "Adaptive weights return more relevant neighbours than tail sampling, on every fifth (ε = 1)",
+                "appendix D.3",
+                is_ordered("tail_1", "adaptive_1"),
+            ),
+            Claim(
+                "Privacy has little impact on the most frequent items (within 10 % of no privacy)",
+                "appendix D.3",
+                lambda c: c["adaptive_1"][-1] >= 0.9 * c["no_privacy"][-1],
+            ),
+            Claim(
+                "Without privacy neighbours are the most relevant, at every ε",
+                "appendix D.3",
+                all_hold(*(is_ordered(line.key, "no_privacy") for line in NEAREST_LINES)),
+            ),
+        ),
     ),
 )
 """All figures of the paper."""

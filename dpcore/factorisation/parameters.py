@@ -137,7 +137,9 @@ class FactorisationParameters(Parameters):
     def ratings_parameters(self) -> FactorisationParameters:
         """Return parameters at ε = 1 with only those settings that the ratings depend on; the others have defaults."""
         field_names = ("source", "num_users", "num_items", "ratings_per_user", "rank", "data_seed")
-        return FactorisationParameters(1.0, **{name: getattr(self, name) for name in field_names})
+        return FactorisationParameters(
+            1.0, **{field_name: getattr(self, field_name) for field_name in field_names}
+        )
 
     @property
     def generator(self) -> GeneratedRatings | None:

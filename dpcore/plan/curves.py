@@ -15,6 +15,7 @@ candidates. ``floor`` is its squared error without any noise.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -204,6 +205,7 @@ class BoundCurve:
         second_bounds: The second numbers of pairs; None where a bound is one number.
         has_all_bounds: Whether these are all bounds that there are.
         whole_noise: The noise if it is drawn in whole numbers, else None.
+        measure_release: The squared error of the release under a bound at v, if alpha + beta v is an approximation.
     """
 
     is_concave = True
@@ -216,8 +218,10 @@ class BoundCurve:
         second_bounds: npt.ArrayLike | None = None,
         has_all_bounds: bool = True,
         whole_noise: NoiseKind | None = None,
+        measure_release: Callable[[float, float], float] | None = None,
     ) -> None:
         self.has_all_bounds, self.whole_noise = has_all_bounds, whole_noise
+        self.measure_release = measure_release
         self.bulge = 0.0 if whole_noise is None else BULGE_BY_NOISE[whole_noise]
         alpha, beta = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
         if second_bounds is None:
@@ -273,6 +277,18 @@ class BoundCurve:
             self._bounds[hull_indices],
             self._second_bounds[hull_indices],
         )
+
+    @cached_property
+    def release_ratios(self) -> FloatArray:
+        """Return the squared error of releases over alpha + beta v, at `RELEASE_VS`."""
+        assert self.measure_release is not None
+        optimum = self.find_best(RELEASE_VS)
+        errors = map(self.measure_release, optimum.bounds.tolist(), RELEASE_VS.tolist())
+        return np.fromiter(errors, float) / optimum.squared_errors
+
+
+RELEASE_VS = np.geomspace(1e-8, 1e18, 120)
+"""Between these the squared error of a release is interpolated, and found to 1 %."""
 
 
 class RankCurve:
@@ -337,6 +353,18 @@ class RankCurve:
 
 
 Curve = TotalCurve | BoundCurve | RankCurve
+
+
+def measure_squared_errors(curve: Curve, v: FloatArray) -> FloatArray:
+    """Return the squared errors of the releases at each v, under the bounds that are best by the curve.
+
+    If the curve is an approximation, they are interpolated between `RELEASE_VS`.
+    """
+    squared_errors = curve.find_best(v).squared_errors
+    if not isinstance(curve, BoundCurve) or curve.measure_release is None:
+        return squared_errors
+    log_ratios = np.interp(np.log(v), np.log(RELEASE_VS), np.log(curve.release_ratios))
+    return np.asarray(squared_errors * np.exp(log_ratios))
 
 
 def list_caps(max_size: int, max_num_bounds: int = 2048) -> tuple[FloatArray, bool]:

@@ -33,7 +33,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.plan.curves import Curve
+from dpcore.plan.curves import Curve, measure_squared_errors
 from dpcore.plan.parameters import NUM_PARTS, Budget
 
 TARGET_GAP = 1e-4
@@ -367,7 +367,7 @@ def _find_needed(curve: Curve, target_error: float, power: int) -> float:
 
     def is_enough(v: FloatArray) -> list[bool]:
         """Return for each v whether the line reaches its target error there."""
-        return list(curve.find_best(v).squared_errors <= target_error**2)
+        return list(measure_squared_errors(curve, v) <= target_error**2)
 
     # The error never rises with the budget: from the first amount that is enough on, each is.
     grid_amounts = np.geomspace(_SMALLEST_AMOUNT, _LARGEST_AMOUNT, _NUM_AMOUNTS)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from dpcore.common.checks import refuse
 from dpcore.common.noise_error import NoiseKind
@@ -32,23 +34,35 @@ def make_spread_curve(
     problem, _, value_summary = build_mean_problem(dataset, parameters)
     assert dataset.values is not None
     bounds, has_all_bounds = curves.list_caps(dataset.histogram.max_size, MAX_CAPS)
-    takes_noise_at_values = parameters.variance_source is VarianceSource.FROM_VALUES
-    values_and_clamped = (dataset.values, value_summary.clamped_values)
-    mechanism = parameters.budget.mechanism
-    spread_error = variance.measure_error(
-        problem, *values_and_clamped, bounds, mechanism, takes_noise_at_values
-    )
-    reference_value = variance.measure_variance(dataset.values)
-    if statistic is LineStatistic.DEVIATION:
-        if reference_value == 0.0:
-            raise refuse("all values are the same, so that the error of a standard deviation is not known")
+    mechanism, is_root = parameters.budget.mechanism, statistic is LineStatistic.DEVIATION
+    reference_value, measure_release = variance.measure_variance(dataset.values), None
+    if is_root and reference_value == 0.0:
+        raise refuse("all values are the same, so that the error of a standard deviation is not known")
+    if parameters.variance_source is VarianceSource.FROM_VALUES:
+        values_and_bounds = dataset.values, value_summary.clamped_values, bounds
+        kept_rows = variance.KeptRows.from_values(problem, *values_and_bounds)
+        spread_error = kept_rows.linearise(mechanism, NoiseKind.LAPLACE.unit_variance)
+        measure_release = partial(_measure_release, kept_rows, mechanism, is_root)
+    else:
+        spread_error = variance.measure_worst_error(problem, bounds)
+    if is_root:
         spread_error, reference_value = variance.take_root(spread_error, reference_value)
     alpha, beta = split_mean_error(spread_error, mechanism)
     user_sentences = (
         sentence.replace("the mean of", "the variance of") for sentence in list_user_assumptions(problem)
     )
     assumptions = (*user_sentences, *binned_values.list_assumptions(dataset))
-    return curves.BoundCurve(alpha, beta, bounds, has_all_bounds=has_all_bounds), reference_value, assumptions
+    curve = curves.BoundCurve(
+        alpha, beta, bounds, has_all_bounds=has_all_bounds, measure_release=measure_release
+    )
+    return curve, reference_value, assumptions
+
+
+def _measure_release(
+    kept_rows: variance.KeptRows, mechanism: NoiseKind, is_root: bool, bound: float, v: float
+) -> float:
+    """Measure the squared error of a release under a bound at v."""
+    return kept_rows.measure_release(bound, math.sqrt(v), mechanism, is_root)
 
 
 def list_mean_assumptions(

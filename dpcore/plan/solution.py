@@ -25,7 +25,7 @@ from dpcore.data import group_list
 from dpcore.dataset import Dataset
 from dpcore.mean import Clamp
 from dpcore.plan import mean_lines, table
-from dpcore.plan.curves import RankCurve, TotalCurve
+from dpcore.plan.curves import BoundCurve, RankCurve, TotalCurve
 from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
 from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import NUM_PARTS, Budget, Objective, PlanParameters
@@ -66,8 +66,8 @@ class AllocatedLine:
         bound: Bound on rows, on a total, on groups; 0 where it is dropped.
         second_bound: Of pairs the bound on the amount in each group; NaN of others.
         curve_error: Root of the mean square, in the line's unit; of a quantile the expected share of rows between.
-        moved_error: That of a mean after it is moved into its range; None of other lines, and if the error does not
-            depend on the mean.
+        moved_error: That of a mean or variance after it is moved into its range; None of other lines, and if values
+            are not read.
     """
 
     planned_line: table.PlannedLine
@@ -183,13 +183,15 @@ def allocate_lines(
         moved_error = None
         if planned_line.square_moved is not None:
             moved_error = float(planned_line.measure_errors(np.array([v]))[0])
+        elif isinstance(planned_line.curve, BoundCurve) and planned_line.curve.measure_release is not None:
+            moved_error = math.sqrt(planned_line.curve.measure_release(bound, v))
         line_fields = num_parts, num_parts * budget_per_part, v, bound, second_bound, line_error, moved_error
         plan_lines.append(AllocatedLine(planned_line, *line_fields))
     return tuple(plan_lines)
 
 
 def sum_weighted_squares(allocated_lines: Sequence[AllocatedLine]) -> float:
-    """Return the weighted sum of the lines' squared errors, of means before they are moved into their range."""
+    """Return the weighted sum of the lines' squared errors, before numbers are moved into their range."""
     return math.fsum(line.planned_line.weight * line.curve_error**2 for line in allocated_lines)
 
 
@@ -294,6 +296,9 @@ _NEED_FACTORS = {
     LineStatistic.QUANTILE: 1.02,
     # A rounded bound on totals errs at most `MAX_COST_OF_ROUNDING` more, for which so much more budget makes up.
     LineStatistic.SUM: 1.0 + 2.0 * MAX_COST_OF_ROUNDING,
+    # Read between points as well.
+    LineStatistic.VARIANCE: 1.01,
+    LineStatistic.DEVIATION: 1.01,
 }
 
 

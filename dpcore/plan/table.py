@@ -111,11 +111,11 @@ class PlannedLine:
     square_moved: Callable[[FloatArray, FloatArray], FloatArray] | None = None
 
     def measure_errors(self, v: FloatArray) -> FloatArray:
-        """Compute the error under the best bound at each v; of a mean, after it is moved into its range."""
-        optimum = self.curve.find_best(v)
-        squared_errors, is_finite = optimum.squared_errors.copy(), np.isfinite(optimum.squared_errors)
+        """Compute the error under the best bound at each v; of a mean or variance, after it is moved into its range."""
+        squared_errors = curves.measure_squared_errors(self.curve, v).copy()
         if self.square_moved is not None:
-            squared_errors[is_finite] = self.square_moved(optimum.bounds[is_finite], v[is_finite])
+            is_finite, bounds = np.isfinite(squared_errors), self.curve.find_best(v).bounds
+            squared_errors[is_finite] = self.square_moved(bounds[is_finite], v[is_finite])
         return np.asarray(np.sqrt(np.maximum(squared_errors, 0.0)))
 
     @property

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.version import VERSION
-from dpcore.data.column_roles import MissingUsers, Roles, TableKind
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind, name_users_column
 from dpcore.data.design_matrix import Design
 from dpcore.dataset import Dataset
 from dpcore.report.settings_file import Call, list_reading_options
@@ -269,13 +269,15 @@ def write_dataset_cell(code_builder: CodeBuilder, source: Source, public_only: b
         histogram_code = "ContributionHistogram(sizes, users)"
         if dataset.release is not None:
             histogram_code += f", release={code_builder.write(dataset.release)}"
+        periods_code = f".in_periods({code_builder.write(dataset.periods)})" if dataset.periods else ""
         return (
             f"sizes = {sizes_expression}\nusers = {users_expression}\n"
-            f"data = Dataset({dataset.name!r}, {dataset.source!r}, {disclosure_code}, {histogram_code})"
+            f"data = Dataset({dataset.name!r}, {dataset.source!r}, {disclosure_code}, {histogram_code}){periods_code}"
         )
     is_private = dataset.disclosure is Disclosure.PRIVATE
     data_file_name = "histogram-PRIVATE-do-not-publish.csv" if is_private else "histogram.csv"
-    roles_code = code_builder.write(Roles(TableKind.HISTOGRAM, size="size", users="users"))
+    histogram_roles = Roles(TableKind.HISTOGRAM, size="size", users=name_users_column(dataset.periods))
+    roles_code = code_builder.write(histogram_roles)
     remedy_sentence = "Download it on the page Data, button Histogram (CSV), into this folder."
     file_check_code = _write_file_check(code_builder, data_file_name, remedy_sentence)
     count_call = _write_count_call(code_builder, "[FILE]", roles_code, disclosure_code)

@@ -82,7 +82,7 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
             data_settings["yes"] = layout.yes_text
         own_filters = [f for f in layout.filters if f != RowFilter.of_number(f.column)]
         data_settings |= {"filters": "; ".join(f.text for f in own_filters) or None}
-    if (periods := dataset.periods) is not None:
+    if (periods := dataset.periods) is not None and dataset.privacy_unit:
         data_settings |= {"date": periods.column, "periods": periods.span, "releases": periods.num_releases}
         data_settings |= {"person_epsilon": periods.person_epsilon}
     return data_settings | ({"disclosure": "public"} if dataset.provenance is Disclosure.PUBLIC else {})

@@ -110,14 +110,16 @@ def test_the_noise_holds_epsilon_by_other_accountants() -> None:
     assert exact < federated.compute_noise_multiplier(1.0, 1.0, 100) < 1.2 * exact
     setting = Setting(512, 1.0)
     batch = 10_000 / 512
-    expected = 15.0 * federated.compute_noise_multiplier(1.0, 1.0, 100) / (512 * batch)
-    assert federated.compute_step_noise(setting) == pytest.approx(expected)
-    assert federated.compute_step_noise(Setting(512, 1.0, records_per_user=5)) == pytest.approx(5 * expected)
-    assert federated.compute_step_noise(Setting(512)) == 0.0
+    # Five steps of a round, at rate 0.1.
+    expected = 0.1 * math.sqrt(5) * 15.0 * federated.compute_noise_multiplier(1.0, 1.0, 100) / (512 * batch)
+    assert federated.compute_round_noise(setting) == pytest.approx(expected)
+    assert federated.compute_round_noise(Setting(512, 1.0, records_per_user=5)) == pytest.approx(5 * expected)
+    assert federated.compute_round_noise(Setting(512)) == 0.0
     # Owners of many records take them by the batch: q = 64/625 over 100 epochs.
     from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent, pld
 
-    multiplier = federated.compute_step_noise(Setting(16, 1.0)) * 16 * 64 / 15.0
+    round_noise = federated.compute_round_noise(Setting(16, 1.0))
+    multiplier = round_noise / (0.1 * math.sqrt(10 * 625 / 64)) * 16 * 64 / 15.0
     event = PoissonSampledDpEvent(64 / 625, GaussianDpEvent(multiplier))
     accountant = pld.PLDAccountant(value_discretization_interval=1e-2)
     accountant.compose(SelfComposedDpEvent(event, round(100 * 625 / 64)))
@@ -142,7 +144,7 @@ def test_owners_learn_in_every_form(monkeypatch: pytest.MonkeyPatch) -> None:
         accuracy = federated.compute_accuracy(Setting(4, math.inf, part, owners_per_round=2), data, 1)
         assert accuracy > 0.9, part
     # With noise that is far above the signal nothing is learned: four classes, of which an owner has most.
-    monkeypatch.setattr(federated, "compute_step_noise", lambda setting: 100.0)
+    monkeypatch.setattr(federated, "compute_round_noise", lambda setting: 100.0)
     assert federated.compute_accuracy(Setting(4, 1.0, owners_per_round=2), data, 1) < 0.8
 
 
@@ -186,6 +188,14 @@ def test_a_run_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert (comparison.mean, comparison.standard_error) == pytest.approx((0.55, 0.05))
     owner_runs.run(tmp_path, cells, path, 1)
     assert len(trained) == 7
+
+
+def test_a_folder_without_pictures_gets_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        owner_runs.main(["--data", str(tmp_path), "--to", str(tmp_path / "runs.jsonl")])
+    assert "no pictures to train on: no train-images-idx3-ubyte" in capsys.readouterr().err
 
 
 def test_near_is_five_points_or_two_standard_errors() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,9 +97,12 @@ class Server:
 
     def warm(self) -> None:
         """Warm the server as `make app` does: else a page opened by its address shows a dialog "Page not found"."""
-        assert helpers.launcher.is_answering(
-            f"{self.app.url}/_stcore/script-health-check", helpers.START_LIMIT
-        )
+        address = f"{self.app.url}/_stcore/script-health-check"
+        deadline = time.monotonic() + helpers.START_LIMIT
+        # On a busy machine Streamlit itself gives up before the first run has ended.
+        while not helpers.launcher.is_answering(address, helpers.START_LIMIT):
+            assert time.monotonic() < deadline, self.app.output()
+            time.sleep(1.0)
 
     def stop(self) -> None:
         """Stop the server as if its computer went down."""

@@ -295,7 +295,9 @@ def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
     import pandas as pd
 
     columns_by_name = build_columns(result)
-    accuracies_by_line = {name: columns_by_name[column_name] for name, column_name, *_ in list_lines(result)}
+    accuracies_by_line = {
+        line_name: columns_by_name[column_name] for line_name, column_name, *_ in list_lines(result)
+    }
     return pd.DataFrame(accuracies_by_line, index=[f"n = {n}" for n in result.study.numbers_of_owners]).T
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from dpcore.answer import section
 from dpcore.answer.answer import Answer
+from dpcore.answer.unit import state_unit
 from dpcore.common import wording
 from dpcore.common.progress import ShouldStop, Stage
 from dpcore.data.column_names import escape_formula
@@ -56,7 +57,7 @@ def build_answer(
     solution = solving.solve(dataset, parameters) if solution is None else solution
     label, result, card_numbers = solution.disclosure.label, solution.result, words.build_numbers(solution)
     rated_dataset = dataset if solution.parameters.source is RatingSource.DATA else None
-    return Answer(
+    answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution),
         numbers=card_numbers,
@@ -74,6 +75,8 @@ def build_answer(
         error=None if solution.verdict is None else card_numbers[0].value,
         relative_error=words.measure_relative_error(solution.verdict),
     )
+    unit_answer: Answer = state_unit(answer, rated_dataset)
+    return unit_answer
 
 
 def tabulate_budget(solution: FactorisationSolution) -> pd.DataFrame:

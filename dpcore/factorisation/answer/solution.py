@@ -185,7 +185,9 @@ NUM_STORED_DIGITS = 6
 
 def find_stored(parameters: FactorisationParameters) -> StudyResult | None:
     """Return the stored training, without its models; None unless only ε and the item differ from its parameters."""
-    ignored_by_field = {name: getattr(STORED_PARAMETERS, name) for name in ("epsilon", "item")}
+    ignored_by_field = {
+        field_name: getattr(STORED_PARAMETERS, field_name) for field_name in ("epsilon", "item")
+    }
     return _read_stored() if replace(parameters, **ignored_by_field) == STORED_PARAMETERS else None
 
 

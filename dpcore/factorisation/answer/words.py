@@ -131,8 +131,10 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     rating_range = solution.parameters.rating_range
     best_error = float(verdict.result.summarise(ModelKind.NO_PRIVACY).means[0, 0])
     reference_numbers = [
-        Number(wording.capital(name), f"{score:.4f}", f"(without privacy {best_error:.3f})", value=score)
-        for model_kind, name in reversed(SHORT_NAMES.items())
+        Number(
+            wording.capital(short_name), f"{score:.4f}", f"(without privacy {best_error:.3f})", value=score
+        )
+        for model_kind, short_name in reversed(SHORT_NAMES.items())
         if model_kind is FACTORISATION or verdict.is_worth_it
         for score in (verdict.find_measure(model_kind)[0],)
     ]

@@ -10,6 +10,7 @@ from dpcore.answer import section, standard
 from dpcore.answer.answer import Answer, Number, ReleaseSetting
 from dpcore.answer.axes import ROWS_UNIT
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
+from dpcore.answer.unit import state_unit
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import OfferedPrograms
 from dpcore.common import wording
@@ -401,7 +402,7 @@ def build_answer(
         cap, threshold = cap_choice.max_contributions, smooth_choice.threshold
         code_choice = write_bound_forms(cap, threshold, Neighbours.REPLACE_VALUES, dataset, mean_parameters)
     lower, upper = value_range or (None, None)
-    return Answer(
+    answer = Answer(
         headline=write_headline(comparison),
         detail=f"{limit_sentence} {standard.ASSUMES_PUBLIC_COUNTS}" if dataset.is_private else limit_sentence,
         numbers=build_numbers(comparison),
@@ -430,3 +431,5 @@ def build_answer(
         sections=SECTIONS,
         bound=CapAndWeights(cap_choice.max_contributions, smooth_choice.threshold, comparison.ratio),
     )
+    unit_answer: Answer = state_unit(answer, dataset)
+    return unit_answer

@@ -6,6 +6,7 @@ from typing import Any
 
 from dpcore.answer import standard
 from dpcore.answer.answer import Answer
+from dpcore.answer.unit import state_unit
 from dpcore.code import forms
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import ROWS_OF_THE_FILE, OfferedPrograms, build_forms, list_data_fields
@@ -16,7 +17,7 @@ from dpcore.dataset import Dataset
 from dpcore.multitask.answer import plots, words
 from dpcore.multitask.answer.sections import SECTIONS, tabulate_weights
 from dpcore.multitask.answer.solution import MultitaskSolution, solve
-from dpcore.multitask.parameters import MultitaskParameters
+from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from dpcore.multitask.sampling import count_tasks_per_user
 from dpcore.multitask.weights import BudgetFit
 
@@ -95,7 +96,7 @@ def build_answer(
     solution = solve(dataset, parameters) if solution is None else solution
     allocation = solution.comparison.allocation
     near_optimal_exponents = solution.comparison.exponent_curve.near_optimal
-    return Answer(
+    answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution),
         numbers=words.build_numbers(solution),
@@ -123,3 +124,5 @@ def build_answer(
         bound=lambda: tabulate_weights(allocation.with_budget(solution.budgets.exact_budget)),
         sections=SECTIONS,
     )
+    unit_answer: Answer = state_unit(answer, dataset if parameters.source is TaskSource.DATA else None)
+    return unit_answer

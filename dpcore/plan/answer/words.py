@@ -29,7 +29,7 @@ LEAK_SENTENCE = standard.warn_of_leak(
 MAX_LINES_IN_TEXT = 3
 MAX_TINY_SHARE = 1e-4
 MIN_USELESS_ERROR_RATIO = 0.5
-"""Error of a variance or standard deviation over its value beyond which the answer warns; it is rough there, too."""
+"""Error of a variance or standard deviation over its value beyond which the answer warns."""
 
 
 def write_headline(solution: PlanSolution) -> str:
@@ -342,8 +342,9 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
         ]
     if any(statistic.has_mean_settings for statistic in line_statistics):
         sentences.append(
-            "The error of a mean or variance is the delta-method approximation, good while noise is small beside the "
-            "rows kept"
+            "The error of a mean is the delta-method approximation, good while noise is small beside the rows kept. "
+            "Bounds of a variance are the best by such an approximation; if values are read, its error is that of the "
+            "release itself"
         )
     if solution.apart_lines:
         sentences.append("Means divide by one count of rows, so that their errors are not independent")

@@ -64,7 +64,7 @@ def show_plot(
     if any(
         axis_limits != axes_by_name[axis_name].limits for axis_name, axis_limits in limits_by_axis.items()
     ):
-        plot = plot.with_limits(**limits_by_axis)
+        plot = plot.with_limits(limits_by_axis.get("x"), limits_by_axis.get("y"))
     figures.draw_plot(plot, label_text, get_field_key, controls_slot, figure_slot)
     if hidden_marks := plot.hidden_marks:
         mark_names = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in hidden_marks)
@@ -353,8 +353,10 @@ class Renderer:
 
     def _draw_figures(self, part: section.Figures) -> None:
         """Draw plots beside each other, with controls of their axes if the part asks for them."""
-        limits_by_axis = {axis: getattr(self.main_plot, axis).limits for axis in part.axes_with_main_limits}
-        plots = [plot.with_limits(**limits_by_axis) for plot in part.plots]
+        limits = {
+            f"{axis}_limits": getattr(self.main_plot, axis).limits for axis in part.axes_with_main_limits
+        }
+        plots = [plot.with_limits(**limits) for plot in part.plots]
         controlled_axis_names = part.controlled_axes
         if len(plots) == 1 and controlled_axis_names:
             show_plot(

@@ -166,7 +166,7 @@ def test_where_nothing_is_released_there_are_no_dots_and_what_has_no_bound_is_dr
     assert payload["dots"] is None
     assert payload["parts_add_up"]
     assert json.dumps(payload, allow_nan=False)
-    assert max(payload["errors"]) == figures.UNBOUNDED
+    assert max(payload["errors"]) == figures.UNBOUNDED_STAND_IN
 
 
 GROUPED = samples.load("shop-events")
@@ -310,7 +310,7 @@ def test_of_private_data_dots_say_that_they_are_the_model_s_alone():
         payload = figures.describe_handle(plot, plot.handle)
         private = disclosure is Disclosure.PRIVATE
         assert payload["dots"]["is_private"] == private
-        assert figure.compute_strip_height(payload) == figure.STRIP + private * figure.NOTE
+        assert figure.compute_strip_pixels(payload) == figure.STRIP_PIXELS + private * figure.NOTE_PIXELS
 
 
 def some_of(counts):

@@ -22,9 +22,13 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.group_privacy import price_person
 from dpcore.common.privacy import Disclosure, compute_gaussian_sigma
 from dpcore.common.programs import Program
+from dpcore.counting import __main__ as counting_command
 from dpcore.counting.count import to_dataset
+from dpcore.data.column_roles import name_users_column
 from dpcore.data.periods import Periods
-from tests.dpcore.code.choices import run_program
+from dpcore.report import content
+from dpcore.report.settings_file import list_columns
+from tests.dpcore.code.choices import run_program, run_text
 
 YEAR = "2025-01-01 to 2026-01-01 by month"
 COLUMNS: dict[str, Any] = {"user": "user", "date": "day", "periods": YEAR}
@@ -190,6 +194,50 @@ def test_answers_say_unit_price_and_share_and_ask_again_alike(empty_folder: Path
         "t.csv", **{**COLUMNS, "periods": "2025-03-01 to 2025-04-01 by month"}, epsilon=0.5, releases=12
     )
     assert "over 12 such releases, one every month, composition gives ε = 6" in monthly.facts["Whole person"]
+
+
+@pytest.mark.parametrize(
+    ("call", "settings"),
+    [
+        (ss.task_weights, {}),
+        (ss.weights_gain, {}),
+    ],
+)
+def test_every_answer_of_a_release_states_the_price_of_a_person(call, settings) -> None:
+    rows = make_rows().assign(task=[f"t{k % 37}" for k in range(400)]).drop_duplicates(["user", "task"])
+    columns = {"value": "size", "group": "task", "disclosure": "public"}
+    answer = call(to_dataset(rows, **columns, **COLUMNS), **settings, epsilon=0.5)
+    assert "with rows in at most 12 months, group privacy gives ε = 6" in answer.facts["Whole person"]
+    assert answer.answer.unit_text.startswith("Per user and month; whole person: ε = 6")
+    of_user = call(to_dataset(rows, **columns, user="user"), **settings, epsilon=0.5)
+    assert "Whole person" not in of_user.facts
+
+
+@pytest.mark.parametrize("disclosure", ["public", "private"])
+def test_a_written_histogram_keeps_the_unit(disclosure: str, empty_folder: Path) -> None:
+    rows = make_rows().rename(columns={"user": "user_id", "day": 'day, "of" sale'})
+    rows.to_csv("events.csv", index=False)
+    date_column = str(rows.columns[1])
+    of_rows = {"user": "user_id", "date": date_column, "periods": YEAR, "disclosure": disclosure}
+    arguments = ["--from", "events.csv", "--user", "user_id", "--date", date_column, "--periods", YEAR]
+    public_option = ["--public"] if disclosure == "public" else []
+    assert counting_command.main([*arguments, *public_option, "--to", "h.csv"]) == 0
+    answer = ss.count_bound("events.csv", **of_rows, epsilon=0.5)
+    Path("page.csv").write_text(content.write_histogram(answer.data), encoding="utf-8")
+    for name in ("h.csv", "page.csv"):
+        opened = ss.count_bound(name, epsilon=0.5, disclosure=disclosure)
+        assert (opened.bound, opened.answer.unit_text) == (answer.bound, answer.answer.unit_text)
+        assert opened.facts["Whole person"] == answer.facts["Whole person"]
+        # Asked again from its settings and its script, with the unit.
+        assert not {"date", "periods"} & list_columns(opened.data).keys()
+        cell = opened.script().split("# %% The answer")[0].split("# %% The data")[1]
+        assert YEAR in cell
+    # Its program bounds rows per user and month, with names to put in: here they are the file's.
+    program_text = opened.code("python").replace("EPSILON = 0.5", "EPSILON = 1000.0")
+    kept = count_kept(rows.rename(columns={date_column: "day", "user_id": "user"}), opened.bound)
+    assert run_text(program_text)["count"] == pytest.approx(kept, abs=1)
+    # One period is a condition on rows: the unit is the user.
+    assert name_users_column(Periods("day", "2025-01-01 to 2026-01-01 by year")) == "users"
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ibis
 import pandas as pd
 import pyarrow as pa
 import pytest
+import sqlglot
 
 from dpcore import counting
-from dpcore.code import Quantity, ReleaseSpec
+from dpcore.code import Quantity, ReleaseSpec, write
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
 from dpcore.counting.count import to_dataset
 from dpcore.counting.user_amounts import read_user_amounts
 from dpcore.data.column_roles import Roles
+from dpcore.data.row_filter import parse_filters
 from pages.shared.base.question import propose_range
 from tests.dpcore.code.choices import run_program
 
@@ -121,3 +124,56 @@ def test_another_cell_does_not_change_the_proposal(empty_folder: Path) -> None:
     assert counting.open_files(["t.csv"]).roles.value == "churned"
     write_table("t.csv", ["yes", "no", "maybe", "later", *["yes"] * 4])
     assert counting.open_files(["t.csv"]).roles.value is None
+
+
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
+@pytest.mark.parametrize("yes", ["1", "1.0", "Yes", "10.0"])
+def test_the_text_that_says_yes_is_found_alike_in_files_engines_and_programs(
+    yes: str, empty_folder: Path
+) -> None:
+    """Texts such as 1.0, as pandas writes a column with missing cells; BigQuery's condition is run in DuckDB."""
+    cells = ["1.0", "1", " 1 ", "yes", "YES", "10.0", "10", "100", "1.00", "-1.0", "1.0.0", "no", "0"]
+    frame = pd.DataFrame({"user": [f"u{k}" for k in range(len(cells))], "said": cells})
+    folded = {"1.0": "1", "Yes": "yes", "10.0": "10"}.get(yes, yes)
+    expected = sum(cell.strip().lower().replace("10.0", "10") in (folded, f"{folded}.0") for cell in cells)
+    assert expected >= 2
+    roles = Roles.of_events(["user"], "said", [], yes=yes)
+    connection = ibis.duckdb.connect()
+    connection.con.register("t", pa.Table.from_pandas(frame))
+    of_engine = counting.count_table(connection.table("t"), roles, Disclosure.PRIVATE, name="t").dataset
+    frame.to_csv("t.csv", index=False)
+    of_file = to_dataset("t.csv", user="user", value="said", yes=yes)
+    totals = of_engine.totals
+    assert of_file.values.values.sum() == expected
+    assert (totals.totals * (1 if totals.users is None else totals.users)).sum() == expected
+    condition = "said = " + yes
+    filtered = [
+        counting.count_table(
+            connection.table("t"), replace(roles, value=None, yes_text="", filters=parse_filters(condition)),
+            Disclosure.PRIVATE, name="t",
+        ).dataset,
+        to_dataset("t.csv", user="user", filters=condition),
+    ]  # fmt: skip
+    assert [dataset.histogram.num_rows for dataset in filtered] == [expected, expected]
+    fields: dict[str, Any] = {"file": "t.csv", "has_known_columns": True, "privacy_unit": ("user",)}
+    spec = ReleaseSpec(
+        Quantity.SUM,
+        1000.0,
+        Disclosure.PRIVATE,
+        layout=of_file.layout,
+        value_column="said",
+        max_total=1.0,
+        **fields,
+    )
+    assert run_program(spec, Program.PYTHON)["total"] == pytest.approx(expected, abs=0.1)
+    count_spec = ReleaseSpec(
+        Quantity.COUNT, 1000.0, Disclosure.PRIVATE, layout=filtered[1].layout, max_rows=1, **fields
+    )
+    assert run_program(count_spec, Program.PYTHON)["count"] == pytest.approx(expected, abs=0.1)
+    sql = write(spec, Program.BIGQUERY).text
+    case_sql = sql[sql.index("CASE") : sql.index("END AS") + 3]
+    (duck_sql,) = sqlglot.transpile(f"SELECT SUM({case_sql}) FROM t", read="bigquery", write="duckdb")
+    assert connection.con.execute(duck_sql).fetchone() == (expected,)
+    (duck_sql,) = sqlglot.transpile(f"SELECT {case_sql} FROM n", read="bigquery", write="duckdb")
+    connection.con.execute("CREATE TABLE n AS SELECT * FROM (VALUES (NULL), (''), (' ')) AS v(said)")
+    assert connection.con.execute(duck_sql).fetchall() == [(None,)] * 3

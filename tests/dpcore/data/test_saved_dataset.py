@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pandas import DataFrame
 
 from dpcore.common.checks import InvalidInput, Problems
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts, is_mechanism
 from dpcore.common.strict_json import MAX_PROBLEMS, JsonValue, encode_array, load_json
 from dpcore.contributions import ContributionHistogram
+from dpcore.counting.count import to_dataset
 from dpcore.data import saved_dataset
 from dpcore.data.task_facets import Pairs, PairSizes, TaskSizes
 from dpcore.dataset import Contribution, Dataset, LabelledRows, Totals, Values
@@ -140,6 +142,36 @@ def test_every_facet_comes_back_bit_by_bit() -> None:
     assert back == data
     assert (back.notes, back.privacy_unit, back.source) == (data.notes, data.privacy_unit, data.source)
     assert np.signbit(back.values.values[2])
+
+
+def with_columns() -> Dataset:
+    table = DataFrame(
+        {"user": [1, 1, 2], "price": [1.0, 2.5, 3.0], "tax": [0.5, 0.0, 0.25], "days": [3, 4, 5]}
+    )
+    further = {"value": "price", "further_values": ("tax", "days")}
+    return to_dataset(table, user="user", filters="days > 3", **further)
+
+
+def test_further_columns_come_back_and_only_those_of_the_table() -> None:
+    data = with_columns()
+    saved = saved_dataset.to_json(data)
+    assert saved.left_out_phrases == ()
+    back, problems = read_back(saved.dataset_json)
+    assert problems == []
+    assert back == data
+    assert back.value_columns == ("price", "tax", "days")
+    assert back.find_column("days").values.values.tolist() == [4.0, 5.0]
+    # Room for all but the last column, which is named.
+    least_room = saved_dataset.ROOM - saved.remaining_bytes - 1
+    smaller = saved_dataset.to_json(data, least_room)
+    assert smaller.left_out_phrases == (f"{data.name}: column days",)
+    assert read_back(smaller.dataset_json)[0].value_columns == ("price", "tax")
+    # A column of other data, with another label, or with columns of its own is refused.
+    public = saved_dataset.to_json(replace(data, disclosure=Disclosure.PUBLIC, further=())).dataset_json
+    for further in ([public], [saved.dataset_json], [saved.dataset_json["further"][1]]):
+        back, problems = read_back(saved.dataset_json | {"further": further})
+        assert back is None
+        assert problems
 
 
 def test_a_release_comes_back_with_its_facts() -> None:

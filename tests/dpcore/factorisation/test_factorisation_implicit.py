@@ -14,6 +14,8 @@ from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, a
 from dpcore.factorisation.fit import GradientSteps, sum_gradients
 from dpcore.factorisation.implicit import ImplicitSettings, ImplicitSums
 from dpcore.factorisation.model import LeastSquaresSums
+from dpcore.factorisation.paper_runs import MOVIE_RUNS, choose_count_share
+from dpcore.factorisation.parameters import Algorithm, FactorisationParameters
 from dpcore.factorisation.ratings import GeneratedRatings, Ratings
 from dpcore.factorisation.studies import CHOICE_KINDS, ChoiceStudy
 from dpcore.factorisation.study import ModelKind, run
@@ -287,6 +289,12 @@ def test_gradient_steps_learn_what_users_choose() -> None:
     assert recalls[0] < result.summarise(ModelKind.POPULAR).means[1, 0] < recalls[1]
 
 
+def test_counts_take_the_papers_shares_of_the_budget() -> None:
+    assert [choose_count_share(e) for e in (1.0, 5.0, 20.0)] == [0.12, 0.14, 0.20]
+    assert choose_count_share(10.0) == pytest.approx(0.16)
+    assert MOVIE_RUNS.study.delta == pytest.approx(1.0 / 8_000)
+
+
 def test_a_norm_of_user_vectors_is_a_ridge_of_the_items() -> None:
     """Vectors of norm up to c with ridge λ predict what vectors of norm up to 1 with λ c² and λ / c² predict."""
     ratings, c, ridge = table(3, users=80), 0.2, 4.0
@@ -313,3 +321,12 @@ def test_a_norm_of_user_vectors_is_a_ridge_of_the_items() -> None:
         items = solve(users, users_of_pairs, ratings.items, 12, item_ridge)
         predictions.append(users @ items.T)
     assert predictions[0] == pytest.approx(predictions[1], rel=1e-9)
+
+
+def test_choices_are_learned_by_the_algorithm_of_the_page() -> None:
+    by_sums = FactorisationParameters(1.0)
+    by_steps = replace(by_sums, algorithm=Algorithm.DESCENT, steps=3, gradient_bound=50.0)
+    assert by_sums.choice_study.gradient_steps is None
+    # A choice counts 1: the bound in the ratings' unit is not its own.
+    assert by_steps.choice_study.gradient_steps == GradientSteps(3, 1.0)
+    assert by_steps.study.gradient_steps == GradientSteps(3, 50.0)

@@ -9,6 +9,7 @@ import dpcore as ss
 from dpcore.code import write
 from dpcore.common.checks import InvalidInput, Problems
 from dpcore.common.programs import Program
+from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.plan.lines import change_target, parse_lines, split_lines
 from tests.dpcore.code.choices import run_text
@@ -92,6 +93,44 @@ def test_a_row_counts_if_all_columns_of_values_hold_a_number(tmp_path, monkeypat
         assert [released[name.split(" from")[0]] for name in lines.split("; ")] == pytest.approx(
             values, rel=0.02
         )
+
+
+PRICES = {"1,5": 1.5, "1.234,5": 1234.5, "1 234 567": 1234567.0, "\u22123,5": -3.5, "2e2": 200.0, " 7 ": 7.0}
+PAID = {"2.5": 2.5, "1,234.5": 1234.5, "12": 12.0, ".5": 0.5, "-1\u00a0000.25": -1000.25, "3": 3.0}
+NO_NUMBERS = ("", "n/a", "oops", "inf", "1e200", "1,2,3", "1;5")
+
+
+@pytest.mark.parametrize("disclosure", ["public", "private"])
+def test_marks_of_every_column_are_read_as_those_of_one(disclosure, tmp_path, monkeypatch, capsys):
+    """A nasty file, read by page, call and programs; each column has other marks, and cells without a number."""
+    prices, paid = [*PRICES, *NO_NUMBERS], [*PAID, *NO_NUMBERS]
+    cells = pd.DataFrame([(price, amount) for price in prices for amount in paid], columns=["price", "paid"])
+    cells["user"] = [f"u{row}" for row in range(len(cells))]
+    numbers = pd.DataFrame({"price": cells["price"].map(PRICES), "paid": cells["paid"].map(PAID)})
+    monkeypatch.chdir(tmp_path)
+    cells.to_csv("nasty.csv", index=False)
+    settings = {"user": "user", "disclosure": disclosure, "missing": "drop", "epsilon": 1000}
+    bounds = {"lower": -10, "upper": 2000, "variance_source": "values"}
+    lines = "rows; mean; mean of paid from -2000 to 2000"
+    plan = ss.plan_bounds("nasty.csv", **settings, **bounds, value="price", lines=lines)
+    complete = numbers.dropna()
+    values = [len(complete), *complete.mean()]
+    assert [line.reference_value for line in plan.solution.planned_lines] == pytest.approx(values)
+    # Each column alone is read in the same way, and so is a condition on it.
+    for column in numbers:
+        alone = to_dataset("nasty.csv", user="user", value=column, missing="drop", disclosure=disclosure)
+        assert sorted(alone.values.values) == pytest.approx(sorted(numbers[column].dropna()))
+    filtered = to_dataset(
+        "nasty.csv", user="user", filters="price > 1.4; paid <= 1234.4", disclosure=disclosure
+    )
+    satisfied = (numbers["price"] > 1.4) & (numbers["paid"] <= 1234.4)
+    assert filtered.histogram.num_rows == satisfied.sum()
+    clipped = complete.assign(price=complete["price"].clip(-10, 2000))
+    for library in ("python", "opendp"):
+        run_text(plan.code(library))
+        facts = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
+        released = [fact["released"] for fact in facts]
+        assert released == pytest.approx([len(clipped), *clipped.mean()], rel=0.05)
 
 
 @pytest.mark.parametrize("disclosure", ["public", "private"])

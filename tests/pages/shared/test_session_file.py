@@ -15,11 +15,13 @@ import pytest
 import streamlit
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pandas import read_csv
 
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
-from dpcore.data import saved_dataset
+from dpcore.counting.count import to_dataset
+from dpcore.data import samples, saved_dataset
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.design_matrix import Design, Feature
 from dpcore.dataset import Contribution, Dataset, LabelledRows
@@ -43,7 +45,9 @@ from tests.pages.driving import (
     enter_range,
     errors,
     go,
+    metrics_of,
     new_app,
+    on_data,
     on_file,
     open_app,
     shown_texts,
@@ -502,6 +506,23 @@ def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None
     assert "not those that were saved" in errors(new)
     assert "Nothing was changed" in errors(new)
     assert data(new) == data(app)
+
+
+def test_further_value_columns_and_the_lines_of_a_plan_come_back() -> None:
+    frame = read_csv(samples.FOLDER / "support_tickets.csv")
+    columns = {"user": "customer", "value": "words", "further_values": ("hours_waited", "years")}
+    app = on_data(to_dataset(frame, **columns, disclosure="public"), "Budget plan")
+    lines = "rows; mean of hours_waited from 0 to 72; sum of years"
+    app.session_state["plan.lines"] = lines
+    before = [metric.value for metric in metrics_of(check(app.run()))]
+    assert not errors(app)
+    new = open_session(open_app("Data"), write_session(app))
+    assert data(new) == data(app)
+    assert data(new).value_columns == ("words", "hours_waited", "years")
+    new = go(new, "Budget plan")
+    assert not errors(new)
+    assert new.session_state["plan.lines"] == lines
+    assert [metric.value for metric in metrics_of(new)] == before
 
 
 def test_what_columns_were_taken_for_comes_back_where_the_data_are_too_large(
