@@ -68,6 +68,8 @@ class Question:
         required_with_data: Settings that must be said where data are given, and say nothing of data that are generated.
         table_module: Module of the package whose ``read_labelled_table`` makes of a table with a label what the
             question takes; empty where the question is about how many rows users have.
+        purpose_sentence: What it answers, if the package answers several calls; else the first line of ``build_answer``
+            says it.
     """
 
     package_name: str
@@ -82,6 +84,7 @@ class Question:
     settings_by_program: tuple[str, ...] = ()
     required_with_data: tuple[str, ...] = ()
     table_module: str = ""
+    purpose_sentence: str = ""
 
     @property
     def column_arguments(self) -> tuple[str, ...]:
@@ -156,6 +159,10 @@ def write_docstring(question: Question, parameters_type: Any, build_answer: Any)
     no_data_sentence = (
         " You need no data if the settings below define the example." if question.default_data else ""
     )
+    if question.purpose_sentence:
+        first_paragraph = question.purpose_sentence + first_paragraph.removeprefix(
+            first_paragraph.split("\n")[0]
+        )
     docstring_lines = [
         first_paragraph,
         "",

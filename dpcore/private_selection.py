@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpcore import call_description, questions
-from dpcore.common.checks import EPSILON_RANGE, InvalidInput, Problems, refuse
+from dpcore.common.checks import EPSILON_RANGE, InvalidInput, Problems, refuse, refuse_seed
 from dpcore.common.privacy import Charge, Disclosure, Ledger, check_provenance
 from dpcore.common.text_fields import find_option, list_options
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
@@ -70,6 +70,7 @@ def select_privately(
     unit: float | None = None,
     highest_amount: float | None = None,
     charge: Charge | None = None,
+    **further_options: Any,
 ) -> DrawnReply:
     """Select the bound of a question privately: a DP release, fresh at every call.
 
@@ -89,6 +90,7 @@ def select_privately(
         unit: Of sums per group: what amounts are rounded to, public.
         highest_amount: Of sums per group: public maximum of one user's amount in a group.
         charge: Told what the selection guarantees before anything is drawn.
+        further_options: None; a seed is refused by a sentence.
 
     Returns:
         What was selected, with its label and its program, and with nothing else of the data.
@@ -97,6 +99,7 @@ def select_privately(
         InvalidInput: A setting or a column is missing or wrong, or the data are no table. No sentence depends on the
             rows of one user.
     """
+    refuse_seed("select_privately", further_options)
     options: dict[str, Any] = {"largest": largest, "margin": margin, "unit": unit}
     options["highest_amount"] = highest_amount
     if total_epsilon is not None:
@@ -107,7 +110,10 @@ def select_privately(
     reply, request, user_amounts, dummy_dataset = _pose_question(question, data, settings, epsilon, options)
     drawn_selection = selection.select(request, dummy_dataset, charge, user_amounts)
     answer = selection.build_answer(reply.answer, drawn_selection, request, dummy_dataset)
-    return DrawnReply(answer, reply.call, reply.package_name, reply.purpose_sentence)
+    column_arguments = questions.QUESTIONS[question].column_arguments
+    column_settings = {name: settings[name] for name in column_arguments if settings.get(name) is not None}
+    call_and_arguments = question, {**reply.call[1], **column_settings}
+    return DrawnReply(answer, call_and_arguments, reply.package_name, reply.purpose_sentence)
 
 
 def select_range(
@@ -130,6 +136,7 @@ def select_range(
     missing: MissingRule = None,
     sheet: str = "",
     separator: str = "",
+    **further_options: Any,
 ) -> DrawnReply:
     """Select privately the range that a mean clamps values to: a DP release, fresh at every call.
 
@@ -155,6 +162,7 @@ def select_range(
         missing: ``"drop"`` leaves out rows whose value is missing or beyond 1e100; a public number replaces it.
         sheet: Sheet of workbooks; empty for the first.
         separator: Separator of fields of text files; empty to detect it.
+        further_options: None; a seed is refused by a sentence.
 
     Returns:
         The range, with its label and the program of a mean that uses it, and with nothing else of the data. Its
@@ -164,6 +172,7 @@ def select_range(
         InvalidInput: A setting or a column is missing or wrong, or the data are no table. No sentence depends on the
             rows of one user.
     """
+    refuse_seed("select_range", further_options)
     data = read_if_summary(data)
     options = {"clamp": find_option(Clamp, clamp), "neighbours": find_option(Relation, neighbours)}
     with Problems() as problems:

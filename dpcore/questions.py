@@ -50,8 +50,17 @@ QUESTIONS = {
         required_settings=("lower", "upper"),
         derived_settings=("counts", "variance_source", "target", "likeness"),
     ),
-    "count_bound": Question("total", fixed_settings={"summed": "rows"}),
-    "sum_bound": Question("total", needed_columns=("value",), fixed_settings={"summed": "values"}),
+    "count_bound": Question(
+        "total",
+        fixed_settings={"summed": "rows"},
+        purpose_sentence="Find the best bound on rows per user for a count of rows.",
+    ),
+    "sum_bound": Question(
+        "total",
+        needed_columns=("value",),
+        fixed_settings={"summed": "values"},
+        purpose_sentence="Find the best bound on what one user adds to a sum.",
+    ),
     "group_bounds": Question("per_group", needed_columns=("group",), accepted_columns=("value",)),
     "quantile_bound": Question(
         "quantile",
@@ -72,6 +81,7 @@ QUESTIONS = {
             "edges": None,
         },
         derived_settings=("variance_source", "target", "likeness"),
+        purpose_sentence="Find the best bound on rows per user for a variance.",
     ),
     "plan_bounds": Question(
         "plan", ("value", "group"), derived_settings=("variance_source", "target", "likeness")
@@ -196,11 +206,13 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
         parameters = dataclasses.replace(parameters, **{key: default_settings[key] for key in unset_keys})
     answer = build_answer(subject, parameters)
     dataset = subject if isinstance(subject, Dataset) else None
-    call_and_settings = call_with(question.package_name, answer.parameters)
-    assert call_and_settings is not None
-    purpose_sentence = (inspect.getdoc(build_answer) or "").partition("\n")[0]
+    purpose_sentence = question.purpose_sentence or (inspect.getdoc(build_answer) or "").partition("\n")[0]
+    arguments = {name: to_text(value) for name, value in columns_by_argument.items() if value is not None}
+    if not (is_native or data is None or isinstance(data, Dataset)):
+        arguments.setdefault("disclosure", "private")
+    arguments |= list_call_settings(question, answer.parameters)
     package_name = f"dpcore.{question.package_name}.answer"
-    return Reply(answer, (call_name, call_and_settings[1]), package_name, purpose_sentence, dataset, subject)
+    return Reply(answer, (call_name, arguments), package_name, purpose_sentence, dataset, subject)
 
 
 @contextlib.contextmanager
@@ -288,20 +300,28 @@ def call_with(package_name: str, parameters: Any) -> tuple[str, dict[str, Any]] 
     Returns:
         Name and settings; None where no call asks this question.
     """
-    field_names = [f.name for f in dataclasses.fields(parameters) if f.init]
-    values_by_field = {field_name: to_text(getattr(parameters, field_name)) for field_name in field_names}
+    values_by_field = _list_values(parameters)
     for call_name, call_question in QUESTIONS.items():
         has_fixed_settings = call_question.fixed_settings.items() <= values_by_field.items()
         if call_question.package_name == package_name and has_fixed_settings:
-            named_settings = *call_question.required_settings, *call_question.nullable_settings
-            return call_name, {
-                setting_name: values_by_field[f.name]
-                for setting_name, f in list_settings(call_question, type(parameters)).items()
-                if setting_name in named_settings
-                or f.default is MISSING
-                or getattr(parameters, f.name) != f.default
-            }
+            return call_name, list_call_settings(call_question, parameters)
     return None
+
+
+def list_call_settings(question: Question, parameters: Any) -> dict[str, Any]:
+    """Return the settings, by name, with which a call asks for these parameters."""
+    named_settings = *question.required_settings, *question.nullable_settings
+    values_by_field = _list_values(parameters)
+    return {
+        setting_name: values_by_field[f.name]
+        for setting_name, f in list_settings(question, type(parameters)).items()
+        if setting_name in named_settings or f.default is MISSING or getattr(parameters, f.name) != f.default
+    }
+
+
+def _list_values(parameters: Any) -> dict[str, Any]:
+    """Return the values of the parameters by field, options as texts."""
+    return {f.name: to_text(getattr(parameters, f.name)) for f in dataclasses.fields(parameters) if f.init}
 
 
 def _build_parameters(

@@ -6,10 +6,9 @@ as a table, figures, programs and files.
 
 from __future__ import annotations
 
-import html
 import importlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -17,14 +16,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpcore.answer import Answer, Plot, section
 from dpcore.code import LIBRARIES, Code, read_program, write
-from dpcore.common.checks import refuse
+from dpcore.common.checks import refuse, refuse_seed
 from dpcore.common.extras import import_extra
 from dpcore.common.privacy import Charge
 from dpcore.dataset import Dataset
 from dpcore.report import content
+from dpcore.report.figures import Figures
 from dpcore.report.markup import to_plain_text
+from dpcore.report.notebook_html import write_notebook_html
 from dpcore.report.script import Source, write_script
-from dpcore.report.settings_file import Call
+from dpcore.report.settings_file import Call, write_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,28 +40,6 @@ if TYPE_CHECKING:
 LIBRARY_BY_NAME = {library.name.lower(): library for library in LIBRARIES}
 
 
-class Figures(Mapping[str, Any]):
-    """The figures of an answer by key, the main one first; each is drawn when it is asked for."""
-
-    def __init__(self, answer: Answer) -> None:
-        self._answer = answer
-
-    def __getitem__(self, figure_key: str) -> Any:
-        import_extra("plotly")
-        from dpcore.report import plotly_figures
-
-        return plotly_figures.draw_on_white(self._answer.plots[figure_key]())
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._answer.plots)
-
-    def __len__(self) -> int:
-        return len(self._answer.plots)
-
-    def __repr__(self) -> str:
-        return f"Figures({', '.join(self)})"
-
-
 @dataclass(frozen=True, repr=False, eq=False)
 class Reply:
     """The answer to one question.
@@ -73,8 +52,7 @@ class Reply:
 
     Attributes:
         answer: The answer that pages and reports read.
-        call: Name of the function that was called, and its settings as a person writes them, without columns and
-            label: these are ``data.privacy_unit`` and ``disclosure``.
+        call: Name of the function that was called, and its arguments as a person writes them: columns, label, settings.
         package_name: Package that built the answer, such as ``dpcore.mean.answer``.
         purpose_sentence: What it answers, one sentence.
         data: The data set that it is about; None where the settings say all, or it is of another kind.
@@ -115,7 +93,7 @@ class Reply:
         return getattr(self.answer, attribute_name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        stored_facts = {"data_digest": self.data_digest, "notes": self.notes}
+        stored_facts = {"data_digest": self.data_digest, "notes": self.notes, "_has_data": self._has_data}
         reply_fields = (self.answer, self.call, self.package_name, self.purpose_sentence)
         return _restore, (type(self), reply_fields, stored_facts)
 
@@ -313,6 +291,7 @@ class Reply:
         unit: float | None = None,
         highest_amount: float | None = None,
         charge: Charge | None = None,
+        **further_options: Any,
     ) -> DrawnReply:
         """Draw the bound from these data with an epsilon of its own: a DP release, fresh at every call.
 
@@ -331,6 +310,7 @@ class Reply:
             unit: Of sums per group: what amounts are rounded to, public.
             highest_amount: Of sums per group: public maximum of one user's amount in a group.
             charge: Told what the draw guarantees before anything is drawn.
+            further_options: None; a seed is refused by a sentence.
 
         Returns:
             What was drawn, with its label and its program, and with nothing else of the data.
@@ -342,6 +322,7 @@ class Reply:
             raise refuse("there is no private draw for this answer")
         # That module asks questions, whose replies are of this one.
         select = importlib.import_module("dpcore.private_selection").select_privately
+        refuse_seed("draw", further_options)
         call_name, call_settings = self.call
         options: dict[str, Any] = {"total_epsilon": total_epsilon, "largest": largest, "margin": margin}
         options |= {"unit": unit, "highest_amount": highest_amount, "charge": charge}
@@ -410,7 +391,27 @@ class Reply:
             raise refuse("a script is written of a data set; these data are of another kind")
         source = Source(self.data, needs_rows=True, disclosure=self.answer.disclosure)
         made_at, parameters = datetime.now(UTC), self.answer.parameters
-        return write_script(self._title, parameters, source, self.package_name, made_at, False, self.call)
+        return write_script(
+            self._title, parameters, source, self.package_name, made_at, False, self._call_without_columns
+        )
+
+    @property
+    def call_text(self) -> str:
+        """Return the call in Python, with `dpcore` as ``ss`` and the data, if it has some, under the name ``data``."""
+        return write_call(self.call, has_data=self._has_data)
+
+    @cached_property
+    def _has_data(self) -> bool:
+        question = importlib.import_module("dpcore.questions").QUESTIONS[self.call[0]]
+        return not any(self.subject is default for default in question.default_data)
+
+    @property
+    def _call_without_columns(self) -> Call:
+        """Return the call without what says how data are read, for data that were read already."""
+        column_arguments = (
+            importlib.import_module("dpcore.questions").QUESTIONS[self.call[0]].column_arguments
+        )
+        return self.call[0], {name: x for name, x in self.call[1].items() if name not in column_arguments}
 
     @property
     def _title(self) -> str:
@@ -423,27 +424,7 @@ class Reply:
 
     def _repr_html_(self) -> str:
         """Write headline, detail, numbers, notes, folded assumptions and label as HTML, with every text escaped."""
-
-        def escape(text: str) -> str:
-            """Convert Markdown to plain text, and escape it for HTML."""
-            return html.escape(to_plain_text(text))
-
-        answer = self.answer
-        rows_html = "".join(
-            f"<tr><td>{escape(n.label)}</td><td><b>{escape(n.text)}</b></td><td>{escape(n.note)}</td></tr>"
-            for n in answer.numbers
-        )
-        named_sentences = {"Verdict": answer.verdict_sentence, "Near-optimal": answer.near_optimal}
-        named_html = "".join(
-            f"<p>{name}: {escape(text)}</p>" for name, text in named_sentences.items() if text
-        )
-        notes_html = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
-        assumptions_html = "".join(f"<li>{escape(sentence)}.</li>" for sentence in answer.all_assumptions)
-        return (
-            f"<div><h3>{escape(answer.headline)}</h3><p>{escape(answer.detail)}</p><table>{rows_html}</table>{named_html}{notes_html}"
-            f"<details><summary>What is assumed</summary><ul>{assumptions_html}</ul></details>"
-            f"<p><i>{escape(answer.disclosure.label)}</i></p></div>"
-        )
+        return write_notebook_html(self.answer, self.notes)
 
     def _ipython_display_(self) -> None:
         """Show the HTML and the main figure in the notebook that runs this, without a request to another computer."""
@@ -459,8 +440,14 @@ class ReplyWithData(Reply):
     """A reply whose pickle holds the data."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        call_name, call_settings = self.call
-        return importlib.import_module("dpcore.questions").reply_of, (call_name, self.subject, call_settings)
+        return _ask_again, (self.subject, self._call_without_columns, self.call)
+
+
+def _ask_again(subject: Any, call_without_columns: Call, call: Call) -> Reply:
+    """Answer the question of a pickle again about the data in it."""
+    call_name, settings = call_without_columns
+    reply: Reply = importlib.import_module("dpcore.questions").reply_of(call_name, subject, settings)
+    return replace(reply, call=call)
 
 
 def _restore(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import math
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
+from typing import Any
 
 from dpcore.common import wording
 
@@ -59,6 +60,22 @@ class InvalidInput(ValueError):
 def refuse(message: str, location: str = "", remedy: str = "") -> InvalidInput:
     """Build the error of an input that is refused for one reason; the caller raises it."""
     return InvalidInput([InputProblem(message, location, remedy)])
+
+
+def refuse_seed(function_name: str, further_options: Mapping[str, Any]) -> None:
+    """Refuse arguments that a function which draws does not have: a seed with its reason, others as Python does.
+
+    Raises:
+        InvalidInput: One of them is a seed.
+        TypeError: There is another one.
+    """
+    for option_name in further_options:
+        if option_name not in SEED_NAMES:
+            raise TypeError(f"{function_name}() got an unexpected keyword argument {option_name!r}")
+        raise refuse(
+            f"{function_name} takes no {option_name}, as whoever knows it can take the noise off a release",
+            remedy="In tests, check what holds for every draw, or draw with epsilon=1000, which adds hardly any noise",
+        )
 
 
 class CertificateError(RuntimeError):
@@ -123,6 +140,7 @@ def convert_system_errors() -> Iterator[None]:
 
 
 # The range over which the formulas are tested; beyond it float64 still computes but nobody has looked.
+SEED_NAMES = "seed", "random_seed", "random_state", "rng", "generator"
 EPSILON_RANGE = (1e-6, 1e3)
 VALUE_BOUND_RANGE = (1e-9, 1e9)
 

@@ -5,6 +5,8 @@ It holds what was entered and the names of the columns; no number of the data.
 
 from __future__ import annotations
 
+import dataclasses
+import enum
 import json
 import os
 import re
@@ -54,6 +56,29 @@ _SETTINGS_HEADER = """\
 #     sweet-spot {command} settings.toml DATA
 #     dpcore.{name}(DATA, **tomllib.loads(Path("settings.toml").read_text("utf-8")))
 """
+
+
+def write_call(call: Call, has_data: bool) -> str:
+    """Return a call in Python, with `dpcore` under the name ``ss`` and its data under ``data``."""
+    call_name, arguments = call
+    argument_texts = ["data"] * has_data + [f"{name}={_to_python(arguments[name])}" for name in arguments]
+    return f"ss.{call_name}({', '.join(argument_texts)})"
+
+
+def _to_python(value: Any) -> str:
+    """Return an argument in Python: the facts of a release and options by their names in `dpcore`, under ``ss``."""
+    if isinstance(value, enum.Enum):
+        return f"{_to_python(type(value))}.{value.name}"
+    if isinstance(value, type):
+        return f"ss.{value.__module__.removeprefix('dpcore.')}.{value.__qualname__}"
+    if dataclasses.is_dataclass(value):
+        field_texts = (f"{f.name}={_to_python(getattr(value, f.name))}" for f in dataclasses.fields(value))
+        return f"{_to_python(type(value))}({', '.join(field_texts)})"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_to_python(key)}: {_to_python(value[key])}' for key in value)}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_to_python, value))}]"
+    return repr(value.tolist() if hasattr(value, "tolist") else value)
 
 
 def list_columns(dataset: Dataset) -> dict[str, Any]:

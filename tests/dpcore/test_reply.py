@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
+import pydoc
 import runpy
 import subprocess
 import sys
@@ -15,6 +17,7 @@ import pytest
 import dpcore as ss
 from dpcore import questions
 from dpcore.common.checks import InvalidInput
+from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.data import samples
 from dpcore.reply import Reply
 from tests.dpcore.test_inputs_stay import INPUTS, settings_of
@@ -119,3 +122,56 @@ def test_the_types_of_the_calls_are_those_of_the_script_and_a_checker_reads_them
     for part in ('"dpcore.reply.Reply"', '"str"', "DataFrame", "No overload variant", "program.py:7"):
         assert part in said
     assert Reply.__module__ == "dpcore.reply"
+
+
+@pytest.mark.parametrize("call", questions.QUESTIONS)
+def test_every_call_runs_as_its_reply_writes_it(call, tmp_path) -> None:
+    path = tmp_path / "rows.csv"
+    INPUTS["text columns"][0]().to_csv(path, index=False)
+    reply = getattr(ss, call)(str(path), **settings_of(call, INPUTS["text columns"][1]), disclosure="public")
+    again = eval(reply.call_text, {"ss": ss, "data": str(path)})
+    assert again == reply
+    assert again.call == reply.call
+    assert again.disclosure is reply.disclosure is Disclosure.PUBLIC
+    assert pickle.loads(pickle.dumps(reply)).call_text == reply.call_text
+
+
+def test_a_call_says_the_label_and_the_column_of_the_user_also_where_they_are_defaults_or_facts() -> None:
+    reply = ss.count_bound(EVENTS, user=("user_id",), epsilon=1)
+    assert reply.call[1]["disclosure"] == "private"
+    facts = ReleaseFacts(0.5, 0.0, Neighbours.REPLACE_VALUES, "Laplace noise")
+    reply = ss.count_bound([3, 1, 2], epsilon=np.float64(2.0), disclosure=facts)
+    again = eval(reply.call_text, {"ss": ss, "data": [3, 1, 2]})
+    assert again == reply
+    assert again.disclosure == facts
+    assert eval(ss.owners(epsilon=1).call_text, {"ss": ss}) == ss.owners(epsilon=1)
+
+
+@pytest.mark.parametrize("name", ["seed", "random_state", "rng"])
+def test_what_is_drawn_takes_no_seed_and_one_sentence_says_why(name) -> None:
+    reply = ss.count_bound(EVENTS, **COLUMNS)
+    draws = {
+        "draw": lambda **options: reply.draw(0.1, **options),
+        "select_privately": lambda **options: ss.select_privately("count_bound", EVENTS, COLUMNS, **options),
+        "select_range": lambda **options: ss.select_range(
+            EVENTS, user="user_id", value="amount", epsilon=1, unit=1, largest=100, **options
+        ),
+    }
+    for function_name, draw in draws.items():
+        with pytest.raises(InvalidInput, match="take the noise off") as refused:
+            draw(**{name: 1})
+        (problem,) = refused.value.problems
+        assert problem.message.startswith(f"{function_name} takes no {name}")
+        assert "In tests" in problem.remedy
+        with pytest.raises(TypeError, match="'sead'"):
+            draw(sead=1)
+
+
+def test_help_on_the_package_lists_every_call_with_its_first_line() -> None:
+    help_text = pydoc.plain(pydoc.render_doc(ss))
+    names = [name for name in dir(ss) if not name.startswith("__")]
+    assert set(questions.QUESTIONS) < set(names)
+    first_lines = {name: (inspect.getdoc(getattr(ss, name)) or "").splitlines()[0] for name in names}
+    assert len(set(first_lines.values())) == len(names)
+    for name, first_line in first_lines.items():
+        assert f"{name}: {first_line}" in help_text

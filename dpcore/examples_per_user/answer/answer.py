@@ -290,7 +290,7 @@ SECTIONS: section.Sections = {
 def build_answer(
     dataset: Dataset, parameters: ExamplesParameters, solution: ExamplesSolution | None = None
 ) -> Answer:
-    """Choose how many examples of each user a private training keeps, and whether it draws examples or users.
+    """Choose how many examples of a user a private training keeps, and whether it draws examples or users.
 
     Args:
         dataset: How many examples users have.

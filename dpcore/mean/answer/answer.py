@@ -105,7 +105,7 @@ SECTIONS: section.Sections = {
 def build_answer(
     dataset: Dataset, parameters: MeanParameters, solution: MeanSolution | None = None
 ) -> Answer:
-    """Build the answer: the best bound on rows per user for a mean, and the best smooth weights.
+    """Find the best bound on rows per user for a mean, and the best smooth weights.
 
     Args:
         dataset: The number of rows of each user; values, if there are any, give the variance where the parameters ask

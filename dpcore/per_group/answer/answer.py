@@ -222,7 +222,7 @@ def _describe_pair(p: PerGroupParameters, pair: Pair, error_prefix: str = "") ->
 def build_answer(
     dataset: Dataset, parameters: PerGroupParameters, solution: AnySolution | None = None
 ) -> Answer:
-    """Build the answer on a release per group: the best pair of bounds, and the best bound on a user's whole vector.
+    """Find the best pair of bounds for a release per group, and the best bound on a user's whole vector.
 
     Args:
         dataset: Pairs of users and groups, or how these are distributed.

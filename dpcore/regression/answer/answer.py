@@ -326,7 +326,7 @@ SECTIONS: Sections = {
 def build_answer(
     dataset: Dataset | None, parameters: RegressionParameters, solution: RegressionSolution | None = None
 ) -> Answer:
-    """Answer how much each row should weigh in a linear regression of private labels on public features.
+    """Compute the weights of rows in a linear regression of private labels on public features.
 
     Args:
         dataset: Labels, features and owners, as `dpcore.regression.problem.build_dataset` makes them of a table;

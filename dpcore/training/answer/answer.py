@@ -289,7 +289,7 @@ SECTIONS: section.Sections = {
 def build_answer(
     data: TrainingData | None, parameters: TrainingParameters, solution: TrainingSolution | None = None
 ) -> Answer:
-    """Answer how much a user may weigh when a private classifier is trained, on data or on what the parameters name.
+    """Find how much a user may weigh when a private classifier is trained.
 
     Args:
         data: A table with the public ranges of its features; None where the parameters name the sample, or say how the

@@ -37,11 +37,11 @@ class PageRun:
         answer_card: The answer card; None before it was shown.
         shown_card: The card that is shown: with the privately selected bound if there is one, else the answer card.
         card_and_selection: The answer card with its ``BoundSelection`` or None; None before that was looked for.
-        selected_excess: Share by which the privately selected bound errs more than the best one of the main figure, as
-            private as the data; None for none.
-        is_private: True if the data in use are private; only then a bound is selected privately.
+        selected_bound_excess: Share by which the privately selected bound errs more than the best one of the main
+            figure, as private as the data; None for none.
+        has_private_data: True if the data in use are private; only then a bound is selected privately.
         own_data: The page's own data, which the tab *Compare* uses; with ``digest`` and ``provenance``.
-        shown_data: Name of the data that the page shows; empty for those in use, None if the page has not said so.
+        shown_data_name: Name of the data that the page shows; empty for those in use, None if the page has not said so.
         answered_parameters: The parameters of the answer in sight, if these may be earlier ones; None for the page's.
     """
 
