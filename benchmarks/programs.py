@@ -262,7 +262,7 @@ class KeptResults:
 
     def find(self, key: str) -> CellResult | None:
         """Return the cell of a key, None if it was not measured."""
-        return self._results.get_result(key)
+        return self._results.get(key)
 
     def add(self, key: str, result: CellResult) -> None:
         """Keep a cell."""

@@ -294,6 +294,8 @@ _MAX_BUDGET_TRIES = 40
 _NEED_FACTORS = {
     # A curve is read between points; what a quantile needs for its exact error is approached in such steps.
     LineStatistic.QUANTILE: 1.02,
+    # The curve of a mean is before it is moved into its range; a ratio of noisy numbers may err more than that.
+    LineStatistic.MEAN: 1.01,
     # A rounded bound on totals errs at most `MAX_COST_OF_ROUNDING` more, for which so much more budget makes up.
     LineStatistic.SUM: 1.0 + 2.0 * MAX_COST_OF_ROUNDING,
     # Read between points as well.
