@@ -196,7 +196,7 @@ def format_regrets(
     ]
     texts = []
     for choose, errors in questions:
-        bounds = comparison.simulate_bounds(
+        bounds = comparison.simulate_chosen_bounds(
             histogram, choose, parameters, RUNS, 1, functools.partial(fit_users_by, fit=fit)
         )
         best = float(errors(np.array([choose(histogram)]))[0])

@@ -30,7 +30,7 @@ BLOCK = 16_384
 three times as long."""
 
 
-class Pieces(NamedTuple):
+class SumsAtBounds(NamedTuple):
     """Sums over users on either side of a bound h; each field has the shape of h.
 
     Attributes:
@@ -333,29 +333,29 @@ class ContributionHistogram(ByDigest):
         gaps_to_next = np.append(self.sizes, 0)[k] - h  # Behind the last size nobody is left to count it.
         return np.asarray(gaps_to_next * self._users_from[k] + self._excess_from[k])
 
-    def pieces(self, h: npt.ArrayLike) -> Pieces:
+    def compute_sums_at(self, h: npt.ArrayLike) -> SumsAtBounds:
         """Compute the sums over the users at or below, and above, each bound in ``h``.
 
         Args:
             h: Bounds in rows per user, any shape.
 
         Returns:
-            `Pieces`, each field of the shape of ``h``; O(log k) per bound.
+            `SumsAtBounds`, each field of the shape of ``h``; O(log k) per bound.
         """
-        return self.pieces_after(self.count_sizes_up_to(h))
+        return self.compute_sums_after(self.count_sizes_up_to(h))
 
     def count_sizes_up_to(self, h: npt.ArrayLike) -> IntArray:
         """Count the distinct sizes at or below each bound; of the shape of ``h``."""
         return np.asarray(np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right"))
 
-    def pieces_after(self, size_index: SizeIndex) -> Pieces:
+    def compute_sums_after(self, size_index: SizeIndex) -> SumsAtBounds:
         """Compute `pieces` from the number of sizes at or below each bound, without a search."""
         k = size_index
-        return Pieces(self._rows_before[k], self._users_from[k], self._inverse_from[k])
+        return SumsAtBounds(self._rows_before[k], self._users_from[k], self._inverse_from[k])
 
-    def pieces_at_sizes(self) -> Pieces:
+    def compute_sums_at_sizes(self) -> SumsAtBounds:
         """Compute `pieces` at every distinct size, each field of shape (k,), without a search."""
-        return self.pieces_after(slice(1, None))
+        return self.compute_sums_after(slice(1, None))
 
     def kept_rows(self, h: npt.ArrayLike) -> FloatArray:
         """Compute n_h, the rows that a cap h keeps: the sum over users of min(h, s_l).
@@ -366,12 +366,12 @@ class ContributionHistogram(ByDigest):
         Returns:
             Rows kept (real where h is), float64 of the shape of ``h``.
         """
-        rows_below, users_above, _ = self.pieces(h)
+        rows_below, users_above, _ = self.compute_sums_at(h)
         return rows_below + np.asarray(h, dtype=np.float64) * users_above
 
     def users_above(self, h: float) -> int:
         """Return the number of users with more than ``h`` rows."""
-        return int(self.pieces(h).users_above)
+        return int(self.compute_sums_at(h).users_above)
 
     def heaviest_sizes(self, max_users: int) -> IntArray:
         """Return the numbers of rows of the ``max_users`` heaviest users, or of all if they are fewer, descending."""

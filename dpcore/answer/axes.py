@@ -245,7 +245,10 @@ def tabulate_tail(histogram: ContributionHistogram) -> dict[str, FloatArray]:
         log_spaced_indices = np.unique(np.round(np.geomspace(1, sizes.size, MAX_POINTS // 2)).astype(int)) - 1
         sizes = sizes[np.unique(np.concatenate((log_spaced_indices, sizes.size - 1 - log_spaced_indices)))]
     # Sizes are whole, so "at least s" is "more than s - 1/2".
-    return {"size": sizes, "share_of_users": histogram.pieces(sizes - 0.5).users_above / histogram.num_users}
+    return {
+        "size": sizes,
+        "share_of_users": histogram.compute_sums_at(sizes - 0.5).users_above / histogram.num_users,
+    }
 
 
 def tabulate_shares(histogram: ContributionHistogram) -> dict[str, FloatArray]:

@@ -122,7 +122,8 @@ def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
     """Build the parser of a question's command: data, an option for each setting of the call, ways of writing."""
     call = getattr(dpcore, call_name)
     call_parameters, call_docstring = dict(inspect.signature(call).parameters), inspect.getdoc(call) or ""
-    call_parameters.pop("charge", None)
+    for name in ("charge", "further_options"):  # No options of a command.
+        call_parameters.pop(name, None)
     arguments_text = call_docstring.partition("\nReturns:")[0]
     descriptions_by_setting = dict(re.findall(r"^    (\w+): (.*)$", arguments_text, flags=re.MULTILINE))
     if call_name in questions.QUESTIONS:

@@ -142,6 +142,8 @@ def _read_purpose(call_name: str) -> str:
     """Read the first line of a call's docstring from its source file, as importing all answers takes seconds."""
     code_path, function_name = Path(dpcore.__file__).parent / "private_selection.py", call_name
     if call_name in questions.QUESTIONS:
+        if purpose_sentence := questions.QUESTIONS[call_name].purpose_sentence:
+            return purpose_sentence
         code_path = code_path.with_name(questions.QUESTIONS[call_name].package_name) / "answer" / "answer.py"
         function_name = "build_answer"
     source_text = code_path.read_text(encoding="utf-8")

@@ -270,7 +270,7 @@ def add_readers(requirements_text: str, spec: ReleaseSpec) -> str:
 
 
 def list_reading_differences(spec: ReleaseSpec) -> list[str]:
-    """List sentences on how the program reads the data differently from Sweet Spot."""
+    """List sentences on how the program reads cells and names, and where Sweet Spot reads them differently."""
     reading_differences = []
     table_layout = spec.read_as
     if table_layout.yes_text:

@@ -82,7 +82,7 @@ class CertificateError(RuntimeError):
     """A claimed optimum lies below its own lower bound: a bug, never a rounding matter."""
 
 
-FULL_DISK = InputProblem(
+FULL_DISK_PROBLEM = InputProblem(
     "the temporary folder is full", "", "Free space there, or name another folder in TMPDIR and start again"
 )
 """The problem of a disk that has no room left for the temporary folder."""
@@ -111,7 +111,7 @@ def describe_error(error: Exception) -> tuple[InputProblem, ...]:
     if isinstance(error, InvalidInput):
         return error.problems
     if is_full_disk(error):
-        return (FULL_DISK,)
+        return (FULL_DISK_PROBLEM,)
     if isinstance(error, MemoryError):
         message, remedy = "there is not enough memory for this", "Close other programs, or take less data"
     elif isinstance(error, FileNotFoundError):

@@ -24,8 +24,7 @@ import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import require
-from dpcore.contributions import ContributionHistogram, FloatArray, suffix_sums
-from dpcore.contributions import Pieces as SumsAtBounds
+from dpcore.contributions import ContributionHistogram, FloatArray, SumsAtBounds, suffix_sums
 
 MAX_TRADE_OFF = 1e200
 """Largest A in (*): products of A with users and rows (at most 1e48) stay within float64."""
@@ -86,10 +85,10 @@ class Sizes(Protocol):
     def max_size(self) -> float:
         """Return the largest size."""
 
-    def pieces(self, h: npt.ArrayLike) -> SumsAtBounds:
+    def compute_sums_at(self, h: npt.ArrayLike) -> SumsAtBounds:
         """Compute the sums over users on either side of each bound, shape of ``h``."""
 
-    def pieces_at_sizes(self) -> SumsAtBounds:
+    def compute_sums_at_sizes(self) -> SumsAtBounds:
         """Compute `pieces` at every distinct size."""
 
 
@@ -128,12 +127,12 @@ class EffectiveSizes:
         rows_at_or_below = np.concatenate(([0.0], np.cumsum(self.sizes * self.users)))
         return SumsAtBounds(rows_at_or_below, suffix_sums(self.users), suffix_sums(self.users / self.sizes))
 
-    def pieces(self, h: npt.ArrayLike) -> SumsAtBounds:
+    def compute_sums_at(self, h: npt.ArrayLike) -> SumsAtBounds:
         """Compute the sums over users at or below, and above, each bound in effective rows, shape of ``h``."""
         size_indices = np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")
         return SumsAtBounds(*(sums[size_indices] for sums in self._sums))
 
-    def pieces_at_sizes(self) -> SumsAtBounds:
+    def compute_sums_at_sizes(self) -> SumsAtBounds:
         """Return `pieces` at every effective size."""
         return SumsAtBounds(*(sums[1:] for sums in self._sums))
 
@@ -154,7 +153,7 @@ def smooth_losses(histogram: Sizes, thresholds: npt.ArrayLike) -> Losses:
     Source: Epasto et al. 2020, claim 1.
     """
     h = np.asarray(thresholds, dtype=np.float64)
-    rows_at_or_below, users_above, inverse_above = histogram.pieces(h)
+    rows_at_or_below, users_above, inverse_above = histogram.compute_sums_at(h)
     kept_rows = rows_at_or_below + h * users_above
     # sum_l s_l (min(h, s_l) / (n_h s_l))^2, divided twice by n_h so that no square overflows.
     scaled_squares = rows_at_or_below / kept_rows + h * (h / kept_rows) * inverse_above
@@ -185,7 +184,9 @@ def lower_bound(histogram: Sizes, trade_off: float, h: float) -> float:
     """
     if trade_off == 0.0:
         return 1.0 / float(histogram.num_users) ** 2
-    rows_at_or_below, users_above, inverse_above = (float(piece_sum) for piece_sum in histogram.pieces(h))
+    rows_at_or_below, users_above, inverse_above = (
+        float(piece_sum) for piece_sum in histogram.compute_sums_at(h)
+    )
     p = rows_at_or_below + h * h * inverse_above
     # A sum of terms of at least 0, whose difference may round below it.
     q = max(users_above - h * inverse_above, 0.0)
@@ -200,11 +201,11 @@ def smooth_root(histogram: Sizes, trade_off: float) -> float:
     s_l, it is A q / (A I + 1).
     """
     sizes = histogram.sizes.astype(np.float64)
-    _, users_above, inverse_above = histogram.pieces_at_sizes()
+    _, users_above, inverse_above = histogram.compute_sums_at_sizes()
     # Sign of the function at each size, as a comparison: a difference would cancel near the root.
     reached_mask = sizes * (trade_off * inverse_above + 1.0) >= trade_off * users_above
     k = int(np.argmax(reached_mask))  # The largest size always qualifies: nobody lies above it.
-    _, q, i = (float(piece_sum) for piece_sum in histogram.pieces(sizes[k - 1] if k else 0.0))
+    _, q, i = (float(piece_sum) for piece_sum in histogram.compute_sums_at(sizes[k - 1] if k else 0.0))
     threshold_root = trade_off * q / (trade_off * i + 1.0)
     # The root may round just outside the piece on which its formula holds.
     return min(max(threshold_root, float(sizes[k - 1]) if k else 0.0), float(sizes[k]))
@@ -268,7 +269,7 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
     Source: Epasto et al. 2020, claim 2, for the objective.
     """
     trade_off = _require_trade_off(trade_off)
-    sizes, (rows_at_or_below, users_above_sizes, _) = histogram.sizes, histogram.pieces_at_sizes()
+    sizes, (rows_at_or_below, users_above_sizes, _) = histogram.sizes, histogram.compute_sums_at_sizes()
     low_index, high_index = (
         0,
         sizes.size - 1,
@@ -281,7 +282,7 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
             high_index = middle_index
         else:
             low_index = middle_index + 1
-    candidate_caps = {int(sizes[low_index])}
+    caps_near_root = {int(sizes[low_index])}
     # Where the derivative is positive at the smallest size already, that size is the best cap.
     if low_index > 0:
         rows_below = float(rows_at_or_below[low_index - 1])
@@ -293,11 +294,11 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
             derivative_root = trade_off * users_above * rows_below / derivative_slope
             root_floor = math.floor(min(derivative_root, float(sizes[low_index])))
             # One further on each side: at 1e12 the root itself is rounded.
-            candidate_caps.update(range(root_floor - 1, root_floor + 3))
-    cap_array = np.array(sorted(candidate_caps))
-    allowed_caps = cap_array[(cap_array >= sizes[0]) & (cap_array <= sizes[-1])]
-    objectives_at_caps = capped_losses(histogram, allowed_caps).total(trade_off)
-    cap = int(allowed_caps[int(np.argmin(objectives_at_caps))])
+            caps_near_root.update(range(root_floor - 1, root_floor + 3))
+    cap_array = np.array(sorted(caps_near_root))
+    candidate_caps = cap_array[(cap_array >= sizes[0]) & (cap_array <= sizes[-1])]
+    objectives_at_caps = capped_losses(histogram, candidate_caps).total(trade_off)
+    cap = int(candidate_caps[int(np.argmin(objectives_at_caps))])
     losses_at_cap = capped_losses(histogram, float(cap))
     if histogram.sizes.size == 1:
         stop_reason = "All users have equally many rows: there is only one bound to choose."
@@ -327,7 +328,7 @@ def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, best_obj
     """
     target_value = best_objective * (1.0 - CAP_TOLERANCE)
     # With so many sizes at or below a cap; asked for once, not in every round.
-    rows_below, users_above, _ = histogram.pieces_after(slice(None))
+    rows_below, users_above, _ = histogram.compute_sums_after(slice(None))
     # Sixty-four intervals to begin with: one call on an array costs hardly more than one on a number.
     min_size, max_size = histogram.min_size, histogram.max_size
     left_ends = np.unique(np.geomspace(min_size, max_size, 65).astype(np.int64).clip(min_size, max_size))

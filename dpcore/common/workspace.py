@@ -16,7 +16,7 @@ import weakref
 import webbrowser
 from pathlib import Path
 
-from dpcore.common.checks import FULL_DISK, InvalidInput, is_full_disk, refuse
+from dpcore.common.checks import FULL_DISK_PROBLEM, InvalidInput, is_full_disk, refuse
 
 _PREFIX = "sweetspot-"
 _LOCK = "in-use"
@@ -43,7 +43,7 @@ class Workspace:
             self.folder, lock_handle = _create_locked_folder()
         except OSError as error:
             if is_full_disk(error):
-                raise InvalidInput([FULL_DISK]) from None
+                raise InvalidInput([FULL_DISK_PROBLEM]) from None
             message = "no temporary folder can be written to"
             raise refuse(message, remedy="Name one in TMPDIR and start again") from None
         self._remove = weakref.finalize(self, _remove, self.folder, lock_handle)

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
-from dpcore.common.checks import FULL_DISK, InvalidInput, refuse
+from dpcore.common.checks import FULL_DISK_PROBLEM, InvalidInput, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
 from dpcore.counting import diagnose, relation
@@ -163,7 +163,7 @@ class FileAttempts(ABC):
             except duckdb.Error as error:
                 del self.notes[num_notes_before:]
                 if self._is_disk_full(error):
-                    raise InvalidInput([FULL_DISK]) from None
+                    raise InvalidInput([FULL_DISK_PROBLEM]) from None
                 self._relations = diagnose.Diagnosis(
                     self._relations, self._open_connection, self._recode, self.notes, self._should_stop
                 ).recover()
@@ -221,7 +221,7 @@ class FileAttempts(ABC):
         larger_pass_counts = [num_passes for num_passes in PASS_COUNTS if num_passes > self._num_passes]
         if not larger_pass_counts:
             if self._is_disk_full(memory_error):
-                raise InvalidInput([FULL_DISK])
+                raise InvalidInput([FULL_DISK_PROBLEM])
             memory_message = f"counting needs more than the memory limit of {self._memory_limit:,} bytes"
             raise refuse(memory_message, remedy="Raise the limit")
         self._num_passes = larger_pass_counts[0]

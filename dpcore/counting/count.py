@@ -90,7 +90,7 @@ def to_dataset(
         _refuse_missing_facets(data, needs)
         return data
     columns_by_argument = {"value": value, "group": group}
-    unmet_needs = [
+    missing_arguments = [
         argument_name
         for argument_name in columns_by_argument
         if argument_name in needs and not columns_by_argument[argument_name]
@@ -119,7 +119,7 @@ def to_dataset(
                     *(column_names.list_columns(date) if user_columns else ()),
                     *(row_filter.column for row_filter in row_filters),
                 ]
-                parquet_bytes = write_parquet(data, named_columns, unmet_needs if user_columns else ())
+                parquet_bytes = write_parquet(data, named_columns, missing_arguments if user_columns else ())
                 source = files.open_files([MemoryFile(parquet_bytes)], [FRAME_FILE])
             elif (file_paths := files.list_paths(data)) is None:
                 given_dataset = _build_from_counts(data, provenance)
@@ -130,14 +130,16 @@ def to_dataset(
             if source is not None:
                 user_value_group = user_columns, value, group_columns
                 options = {"missing": missing, "yes": yes, "periods": stated_periods, "filters": row_filters}
-                roles = _choose_roles(source, *user_value_group, contribution, unmet_needs, problems, options)
+                roles = _choose_roles(
+                    source, *user_value_group, contribution, missing_arguments, problems, options
+                )
                 if further_values and roles.kind is TableKind.EVENTS:
                     column_names.refuse_missing(problems, source.columns, further_values)
                     further_columns = (column for column in further_values if column != roles.value)
                     roles = replace(roles, further_values=tuple(further_columns))
                 given_dataset = count(source, roles, provenance).dataset
     assert given_dataset is not None  # There is no Stop here.
-    _refuse_missing_facets(given_dataset, unmet_needs)
+    _refuse_missing_facets(given_dataset, missing_arguments)
     return given_dataset
 
 
@@ -177,7 +179,7 @@ def _refuse_missing_facets(dataset: Dataset, needed_arguments: Sequence[str]) ->
 
 def _choose_roles(
     file_source: Source, user_columns: list[str], value_column: str | None, group_columns: list[str],
-    contribution: Contribution, unmet_needs: Sequence[str], earlier_problems: Problems,
+    contribution: Contribution, missing_arguments: Sequence[str], earlier_problems: Problems,
     roles_options: Mapping[str, Any],
 ) -> Roles:  # fmt: skip
     """Return the roles of the named columns, or the guessed roles if no user is named or the file is of pairs that fit.
@@ -196,7 +198,7 @@ def _choose_roles(
                 names_text += f"; {column_names.shorten(guessed_roles.user)} looks likely"
             problems.add(f"say which column names the user: user=…, one of {names_text}")
         if guesses_events or (user_columns and guessed_roles.kind is not TableKind.PAIRS):
-            column_names.add_missing_arguments(problems, unmet_needs)
+            column_names.add_missing_arguments(problems, missing_arguments)
     roles = guessed_roles
     if user_columns:
         roles = Roles.of_events(user_columns, value_column, group_columns, contribution, **roles_options)

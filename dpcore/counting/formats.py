@@ -22,7 +22,7 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from dpcore.common.checks import FULL_DISK, InputProblem, InvalidInput, is_full_disk, refuse
+from dpcore.common.checks import FULL_DISK_PROBLEM, InputProblem, InvalidInput, is_full_disk, refuse
 from dpcore.data.column_names import shorten
 from dpcore.data.tables import FileKind
 
@@ -214,7 +214,7 @@ def open_plain_bytes(file: File, packing: str, display_name: str) -> Iterator[IO
                 yield packed_stream
         except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
             if is_full_disk(error):  # raised by code that writes inside this context
-                raise InvalidInput([FULL_DISK]) from None
+                raise InvalidInput([FULL_DISK_PROBLEM]) from None
             if packing:
                 raise InvalidInput([describe_damaged_archive(packing, display_name)]) from None
             raise refuse(

@@ -86,12 +86,14 @@ def check_names(header_cells: list[str], line_number: int, problems: Problems, n
         else:  # The names of Parquet, and of a table in memory, stand in no line.
             problems.add("the names of the columns look like data", "", "Name them, such as user and value")
     elif repeated_names := [name for name, num_columns in Counter(names).items() if num_columns > 1 and name]:
-        position_texts = [str(k + 1) for k, name in enumerate(names) if name == repeated_names[0]]
-        positions_text = " and ".join(position_texts[:3]) + and_more(len(position_texts) - 3)
+        repeated_position_texts = [str(k + 1) for k, name in enumerate(names) if name == repeated_names[0]]
+        repeated_positions_text = " and ".join(repeated_position_texts[:3]) + and_more(
+            len(repeated_position_texts) - 3
+        )
         # Without a header word the line may be data with ids in its cells, which messages must not quote.
         quoted_text = f' ("{shorten(repeated_names[0])}")' if has_header_word else ""
         quoted_text += and_more(len(repeated_names) - 1)
-        repeat_message = f"columns {positions_text} have the same name{quoted_text}"
+        repeat_message = f"columns {repeated_positions_text} have the same name{quoted_text}"
         problems.add(repeat_message, f"line {line_number}", "Give every column its own name")
     unnamed_indices = [column_index for column_index, name in enumerate(names) if not name]
     used_names = set(names)

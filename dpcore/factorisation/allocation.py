@@ -147,8 +147,10 @@ def select_smallest(
         return kept_mask
     ratings_of_capped = ratings_per_user[capped_users]
     row_ends = np.cumsum(ratings_of_capped)
-    indices_in_row = np.arange(int(row_ends[-1])) - np.repeat(row_ends - ratings_of_capped, ratings_of_capped)
-    indices_in_table = np.repeat(graph.starts[capped_users], ratings_of_capped) + indices_in_row
+    unsorted_indices_in_row = np.arange(int(row_ends[-1])) - np.repeat(
+        row_ends - ratings_of_capped, ratings_of_capped
+    )
+    indices_in_table = np.repeat(graph.starts[capped_users], ratings_of_capped) + unsorted_indices_in_row
     num_index_bits = int(ratings_of_capped.max()).bit_length()
     num_row_bits = int(capped_users.size).bit_length()
     num_free_bits = 63 - num_index_bits - num_row_bits
@@ -159,13 +161,13 @@ def select_smallest(
         rating_numbers = generator_or_keys[graph.task_codes[indices_in_table]]
     sort_keys = np.repeat(np.arange(capped_users.size), ratings_of_capped) << (num_index_bits + num_free_bits)
     sort_keys |= rating_numbers << num_index_bits
-    sort_keys |= indices_in_row
+    sort_keys |= unsorted_indices_in_row
     sort_keys.sort()
     sorted_indices_in_row = sort_keys & ((1 << num_index_bits) - 1)
     kept_mask[indices_in_table] = False
     # Rows are as long as before, so the index in the sorted row is the old index.
-    within_bound_mask = indices_in_row < max_items
-    kept_mask[(indices_in_table - indices_in_row + sorted_indices_in_row)[within_bound_mask]] = True
+    within_bound_mask = unsorted_indices_in_row < max_items
+    kept_mask[(indices_in_table - unsorted_indices_in_row + sorted_indices_in_row)[within_bound_mask]] = True
     return kept_mask
 
 

@@ -67,12 +67,12 @@ class Comparison:
 
     @property
     def ratio_at_least(self) -> float:
-        """Return a proved lower bound on the ratio of the two optima, from the certificates."""
+        """Return a proved lower bound on the least variance with a cap over the least with smooth weights."""
         return self.cap_choice.certificate.lower_bound / self.smooth_choice.variance
 
     @property
     def ratio_at_most(self) -> float:
-        """Return a proved upper bound on the ratio of the two optima, from the certificates."""
+        """Return a proved upper bound on the least variance with a cap over the least with smooth weights."""
         return self.cap_choice.variance / self.smooth_choice.certificate.lower_bound
 
     @property
@@ -122,7 +122,7 @@ def carry_out_fourfold_proof(comparison: Comparison) -> FourfoldProof:
     """
     problem, h = comparison.problem, comparison.smooth_choice.threshold
     histogram = problem.histogram
-    rows_below, users_above, _ = (float(piece_sum) for piece_sum in histogram.pieces(h))
+    rows_below, users_above, _ = (float(piece_sum) for piece_sum in histogram.compute_sums_at(h))
     share_below = rows_below / (rows_below + h * users_above)
     p, q, r = histogram.num_users - int(users_above), int(users_above), 0
     # Case 1. The sum of squared weights is at least A / n^2 = alpha / n >= 1 / (2 n), and n_{h'} >= n: hence the

@@ -41,7 +41,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from dpcore.contributions import FloatArray, Pieces
+from dpcore.contributions import FloatArray, SumsAtBounds
 
 ROUNDING_BY_FIELD = {"cut_share": 1e-14, "total_variation": 3e-14, "chi_squared": 1e-13}
 RELATIVE_ROUNDING = 1e-10
@@ -187,7 +187,7 @@ class AboveSums(NamedTuple):
 
 
 def compute_cap_statistics(
-    sum_pieces: Callable[[FloatArray], Pieces],
+    sum_pieces: Callable[[FloatArray], SumsAtBounds],
     caps: FloatArray,
     *,
     total_rows: float,

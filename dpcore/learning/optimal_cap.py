@@ -277,7 +277,7 @@ def _convert_to_caps(histogram: ContributionHistogram, fractions: npt.ArrayLike)
 def _compute_statistics_of_caps(histogram: ContributionHistogram, caps: FloatArray) -> CapStatistics:
     """Return the statistics of caps in rows, at least 1, any shape."""
     return compute_cap_statistics(
-        histogram.pieces,
+        histogram.compute_sums_at,
         caps,
         total_rows=float(histogram.num_rows),
         largest_size=float(histogram.max_size),

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from dpcore.common import wording
 from dpcore.common.checks import refuse, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import FloatArray, Pieces
+from dpcore.contributions import FloatArray, SumsAtBounds
 from dpcore.learning.bias_bounds import CapStatistics
 
 ALPHA_RANGE = (0.05, 10.0)
@@ -112,14 +112,14 @@ class PowerLaw:
         num_users_above = self.users_above(tau_0)
         return np.asarray(self.compute_tail_mass(num_users_above) + tau_0 * num_users_above)
 
-    def pieces(self, shares: npt.ArrayLike) -> Pieces:
+    def compute_sums_at(self, shares: npt.ArrayLike) -> SumsAtBounds:
         """Return the sums over users at or below, and above, a share: mass, number, and sum of 1 / p_j.
 
-        The counterpart of `ContributionHistogram.pieces` in shares; ``rows_at_or_below`` is a mass.
+        The counterpart of `ContributionHistogram.compute_sums_at` in shares; ``rows_at_or_below`` is a mass.
         """
         num_users_above = self.users_above(shares)
         inverse_sums = np.asarray(self.normaliser * self._sum_powers(num_users_above))
-        return Pieces(self.compute_tail_mass(num_users_above), num_users_above, inverse_sums)
+        return SumsAtBounds(self.compute_tail_mass(num_users_above), num_users_above, inverse_sums)
 
     @cached_property
     def _cumulative_powers(self) -> FloatArray:

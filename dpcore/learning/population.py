@@ -111,7 +111,9 @@ def compute_statistics(problem: PopulationProblem, fractions: npt.ArrayLike) -> 
     tau_0 = check_fractions(fractions)
     law = problem.participation
     if problem.num_rows is None:
-        return compute_cap_statistics(law.pieces, tau_0, total_rows=1.0, largest_size=law.largest_share)
+        return compute_cap_statistics(
+            law.compute_sums_at, tau_0, total_rows=1.0, largest_size=law.largest_share
+        )
     return compute_expectations(law, problem.num_rows, tau_0)
 
 

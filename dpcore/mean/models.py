@@ -118,7 +118,7 @@ class BoundCurve:
     def _turning_points(self) -> tuple[npt.NDArray[np.int64], FloatArray]:
         """Return the indices of the pieces inside which the squared error turns, and the bounds where it turns."""
         sizes = self.histogram.sizes.astype(np.float64)
-        rows_below, users_above, _ = self.histogram.pieces_after(slice(1, -1))
+        rows_below, users_above, _ = self.histogram.compute_sums_after(slice(1, -1))
         a, b, d = vars(self.numerators).values()
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             points = (2.0 * users_above * a - b * rows_below) / (2.0 * d * rows_below - users_above * b)
@@ -179,7 +179,7 @@ class BoundCurve:
             return least_error
         sizes = self.histogram.sizes.astype(np.float64)
         left_sizes, right_sizes = sizes[piece_indices], sizes[piece_indices + 1]
-        rows_below, users_above, _ = self.histogram.pieces_after(piece_indices + 1)
+        rows_below, users_above, _ = self.histogram.compute_sums_after(piece_indices + 1)
         kept_rows_left, kept_rows_right = (
             rows_below + users_above * piece_ends for piece_ends in (left_sizes, right_sizes)
         )

@@ -134,7 +134,7 @@ class Population(CountsModel):
         """Return the error of caps: sigma^2 (rho sum_l k_l^2 + (1 - rho) n_h) / n_h^2, with rows kept at random."""
         h = np.asarray(caps, dtype=np.float64)
         k = self.histogram.count_sizes_up_to(h) if size_index is None else size_index
-        rows_below, num_users_above, _ = self.histogram.pieces_after(k)
+        rows_below, num_users_above, _ = self.histogram.compute_sums_after(k)
         kept_rows = rows_below + h * num_users_above
         scaled_square_sum = self._squares_below[k] / kept_rows + h * (h / kept_rows) * num_users_above
         rho = self.user_share
@@ -181,7 +181,7 @@ class Population(CountsModel):
     def cap_curve(self) -> BoundCurve:
         """Return the curve of the error of caps over the bound."""
         rho = self.user_share
-        rows_below, num_users_above, _ = self.histogram.pieces_after(slice(1, -1))
+        rows_below, num_users_above, _ = self.histogram.compute_sums_after(slice(1, -1))
         numerators = Numerators(
             self.value_variance * (rho * self._squares_below[1:-1] + (1.0 - rho) * rows_below),
             self.value_variance * (1.0 - rho) * num_users_above,

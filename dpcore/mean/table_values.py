@@ -299,7 +299,7 @@ class KnownValues:
         """Return four arrays by bound: number of sizes up to it, kept rows, shift, and t, the largest weight."""
         table_values = self.table_values
         k = table_values.histogram.count_sizes_up_to(bounds) if size_index is None else size_index
-        rows_below, num_users_above, _ = table_values.histogram.pieces_after(k)
+        rows_below, num_users_above, _ = table_values.histogram.compute_sums_after(k)
         kept_rows = rows_below + bounds * num_users_above
         shifts = (table_values.row_distances_below[k] + bounds * table_values.distances_above[k]) / kept_rows
         return k, kept_rows, np.asarray(shifts), np.asarray(bounds / kept_rows)

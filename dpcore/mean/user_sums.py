@@ -45,7 +45,7 @@ class UserSums:
         """Sum over the users of a histogram; ``effective_sizes`` has x of each distinct size, shape (K,)."""
         s, num_users_by_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
         # The histogram keeps these three sums.
-        rows_below, num_users_above, inverse_above = histogram.pieces_after(slice(None))
+        rows_below, num_users_above, inverse_above = histogram.compute_sums_after(slice(None))
         return cls(
             rows_below,
             prefix_sums(s * s * num_users_by_size),

@@ -189,7 +189,7 @@ def _find_row_bound(problem: MeanProblem) -> float:
     """
     histogram, relative_noise_variance = problem.histogram, problem.relative_noise
     sizes = histogram.sizes.astype(np.float64)
-    _, users_above, _ = histogram.pieces_at_sizes()
+    _, users_above, _ = histogram.compute_sums_at_sizes()
     k = int(
         np.argmax(relative_noise_variance * sizes >= users_above * histogram.excess(sizes, slice(1, None)))
     )
@@ -240,7 +240,7 @@ def _find_threshold_for_weight(histogram: ContributionHistogram, largest_weight:
         return float(sizes[0])
     if size_index == sizes.size:
         return float(sizes[-1])
-    rows_below, num_users_above, _ = histogram.pieces(float(sizes[size_index - 1]))
+    rows_below, num_users_above, _ = histogram.compute_sums_at(float(sizes[size_index - 1]))
     remaining_weight = 1.0 - largest_weight * float(num_users_above)
     threshold = (
         largest_weight * float(rows_below) / remaining_weight

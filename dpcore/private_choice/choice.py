@@ -317,7 +317,7 @@ def choose(
     )
 
 
-def format_choice(choice: PrivateChoice) -> str:
+def format_drawn_number(choice: PrivateChoice) -> str:
     """Format the drawn number with thousands separators, and up to three decimals if it is of rows."""
     if choice.problem.unit != 1.0:
         return f"{choice.value:,.12g}"

@@ -54,13 +54,13 @@ def compute_regret_over_epsilon(
     return choice.summarise_regret(parameters.choice, histogram, log_spaced(*EPSILON_AXIS_RANGE, 61))
 
 
-def simulate_bounds(
+def simulate_chosen_bounds(
     histogram: ContributionHistogram,
     choose_bound: Callable[[ContributionHistogram], float],
     parameters: PrivateCopyParameters,
     num_runs: int = NUM_SIMULATED_COPIES,
     seed: int = 0,
-    post_process: Callable[[IntArray, NoiseShape, IntArray], IntArray] = private_histogram.fit_users,
+    fit_counts: Callable[[IntArray, NoiseShape, IntArray], IntArray] = private_histogram.fit_users,
 ) -> FloatArray:
     """Simulate DP histograms; return the bounds chosen on them, ascending, NaN for those without users.
 
@@ -70,7 +70,7 @@ def simulate_bounds(
         parameters: Of the copies.
         num_runs: Number of copies; 300 take about 0.3 seconds on 4,372 users for a mean's two bounds.
         seed: Seed of NumPy's generator.
-        post_process: Returns the users per bin, given noisy counts, their noise and the bins; releases use the default.
+        fit_counts: Returns the users per bin, given noisy counts, their noise and the bins; releases use the default.
 
     Returns:
         The bounds, ascending, shape (runs,); NaN, at the end, for copies without users.
@@ -82,7 +82,7 @@ def simulate_bounds(
         block_shape = min(_RUNS_PER_BLOCK, num_runs - first_run_index), bin_counts.size
         noise_by_run = simulate_noise(parameters.noise, parameters.scale, block_shape, generator)
         for run_index, noise_of_run in enumerate(noise_by_run, first_run_index):
-            fitted_users = post_process(bin_counts + noise_of_run, noise_shape, bins.lower)
+            fitted_users = fit_counts(bin_counts + noise_of_run, noise_shape, bins.lower)
             copied_histogram = private_histogram.build_histogram(fitted_users, bins)
             if copied_histogram is not None:
                 bound_by_run[run_index] = choose_bound(copied_histogram)
@@ -120,7 +120,7 @@ def simulate_cost(
     A copy without users has an infinite regret.
     """
     condition = parameters.condition
-    bound_by_run = simulate_bounds(histogram, condition.best_bound, parameters.copy, num_runs)
+    bound_by_run = simulate_chosen_bounds(histogram, condition.best_bound, parameters.copy, num_runs)
     finite_bounds = bound_by_run[np.isfinite(bound_by_run)]
     regrets = choice.compute_regrets(condition, histogram, np.maximum(finite_bounds, 1e-12))
     sorted_regrets = np.append(np.sort(regrets), np.full(num_runs - finite_bounds.size, math.inf))

@@ -181,8 +181,11 @@ class TableSmooth(TableCondition):
                 + row_variance_weight * (squared_weights - 1.0 / histogram.kept_rows(h))
             )
 
-        cap_numerators, pieces_at_sizes = model.cap_curve.numerators, histogram.pieces_at_sizes()
-        num_users_above, inverse_sums = pieces_at_sizes.users_above[:-1], pieces_at_sizes.inverse_above[:-1]
+        cap_numerators, compute_sums_at_sizes = model.cap_curve.numerators, histogram.compute_sums_at_sizes()
+        num_users_above, inverse_sums = (
+            compute_sums_at_sizes.users_above[:-1],
+            compute_sums_at_sizes.inverse_above[:-1],
+        )
         linear_terms = cap_numerators.linear_terms - row_variance_weight * num_users_above
         square_terms = cap_numerators.square_terms + row_variance_weight * inverse_sums
         smooth_numerators = Numerators(cap_numerators.constant_terms, linear_terms, square_terms)

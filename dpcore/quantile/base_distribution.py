@@ -39,7 +39,7 @@ class Base(Protocol):
     def mean_between(self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike) -> FloatArray:
         """Return the mean within each interval of positive probability; a finite number without meaning for others."""
 
-    def draw_between(
+    def find_points_at_shares(
         self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike, shares: npt.ArrayLike
     ) -> FloatArray:
         """Return the point of each interval (of positive probability) at the share ``shares`` of its mass."""
@@ -129,9 +129,9 @@ class HistogramBase:
     def mean_between(self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike) -> FloatArray:
         """Return the middle of each interval, its mean where it has probability; 0 for infinite intervals."""
         # The density is constant within an interval, so that the mean is its middle.
-        return self.draw_between(lower_ends, upper_ends, 0.5)
+        return self.find_points_at_shares(lower_ends, upper_ends, 0.5)
 
-    def draw_between(
+    def find_points_at_shares(
         self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike, shares: npt.ArrayLike
     ) -> FloatArray:
         """Return the point of each interval at the share ``shares`` of its length; 0 if it is infinite."""
@@ -194,7 +194,7 @@ class CandidateBase:
         """Return the lower end of each interval: the candidate there, if it has mass; 0 for an infinite end."""
         return np.where(np.isfinite(lower_ends), lower_ends, 0.0)
 
-    def draw_between(
+    def find_points_at_shares(
         self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike, shares: npt.ArrayLike
     ) -> FloatArray:
         """Return the lower end of each interval, as `mean_between`; ``shares`` has no effect."""
@@ -305,7 +305,7 @@ class NormalBase:
         z = np.clip(z, a, b)
         return np.asarray(self.mean + self.standard_deviation * np.where(mirrored_mask, -z, z))
 
-    def draw_between(
+    def find_points_at_shares(
         self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike, shares: npt.ArrayLike
     ) -> FloatArray:
         """Return the point of each interval (of positive probability) at the share ``shares`` of its mass."""

@@ -365,7 +365,7 @@ class QuantileOutput:
             interval_shares = (u - self._cumulative_probabilities[k]) / self.probabilities[k]
         # 0 / 0 where the interval's probability underflows: any point of it will do.
         interval_shares = np.clip(np.nan_to_num(interval_shares, nan=0.5), 0.0, 1.0)
-        return self.base.draw_between(self.edges[k], self.edges[k + 1], interval_shares)
+        return self.base.find_points_at_shares(self.edges[k], self.edges[k + 1], interval_shares)
 
     def find_interval(self, coverage: float = 0.95) -> tuple[float, float]:
         """Return the central interval that holds the answer with probability ``coverage``, in the values' unit."""
@@ -427,6 +427,6 @@ class QuantileOutput:
                 drawn_indices
             ]
         interval_shares = generator.random(size)
-        return self.base.draw_between(
+        return self.base.find_points_at_shares(
             self.edges[interval_indices], self.edges[interval_indices + 1], interval_shares
         )

@@ -356,12 +356,12 @@ def _write_events_cell(code_builder: CodeBuilder, source: Source, public_only: b
     if public_only and dataset.is_private:
         file_names = ["your-file.csv"]
     code_builder.import_name("Path", "pathlib")
-    argument_codes = code_builder.write(column_roles), code_builder.write(dataset.disclosure)
+    roles_code, disclosure_code = code_builder.write(column_roles), code_builder.write(dataset.disclosure)
     return (
         "# What was loaded in Data: the answer needs its rows.\n"
         f"FILES = {file_names!r}\nfor name in FILES:\n    if not Path(name).exists():\n"
         '        raise SystemExit(f"The file {name} is missing. Put what was loaded in Data into this folder.")\n'
-        f"data = {_write_count_call(code_builder, 'FILES', *argument_codes, column_names, reading_options)}"
+        f"data = {_write_count_call(code_builder, 'FILES', roles_code, disclosure_code, column_names, reading_options)}"
     )
 
 

@@ -168,10 +168,10 @@ def simulate_strategies(
             break
         # Less the sum itself: noise, and what the bound cuts away.
         noise_draws = draw_noise(0.0, noise_scales[strategy_and_epsilon_index], size=num_runs)
-        error_of_runs = noise_draws - problem.amounts.excess(bounds[strategy_and_epsilon_index])
-        run_errors = np.abs(error_of_runs) / problem.amounts.total
-        mean_errors[strategy_and_epsilon_index] = run_errors.mean()
-        standard_errors[strategy_and_epsilon_index] = run_errors.std(ddof=1) / np.sqrt(num_runs)
+        signed_errors = noise_draws - problem.amounts.excess(bounds[strategy_and_epsilon_index])
+        relative_errors = np.abs(signed_errors) / problem.amounts.total
+        mean_errors[strategy_and_epsilon_index] = relative_errors.mean()
+        standard_errors[strategy_and_epsilon_index] = relative_errors.std(ddof=1) / np.sqrt(num_runs)
         progress((num_done + 1) / bounds.size)
     is_cancelled = bool(np.isnan(mean_errors).any())
     return StrategyPoints(e, tuple(strategies), mean_errors, standard_errors, int(num_runs), is_cancelled)

@@ -35,7 +35,7 @@ def test_grouping(counts: list[int]) -> None:
 @given(COUNTS, BOUNDS)
 def test_sums_on_either_side_of_a_bound(counts: list[int], bounds: list[float]) -> None:
     h = ContributionHistogram.from_counts(counts)
-    kept_rows, pieces = h.kept_rows(bounds), h.pieces(bounds)
+    kept_rows, pieces = h.kept_rows(bounds), h.compute_sums_at(bounds)
     for k, b in enumerate(bounds):
         assert kept_rows[k] == pytest.approx(math.fsum(min(b, c) for c in counts), rel=1e-14)
         assert pieces.rows_at_or_below[k] == sum(c for c in counts if c <= b)
@@ -46,7 +46,7 @@ def test_sums_on_either_side_of_a_bound(counts: list[int], bounds: list[float]) 
 @given(COUNTS)
 def test_pieces_at_sizes_are_pieces_of_sizes(counts: list[int]) -> None:
     h = ContributionHistogram.from_counts(counts)
-    for item, piece in zip(h.pieces_at_sizes(), h.pieces(h.sizes), strict=True):
+    for item, piece in zip(h.compute_sums_at_sizes(), h.compute_sums_at(h.sizes), strict=True):
         np.testing.assert_array_equal(item, piece)
 
 

@@ -256,7 +256,9 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     histogram, error_name, format_number = solution.problem.histogram, solution.error_name, wording.number
     cap, best_error = solution.cap_choice.max_contributions, solution.cap_standard_error
     lost_share_of_rows = 1.0 - float(histogram.kept_rows(cap)) / histogram.num_rows
-    share_of_rows_of_affected = 1.0 - float(histogram.pieces(cap).rows_at_or_below) / histogram.num_rows
+    share_of_rows_of_affected = (
+        1.0 - float(histogram.compute_sums_at(cap).rows_at_or_below) / histogram.num_rows
+    )
     num_affected = histogram.users_above(cap)
     affected_users_text = standard.describe_affected(num_affected, histogram.num_users, lost_share_of_rows)
     holds_phrase = wording.agreeing(num_affected, "This user holds", "These users hold")

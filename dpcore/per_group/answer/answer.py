@@ -348,8 +348,12 @@ def _list_choice_entries(solution: AnySolution) -> dict[str, object]:
             **certificate_fields(vector_choice.certificate),
         }
     if (selection_solution := solution.selection_solution) is not None:
-        groups_by_bounds = selection_solution.groups_by_bounds_name
-        num_expected = groups_by_bounds["pair"].num_expected_groups if "pair" in groups_by_bounds else 0.0
+        selected_groups_by_bounds = selection_solution.selected_groups_by_bounds_name
+        num_expected = (
+            selected_groups_by_bounds["pair"].num_expected_groups
+            if "pair" in selected_groups_by_bounds
+            else 0.0
+        )
         details["groups_released_on_average"] = num_expected
         if (selected_vector := selection_solution.selected_vector) is not None:
             details["scaled_users"] = {

@@ -125,7 +125,7 @@ class SelectionSolution:
     Attributes:
         users_per_group: Number of users of every group, shape (num_entries,).
         selected_vector: The best bounds found for whole vectors, ``scaled``; None if releasing nothing is better.
-        groups_by_bounds_name: Release probability and error of every group under each of the bounds that there are.
+        selected_groups_by_bounds_name: Release probability and error of every group under each of the bounds.
         curves_by_bounds_name: Curves at other budgets with ``pair`` and ``scaled`` fixed, each of shape (n,): the
             budgets of selection and noise together, ascending; the expected number of released groups; and the
             parts of the error from released groups and from the others.
@@ -133,7 +133,7 @@ class SelectionSolution:
 
     users_per_group: IntArray
     selected_vector: SelectedVector | None
-    groups_by_bounds_name: Mapping[str, SelectedGroups]
+    selected_groups_by_bounds_name: Mapping[str, SelectedGroups]
     curves_by_bounds_name: Mapping[str, tuple[FloatArray, FloatArray, FloatArray, FloatArray]]
 
 
@@ -157,12 +157,12 @@ def evaluate_selection(
     epsilon = problem.parameters.epsilon
     epsilons = np.geomspace(epsilon / 10.0, epsilon * 10.0, NUM_EPSILONS)
     epsilons = epsilons[(epsilons >= 10.0 * EPSILON_RANGE[0]) & (epsilons <= EPSILON_RANGE[1])]
-    groups_by_bounds_name: dict[str, SelectedGroups] = {}
+    selected_groups_by_bounds_name: dict[str, SelectedGroups] = {}
     groups_over_epsilon: dict[str, list[SelectedGroups]] = {}
     for bounds_name, compared_pair in (("pair", best_pair), ("tuner", tuner_pair)):
         if compared_pair is not None:
             max_groups_and_amount = compared_pair.max_groups, compared_pair.max_amount
-            groups_by_bounds_name[bounds_name] = selection.evaluate_groups(*max_groups_and_amount)
+            selected_groups_by_bounds_name[bounds_name] = selection.evaluate_groups(*max_groups_and_amount)
             if compared_pair is best_pair and not should_stop():
                 groups_over_epsilon[bounds_name] = selection.evaluate_at(epsilons, *max_groups_and_amount)
     if selected_vector is not None:
@@ -173,7 +173,7 @@ def evaluate_selection(
             """Evaluate every group under the bound on whole vectors at a total budget."""
             return selection.with_epsilon(total_epsilon).bound_vectors(cut_amounts, max_norm, max_groups)
 
-        groups_by_bounds_name["scaled"] = bound_vectors(epsilon)
+        selected_groups_by_bounds_name["scaled"] = bound_vectors(epsilon)
         if not should_stop():
             groups_over_epsilon["scaled"] = [bound_vectors(other_epsilon) for other_epsilon in epsilons]
     curves_by_bounds_name = {}
@@ -181,7 +181,9 @@ def evaluate_selection(
         curve_columns = [(x.num_expected_groups, *split_error(problem, x)) for x in all_selected_groups]
         curves_by_bounds_name[bounds_name] = (epsilons, *np.array(curve_columns).T)
     users_per_group = np.bincount(problem.pairs.group_codes, minlength=problem.pairs.num_entries)
-    return SelectionSolution(users_per_group, selected_vector, groups_by_bounds_name, curves_by_bounds_name)
+    return SelectionSolution(
+        users_per_group, selected_vector, selected_groups_by_bounds_name, curves_by_bounds_name
+    )
 
 
 def split_error(problem: PerGroupProblem, selected_groups: SelectedGroups) -> tuple[float, float]:

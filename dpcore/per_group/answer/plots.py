@@ -253,7 +253,7 @@ def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
         ("Users scaled", "kept_where_scaled", "scaled", Style.SMOOTH, "triangle-up-open", 9),
         ("PipelineDP's rule", "kept_at_tuner", "tuner", Style.SAMPLING, "square-open", 12),
     ):
-        if selected_groups := selection_solution.groups_by_bounds_name.get(bounds_name):
+        if selected_groups := selection_solution.selected_groups_by_bounds_name.get(bounds_name):
             probability_column = Column(column_name, selected_groups.keep_probabilities[plotted_indices])
             items.append(
                 Points(

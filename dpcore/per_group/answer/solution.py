@@ -182,7 +182,7 @@ class PerGroupSolution(PairSolution):
         if best_pair is None:
             return np.abs(problem.centred_means if self.is_mean else problem.totals)
         if self.selection_solution is not None:
-            return np.sqrt(self.selection_solution.groups_by_bounds_name["pair"].mean_squares)
+            return np.sqrt(self.selection_solution.selected_groups_by_bounds_name["pair"].mean_squares)
         if self.is_mean:
             return np.sqrt(compute_mean_squares(problem, best_pair.max_groups, int(best_pair.max_amount)))
         return np.sqrt(compute_moments(problem, best_pair.max_groups, best_pair.max_amount).mean_squares)
@@ -193,7 +193,7 @@ class PerGroupSolution(PairSolution):
         if (best_vector := self.best_vector) is None:
             return None
         if self.selection_solution is not None:
-            return np.sqrt(self.selection_solution.groups_by_bounds_name["scaled"].mean_squares)
+            return np.sqrt(self.selection_solution.selected_groups_by_bounds_name["scaled"].mean_squares)
         return np.sqrt(
             whole_vector.compute_mean_squares(self.problem, best_vector.vector_rule, best_vector.max_norm)
         )

@@ -170,7 +170,7 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
         Number(error_label, error_text, "", error_help, pair_error, "", error_key, error_text),
     ]
     if solution.selection_solution is not None and best_pair is not None:
-        selected_groups = solution.selection_solution.groups_by_bounds_name["pair"]
+        selected_groups = solution.selection_solution.selected_groups_by_bounds_name["pair"]
         num_released_text = wording.number(selected_groups.num_expected_groups)
         expected_groups_note = f"of {solution.num_groups:,}, on average"
         numbers.append(Number("Groups released", num_released_text, expected_groups_note))
@@ -394,7 +394,7 @@ def _list_selection_facts(
         f"δ = {wording.entered(parameters.selection_delta)} to select groups ({parameters.selection.value}), "
         f"{noise_budget_text} for the noise."
     }
-    if selected_groups := selection_solution.groups_by_bounds_name.get("pair"):
+    if selected_groups := selection_solution.selected_groups_by_bounds_name.get("pair"):
         two_parts = split_error(solution.problem, selected_groups)
         released_text, lost_text = (wording.percent(part / sum(two_parts)) for part in two_parts)
         parts_sentence = f"released groups {released_text}, groups that are not released {lost_text}."
@@ -449,7 +449,7 @@ def describe_survival(solution: PerGroupSolution) -> list[str]:
     selection_solution, sentences = solution.selection_solution, []
     labels_by_bounds = {"pair": "the best pair", "scaled": "users scaled", "tuner": "PipelineDP's pair"}
     for bounds_name, bounds_label in labels_by_bounds.items():
-        if (selected_groups := selection_solution.groups_by_bounds_name.get(bounds_name)) is None:
+        if (selected_groups := selection_solution.selected_groups_by_bounds_name.get(bounds_name)) is None:
             continue
         likely_users = selection_solution.users_per_group[selected_groups.keep_probabilities >= 0.5]
         likely_phrase = "none is likely"

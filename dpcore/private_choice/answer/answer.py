@@ -116,7 +116,7 @@ def _describe_draw(
         guarantee_text=f"The {number_name} was itself chosen with user-level ε-differential privacy at "
         f"ε = {format_rounded_up(release_facts.epsilon)}. Two data sets are neighbours "
         f"{TEXT_BY_NEIGHBOURS[release_facts.neighbours]}.",
-        procedure=f"The {number_name} is {choice.format_choice(private_choice)}. It was drawn by the exponential "
+        procedure=f"The {number_name} is {choice.format_drawn_number(private_choice)}. It was drawn by the exponential "
         "mechanism [@mcsherry2007] of the [@opendp] from public candidates of at most "
         f"{wording.number(private_choice.problem.largest)} rows. By basic composition [@dwork2014] its budget and that "
         f"of the release that uses it add up.{spending_sentences}",

@@ -63,7 +63,7 @@ def format_selection(selection: Selection) -> str:
         return format_pair(selection.problem.parameters, selection.max_groups, selection.max_amount)
     if isinstance(selection, PrivateRange):
         return f"{wording.entered(selection.lower)} to {wording.entered(selection.upper)}"
-    return choice.format_choice(selection)
+    return choice.format_drawn_number(selection)
 
 
 def describe_spending(

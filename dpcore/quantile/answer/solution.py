@@ -140,12 +140,12 @@ def against_epsilon(dataset: Dataset, parameters: QuantileParameters) -> BoundCo
     weight_kind, quantiles = parameters.weight_kind, parameters.quantile_levels
     is_from_counts = parameters.bound_from is BoundFrom.COUNTS
 
-    def solve_at(epsilon: float) -> tuple[float, float]:
+    def find_best_at(epsilon: float) -> tuple[float, float]:
         """Return the bound and its rank error at another epsilon, of the best mechanism there."""
         epsilon_problems = (problem.with_changes(epsilon=epsilon) for problem in quantile_problems)
-        return min(map(solve_problem, epsilon_problems), key=itemgetter(1))
+        return min(map(find_bound_and_error, epsilon_problems), key=itemgetter(1))
 
-    def solve_problem(problem: QuantileProblem) -> tuple[float, float]:
+    def find_bound_and_error(problem: QuantileProblem) -> tuple[float, float]:
         """Return the bound and its rank error with one mechanism."""
         if is_from_counts:
             epsilon_parameters = replace(parameters, epsilon=problem.epsilon)
@@ -158,7 +158,7 @@ def against_epsilon(dataset: Dataset, parameters: QuantileParameters) -> BoundCo
         return quantile_choice.bound, quantile_choice.rank_error
 
     bound_label = f"Best bound{' from counts' if is_from_counts else ''} (rows per user)"
-    return BoundComparison(bound_label, "Rank error (share of rows)", solve_at, is_slow=True)
+    return BoundComparison(bound_label, "Rank error (share of rows)", find_best_at, is_slow=True)
 
 
 @dataclass(frozen=True)

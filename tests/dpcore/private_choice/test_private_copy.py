@@ -276,7 +276,7 @@ def problem_of(key="online-retail-lines", epsilon=1.0):
 def regrets_of(problem, bound, variance, parameters, runs, seed=0):
     """Regrets of the bounds chosen on copies, ascending: by the page *Mean*, not by the conditions of a draw."""
     choose = lambda copy: bound(dataclasses.replace(problem, histogram=copy))  # noqa: E731
-    bounds = comparison.simulate_bounds(problem.histogram, choose, parameters, runs, seed)
+    bounds = comparison.simulate_chosen_bounds(problem.histogram, choose, parameters, runs, seed)
     return np.sort(np.sqrt(variance(problem, bounds) / variance(problem, bound(problem))) - 1.0)
 
 
@@ -330,7 +330,7 @@ def test_without_noise_only_binning_is_regretted():
     choose = lambda copy: total.find_optimal_bound(  # noqa: E731
         dataclasses.replace(counted, amounts=Amounts.from_histogram(copy))
     )
-    bounds = comparison.simulate_bounds(problem.histogram, choose, parameters, 2)
+    bounds = comparison.simulate_chosen_bounds(problem.histogram, choose, parameters, 2)
     best = total.measure_errors(counted, [total.find_optimal_bound(counted)])
     assert total.measure_errors(counted, bounds) == pytest.approx(np.repeat(best, 2), rel=1e-12)
 
@@ -338,7 +338,9 @@ def test_without_noise_only_binning_is_regretted():
 def test_empty_copies_have_no_bound_and_infinite_costs():
     histogram = ContributionHistogram([1, 2], [2, 1])
     parameters = PrivateParameters(1.0, selection_epsilon=0.001)
-    bounds = comparison.simulate_bounds(histogram, parameters.condition.best_bound, parameters.copy, 40)
+    bounds = comparison.simulate_chosen_bounds(
+        histogram, parameters.condition.best_bound, parameters.copy, 40
+    )
     found = comparison.simulate_cost(parameters, histogram, num_runs=40)
     assert np.mean(np.isnan(bounds)) > 0.5
     assert math.isinf(found.percentile_95)

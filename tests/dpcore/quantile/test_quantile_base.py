@@ -61,7 +61,7 @@ def test_normal_density():
 def test_normal_draws_sit_at_their_share_of_the_mass(low, high):
     base = NormalBase(0.0, 1.0)
     u = np.linspace(0.01, 0.99, 25)
-    y = base.draw_between(np.full(25, low), np.full(25, high), u)
+    y = base.find_points_at_shares(np.full(25, low), np.full(25, high), u)
     log_mass, whole = base.log_mass(np.full(25, low), y), base.log_mass(low, high)
     assert np.exp(log_mass - whole) == pytest.approx(u, rel=1e-8)
 
@@ -70,7 +70,7 @@ def test_histogram_masses():
     low, high = np.array([-np.inf, 0.0, 1.0, 4.0, 4.5, 6.0]), np.array([0.0, 1.0, 4.0, 4.5, 6.0, np.inf])
     assert np.exp(HISTOGRAM.log_mass(low, high)) == pytest.approx([0.0, 0.25, 0.0, 0.1875, 0.5625, 0.0])
     assert np.exp(HISTOGRAM.log_density([0.5, 2.0, 5.0, 7.0, -1.0])) == pytest.approx([0.25, 0, 0.375, 0, 0])
-    assert HISTOGRAM.draw_between([4.0], [6.0], [0.25]).tolist() == [4.5]
+    assert HISTOGRAM.find_points_at_shares([4.0], [6.0], [0.25]).tolist() == [4.5]
     assert HISTOGRAM.mean_between([-np.inf, 4.0], [0.0, 6.0]).tolist() == [0.0, 5.0]
 
 

@@ -87,10 +87,12 @@ def assert_answer(app, problem: mean.MeanProblem) -> None:
     assert (x, y) == (cap.max_contributions, pytest.approx(math.sqrt(cap.variance)))
     ((x,), (y,)) = trace(figure, "Best smooth weights")
     assert (x, y) == (pytest.approx(smooth.threshold), pytest.approx(math.sqrt(smooth.variance)))
+    # At large bounds noise can leave the range, and the step that moves the mean into it changes the error a little:
+    # `test_moved_mean.py` has that change.
     bounds, errors_drawn = trace(figure, "Total, bounded rows")
-    assert errors_drawn == pytest.approx(np.sqrt(mean.capped_variance(problem, bounds)))
+    assert errors_drawn == pytest.approx(np.sqrt(mean.capped_variance(problem, bounds)), rel=2e-3)
     bounds, errors_drawn = trace(figure, "Total, smooth weights")
-    assert errors_drawn == pytest.approx(np.sqrt(mean.smooth_variance(problem, bounds)))
+    assert errors_drawn == pytest.approx(np.sqrt(mean.smooth_variance(problem, bounds)), rel=2e-3)
     card_answer = answer_of(app, "mean_card")
     assert card_answer["value"] == wording.counted(cap.max_contributions, "row")
     assert card_answer["copied"] == str(cap.max_contributions)

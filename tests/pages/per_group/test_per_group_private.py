@@ -81,7 +81,7 @@ def test_the_answer_is_the_best_of_all_pairs(rows: Any) -> None:
     assert least <= rows.pair.error <= least * 1.001
     assert rows.pair_choice.certificate.lower_bound <= least
     assert rows.error_map.errors.min() >= least
-    kept, lost = split_error(rows.problem, rows.selection_solution.groups_by_bounds_name["pair"])
+    kept, lost = split_error(rows.problem, rows.selection_solution.selected_groups_by_bounds_name["pair"])
     assert kept + lost == pytest.approx(rows.pair.error, rel=1e-12)
     assert (rows.vector_choices, rows.error_parts) == ((), None)
     assert l0 > 1
@@ -93,7 +93,7 @@ def test_curves_go_through_what_is_asked(rows: Any) -> None:
     for key in ("pair", "scaled"):
         (epsilons, released, error_kept, error_lost), groups = (
             found.curves_by_bounds_name[key],
-            found.groups_by_bounds_name[key],
+            found.selected_groups_by_bounds_name[key],
         )
         app = int(np.argmin(np.abs(epsilons - 3.0)))
         assert epsilons[app] == pytest.approx(3.0)
@@ -120,7 +120,7 @@ def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: Any) -> No
         "ε = 1.5 and δ = 0.000001 to select groups (truncated geometric), ε = 1.5 for"
     )
     assert "without a proof" in facts["Without sampling amounts"]
-    assert "tuner" in rows.selection_solution.groups_by_bounds_name
+    assert "tuner" in rows.selection_solution.selected_groups_by_bounds_name
     released = next(number for number in told.numbers if number.label == "Groups released")
     assert released.note == "of 40, on average"
     assert any("count as 0" in text for text in told.assumptions)
@@ -136,7 +136,7 @@ def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: Any) -> No
 
 def test_what_survives_is_said_and_drawn(rows: Any) -> None:
     found = rows.selection_solution
-    pair = found.groups_by_bounds_name["pair"]
+    pair = found.selected_groups_by_bounds_name["pair"]
     columns = answer_from(rows).plots["per-group-survival"]().columns
     assert columns["kept_at_pair"].sum() == pytest.approx(pair.num_expected_groups)
     likely = found.users_per_group[pair.keep_probabilities >= 0.5].min()

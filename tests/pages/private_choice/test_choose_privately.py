@@ -106,7 +106,7 @@ def test_card_says_what_it_costs_and_in_all():
 def test_a_copy_costs_what_choosing_on_simulated_copies_costs(all_copies):
     # The same copies, with the bound and the error of *Mean*.
     problem = mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)
-    bounds = comparison.simulate_bounds(
+    bounds = comparison.simulate_chosen_bounds(
         SAMPLE.histogram,
         lambda copy: mean.best_smooth(dataclasses.replace(problem, histogram=copy)).threshold,
         PrivateParameters(1.0).copy,

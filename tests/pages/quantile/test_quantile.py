@@ -147,7 +147,7 @@ def test_the_answer_is_that_of_the_core():
     (level,) = drawn_main["layout"]["shapes"]
     assert level["y0"] == level["y1"] == pytest.approx(unbounded.expected_rank_error)
     assert "No bound" in [one["name"] for one in drawn_main["data"]]
-    best = optimal_bound.best_bound(problem(), WeightKind.SMOOTH, core.SEARCH_POINTS)
+    best = optimal_bound.best_bound(problem(), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
     out = quantile.output(problem(), WeightKind.SMOOTH, best.bound)
     low, high = out.find_interval()
     assert [one.value for one in answer.numbers] == pytest.approx(
@@ -276,7 +276,7 @@ def test_axes_stay_where_they_are_while_epsilon_moves():
 def test_other_bases_and_no_bound_are_used(given, base):
     answer = answer_for(**given, weighting=Weighting.NONE)
     out = quantile.output(problem(base=base), WeightKind.SMOOTH, 1000.0)
-    best = optimal_bound.best_bound(problem(base=base), WeightKind.SMOOTH, core.SEARCH_POINTS)
+    best = optimal_bound.best_bound(problem(base=base), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
     assert answer.numbers[2].value == pytest.approx(out.expected_rank_error)
     assert (
         answer.headline
@@ -406,7 +406,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     job = app.session_state["quantile.search_job"]
     assert job.is_running
     assert answer_answer.SENTENCE_BY_STAGE[Stage.FIRST] in app.get("progress")[0].proto.text
-    smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, core.SEARCH_POINTS)
+    smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
     assert metrics_of(app)[0].value == wording.counted(smooth.bound, "row")
     monkeypatch.undo()
     job.stop()

@@ -34,7 +34,7 @@ from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.private_choice import comparison
 from dpcore.private_choice.answer.answer import build_methods as private_methods
-from dpcore.private_choice.choice import PrivateChoice, choose, format_choice
+from dpcore.private_choice.choice import PrivateChoice, choose, format_drawn_number
 from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.quantile import answer as quantile_answer
 from dpcore.quantile.parameters import QuantileParameters, Weighting
@@ -144,7 +144,7 @@ def test_a_number_that_was_drawn_stands_there_with_its_own_budget_and_nothing_be
     problem = PrivateParameters(1.0).choice
     ones = [choose(problem, private.histogram, charge=lambda facts: None) for _ in range(2)]
     methods = write_choice_methods(private, *ones)
-    assert f"smooth weights is {format_choice(ones[1])}. " in methods.text
+    assert f"smooth weights is {format_drawn_number(ones[1])}. " in methods.text
     assert "at ε = 0.1. " in methods.text
     assert "spent ε = 0.2 together" in methods.text
     assert methods.shown_disclosure == ones[1].facts
