@@ -9,6 +9,7 @@ import sys
 import textwrap
 import typing
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
     settings_of_file = settings_file.read_settings(settings_paths[0]) if settings_paths else {}
     settings = _rename_former(call_name, settings_of_file) | _rename_former(call_name, settings)
     if call_name not in questions.QUESTIONS:
-        call_parameters = inspect.signature(getattr(dpcore, call_name)).parameters
+        call_parameters = _list_parameters(getattr(dpcore, call_name))
         if unknown_names := settings.keys() - call_parameters.keys():
             raise refuse(f"there is no setting {min(unknown_names)[:40]!r} of {call_name}")
         # The call refuses what is missing in its own words.
@@ -118,12 +119,21 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
     sys.stdout.flush()
 
 
+def _list_parameters(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """List the named parameters of a call, by name."""
+    parameters = inspect.signature(call).parameters
+    return {
+        name: parameter
+        for name, parameter in parameters.items()
+        if parameter.kind is not parameter.VAR_KEYWORD
+    }
+
+
 def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
     """Build the parser of a question's command: data, an option for each setting of the call, ways of writing."""
     call = getattr(dpcore, call_name)
-    call_parameters, call_docstring = dict(inspect.signature(call).parameters), inspect.getdoc(call) or ""
-    for name in ("charge", "further_options"):  # No options of a command.
-        call_parameters.pop(name, None)
+    call_parameters, call_docstring = _list_parameters(call), inspect.getdoc(call) or ""
+    call_parameters.pop("charge", None)
     arguments_text = call_docstring.partition("\nReturns:")[0]
     descriptions_by_setting = dict(re.findall(r"^    (\w+): (.*)$", arguments_text, flags=re.MULTILINE))
     if call_name in questions.QUESTIONS:
