@@ -174,7 +174,7 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
             "upper": 100,
         }
         on_page = ss.quantile_bound(data_set, **settings)
-        parameters = on_page.parameters_type
+        parameters = on_page.parameters
         assert parameters.protects_users
         bound = on_page.solution.bound
         assert (

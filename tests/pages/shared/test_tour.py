@@ -421,7 +421,7 @@ def test_the_tour_on_the_real_pages() -> None:
     check(go(app, "Quantile"))
     assert "The tour waits on **Bias curves over τ₀**" in shown_texts(app)
     follow(check(app.button(key="tour_end").click().run()))
-    assert app.title[0].value == STOPS[0].heading
+    assert app.title[0].value == STOPS[0].page_heading
     assert data(app) is SECRET
     go(app, "Mean")
     assert (app.number_input(key="mean.lower").value, app.number_input(key="mean.upper").value) == (2.0, 40.0)
