@@ -271,7 +271,7 @@ def test_opendp_bounds_rows_where_a_plan_weighs_them_by_user_and_says_so(folder:
         sentence for sentence in program.differences if "weighs those of median by user" in sentence
     )
     assert "Plain Python has the weights" in sentence
-    bounded_by_rows = replace(by_user, choice=replace(by_user.choice, threshold=None, max_rows=7))
+    bounded_by_rows = replace(by_user, spec=replace(by_user.spec, threshold=None, max_rows=7))
     as_asked = write(replace(weighted, releases=(*weighted.releases[:-1], bounded_by_rows)), Program.OPENDP)
     assert program.text.partition("# What differs")[0] == as_asked.text.partition("# What differs")[0]
     assert VALUES["lower"] <= run_program(weighted, Program.OPENDP)["released"]["median"] <= VALUES["upper"]
