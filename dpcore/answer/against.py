@@ -200,14 +200,14 @@ def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candid
         add_candidate(float(contributions[quantile_index]), quantile_reason)
     add_candidate(float(contributions[-1]), "the most that a user has")
     candidate_bounds = np.array(sorted(reasons_by_bound))
-    errors = comparison.compute_errors(epsilon, candidate_bounds)
+    candidate_errors = comparison.compute_errors(epsilon, candidate_bounds)
     total_contributions = float(contributions @ user_counts)
     candidates = []
-    for bound, error in zip(candidate_bounds.tolist(), errors.tolist(), strict=True):
+    for bound, candidate_error in zip(candidate_bounds.tolist(), candidate_errors.tolist(), strict=True):
         reasons = [reason for reason in reasons_by_bound[bound] if reason != ROUND_REASON] or [ROUND_REASON]
         lost_share = float(np.maximum(contributions - bound, 0.0) @ user_counts) / total_contributions
         num_affected = int(user_counts[contributions > bound].sum())
-        candidates.append(Candidate(bound, "; ".join(reasons), error, lost_share, num_affected))
+        candidates.append(Candidate(bound, "; ".join(reasons), candidate_error, lost_share, num_affected))
     return tuple(candidates)
 
 
@@ -315,11 +315,11 @@ def plot_methods(
         Curve(method_name, epsilon_column, Column(method_name, costs), style, width=2.0)
         for method_name, costs, style in styled_costs
     ]
-    for crossing_epsilon, crossing_label in comparison.labelled_crossings:
+    for crossing_epsilon, change_label in comparison.labelled_crossings:
         if crossing_epsilon in epsilons:
             cost = float(method_costs[0, np.searchsorted(epsilons, crossing_epsilon)])
             items.append(
-                Mark(crossing_label, crossing_epsilon, cost, Style.ENTERED, "circle-open", is_unnamed=True)
+                Mark(change_label, crossing_epsilon, cost, Style.ENTERED, "circle-open", is_unnamed=True)
             )
     return Plot(
         f"{question_name}-ways-over-epsilon",

@@ -190,7 +190,7 @@ def _find_open_quote(relation: Relation, should_stop: ShouldStop | None) -> int:
 
 def find_rows(
     relations: Sequence[Relation], write_view: Callable[[list[Relation], bool], str], open_duck: OpenDuck,
-    write_bad_sql: Callable[[Duck], str], max_rows: int, should_stop: ShouldStop | None,
+    write_flagged_rows_sql: Callable[[Duck], str], max_rows: int, should_stop: ShouldStop | None,
 ) -> list[tuple[str, str]]:  # fmt: skip
     """Return the locations of the first bad rows of all files, each with a detail, as texts; the files are read again.
 
@@ -198,7 +198,7 @@ def find_rows(
         relations: The files.
         write_view: Function that returns the SQL of the rows of files, numbered if its second argument is True.
         open_duck: Function that opens DuckDB.
-        write_bad_sql: Function that returns SQL over ``source``: ``bad``, `relation.ROW_COLUMN` and ``detail``.
+        write_flagged_rows_sql: Function that returns SQL over ``source``: ``bad``, `relation.ROW_COLUMN`, ``detail``.
             A detail is a number or a text, or an integer for another row, which is replaced by its location.
         max_rows: Largest number of rows.
         should_stop: Called while lines are counted.
@@ -208,7 +208,7 @@ def find_rows(
         with open_duck() as duck, duck.keep_order():
             duck.connection.execute(f"CREATE TEMP VIEW source AS {write_view([relation], True)}")
             limit_sql = f"WHERE bad ORDER BY {ROW_COLUMN} LIMIT {max_rows - len(row_places)}"
-            details_sql = f"SELECT {ROW_COLUMN}, detail FROM ({write_bad_sql(duck)}) {limit_sql}"
+            details_sql = f"SELECT {ROW_COLUMN}, detail FROM ({write_flagged_rows_sql(duck)}) {limit_sql}"
             numbered_details = duck.fetch_rows(details_sql)
         other_row_numbers = [raw_detail for _, raw_detail in numbered_details if isinstance(raw_detail, int)]
         row_numbers = [*(row_number for row_number, _ in numbered_details), *other_row_numbers]

@@ -251,8 +251,8 @@ class Reduction:
         message_text += f"; {num_cells:,} in all" if num_cells > MAX_PLACES else ""
         problems.add(message_text, f"{row_places[0][0]}, {column_text}", remedy)
 
-    def _refuse_now(self, cell_kind: str, message: str, num_rows: int, remedy_text: str) -> None:
-        """Raise InvalidInput for rows of users, with their first locations."""
+    def _raise_for_user_cells(self, cell_kind: str, message: str, num_rows: int, remedy_text: str) -> None:
+        """Raise InvalidInput for odd cells in the user columns, with their first locations."""
         with Problems() as problems:
             self._refuse(cell_kind, message, num_rows, self._user_columns_text, remedy_text, problems)
 
@@ -284,7 +284,7 @@ class Reduction:
         histogram_columns = convert_to_floats(self.histogram_columns or self.count_users())
         if "nul" in histogram_columns and (num_nul_users := int(histogram_columns["nul"].sum())):
             message = "there is a NUL byte, which no text has"
-            self._refuse_now("nul", message, num_nul_users, "Export it again")
+            self._raise_for_user_cells("nul", message, num_nul_users, "Export it again")
         self._note_spelling(histogram_columns)
         sizes, user_counts = histogram_columns["size"], histogram_columns["users"]
         unnamed_mask = histogram_columns["nobody"].astype(bool)
@@ -300,7 +300,8 @@ class Reduction:
             num_further_unnamed = max(self._num_unnamed_rows - 1, 0) * counts_unnamed
             num_extra_rows = self._num_counted_rows - num_further_unnamed - int(user_counts.sum())
             if num_extra_rows:
-                self._refuse_now("again", "the user has a row already", num_extra_rows, _SEVERAL_ROWS_REMEDY)
+                message = "the user has a row already"
+                self._raise_for_user_cells("again", message, num_extra_rows, _SEVERAL_ROWS_REMEDY)
         if not sizes.size:
             raise refuse("there are no rows", remedy="Choose a table or a file with rows")
         if (num_distinct_sizes := np.unique(sizes).size) > MAX_SIZES:

@@ -119,21 +119,21 @@ class FileReduction(FileAttempts):
 
         return settle_marks(cell_sql, check_masks, find_place, column_name, delimiter, self._is_count_table)
 
-    def _find_rows(self, write_bad_sql: Callable[[Duck], str], max_rows: int) -> RowPlaces:
+    def _find_rows(self, write_flagged_rows_sql: Callable[[Duck], str], max_rows: int) -> RowPlaces:
         """Return the locations and details of the first bad rows of all files, which are read again for that."""
         return diagnose.find_rows(
             self._relations,
             self._write_view,
             self._open_connection,
-            write_bad_sql,
+            write_flagged_rows_sql,
             max_rows,
             self._should_stop,
         )
 
     def _find_rows_where(self, mask_sql: str, max_rows: int) -> RowPlaces:
         """Return the locations of the first rows for which a mask is true."""
-        bad_rows_sql = f"SELECT {ROW_COLUMN}, '' AS detail, {mask_sql} AS bad FROM source"
-        return self._find_rows(lambda _: bad_rows_sql, max_rows)
+        flagged_rows_sql = f"SELECT {ROW_COLUMN}, '' AS detail, {mask_sql} AS bad FROM source"
+        return self._find_rows(lambda _: flagged_rows_sql, max_rows)
 
     def _describe_first(self, mask_sql: str, num_rows: int) -> str:
         """Return the first of ``num_rows`` rows that satisfy an SQL mask, its location as the end of a note."""
@@ -167,8 +167,8 @@ class FileReduction(FileAttempts):
         first_sql = f"min({ROW_COLUMN}) OVER (PARTITION BY {cells_sql})"
         condition_sql = self._write_counted_condition(compared_columns, roles)
         rows_sql = f"SELECT {ROW_COLUMN}, {first_sql} AS detail FROM source WHERE {condition_sql}"
-        bad_rows_sql = f"SELECT *, detail < {ROW_COLUMN} AS bad FROM ({rows_sql})"
-        return self._find_rows(lambda _: bad_rows_sql, max_rows)
+        flagged_rows_sql = f"SELECT *, detail < {ROW_COLUMN} AS bad FROM ({rows_sql})"
+        return self._find_rows(lambda _: flagged_rows_sql, max_rows)
 
     def _write_counted_condition(self, columns: Sequence[str], roles: Roles) -> str:
         """Return the SQL condition that a row counts, when rows are compared by these columns.
@@ -298,7 +298,7 @@ class FileReduction(FileAttempts):
                 nul_conditions = [f"contains({column}::VARCHAR, chr(0))" for column in roles.privacy_unit]
                 return self._find_rows_where(" OR ".join(nul_conditions), max_rows)
 
-            def write_bad_sql(duck_to_read: Duck) -> str:
+            def write_flagged_rows_sql(duck_to_read: Duck) -> str:
                 """Return the SQL of all rows with their number, a flag for cells of the kind, and a detail to show."""
                 table = duck_to_read.get_table("source")
                 value_expression = self._find_value_column(table, roles.value)
@@ -314,7 +314,7 @@ class FileReduction(FileAttempts):
                 bad_mask = query.mask_odd_cells(events, roles.missing_users, self._is_count_table)[cell_kind]
                 return compile_sql(events.select(ROW_COLUMN, bad=bad_mask, detail=detail_expression))
 
-            return self._find_rows(write_bad_sql, max_rows)
+            return self._find_rows(write_flagged_rows_sql, max_rows)
 
         return Reduction(
             rows, message_roles or self.roles, self.columns, duck.fetch_expression, duck, find_places,

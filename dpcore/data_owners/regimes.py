@@ -260,11 +260,13 @@ def find_best_cap(histogram: ContributionHistogram, collaboration: Collaboration
     best_cap = bound_minimum.minimiser
     best_bound = float(compute_joint_bounds(histogram, best_cap, collaboration))
     bound_limit = NEAR_OPTIMAL_FACTOR * best_bound
-    near_low, near_optimal_high = find_interval_within(split_caps, best_cap, 1.0, largest_size, bound_limit)
+    near_optimal_low, near_optimal_high = find_interval_within(
+        split_caps, best_cap, 1.0, largest_size, bound_limit
+    )
     certificate = Certificate(
         best_bound,
         min(bound_minimum.lower_bound, best_bound),
         "between two caps the bound is at least its first part at the upper and its second at the lower one, which "
         "excluded every interval of caps",
     )
-    return CapChoice(int(best_cap), best_bound, (int(near_low), int(near_optimal_high)), certificate)
+    return CapChoice(int(best_cap), best_bound, (int(near_optimal_low), int(near_optimal_high)), certificate)

@@ -140,11 +140,11 @@ class ImplicitSums:
 
     Attributes:
         item_sums: sum_j w_ij v_j v_j^T and sum_j w_ij v_j of every item.
-        gram_triangle: Upper triangle of sum_j v_j v_j^T over all users, shape (d (d + 1) / 2,).
+        user_gram_triangle: Upper triangle of sum_j v_j v_j^T over all users, shape (d (d + 1) / 2,).
     """
 
     item_sums: LeastSquaresSums
-    gram_triangle: FloatArray
+    user_gram_triangle: FloatArray
 
     def add_noise(self, noise_std: float, rng: np.random.Generator) -> ImplicitSums:
         """Add Gaussian noise s to every entry: the sums as released.
@@ -154,8 +154,8 @@ class ImplicitSums:
         sum v_k^4) / 2, which is at most 1.
         """
         item_sums = self.item_sums.add_noise(noise_std, noise_std, rng)
-        gram_noise = noise_std * rng.standard_normal(self.gram_triangle.shape)
-        return ImplicitSums(item_sums, self.gram_triangle + gram_noise)
+        gram_noise = noise_std * rng.standard_normal(self.user_gram_triangle.shape)
+        return ImplicitSums(item_sums, self.user_gram_triangle + gram_noise)
 
 
 def sum_over_users(
@@ -177,14 +177,14 @@ def sum_over_users(
     # In float64, as in `fit.sum_over_users`: in float32 a user could move a sum by more than is declared.
     dtype = train.values.dtype if weighted_ratings is None else np.dtype(np.float64)
     item_sums = LeastSquaresSums.build_zeros(train.num_items, settings.dimension, dtype)
-    gram_triangle = np.zeros(item_sums.matrix_triangles.shape[1])
+    user_gram_triangle = np.zeros(item_sums.matrix_triangles.shape[1])
     weighted_ratings = weighted_ratings or WeightedRatings(train, np.ones(train.num_ratings, dtype))
     for train_block, user_vectors in solve_users(train, item_vectors, settings):
-        gram_triangle += multiply_coordinates(user_vectors).sum(axis=0)
+        user_gram_triangle += multiply_coordinates(user_vectors).sum(axis=0)
         weighted_block = RatingBlock(weighted_ratings.ratings, train_block.users)
         rating_weights = weighted_ratings.weights[weighted_block.rating_slice].astype(dtype, copy=False)
         item_sums.add(weighted_block, user_vectors.astype(dtype), rating_weights, rating_weights)
-    return ImplicitSums(item_sums, gram_triangle)
+    return ImplicitSums(item_sums, user_gram_triangle)
 
 
 def _solve_items(sums: ImplicitSums, settings: ImplicitSettings) -> FloatArray:
@@ -192,13 +192,15 @@ def _solve_items(sums: ImplicitSums, settings: ImplicitSettings) -> FloatArray:
     # With noise a matrix may have negative eigenvalues, and the objective no minimum. The projection reads released
     # sums, and costs no privacy.
     item_matrices = model.unfold_triangles(sums.item_sums.matrix_triangles).astype(np.float64)
-    matrices = model.project_semidefinite(item_matrices) + _weigh_unobserved(sums.gram_triangle, settings)
+    matrices = model.project_semidefinite(item_matrices) + _weigh_unobserved(
+        sums.user_gram_triangle, settings
+    )
     return model.solve_with_ridge(matrices, sums.item_sums.label_sums, settings.item_ridge)
 
 
-def _weigh_unobserved(gram_triangle: FloatArray, settings: ImplicitSettings) -> FloatArray:
-    """Compute alpha_0 G, shape (1, d, d), with G made semidefinite first."""
-    gram_matrices = model.unfold_triangles(gram_triangle[None, :]).astype(np.float64)
+def _weigh_unobserved(user_gram_triangle: FloatArray, settings: ImplicitSettings) -> FloatArray:
+    """Compute alpha_0 G of every item's equations, shape (1, d, d), from the users' Gram matrix G made semidefinite."""
+    gram_matrices = model.unfold_triangles(user_gram_triangle[None, :]).astype(np.float64)
     return settings.unobserved_weight * model.project_semidefinite(gram_matrices)
 
 
@@ -231,9 +233,9 @@ def descend(
     Source: Krichene et al. 2023, algorithm 3 with algorithm 2, and its public code, whose objective this is. The step
     size is ours.
     """
-    gram_triangle = multiply_coordinates(user_vectors).sum(axis=0)
-    gram_triangle += noise_std * rng.standard_normal(gram_triangle.shape)
-    unobserved_matrix = _weigh_unobserved(gram_triangle, settings)
+    user_gram_triangle = multiply_coordinates(user_vectors).sum(axis=0)
+    user_gram_triangle += noise_std * rng.standard_normal(user_gram_triangle.shape)
+    unobserved_matrix = _weigh_unobserved(user_gram_triangle, settings)
     # What an item's curvature is if its users' vectors point where all users' do: sum_j w_ij G / trace G. In all
     # directions alike a step would be far too short, since most vectors have one direction in common (measured at
     # epsilon = 20 on generated choices: recall 0.39 in 4 steps, against 0.18).

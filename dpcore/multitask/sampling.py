@@ -95,7 +95,7 @@ SMALLEST_COUNT = 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class PrivateCounts:
+class ReleasedUserCounts:
     """Noisy task sizes and by how much they may be off. Everything here is released.
 
     Attributes:
@@ -128,7 +128,7 @@ def release_counts(
     rng: np.random.Generator,
     truncation_share: float = 0.1,
     failure_probability: float = 0.01,
-) -> PrivateCounts:
+) -> ReleasedUserCounts:
     """Release noisy task sizes, from at most k tasks of every user, and a bound on how far off they may be.
 
     Counting at most k tasks bounds a user's L2 effect on the counts by sqrt(k), and biases them downward:
@@ -170,7 +170,9 @@ def release_counts(
         noisy_undercount = largest_undercount + rng.normal(scale=undercount_noise_std)
         undercount_limit = max(noisy_undercount + normal_quantile * undercount_noise_std, 0.0)
     slack = normal_quantile * count_noise_std + undercount_limit
-    return PrivateCounts(noisy_counts, slack, count_noise_std, undercount_limit, covers_truncation, max_tasks)
+    return ReleasedUserCounts(
+        noisy_counts, slack, count_noise_std, undercount_limit, covers_truncation, max_tasks
+    )
 
 
 def compute_cost_factor(task_sizes: IntArray, usable_counts: FloatArray) -> float:

@@ -307,10 +307,10 @@ class RankCurve:
     bulge = 0.0
 
     def __init__(self, v: FloatArray, rank_errors: FloatArray, bounds: FloatArray) -> None:
-        least_error_by_v = rank_errors.min(axis=0)
+        least_errors = rank_errors.min(axis=0)
         # The smallest error at this v or at any larger one, and where it is attained first.
-        reachable_errors = np.minimum.accumulate(least_error_by_v[::-1])[::-1]
-        reachable_minimum_indices = np.flatnonzero(least_error_by_v == reachable_errors)
+        reachable_errors = np.minimum.accumulate(least_errors[::-1])[::-1]
+        reachable_minimum_indices = np.flatnonzero(least_errors == reachable_errors)
         release_indices = reachable_minimum_indices[
             np.searchsorted(reachable_minimum_indices, np.arange(v.size))
         ]

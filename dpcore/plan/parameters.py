@@ -31,7 +31,7 @@ from dpcore.common.parameters import (
 )
 from dpcore.common.privacy import compute_gaussian_epsilon
 from dpcore.common.programs import SPLITS_MEANS, Program, find_exact_sigma, find_share_noise, find_total
-from dpcore.contributions import FloatArray
+from dpcore.contributions import FloatArray, IntArray
 from dpcore.data import group_list
 from dpcore.dataset import Dataset
 from dpcore.mean.parameters import Clamp, Counts, Likeness, MeanParameters, VarianceSource
@@ -125,6 +125,23 @@ MAX_LINES_CHARACTERS = 2000
 FIELDS_PROPOSED_FOR_MEANS = ("variance_source", "likeness", "target")
 """Settings of a mean that follow from the data; see `choose_defaults`."""
 FIELDS_OF_MEAN_LINES = (*FIELDS_PROPOSED_FOR_MEANS, "value_variance", "user_share", "clamp")
+
+
+def round_to_parts(shares: npt.ArrayLike) -> IntArray:
+    """Round shares to integer parts that add up to `NUM_PARTS`, at least 1 for a share above 0.
+
+    Args:
+        shares: At least 0, not all 0, shape (k,); scaled to sum to 1.
+    """
+    shares_by_line = np.asarray(shares, dtype=np.float64)
+    exact_parts = shares_by_line / shares_by_line.sum() * NUM_PARTS
+    part_counts = np.where(shares_by_line > 0.0, np.maximum(np.floor(exact_parts), 1.0), 0.0).astype(np.int64)
+    num_missing_parts = NUM_PARTS - int(part_counts.sum())
+    # The largest remainders get the missing parts; if small shares were lifted to 1, the largest line pays.
+    for line_index in np.argsort(part_counts - exact_parts, kind="stable")[: max(num_missing_parts, 0)]:
+        part_counts[line_index] += shares_by_line[line_index] > 0.0
+    part_counts[int(np.argmax(part_counts))] += NUM_PARTS - int(part_counts.sum())
+    return part_counts
 
 
 class Objective(Option):

@@ -20,7 +20,7 @@ from dpcore.code.choice import Quantity, ReleaseSpec
 from dpcore.code.forms import list_data_fields
 from dpcore.code.several import SHARED_COUNT, ReleasePlan, ReleaseShare
 from dpcore.common.checks import EPSILON_RANGE, refuse
-from dpcore.contributions import FloatArray, IntArray
+from dpcore.contributions import FloatArray
 from dpcore.data import group_list
 from dpcore.dataset import Dataset
 from dpcore.mean import Clamp
@@ -28,30 +28,13 @@ from dpcore.plan import mean_lines, table
 from dpcore.plan.curves import BoundCurve, RankCurve, TotalCurve
 from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
 from dpcore.plan.lines import LineStatistic
-from dpcore.plan.parameters import NUM_PARTS, Budget, Objective, PlanParameters
+from dpcore.plan.parameters import NUM_PARTS, Budget, Objective, PlanParameters, round_to_parts
 from dpcore.plan.shared_rows import list_shared_splits
 from dpcore.quantile.rows import WeightKind
 from dpcore.total.nonnegative import MAX_COST_OF_ROUNDING
 from dpcore.total.parameters import Summed, compute_user_totals
 
 _V_WITHOUT_BUDGET = np.array([math.inf])
-
-
-def round_to_parts(shares: npt.ArrayLike) -> IntArray:
-    """Round shares to integer parts that add up to `NUM_PARTS`, at least 1 for a share above 0.
-
-    Args:
-        shares: At least 0, not all 0, shape (k,); scaled to sum to 1.
-    """
-    shares_by_line = np.asarray(shares, dtype=np.float64)
-    exact_parts = shares_by_line / shares_by_line.sum() * NUM_PARTS
-    part_counts = np.where(shares_by_line > 0.0, np.maximum(np.floor(exact_parts), 1.0), 0.0).astype(np.int64)
-    num_missing_parts = NUM_PARTS - int(part_counts.sum())
-    # The largest remainders get the missing parts; if small shares were lifted to 1, the largest line pays.
-    for line_index in np.argsort(part_counts - exact_parts, kind="stable")[: max(num_missing_parts, 0)]:
-        part_counts[line_index] += shares_by_line[line_index] > 0.0
-    part_counts[int(np.argmax(part_counts))] += NUM_PARTS - int(part_counts.sum())
-    return part_counts
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ def build_sheet(
         statistics = tuple((statistic_name, NOT_STATED, NOT_STATED) for statistic_name in _list_names(answer))
         return ReleaseSheet(sheet_title, statistics, facts_by_name, methods)
     if card.disclosure is not Disclosure.PUBLIC:
-        form = _remove_names(form)
+        form = _replace_names_by_placeholders(form)
     library = (card.code and card.code.library) or Program.OPENDP
     program_codes = ((program, write(form, program)) for program in (library, *LIBRARIES))
     library, code = next(((program, code) for program, code in program_codes if code.text), (library, None))
@@ -196,7 +196,7 @@ def _describe_statistic(
     return release.name, noise_text, release.spec.bound_text
 
 
-def _remove_names(form: ReleaseSpec | ReleasePlan) -> ReleaseSpec | ReleasePlan:
+def _replace_names_by_placeholders(form: ReleaseSpec | ReleasePlan) -> ReleaseSpec | ReleasePlan:
     """Return the form with placeholders for the names of file and columns."""
     if isinstance(form, ReleasePlan):
         releases = (replace(release, spec=_hide_columns(release.spec)) for release in form.releases)

@@ -28,7 +28,7 @@ def open_page(page_title: str, tab_name: str) -> None:
 
 
 def list_labels(destinations: Sequence[Destination | None]) -> list[str | None]:
-    """Return the label of the button to each destination, ``page, tab``; None where there is no destination."""
+    """Return the label of the button to each destination: ``page, tab``, or ``page`` alone; None for no destination."""
     return [None if d is None else ", ".join(filter(None, d)) for d in destinations]
 
 

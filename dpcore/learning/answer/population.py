@@ -422,7 +422,7 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def show_cost_over_rows(answer: Answer, dataset: Dataset) -> Parts:
-    """Yield the search for the cost of privacy over n and, once it has a result, its sentence and its figure."""
+    """Yield alpha's field, the search for the cost of privacy over n and, with its result, its sentence and figure."""
     parameters: LearningParameters = answer.parameters.cost_parameters
     yield "The smallest sum of bias and privacy noise, as rows become plentiful: it does not fall to zero."
     yield Fields(("alpha",))

@@ -18,7 +18,7 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.answer.solution import MultitaskSolution, Optima, Tasks, WeightComparison
 from dpcore.multitask.answer.words import describe_tail_and_head, format_sizes, name_sampling
 from dpcore.multitask.problem import PrivacyTarget, compare_budgets
-from dpcore.multitask.sampling import PrivateCounts
+from dpcore.multitask.sampling import ReleasedUserCounts
 from dpcore.multitask.weights import Bucket, slice_by_size
 
 WEIGHTS_STYLE, UNIFORM_STYLE, SAMPLING_STYLE = Style.CAP, Style.ENTERED, Style.PRIVACY
@@ -363,7 +363,7 @@ def plot_budget(budget_columns: Mapping[str, FloatArray], epsilon: float, beta: 
 # --- private counts, and the table of tasks -----------------------------------------------------------------
 
 
-def plot_counts(tasks: Tasks, private_counts: PrivateCounts) -> Plot:
+def plot_counts(tasks: Tasks, private_counts: ReleasedUserCounts) -> Plot:
     """Plot noisy counts of users per task, with and without slack, over true sizes, for some of the tasks.
 
     These are at most `MAX_PLOTTED_SIZES`, evenly spaced by rank of size.

@@ -25,7 +25,12 @@ from dpcore.multitask.answer.solution import Optima, Tasks, WeightComparison, co
 from dpcore.multitask.experiment import FIGURES, Algorithm, ExperimentResult, run_experiment
 from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.problem import Allocation, Loss, TaskProblem, compare_budgets
-from dpcore.multitask.sampling import PrivateCounts, compute_cost_factor, count_tasks_per_user, release_counts
+from dpcore.multitask.sampling import (
+    ReleasedUserCounts,
+    compute_cost_factor,
+    count_tasks_per_user,
+    release_counts,
+)
 from dpcore.multitask.weights import BudgetFit, WeightRule, compute_skew
 
 MAX_TABLE_ROWS = 2_000
@@ -165,7 +170,7 @@ def show_optimum(answer: Answer, dataset: Dataset) -> section.Parts:
 
 def simulate_counts(
     tasks: Tasks, budget: float, parameters: MultitaskParameters
-) -> tuple[PrivateCounts, Allocation, Allocation]:
+) -> tuple[ReleasedUserCounts, Allocation, Allocation]:
     """Simulate one private release of task sizes; return it, and the weights from it with and without slack.
 
     Args:

@@ -13,7 +13,7 @@ from dpcore.dataset import Dataset
 from dpcore.multitask.answer.solution import MultitaskSolution, WeightComparison, compare_totals
 from dpcore.multitask.experiment import DESCENT_SETTINGS
 from dpcore.multitask.problem import Allocation, BudgetComparison, Loss
-from dpcore.multitask.sampling import PrivateCounts, count_tasks_per_user
+from dpcore.multitask.sampling import ReleasedUserCounts, count_tasks_per_user
 from dpcore.multitask.weights import Bucket, BudgetFit, certify_on_average, compute_gain
 from dpcore.report.content import Line, summarise_dataset
 
@@ -301,7 +301,10 @@ def write_methods(solution: MultitaskSolution) -> Methods:
 
 
 def build_count_numbers(
-    private_counts: PrivateCounts, ratio_with_slack: float, ratio_without_slack: float, cost_factor: float
+    private_counts: ReleasedUserCounts,
+    ratio_with_slack: float,
+    ratio_without_slack: float,
+    cost_factor: float,
 ) -> tuple[Number, ...]:
     """Build four numbers on private counts: total bounds over that with exact sizes, cost factor, and slack."""
     ratio_note = "of that with exact sizes"
@@ -313,7 +316,9 @@ def build_count_numbers(
     )
 
 
-def describe_counts(comparison: WeightComparison, private_counts: PrivateCounts, is_slack_cheap: bool) -> str:
+def describe_counts(
+    comparison: WeightComparison, private_counts: ReleasedUserCounts, is_slack_cheap: bool
+) -> str:
     """Describe the noise of private counts, the tasks that they miss, and whether the slack costs too much."""
     num_heavy_users = int((comparison.tasks.graph.tasks_per_user > private_counts.max_tasks).sum())
     count_noise_std_text = wording.number(private_counts.count_noise_std)

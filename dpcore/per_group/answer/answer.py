@@ -158,11 +158,13 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     delta = round_up_to_float(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
     release_phrase = f"The {PHRASE_BY_STATISTIC[p.statistic]} every group was released"
     guarantee_sentence = write_guarantee(release_phrase, p.epsilon, p.neighbours, delta)
-    list_phrase, num_listed = "list of groups is", len(p.listed_groups[0])
+    listed_groups_with_verb, num_listed = "list of groups is", len(p.listed_groups[0])
     if num_listed:
-        list_phrase = f"list of the {wording.counted(num_listed, 'group')} is"
-        list_phrase = f"edges of the {wording.counted(num_listed, 'bin')} are" if p.edges else list_phrase
-    groups_sentence = f"The {list_phrase} public, and the budget is for all groups together."
+        listed_groups_with_verb = f"list of the {wording.counted(num_listed, 'group')} is"
+        listed_groups_with_verb = (
+            f"edges of the {wording.counted(num_listed, 'bin')} are" if p.edges else listed_groups_with_verb
+        )
+    groups_sentence = f"The {listed_groups_with_verb} public, and the budget is for all groups together."
     if p.selection.is_private:
         assert p.selection_delta is not None
         groups_sentence = (

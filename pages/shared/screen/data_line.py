@@ -33,7 +33,7 @@ def draw_first(question: Question) -> None:
     )
     slot = st.empty()
     SLOT.set(slot)
-    slot.markdown(_write(shown_data_name))
+    slot.markdown(_write_data_markdown(shown_data_name))
     st.session_state[keys.DATA_NAME_BY_PAGE] = {**names_by_page, question.name: shown_data_name}
 
 
@@ -48,10 +48,10 @@ def correct(question: Question, slot: DeltaGenerator | None, shown_data_name: st
     st.session_state[keys.DATA_NAME_BY_PAGE] = {**names_by_page, question.name: shown_data_name}
     if streamlit_internals.is_fragment_run():
         st.rerun()  # What a fragment writes outside of itself does not always arrive.
-    slot.markdown(_write(shown_data_name))
+    slot.markdown(_write_data_markdown(shown_data_name))
 
 
-def _write(shown_data_name: str) -> str:
+def _write_data_markdown(shown_data_name: str) -> str:
     """Write the name of the page's data, as Markdown; for the data in use, with size and label.
 
     For other data, add which data are in use and are not used here.

@@ -87,7 +87,7 @@ def test_one_user_moves_every_sum_by_no_more_than_declared(
         / k,
         "vectors": np.sum((all_sums.item_sums.label_sums - other_sums.item_sums.label_sums) ** 2) / k,
         # The Gram matrix has every user in it, whatever their weights: it moves by 1, and is paid for as 1.
-        "gram": np.sum((all_sums.gram_triangle - other_sums.gram_triangle) ** 2),
+        "gram": np.sum((all_sums.user_gram_triangle - other_sums.user_gram_triangle) ** 2),
     }
     assert all(np.isfinite(value) and value <= 1.0 + 1e-9 for value in differences.values()), differences
 
@@ -101,7 +101,7 @@ def test_what_is_declared_is_reached() -> None:
         sums = implicit.sum_over_users(ratings, weighted, np.ones((5, 1)), settings)
         assert np.sum(sums.item_sums.matrix_triangles**2) == pytest.approx(5.0, rel=1e-5)
         assert np.sum(sums.item_sums.label_sums**2) == pytest.approx(5.0, rel=1e-5)
-        assert np.sum(sums.gram_triangle**2) == pytest.approx(1.0)
+        assert np.sum(sums.user_gram_triangle**2) == pytest.approx(1.0)
 
 
 def test_without_the_gram_matrix_the_account_would_be_short() -> None:

@@ -25,8 +25,7 @@ from dpcore.per_group.problem import PerGroupProblem
 from dpcore.plan import lines as plan_lines
 from dpcore.plan import table
 from dpcore.plan.lines import Line, LineStatistic, change_target, list_missing_lines, remove_line, split_lines
-from dpcore.plan.parameters import NUM_PARTS, Budget, Objective, PlanParameters
-from dpcore.plan.solution import round_to_parts
+from dpcore.plan.parameters import NUM_PARTS, Budget, Objective, PlanParameters, round_to_parts
 from dpcore.quantile.base_distribution import uniform_base
 
 SHOP = samples.load("shop-events")
