@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -39,14 +40,17 @@ def tabulate_replies(
         raise refuse("epsilon is an empty list", remedy="Give at least one")
     replies: list[Reply] = []
     for epsilon in epsilons:
-        replies.append(ask_question(data, {**settings, "epsilon": epsilon}))
+        reply = ask_question(data, {**settings, "epsilon": epsilon})
+        if replies:
+            # It was asked about counted data; in its call stand the columns that the first one counted.
+            first_settings = {
+                name: value for name, value in replies[0].call[1].items() if name in column_arguments
+            }
+            reply = replace(reply, call=(reply.call[0], {**first_settings, **reply.call[1]}))
+        replies.append(reply)
         if data is not None:
             data = replies[0].subject
-            settings = {
-                setting_name: settings[setting_name]
-                for setting_name in settings
-                if setting_name not in column_arguments
-            }
+            settings = {name: value for name, value in settings.items() if name not in column_arguments}
     relative_errors = [reply.answer.relative_error for reply in replies]
     columns_by_name = {
         "bound": [reply.bound for reply in replies],

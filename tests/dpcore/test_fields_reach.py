@@ -202,6 +202,7 @@ VARIATIONS |= {
         "unit": ({}, {"unit": "user", "records_per_user": 4.0}),
         "records_per_user": ({"unit": "user", "records_per_user": 4.0}, 9.0),
         "delta": ({}, 1e-3),
+        "personal_part": ({}, "conv1"),
         "personal": ({}, 5),
         "personal_diameter": ({}, 3.0),
         "shared_diameter": ({}, 3.0),
@@ -351,7 +352,7 @@ UNCHANGED: dict[tuple[str, str], tuple[set[str], str]] = {
     **{("owners", field): ({"program"}, NO_PROGRAM) for field in ("epsilon", *VARIATIONS["owners"])},
     **{
         ("owners", field): ({"program", "methods"}, IN_THE_BOUNDS)
-        for field in ("shared", "records_per_user", "personal", "shared_diameter", "lipschitz", "own_bound")
+        for field in ("records_per_user", "shared_diameter", "lipschitz", "own_bound")
     },
     **{
         ("owners", field): ({"program", "methods"}, IN_A_TAB)
