@@ -79,6 +79,7 @@ def move_error(
     *,
     sum_noise_variances: FloatArray | None = None,
     reach: npt.ArrayLike = 1.0,
+    rows_noise_factor: float = 1.0,
 ) -> MeanError:
     """Return the error after the step, or that before it if `find_mean` knows no mean.
 
@@ -90,11 +91,13 @@ def move_error(
         bounds: h, in rows per user, any shape.
         sum_noise_variances: Variance of Z / n, of the shape of ``bounds``; by default what ``mean_error`` has.
         reach: Half of the range that a mean is moved into, over B / 2; a number, or of the shape of ``bounds``.
+        rows_noise_factor: Standard deviation of R over 2 / B times that of Z; 1 unless R was released for itself.
     """
     mean_above_lower = find_mean(problem)
     if mean_above_lower is None or _find_sums(problem) is ReleasedSums.SPLIT:
         return mean_error
-    squares = _square_moved(problem, mean_above_lower, mean_error, bounds, sum_noise_variances, reach)
+    noise_and_reach = sum_noise_variances, rows_noise_factor, reach
+    squares = _square_moved(problem, mean_above_lower, mean_error, bounds, *noise_and_reach)
     factors = squares / mean_error.variance
     return MeanError(
         np.asarray(mean_error.sampling_variance * factors),
@@ -148,6 +151,7 @@ def _square_moved(
     mean_error: MeanError,
     bounds: npt.ArrayLike,
     sum_noise_variances: FloatArray | None,
+    rows_noise_factor: float,
     reach: npt.ArrayLike,
 ) -> FloatArray:
     """Return the expected squared error after the step, of the shape of ``bounds``; arguments as of `move_error`."""
@@ -182,7 +186,8 @@ def _square_moved(
             squares = square_clamped_normal(shifts, deviations, low_ends, high_ends)
         else:
             # Everything per kept row: their number is 1, and the smallest divisor 1 / n.
-            arguments = shifts + target, 1.0, deviations**2, noise_deviations, reaches, target
+            rows_deviations = rows_noise_factor * noise_deviations
+            arguments = shifts + target, 1.0, deviations**2, rows_deviations, reaches, target
             squares = compute_normal_squares(*arguments, min_rows=1.0 / rows)
     else:
         if sampling_deviations.any():
@@ -198,10 +203,11 @@ def _square_moved(
                 shifts + target,
                 1.0,
                 scales,
-                1.0,
+                1.0
+                / rows_noise_factor,  # The noise of the rows has the scale of that of the sum over this number.
                 target,
                 is_split=is_split,
-                reach=reaches,
+                reach=reaches * rows_noise_factor,
                 min_rows=1.0 / rows,
             )
     return np.asarray((squares @ node_weights) * half_range * half_range)
