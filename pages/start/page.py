@@ -38,13 +38,13 @@ def draw_body(slots: layout.PageSlots) -> None:
     with slots.notes:
         parameters: StartParameters | None = fields.build_page_parameters(QUESTION, optional_names=("bound",))
     if parameters is not None:
-        show(slots, parameters, dataset)
+        show_figure_and_answer(slots, parameters, dataset)
     with slots.answer:
         contents.show_advice(session.dataset())
     slots.bottom.caption(f"{NOISE_ASSUMPTION}.")
 
 
-def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset) -> None:
+def show_figure_and_answer(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset) -> None:
     """Show the figure and the answer, and the bounds of other pages unless the users are invented."""
     # A bound that is dragged along a curve of private data may be read off it: no public input, and in no link.
     public_parameters = replace(parameters, bound=None) if dataset.is_private else parameters

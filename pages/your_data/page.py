@@ -18,7 +18,7 @@ from pages.your_data.question import QUESTION
 
 DRAW_BY_SOURCE = {
     "Sample": contents.show_samples,
-    "Upload a file": file_upload.show_panel,
+    "Upload a file": file_upload.show_upload_panel,
     "Generate": contents.show_generators,
     "Session": contents.show_session_upload,
 }
@@ -43,7 +43,7 @@ def draw_body(slots: layout.PageSlots) -> None:
     with slots.line if source_name == "Sample" else slots.notes:
         DRAW_BY_SOURCE[source_name]()
     dataset = session.dataset()
-    if source_name == "Upload a file" and file_upload.is_waiting():
+    if source_name == "Upload a file" and file_upload.has_waiting_file():
         slots.notes.caption(f"In use until then: {plain(dataset.name)}.")
         return
     with slots.figure:

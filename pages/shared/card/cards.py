@@ -124,7 +124,7 @@ def draw_answer(
         run.answer_card = card
         bound_selection = get_private_selection(card)
         if run.has_private_data and (selection_module := import_selection_module()) is not None:
-            card = selection_module.with_range((bound_selection and bound_selection.card) or card)
+            card = selection_module.add_range_cost((bound_selection and bound_selection.card) or card)
     if run is not None and run.shown_card is None:
         run.shown_card = card
     is_selection_open = bound_selection is not None and bound_selection.is_open(f"{card_key}_draw")
@@ -264,8 +264,8 @@ def get_private_selection(card: Answer) -> Any | None:
 def import_selection_module(module_name: str = "on_card") -> Any | None:
     """Return the module of this name of the question that selects bounds privately; None without such a question.
 
-    Its ``build_selection(card)`` returns the ``BoundSelection`` of a card, or None. ``with_range(card)`` adds the cost
-    of the card's drawn range to the card, and ``divide_total`` replaces a total epsilon in a page's parameters.
+    Its ``build_selection(card)`` returns the ``BoundSelection`` of a card, or None. ``add_range_cost(card)`` adds the
+    cost of the card's drawn range to the card, and ``divide_total`` replaces a total epsilon in a page's parameters.
     """
     question = catalogue.PRIVATE_SELECTION_STEP
     return None if question is None else importlib.import_module(f"pages.{question.name}.{module_name}")
@@ -285,13 +285,13 @@ def divide_total(question: Question, data: Any, parameters: Any) -> tuple[Any, s
 def offer_range(dataset: Dataset) -> None:
     """Draw the button that leads to a private draw of the range, if the data are private and have values."""
     if (selection_module := import_selection_module()) is not None:
-        selection_module.offer_range(dataset)
+        selection_module.draw_range_button(dataset)
 
 
 def offer_histogram(dataset: Dataset) -> None:
     """Draw the step that releases a DP histogram in place of the data, and what was chosen with DP so far."""
     if (selection_module := import_selection_module("actions")) is not None:
-        selection_module.draw(dataset)
+        selection_module.draw_histogram_step(dataset)
 
 
 @page_run.open_as_dialog("Code", "code")

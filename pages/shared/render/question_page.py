@@ -296,7 +296,7 @@ class Page:
     def list_releases(self, answer: Answer, data: Any) -> tuple[Line, ...]:
         """List what was released and spent on these data, as lines of the report; none if the page chooses no bound."""
         selection_module = cards.import_selection_module() if self.question.chooses_bound else None
-        return () if selection_module is None else selection_module.list_lines()
+        return () if selection_module is None else selection_module.list_selection_lines()
 
     def name_variant(self, answer: Answer) -> str:
         """Return the name of the answer's variant, which gets tabs and files of its own; empty for the only one."""
@@ -419,7 +419,7 @@ class Page:
                 and question is not plan_page
                 and question.navigation_group == plan_page.navigation_group
             ):
-                importlib.import_module(f"pages.{plan_page.name}.on_card").draw(answer, card_key)
+                importlib.import_module(f"pages.{plan_page.name}.on_card").draw_plan_button(answer, card_key)
             if behind_section is not None:
                 renderer.show(behind_section)
 

@@ -66,7 +66,7 @@ def _release_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     def with_release(spec):
         if wanted := st.session_state.get(RELEASE):
             st.session_state[RELEASE] = None
-            actions.draw_copy(wanted)
+            actions.release_dp_histogram(wanted)
         if st.session_state.get(BACK):
             st.session_state[BACK] = None
             session.use_original()

@@ -56,8 +56,8 @@ def test_runs_leave_the_folders_alone_that_imports_of_other_threads_walk_over():
 
 
 def test_a_late_press_that_finds_no_widget_changes_nothing():
-    generate = functools.partial(contents._generate, "zipf")
-    for callback in (layout._apply_slider, contents._load_sample, columns._rename, generate):
+    generate = functools.partial(contents._use_generated_data, "zipf")
+    for callback in (layout._apply_slider, contents._load_sample, columns._apply_names, generate):
         st.session_state.clear()
         callback()
         assert not st.session_state, callback

@@ -71,7 +71,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> None:
     def with_command(spec: Any) -> Any:
         command = st_state().pop("test_command", None)
         if command == "release":
-            actions.draw_copy(PrivateCopyParameters(1000.0))
+            actions.release_dp_histogram(PrivateCopyParameters(1000.0))
         elif command == "back":
             session.use_original()
         return show(spec)

@@ -436,7 +436,7 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     release_model(app)
     assert "Trained with a cap: at most 2 rows per user, drawn at random" in shown_texts(app)
     account = app.session_state["training.release_job"].request[0]
-    (line, *_) = releases.list_lines(app.session_state["training.draws"][account], Ledger())
+    (line, *_) = releases.list_model_lines(app.session_state["training.draws"][account], Ledger())
     assert "a cap: at most 2 rows per user" in line.note
     assert line.disclosure is Disclosure.DP_RELEASE
     wait_for_runs(check(app.number_input(key="training.bound").set_value(1.5).run()))
