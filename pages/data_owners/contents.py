@@ -151,7 +151,7 @@ def show_files(answer: Answer) -> None:
     if request_and_result is not None and request_and_result[1].share_done > 0.0:
         (record_source, _, _, disclosure), study_result = request_and_result
         training_card = TrainingCard(study_result, disclosure, record_source is not RecordSource.UPLOAD)
-    report_content.draw(
+    report_content.draw_downloads(
         "owners",
         answer.disclosure
         if training_card is None or not training_card.is_private

@@ -49,7 +49,7 @@ UPLOAD = TableUpload(
     "says whose it is (CSV)",
     label_prompt="Label: the class that is predicted",
     public_help="Accuracies are computed without noise: of private data they are private.",
-    build=_build_dataset,
+    build_dataset=_build_dataset,
     build_entry=_build_entry,
 )
 

@@ -133,7 +133,7 @@ class FactorisationPage(Page):
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Show, below the card, the section that trains recommenders on the ratings."""
         with slots.answer:
-            Renderer(QUESTION, answer, session.dataset()).show(show_training)
+            Renderer(QUESTION, answer, session.get_dataset()).show(show_training)
 
     def build_source(self, answer: Answer, data: Any) -> Source:
         """Build the source of the script: the rows, or none where ratings are generated."""

@@ -47,7 +47,7 @@ class GapPage(Page):
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Say why *Mean* finds another bound, if it does."""
         cap = answer.solution.comparison.cap_choice.max_contributions
-        if reason := elsewhere.explain_difference(session.dataset(), answer.setting, cap):
+        if reason := elsewhere.explain_difference(session.get_dataset(), answer.setting, cap):
             slots.notes.caption(reason)
 
 

@@ -37,7 +37,7 @@ STEP = Step(
     parameters=_FIRST_PARAMETERS,
     field_name="loss_variance",
     goal_value=0.25,
-    is_enough=lambda variance: variance >= 0.05,
+    is_far_enough=lambda variance: variance >= 0.05,
     question_sentence="If users are alike, a low bound costs little. Must it rise or fall if they differ?",
     instruction="Move Var(H) from 0 to its right end, 0.25",
     write_answer=write_answer,

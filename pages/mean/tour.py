@@ -47,6 +47,6 @@ STEP = Step(
     goal_value=0.3,
     question_sentence="A bound leaves rows out; smooth weights keep them all, lighter. When does that pay?",
     instruction="Move ε from 10 down to 0.3",
-    is_enough=lambda epsilon: epsilon <= 1.0,
+    is_far_enough=lambda epsilon: epsilon <= 1.0,
     write_answer=write_answer,
 )

@@ -77,4 +77,4 @@ def show_lists() -> None:
     contents.show_items(PAPER_BY_TITLE[paper_title], figures_with_runs)
 
 
-layout.show(QUESTION, draw_body, has_budget=False)
+layout.show_page(QUESTION, draw_body, has_budget=False)

@@ -45,7 +45,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
 
     Return None, with sentences on the page, if they are refused or the range of a mean is missing.
     """
-    is_session_dataset = dataset is session.dataset()
+    is_session_dataset = dataset is session.get_dataset()
     state, get_key = st.session_state, QUESTION.get_key
     options_by_field: dict[str, list[Any]] = {
         "statistic": list_statistics(dataset),
@@ -93,7 +93,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
         with fields.build_row():
             draw_fields("selection_share", "selection_delta", "min_users")
         if "groups" not in unused_fields:
-            group_list.draw_group_list(QUESTION, has_field="groups" not in line_fields)
+            group_list.draw_group_list(QUESTION, includes_field="groups" not in line_fields)
         other_field_names = "edges", "num_groups", "mechanism", "delta", "program", "neighbours"
         draw_fields(*(field_name for field_name in other_field_names if field_name not in line_fields))
     with slots.notes:

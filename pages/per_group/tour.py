@@ -49,7 +49,7 @@ STEP = Step(
     parameters=_FIRST_PARAMETERS,
     field_name="epsilon",
     goal_value=1.0,
-    is_enough=lambda epsilon: epsilon <= 3.0,
+    is_far_enough=lambda epsilon: epsilon <= 3.0,
     question_sentence="With less budget, which bound falls: products per user, or rows in each?",
     instruction="Move ε from 10 down to 1",
     write_answer=write_answer,

@@ -49,12 +49,12 @@ class PlanPage(Page):
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
         """Draw the table, and return the plot of errors, which stands in a tab."""
-        line_table.draw_table(session.dataset(), answer.solution)
+        line_table.draw_table(session.get_dataset(), answer.solution)
         return answer.plots["plan-errors"]()
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Draw a link to other data, of which a plan can be published, if the data are private."""
-        if session.dataset().is_private:
+        if session.get_dataset().is_private:
             link_label, page_path = (
                 "Plan on public or older data, or on a DP histogram",
                 catalogue.find_page("Data").page_path,

@@ -54,7 +54,7 @@ def select_privately(request: SelectionRequest) -> None:
     st.session_state[QUESTION.get_key("drew")] = True
     original = session.get_original().dataset
     try:
-        selection = selections.select(request, original, charge=session.record)
+        selection = selections.select(request, original, charge=session.record_release)
     except InvalidInput as refusal:
         st.session_state[QUESTION.get_key("refused")] = refusal
         return
@@ -105,7 +105,9 @@ def release_dp_histogram(parameters: PrivateCopyParameters) -> None:
     st.session_state[QUESTION.get_key("drew")] = True
     original = session.get_original().dataset
     try:
-        release = private_histogram.release_histogram(original.histogram, parameters, charge=session.record)
+        release = private_histogram.release_histogram(
+            original.histogram, parameters, charge=session.record_release
+        )
     except InvalidInput as refusal:
         st.session_state[QUESTION.get_key("refused")] = refusal
         return

@@ -188,7 +188,7 @@ def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any
     """
     releases_session_data = question.chooses_bound or question is catalogue.PLAN_PAGE
     is_total = is_total_epsilon() and session.get_original().dataset.is_private
-    if not (releases_session_data and is_total and dataset is session.dataset()):
+    if not (releases_session_data and is_total and dataset is session.get_dataset()):
         return parameters, ""
     ledger = session.get_ledger()
     answer_module: Any = importlib.import_module(f"dpcore.{question.name}.answer")
@@ -225,7 +225,7 @@ def _build_request(card: Answer, dataset: Dataset) -> SelectionRequest | Missing
 
 def build_selection(card: Answer) -> BoundSelection | None:
     """Build the selection of a card's bound on the data in use; None if they are public or no bound can be drawn."""
-    dataset, current_run = session.dataset(), page_run.CURRENT_RUN.get()
+    dataset, current_run = session.get_dataset(), page_run.CURRENT_RUN.get()
     if not dataset.is_private:
         return None
     card_with_total = _restore_total_epsilon(card)
@@ -354,7 +354,7 @@ def add_range_cost(card: Answer) -> Answer:
     """Return the card with the cost of its range in programs and detail if the range was drawn; else unchanged."""
     card_setting = card.setting
     facts = None if card_setting is None else actions.find_range_facts(card_setting.lower, card_setting.upper)
-    if facts is None or card_setting is None or not session.dataset().is_private:
+    if facts is None or card_setting is None or not session.get_dataset().is_private:
         return card
     code_choice = card.code
     if code_choice is not None:
@@ -377,7 +377,7 @@ def add_range_cost(card: Answer) -> Answer:
 def draw_range_button(dataset: Dataset) -> None:
     """Show the button that leads to the form of a range, if the data are private and have values."""
     if dataset.values is not None and dataset.release is None and dataset.is_private:
-        help_text, request_dialog = "Draws L and U with an ε of its own.", page_run.request_to_open
+        help_text, request_dialog = "Draws L and U with an ε of its own.", page_run.request_dialog
         fields.draw_button(
             "Choose the range with DP…",
             "private_range_ask",

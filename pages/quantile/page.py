@@ -44,7 +44,7 @@ class QuantilePage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> QuantileParameters | None:
         """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
-        uses_session_data = dataset is session.dataset()
+        uses_session_data = dataset is session.get_dataset()
         fields.initialise_fields(QUESTION, uses_session_data)
         _fill_empty_fields(dataset)
         state = st.session_state
@@ -113,7 +113,7 @@ def _fill_empty_fields(dataset: Dataset) -> None:
     low, high = state[get_key("low")], state[get_key("high")]
     if low is None and high is None and dataset.values is not None and not dataset.is_private:
         # The data that the page shows may be a demonstration, of which `propose_values` knows nothing.
-        low, high = question.round_out(*dataset.values.limits)
+        low, high = question.round_range_outward(*dataset.values.limits)
         state[get_key("low")], state[get_key("high")] = state[get_key("proposed")] = low, high
     if low is None or high is None or not low < high:
         return

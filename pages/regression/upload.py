@@ -24,7 +24,7 @@ from pages.shared.data.table_upload import TableUpload
 
 @dataclass(frozen=True, eq=False)
 class RegressionData:
-    """The page's data.
+    """The data of the page Linear regression, with the account of their labels.
 
     Attributes:
         dataset: With the facet `table`.
@@ -42,9 +42,9 @@ UPLOAD = TableUpload(
     uploader_label="A table with a row per observation, a label, features, and the user (CSV)",
     label_prompt="Label: what is predicted (private)",
     public_help="This is about the labels: features and owners are taken as public in any case.",
-    build=problem.build_dataset,
+    build_dataset=problem.build_dataset,
     build_entry=RegressionData,
-    check=problem.build_unit_problem,
+    check_dataset=problem.build_unit_problem,
 )
 
 LABELS_PHRASE = "these labels"
@@ -66,7 +66,7 @@ def find_releases(answer: Answer) -> Releases:
 
 def list_draw_lines(draws: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
     """List the latest draw for the report, and all that was spent, failed releases included."""
-    return releases.list_lines(
+    return releases.list_release_lines(
         draws,
         ledger,
         LABELS_PHRASE,

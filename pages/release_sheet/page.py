@@ -25,7 +25,7 @@ def draw_body(slots: layout.PageSlots) -> None:
     for page_name, (answer, card, card_key) in reversed(releases_by_page.items()):
         form_index = st.session_state.get(keys.CODE_FORM_PREFIX + card_key) or 0
         built_sheets[page_name] = build_sheet(
-            catalogue.QUESTIONS[page_name].title, answer, card, ledger, form_index
+            catalogue.QUESTION_BY_NAME[page_name].title, answer, card, ledger, form_index
         )
     sheet_by_page = {page_name: sheet for page_name, sheet in built_sheets.items() if sheet is not None}
     if not sheet_by_page:
@@ -37,7 +37,7 @@ def draw_body(slots: layout.PageSlots) -> None:
             for question in catalogue.PAGES:
                 if question.navigation_group == QUESTION.navigation_group and question is not QUESTION:
                     st.page_link(question.page_path, label=question.title, icon=question.icon)
-            if not session.dataset().is_private:
+            if not session.get_dataset().is_private:
                 label_text = "See an example: the count of these rows"
                 fields.draw_button(
                     label_text, "release_sheet_example", "tag", _keep_example_release, is_main=True
@@ -57,7 +57,7 @@ def draw_body(slots: layout.PageSlots) -> None:
         text_by_statistic = _draw_number_fields(page_name, sheet)
         _draw_files(sheet, text_by_statistic)
         st.page_link(
-            catalogue.QUESTIONS[page_name].page_path,
+            catalogue.QUESTION_BY_NAME[page_name].page_path,
             label=f"Change it on {sheet.title}",
             icon=":material/edit:",
         )
@@ -66,7 +66,7 @@ def draw_body(slots: layout.PageSlots) -> None:
     draw_by_tab = {"Methods": partial(st.code, sheet.methods.text, language=None, wrap_lines=True)}
     if sheet.code is not None:
         draw_by_tab["Code"] = partial(
-            st.code, sheet.code.text, language=sheet.code.language, height=code_panel.PROGRAM_PIXELS
+            st.code, sheet.code.text, language=sheet.code.language, height=code_panel.PROGRAM_HEIGHT
         )
     draw_by_tab["Citation"] = partial(st.code, sheet.methods.bibtex, language=None)
     with slots.bottom:
@@ -81,7 +81,7 @@ def _keep_example_release() -> None:
     """Keep the release that *Sum and count* would show, or open that page if it refuses; called before the run."""
     page_question = catalogue.find_page("Sum and count")
     try:
-        answer = other_bounds.build_answer(page_question, session.dataset())
+        answer = other_bounds.build_answer(page_question, session.get_dataset())
         question_page.keep_release(page_question, answer, answer, f"{page_question.name}_card")
     except InvalidInput:
         st.session_state[keys.TOUR_DESTINATION] = page_question.page_path
@@ -127,4 +127,4 @@ def _draw_files(sheet: ReleaseSheet, text_by_statistic: dict[str, str]) -> None:
             )
 
 
-layout.show(QUESTION, draw_body, has_budget=False)
+layout.show_page(QUESTION, draw_body, has_budget=False)

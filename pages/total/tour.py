@@ -40,7 +40,7 @@ STEP = Step(
     parameters=_FIRST_PARAMETERS,
     field_name="epsilon",
     goal_value=0.1,
-    is_enough=lambda epsilon: epsilon <= 0.3,
+    is_far_enough=lambda epsilon: epsilon <= 0.3,
     question_sentence="At ε = 1 the best bound cuts nobody. How many users at ε = 0.1?",
     instruction="Move ε down to 0.1",
     write_answer=write_answer,

@@ -203,7 +203,7 @@ def _show_model(record: ReleaseRecord) -> None:
 
 def list_model_lines(records: Sequence[ReleaseRecord], ledger: Ledger) -> tuple[Line, ...]:
     """List the latest release for the report, and all that was spent: releases that ended in an error, too."""
-    return releases.list_lines(
+    return releases.list_release_lines(
         records,
         ledger,
         "these rows",

@@ -16,7 +16,7 @@ from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
 from dpcore.training.rows import make_scaling
 from dpcore.training.training_data import TrainingData, TrainingGenerator
 from pages.shared.base import cache
-from pages.shared.base.question import round_out
+from pages.shared.base.question import round_range_outward
 from pages.shared.data import table_upload
 from pages.shared.data.table_upload import TableUpload
 from pages.shared.fields import field_values, fields
@@ -45,9 +45,9 @@ UPLOAD = TableUpload(
     uploader_label="A table with a row per observation, a label, features, and the user (CSV)",
     label_prompt="Label: what is predicted",
     public_help="Rows of private data are protected as a whole: features, labels and users.",
-    build=training_data.build_dataset,
+    build_dataset=training_data.build_dataset,
     build_entry=_build_entry,
-    check=_check_saved_table,
+    check_dataset=_check_saved_table,
     column_field_prefix="range_",
     must_list_levels=True,
     allows_classes=True,
@@ -184,7 +184,9 @@ def _propose_ranges(data: TrainingData) -> None:
     for column in data.numeric_columns:
         feature_values = labelled_rows.features[:, labelled_rows.feature_names.index(column)]
         value_range = (
-            (None, None) if data.dataset.is_private else round_out(feature_values.min(), feature_values.max())
+            (None, None)
+            if data.dataset.is_private
+            else round_range_outward(feature_values.min(), feature_values.max())
         )
         state.update(
             zip((_get_range_key(end_name, column) for end_name in WORD_BY_END), value_range, strict=True)

@@ -216,7 +216,7 @@ def draw_role_choices(source: counting.Source) -> Roles:
                 st.checkbox(widget_label, key=build_key("share"), persist_state="session")
             draw_rule_choice()
     roles = _read_roles(table_kind, source)
-    known_file = own_tables.find_file(source.columns)
+    known_file = own_tables.find_known_file(source.columns)
     roles_text = explain_roles(roles)
     if known_file and known_file.roles == roles:
         roles_text += f" As in {known_file.name}, which has the same columns."

@@ -43,7 +43,7 @@ def _load_sample() -> None:
     sample_key = st.session_state.get(QUESTION.get_key("sample"))
     if sample_key is not None:
         sample_origin = session.Origin(sample_key)
-        session.use(session.LoadedData(sample_origin.load(), sample_origin))
+        session.use_data(session.LoadedData(sample_origin.load(), sample_origin))
 
 
 def show_generators() -> None:
@@ -82,7 +82,7 @@ def _use_generated_data(generator_key: str) -> None:
     if generator is not None:
         try:
             origin = session.Origin(generator_key, to_fields(generator))
-            session.use(session.LoadedData(samples.generate_dataset(generator), origin))
+            session.use_data(session.LoadedData(samples.generate_dataset(generator), origin))
         except InvalidInput as error:
             input_problems += error.problems
     session_state[QUESTION.get_key("generator_problems")] = tuple(input_problems)
@@ -175,19 +175,19 @@ def _open_file(files: list[UploadedFile]) -> None:
     else:
         session_file.apply_content(content_or_problems.content)
     st.session_state[QUESTION.get_key("session_opened")] = content_or_problems
-    SESSION_UPLOADER.drop(files)
+    SESSION_UPLOADER.drop_files(files)
 
 
 def _show_opened_session(file_content: session_file.FileContent) -> None:
     """Show when the opened session was saved, what its file left out, and settings that were refused."""
-    in_use_text = f"In use: {plain(session.dataset().name)}."
+    in_use_text = f"In use: {plain(session.get_dataset().name)}."
     saved_text = f"The session of {plain(file_content.saved_at_text)} is open."
     st.success(f"{saved_text} {in_use_text}", icon=":material/check:")
     if file_content.omission_sentences:
         bullets_text = "\n".join(f"- {plain(sentence, 400)}" for sentence in file_content.omission_sentences)
         st.info(f"The file does not hold:\n{bullets_text}", icon=":material/info:")
         for known_file in file_content.content.known_files:
-            if session.dataset().name != known_file.name:
+            if session.get_dataset().name != known_file.name:
                 st.caption(f"Bring {plain(known_file.name)} again, and its columns are read as they were.")
     if file_content.setting_problems:
         st.warning("These settings of the file were not followed.", icon=":material/warning:")

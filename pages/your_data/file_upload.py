@@ -61,7 +61,7 @@ def show_upload_panel() -> None:
         st.caption("Until it has ended, the data in use stay; the other pages go on working.")
         return
     # The screen belongs to the questions about a file, and then to what its data show.
-    is_folded = has_waiting_file() or (session.is_file() and not TABLE_UPLOADER.problems)
+    is_folded = has_waiting_file() or (session.came_from_file() and not TABLE_UPLOADER.problems)
     with st.expander("Bring another file", icon=":material/upload_file:") if is_folded else st.container():
         _show_uploader()
     if not has_waiting_file():
@@ -149,7 +149,7 @@ def _open_uploads(files: list[UploadedFile]) -> None:
     file_names = [file.name for file in files]
     if sum(file.size for file in files) <= HELD_BYTES:  # these never touch a disk (server.py)
         memory_files = [counting.MemoryFile(file.getvalue()) for file in files]
-        TABLE_UPLOADER.drop(files)
+        TABLE_UPLOADER.drop_files(files)
         _open_files(memory_files, file_names, None)
         return
     try:
@@ -163,11 +163,11 @@ def _open_uploads(files: list[UploadedFile]) -> None:
             saved_paths.append(str(saved_path))
     except (InvalidInput, OSError) as error:  # the first where not even the folder could be made
         _discard_files()
-        TABLE_UPLOADER.refuse(describe_error(error), file_names)
+        TABLE_UPLOADER.store_problems(describe_error(error), file_names)
     else:
         _open_files(saved_paths, file_names, workspace)
     finally:
-        TABLE_UPLOADER.drop(files)
+        TABLE_UPLOADER.drop_files(files)
 
 
 def _open_entered_paths() -> None:
@@ -184,7 +184,7 @@ def _open_entered_paths() -> None:
         file_paths = expand_patterns(file_paths)
     except InvalidInput as refused:
         _discard_files()
-        TABLE_UPLOADER.refuse(refused.problems)
+        TABLE_UPLOADER.store_problems(refused.problems)
         return
     _open_files(
         file_paths, [name_file(Path(entered_path)) or entered_path for entered_path in file_paths], None
@@ -215,7 +215,7 @@ def _look_at_files(paths: Paths, file_names: Sequence[str], workspace: counting.
         try:
             st.session_state[columns.build_key("pairs")] = read_summary(paths, file_names)
         except (InvalidInput, OSError) as refused:
-            TABLE_UPLOADER.refuse(describe_error(refused), file_names)
+            TABLE_UPLOADER.store_problems(describe_error(refused), file_names)
         finally:
             if workspace is not None:
                 workspace.close()
@@ -252,7 +252,7 @@ def _use_opened_files() -> None:
     session_state[_LOOK_JOB_KEY] = None
     if job.has_failed:
         _discard_files()
-        TABLE_UPLOADER.refuse(job.input_problems, job.request)
+        TABLE_UPLOADER.store_problems(job.input_problems, job.request)
         return
     if job.result is None:
         stopped_text = "Stopped; the data in use stay as they were."
@@ -268,7 +268,7 @@ def _use_opened_files() -> None:
         session_state[columns.build_key("files")] = None
         if source.is_complete:
             source.close()  # every row is in memory
-    known_file = own_tables.find_file(source.columns)
+    known_file = own_tables.find_known_file(source.columns)
     columns.set_roles(roles if known_file is None else known_file.roles)
     stated_release = columns.find_stated_release(source, roles)
     session_state[columns.build_key("table")], session_state[columns.build_key("copies")] = source, False
@@ -285,7 +285,7 @@ def _discard_files() -> None:
     st.session_state[columns.build_key("table")] = st.session_state[columns.build_key("pairs")] = None
     st.session_state[columns.build_key("saw_missing")] = False
     st.session_state[columns.build_key("files")] = None
-    TABLE_UPLOADER.refuse(())
+    TABLE_UPLOADER.store_problems(())
 
 
 def _draw_summary_choice(dataset: Dataset) -> None:
@@ -316,7 +316,7 @@ def _use_source(source: counting.Source, roles: Roles) -> None:
     provenance = (stated_release or disclosure) if disclosure is Disclosure.DP_RELEASE else disclosure
     remembered_disclosure = Disclosure.PRIVATE if disclosure is Disclosure.PRIVATE else Disclosure.PUBLIC
     known_file = own_tables.KnownFile(source.name, tuple(source.columns), roles, remembered_disclosure)
-    own_tables.add_files([known_file])
+    own_tables.add_known_files([known_file])
     st.session_state[columns.build_key("stopped")] = ""
     if not source.is_complete:
         counts_copies = bool(st.session_state.get(columns.build_key("copies")))
@@ -327,7 +327,7 @@ def _use_source(source: counting.Source, roles: Roles) -> None:
             return counting.count(source, roles, provenance, counts_copies=counts_copies, **callbacks)
 
         jobs.start_job(columns.build_key("job"), roles, count_rows)
-        TABLE_UPLOADER.refuse(())
+        TABLE_UPLOADER.store_problems(())
         st.rerun()
     try:
         with st.spinner("Counting…"):
@@ -335,13 +335,13 @@ def _use_source(source: counting.Source, roles: Roles) -> None:
     except Exception as error:  # Whatever it is, the panel stays usable.
         _refuse_count(describe_error(error))
         st.rerun()
-    TABLE_UPLOADER.refuse(())
+    TABLE_UPLOADER.store_problems(())
     _use_count_result(count_result)
 
 
 def _refuse_count(problems: Sequence[InputProblem]) -> None:
     """Store why files were not counted, and whether missing values were among the reasons."""
-    TABLE_UPLOADER.refuse(problems)
+    TABLE_UPLOADER.store_problems(problems)
     st.session_state[columns.build_key("saw_missing")] = any(p.remedy == MISSING_REMEDY for p in problems)
 
 
@@ -370,6 +370,6 @@ def _use_count_result(count_result: counting.CountResult) -> None:
 def _use_dataset(dataset: Dataset) -> None:
     """Make a dataset the session's, drop the files, and run the app again."""
     origin_name = session.UPLOADED if dataset.release is None else session.DP_RELEASE
-    session.use(session.LoadedData(dataset, session.Origin(origin_name)))
+    session.use_data(session.LoadedData(dataset, session.Origin(origin_name)))
     _discard_files()
     st.rerun()

@@ -290,13 +290,16 @@ def test_how_large_a_report_will_be_is_true_of_what_it_holds(title, monkeypatch)
 
     monkeypatch.setattr(report_content, "build_writer", noted)
     app = private_page(title)
-    without, full = f"Less than {report_content.KILOBYTES} kB", f"About {report_content.MEGABYTES} MB"
+    without, full = (
+        f"Less than {report_content.PUBLIC_KILOBYTES} kB",
+        f"About {report_content.REPORT_MEGABYTES} MB",
+    )
     assert without in shown_texts(app)
     assert full in shown_texts(app)
     text = report_content.write_html(contents[report_content.write_html, True](), REPORT_TIME, True)
-    assert report_content.KILOBYTES / 2 < len(text.encode()) / 1e3 < report_content.KILOBYTES
+    assert report_content.PUBLIC_KILOBYTES / 2 < len(text.encode()) / 1e3 < report_content.PUBLIC_KILOBYTES
     text = report_content.write_html(contents[report_content.write_html, False](), REPORT_TIME, False)
-    assert abs(len(text.encode()) / 1e6 - report_content.MEGABYTES) < 0.15
+    assert abs(len(text.encode()) / 1e6 - report_content.REPORT_MEGABYTES) < 0.15
 
 
 def printed_of(content, folder, file, name):

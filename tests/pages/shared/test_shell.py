@@ -50,7 +50,7 @@ def test_the_end_of_the_server_leaves_no_folder():
 
 def test_runs_leave_the_folders_alone_that_imports_of_other_threads_walk_over():
     before = list(sys.path)
-    with modified_sys_path(str(server.SCRIPT)):  # what Streamlit wraps each run in
+    with modified_sys_path(str(server.MAIN_SCRIPT)):  # what Streamlit wraps each run in
         assert sys.path == before
     assert sys.path == before
 
