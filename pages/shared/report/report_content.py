@@ -193,8 +193,8 @@ def draw_downloads(
             False: f"**Everything, for yourself**, computed from your private data. About {REPORT_MEGABYTES} MB; the "
             "files' names say *PRIVATE-do-not-publish*.",
             True: "**Only what may be published: neither the choice nor its figures.** "
-            f"Less than {PUBLIC_KILOBYTES} kB. **What you entered is in all three:** empty first what you chose by looking "
-            "at these data.",
+            f"Less than {PUBLIC_KILOBYTES} kB. **What you entered is in all three:** empty first what you chose by "
+            "looking at these data.",
         }
         containers = st.columns(2, gap="large")
         for column_container, (public_only, set_sentence) in zip(
