@@ -310,7 +310,7 @@ class TableUpload:
         entered_text = st.session_state.get(self.get_role_key(role, column)) or ""
         if role == "levels" and str(entered_text).strip():
             return design_matrix.read_levels(column, entered_text)
-        # Of listed levels nothing is written yet: `build` says that it must be.
+        # Of listed levels nothing is written yet: `build_dataset` says that it must be.
         return Feature(column, FeatureKind.CATEGORIES, entered_text if role == "reference" else "")
 
     def _use_file(self, waiting_file: _WaitingFile, design: Design) -> None:

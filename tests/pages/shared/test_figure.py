@@ -204,11 +204,11 @@ def test_the_loader_asks_for_what_is_served_and_an_edited_script_has_another_add
     addresses = set(re.findall(r'"(/assets/[^"]+)"', figure._build_loader()))
     assert addresses == {figure.PLOTLY_SCRIPT.address, figure.FIGURE_SCRIPT.address, speed.SOCKET_PATH}
     assert addresses <= served
-    text = b"\n".join(file.read_bytes() for file in figure.FIGURE_SCRIPT.files)
+    text = b"\n".join(file.read_bytes() for file in figure.FIGURE_SCRIPT.paths)
     assert Answer(Starlette(routes=server.ROUTES), figure.FIGURE_SCRIPT.address).body == text
     edited = tmp_path / "figure.js"
-    edited.write_bytes(figure.FIGURE_SCRIPT.files[-1].read_bytes() + b"\n")
-    address = figure.ServedScript("figure", figure.FIGURE_SCRIPT.files[-1:]).address
+    edited.write_bytes(figure.FIGURE_SCRIPT.paths[-1].read_bytes() + b"\n")
+    address = figure.ServedScript("figure", figure.FIGURE_SCRIPT.paths[-1:]).address
     assert figure.ServedScript("figure", (edited,)).address != address
 
 
