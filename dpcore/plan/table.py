@@ -190,8 +190,9 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             noise_factor = (3.0 / 4.0) ** 2 if parameters.program is Program.BIGQUERY else 1.0
             beta = beta * noise_factor
             square_moved = make_moved_error(mean_problem, value_summary, parameters, noise_factor)
-            curve_options = {"has_all_bounds": has_all_bounds, "measure_release": square_moved}
-            curve = curves.BoundCurve(alpha, beta, bounds, **curve_options)
+            curve = curves.BoundCurve(
+                alpha, beta, bounds, has_all_bounds=has_all_bounds, measure_release=square_moved
+            )
             more_line_fields["square_moved"] = square_moved
             if parameters.clamp is Clamp.ROWS:
                 more_line_fields["mean_parts"] = alpha, beta, mean_problem.value_bound
