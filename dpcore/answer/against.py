@@ -2,7 +2,7 @@
 
 Everything here is pure: numbers in, numbers out. A question declares one function in its ``answer.py``:
 
-``def against_epsilon(dataset: Dataset, parameters: P) -> BoundComparison | MethodComparison | str``
+``def compare_over_epsilon(dataset: Dataset, parameters: P) -> BoundComparison | MethodComparison | str``
 
 A string says why there is nothing to compare. `show_over_epsilon`, for the tab *Compare*, does the rest. Everything
 that does not depend on ε is done once, in that function or behind it. Fields that none of it depends on are listed in
@@ -364,7 +364,7 @@ def show_over_epsilon(
 
     Args:
         question_name: Of the question.
-        compare: The function ``against_epsilon`` of its answer.
+        compare: The function ``compare_over_epsilon`` of its answer.
         ignored_field_names: Fields that no comparison depends on: ``NOT_COMPARED`` of its answer.
         dataset: What the question is about.
         parameters: The question's parameters.

@@ -486,6 +486,6 @@ def _find_least_budget(
     return budget, amounts_with_spare / total_amount, needed_amounts
 
 
-def against_epsilon(dataset: Dataset, parameters: PlanParameters) -> str:
+def compare_over_epsilon(dataset: Dataset, parameters: PlanParameters) -> str:
     """Return a sentence on why *Compare* has no curve over epsilon for a plan."""
     return "The plan's own figure shows its errors over ε."

@@ -66,7 +66,7 @@ def _build_problem(histogram: ContributionHistogram, epsilon: float) -> total.To
 NOT_COMPARED = ("bound",)
 
 
-def against_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundComparison:
+def compare_over_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundComparison:
     """Describe the comparison of the best bound and its error over epsilon.
 
     Its functions compute both for the data in use or the simulated users.

@@ -156,7 +156,9 @@ BOUND_FUNCTION_BY_SETTING: dict[str, ComputeBound] = {
 }
 
 
-def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComparison | MethodComparison:
+def compare_over_epsilon(
+    dataset: Dataset, parameters: OwnersParameters
+) -> BoundComparison | MethodComparison:
     """Build the comparison of all settings' bounds over epsilon.
 
     If whole owners of the data are protected, it is a `BoundComparison`, with the best cap at each epsilon.

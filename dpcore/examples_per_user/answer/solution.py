@@ -97,7 +97,7 @@ def solve(dataset: Dataset, parameters: ExamplesParameters) -> ExamplesSolution:
     return solution if arguments is None else solution.with_noise(find_multiplier(*arguments))
 
 
-def against_epsilon(dataset: Dataset, parameters: ExamplesParameters) -> BoundComparison:
+def compare_over_epsilon(dataset: Dataset, parameters: ExamplesParameters) -> BoundComparison:
     """Build the comparison of the best bound and its estimated error over ε, with a quick bound on the noise."""
 
     def find_best(epsilon: float) -> tuple[float, float]:

@@ -234,7 +234,7 @@ NOT_COMPARED = (
 )  # fmt: skip
 
 
-def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> BoundComparison | str:
+def compare_over_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> BoundComparison | str:
     """Build the comparison over epsilon of items per user and noise over signal, or return a sentence why not.
 
     The scheme is uniform sampling. With k ratings per user, noise grows with √k, and the signal is what is kept: Σ

@@ -56,7 +56,7 @@ def solve(dataset: Dataset, parameters: mean.MeanParameters) -> GapSolution:
     return GapSolution(comparison, mean.find_caps_within(mean_problem), proof, domination)
 
 
-def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundComparison:
+def compare_over_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundComparison:
     """Build the comparison over epsilon of the best cap and its error, as a ratio to that of the best weights."""
     mean_problem = parameters.mean_parameters().problem(dataset.histogram)
 

@@ -99,7 +99,7 @@ def compute_curves(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[str, 
 NOT_COMPARED = NOT_ABOUT_DATA
 
 
-def against_epsilon(dataset: Dataset, parameters: LearningParameters) -> BoundComparison:
+def compare_over_epsilon(dataset: Dataset, parameters: LearningParameters) -> BoundComparison:
     """Build the comparison over epsilon: functions for the best cap, and for the excess risk at caps."""
     problem, histogram = parameters.problem(dataset.histogram), dataset.histogram
 

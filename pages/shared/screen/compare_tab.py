@@ -206,7 +206,7 @@ def show(run: page_run.PageRun) -> None:
         st.session_state.get(keys.PAGE_PARAMETERS),
         import_answer_module(question.name),
     )
-    compare = getattr(answer_module, "against_epsilon", None)
+    compare = getattr(answer_module, "compare_over_epsilon", None)
     if parameters is None or compare is None or (question.has_own_data and compared_data is None):
         return
     if compared_data is None:

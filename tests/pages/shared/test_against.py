@@ -52,7 +52,7 @@ def compare(name: str, data: Any = DATA, **settings: Any) -> Any:
     """Return what a page compares over ε under these settings, or its sentence on why there is nothing."""
     question = catalogue.QUESTIONS[name]
     answer_module = compare_tab.import_answer_module(name)
-    return answer_module.against_epsilon(data, question.parameters_type(**{"epsilon": 1.0, **settings}))
+    return answer_module.compare_over_epsilon(data, question.parameters_type(**{"epsilon": 1.0, **settings}))
 
 
 def compare_bounds(name: str, **changes: Any) -> BoundComparison:
@@ -70,7 +70,9 @@ def toy() -> BoundComparison:
 def test_every_question_with_an_epsilon_says_what_it_compares_or_why_not() -> None:
     for question in catalogue.PAGES:
         module = compare_tab.import_answer_module(question.name)
-        assert hasattr(module, "against_epsilon") == (question.parameters_type is not None), question.name
+        assert hasattr(module, "compare_over_epsilon") == (question.parameters_type is not None), (
+            question.name
+        )
 
 
 @pytest.mark.thinned
@@ -100,7 +102,7 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
         module = compare_tab.import_answer_module(name)
         key = against.build_cache_key(parameters, module.NOT_COMPARED)
         assert key == against.build_cache_key(settings, module.NOT_COMPARED)
-        best = module.against_epsilon(DATA, key).compute_best_bound_and_error(0.7)
+        best = module.compare_over_epsilon(DATA, key).compute_best_bound_and_error(0.7)
         assert compare_bounds(name, **changes).compute_best_bound_and_error(0.7) == best
 
 
