@@ -65,7 +65,7 @@ class Figures(Element):
 class Live(Element):
     """A plot of work that goes on, drawn anew while it does."""
 
-    draw: Callable[[], Plot]
+    make_plot: Callable[[], Plot]
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class Window(Element):
     """A plot over an interval that a person chooses on a linear axis; answered by the interval.
 
     Attributes:
-        draw: Returns the plot over an interval.
+        make_plot: Returns the plot over an interval.
         initial_interval: The interval at first.
         widest_interval: The widest interval.
         key: Unique on the page; it must change with what sets the widest interval.
@@ -180,7 +180,7 @@ class Window(Element):
         label: What the interval is of, with its unit.
     """
 
-    draw: Callable[[tuple[float, float]], Plot]
+    make_plot: Callable[[tuple[float, float]], Plot]
     initial_interval: tuple[float, float]
     widest_interval: tuple[float, float]
     key: str
@@ -392,7 +392,7 @@ def read(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]:
             case Integer():
                 return part.initial
             case Window():
-                read_parts.append(part.draw(part.initial_interval))
+                read_parts.append(part.make_plot(part.initial_interval))
                 return part.initial_interval
             case Cached():
                 return part.compute()
@@ -443,8 +443,10 @@ def list_plots(answer: Any, dataset: Any) -> list[Plot]:
     for section in flatten(answer.sections).values():
         with contextlib.suppress(InvalidInput):  # It says why it has no plots.
             for part in read(section(answer, dataset)):
-                plots = part.plots if isinstance(part, Figures) else (part,) if isinstance(part, Plot) else ()
-                for part_plot in plots:
+                part_plots = (
+                    part.plots if isinstance(part, Figures) else (part,) if isinstance(part, Plot) else ()
+                )
+                for part_plot in part_plots:
                     if part_plot.disclosure == answer.disclosure:
                         plots_by_key.setdefault(part_plot.key, part_plot)
     return list(plots_by_key.values())

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpcore.answer.answer import WORST_SHARE, ReleaseSetting
+from dpcore.answer.answer import MAX_VARIANCE_SHARE, ReleaseSetting
 from dpcore.code.choice import Quantity
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import ASSUMED_SHARE, DEFAULT_DELTA, Measure, NoiseKind
@@ -140,9 +140,9 @@ class PrivateParameters(Parameters):
     )
     """From what the quantity is, not from the data. No bound above it is chosen."""
     variance_share: float = of_data.number(
-        WORST_SHARE,
+        MAX_VARIANCE_SHARE,
         "Variance of a value / (highest − lowest)²",
-        (0.0, WORST_SHARE),
+        (0.0, MAX_VARIANCE_SHARE),
         name="the variance of a value",
         unit="share of (U − L)²",
         only_with=FOR_MEAN,
@@ -316,7 +316,7 @@ class PrivateParameters(Parameters):
             return None
         variance_share, user_share = setting.variance_share, setting.user_share
         if setting.uses_values or variance_share is None:
-            variance_share = WORST_SHARE
+            variance_share = MAX_VARIANCE_SHARE
         if setting.uses_values:
             user_share = ASSUMED_SHARE
         rho = user_share if setting.targets_table_mean else 0.0

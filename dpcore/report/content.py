@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer.answer import Answer, Proof, list_verdict_entries
+from dpcore.answer.answer import Answer, Proof, build_verdict_entries
 from dpcore.answer.methods import Methods
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import list_plots
@@ -402,7 +402,7 @@ def _convert_answer(answer_title: str, answer: Answer) -> dict[str, Any]:
         "label": answer.disclosure.label,
         "headline": to_plain_text(answer.headline),
         "detail": to_plain_text(answer.detail),
-        **list_verdict_entries(answer),
+        **build_verdict_entries(answer),
         "numbers": [_convert_line(line) for line in list_numbers(answer)],
         "facts": [_convert_line(line) for line in list_facts(answer)],
         "assumptions": [to_plain_text(sentence) for sentence in answer.all_assumptions],

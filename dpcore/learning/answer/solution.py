@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dpcore.answer import Axis, Band, Curve, Item, Level, Mark, Plot, Style, Toggle, standard
 from dpcore.answer.against import BoundComparison
 from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLE_BY_PART, Number, RelativeError
-from dpcore.answer.axes import ROWS_UNIT, sample_users
+from dpcore.answer.axes import ROWS_UNIT, build_user_bars
 from dpcore.answer.handle import Handle
 from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import noise_error, wording
@@ -194,7 +194,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
         is_integer=True,
         error_parts=part_columns,
         parts_add_up=True,
-        user_bars=(sample_users(histogram.sizes, histogram.users, "rows"),),
+        user_bars=(build_user_bars(histogram.sizes, histogram.users, "rows"),),
     )
     return Plot(
         "learning-bound",
@@ -251,7 +251,7 @@ def _build_axes(solution: LearningSolution, cap_unit: CapUnit) -> tuple[Axis, Ax
             (n * s * 10.0**p, f"{s * 10.0**p:g}") for p in tick_powers for s in mantissas if s * 10.0**p <= 1
         ),
         # A cap of the person's own may lie where nobody has as many rows.
-        limits_range=(cap_limits[0], max(cap_limits[1], n)),
+        settable_range=(cap_limits[0], max(cap_limits[1], n)),
         number_format=",.4~g",
     )
     return cap_axis, Axis("excess risk, at most", "", (10.0 ** math.floor(math.log10(smallest_risk)), 10.0))

@@ -17,7 +17,7 @@ from dpcore.answer.answer import (
     RelativeError,
     build_error_parts,
 )
-from dpcore.answer.axes import RANGE_SOURCE, ROWS_UNIT, OutsideCounts
+from dpcore.answer.axes import RANGE_SOURCE_PHRASE, ROWS_UNIT, OutsideCounts
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
@@ -120,7 +120,7 @@ def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParam
             )
             sentences.append(
                 f"**{outside_counts.percent_text} of the values are clamped**{uncounted_clamping_phrase}: set L and "
-                f"U {RANGE_SOURCE}"
+                f"U {RANGE_SOURCE_PHRASE}"
             )
     sentences += _describe_target(solution, parameters)
     if isinstance(problem, PrivateCountsProblem):

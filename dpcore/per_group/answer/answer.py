@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, without_numbers
+from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, build_without_numbers
 from dpcore.answer.methods import Methods, cite_program_noise, write_guarantee
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import BEHIND, Cached, Columns, Note, Parts, Search, SearchResult, Sections, Solver
@@ -371,7 +371,7 @@ def _list_choice_entries(solution: AnySolution) -> dict[str, object]:
 
 def build_refused_answer(dataset: Dataset, parameters: PerGroupParameters) -> Answer:
     """Build an answer without numbers, for data that do not fit the question."""
-    return without_numbers(parameters, dataset.provenance, build_setting(dataset, parameters))
+    return build_without_numbers(parameters, dataset.provenance, build_setting(dataset, parameters))
 
 
 def build_setting(dataset: Dataset, parameters: PerGroupParameters) -> ReleaseSetting:

@@ -22,7 +22,7 @@ from dpcore.answer.answer import (
     RelativeError,
     build_error_parts,
 )
-from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.axes import RANGE_SOURCE_PHRASE, OutsideCounts
 from dpcore.common import noise_error, wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program, describe_program
@@ -210,7 +210,7 @@ def write_detail(solution: AnySolution, dataset: Dataset) -> str:
         if outside_counts is not None and outside_counts.exceeds_warning:
             sentences.append(
                 f"**{outside_counts.percent_text} of the values are clamped**, and no error here counts that: set L "
-                f"and U {RANGE_SOURCE}"
+                f"and U {RANGE_SOURCE_PHRASE}"
             )
         if solution.is_mean and solution.pair is not None:
             little_use_phrase = "" if solution.useful_mean_size else "**Of little use:** "

@@ -13,7 +13,7 @@ from dpcore.answer.answer import (
     ReleaseSetting,
     add_choice,
     build_error_parts,
-    without_numbers,
+    build_without_numbers,
 )
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import find_summed_column
@@ -264,7 +264,7 @@ def _list_bound_details(solution: TotalSolution) -> dict[str, object]:
 
 def build_refused_answer(dataset: Dataset, parameters: TotalParameters) -> Answer:
     """Build the answer without numbers, for a column whose totals do not fit the question."""
-    return without_numbers(parameters, dataset.provenance, build_setting(dataset, parameters))
+    return build_without_numbers(parameters, dataset.provenance, build_setting(dataset, parameters))
 
 
 def build_setting(dataset: Dataset, parameters: TotalParameters) -> ReleaseSetting:

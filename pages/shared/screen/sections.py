@@ -85,7 +85,7 @@ def choose_limits(axis: Axis, widget_key: str) -> tuple[float, float]:
     data_version = st.session_state[keys.DATA_VERSION]
     widget_key, saved_key = f"{widget_key}_{axis.limits}_{data_version}", f"{widget_key}_kept_{data_version}"
     low_end, high_end = axis.limits
-    lowest, highest = axis.limits_range or (low_end / ROOM, high_end * ROOM)
+    lowest, highest = axis.settable_range or (low_end / ROOM, high_end * ROOM)
     stops = list_stops(min(lowest, low_end), max(highest, high_end))
     first_stop = max(stop for stop in stops if stop <= low_end * (1 + 1e-9))
     last_stop = min(stop for stop in stops if stop >= high_end * (1 - 1e-9))
@@ -347,7 +347,7 @@ class Renderer:
             )
         interval_limits = (low_end, high_end) if low_end < high_end else part.initial_interval
         figures.draw_plot(
-            part.draw(interval_limits), self.label, button_place=controls_slot, figure_slot=figure_slot
+            part.make_plot(interval_limits), self.label, button_place=controls_slot, figure_slot=figure_slot
         )
         return interval_limits
 

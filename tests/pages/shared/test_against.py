@@ -120,8 +120,8 @@ def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
 @pytest.mark.parametrize("personal", [0, 300])
 def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
     comparison = compare("data_owners", personal=personal, personal_diameter=float(personal > 0))
-    assert len(comparison.labelled_crossings) == 1 + (personal > 0)
-    for epsilon, words in comparison.labelled_crossings:
+    assert len(comparison.epsilons_with_change_labels) == 1 + (personal > 0)
+    for epsilon, words in comparison.epsilons_with_change_labels:
         alone, nothing, joint, *full = comparison.compute_costs(
             np.array([epsilon * 0.99, epsilon, epsilon * 1.01])
         )
@@ -132,12 +132,12 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
         assert other[2] < alone[2]
         assert (nothing < np.minimum(joint, other)).all()
     epsilons, _ = against.compute_method_curves(comparison)
-    assert {epsilon for epsilon, _ in comparison.labelled_crossings} <= set(epsilons.tolist())
+    assert {epsilon for epsilon, _ in comparison.epsilons_with_change_labels} <= set(epsilons.tolist())
     plot = against.plot_methods("owners", comparison, 1.0, DATA.provenance)
     traces = plotly_figures.draw(plot).data
     assert [trace.name for trace in traces][: len(comparison.method_names)] == list(comparison.method_names)
     marked = [trace.x[0] for trace in traces if trace.mode == "markers"]
-    assert marked == [epsilon for epsilon, _ in comparison.labelled_crossings]
+    assert marked == [epsilon for epsilon, _ in comparison.epsilons_with_change_labels]
 
 
 def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
