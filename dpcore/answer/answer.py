@@ -281,7 +281,7 @@ class Answer:
         solution: The solution that sentences and plots are made of.
         plots: The plots by key, each computed on demand; the main figure first.
         make_methods: The function that makes `methods`; None for none.
-        write_choice: Parameters and answer as JSON with all digits; None for none.
+        write_json: Parameters and answer as JSON with all digits; None for none.
         files: The content of further files, by name.
         setting: The release that the bound is for; None if nothing is released under a bound.
         bound: The optimum, if it is not the value of the first number: a pair, for example, or a function that makes
@@ -313,7 +313,7 @@ class Answer:
     solution: Any = None
     plots: Mapping[str, Callable[[], Plot]] = field(default_factory=dict)
     make_methods: Callable[[], Methods | None] | None = None
-    write_choice: Callable[[], str] | None = None
+    write_json: Callable[[], str] | None = None
     files: Mapping[str, Callable[[], str | bytes]] = field(default_factory=dict)
     bound: Any = None
     setting: ReleaseSetting | None = None
@@ -388,8 +388,8 @@ class Answer:
         values_by_field_name["plots"] = {key: Stored(make_plot()) for key, make_plot in self.plots.items()}
         values_by_field_name["bound"] = self.bound() if callable(self.bound) else self.bound
         values_by_field_name["make_methods"] = Stored(self.methods)
-        if self.write_choice is not None:
-            values_by_field_name["write_choice"] = Stored(self.write_choice())
+        if self.write_json is not None:
+            values_by_field_name["write_json"] = Stored(self.write_json())
         if self.code is not None:
             values_by_field_name["code"] = replace(self.code, source=self.code.forms)
         return values_by_field_name
@@ -429,7 +429,7 @@ def build_verdict_entries(answer: Answer) -> dict[str, object]:
     return {"relative_error": share, "relative_to": relative.base_phrase, "verdict": relative.verdict.value}
 
 
-def add_choice(
+def add_json_writer(
     answer: Answer,
     dataset: Dataset | None,
     release_text: str,
@@ -459,7 +459,7 @@ def add_choice(
     """
     answer = state_unit(answer, dataset, epsilon)
 
-    def write_choice() -> str:
+    def write_json() -> str:
         """Return the text of the JSON file: question, data, answer and assumptions, each with its label."""
         data_label = (answer.disclosure if dataset is None else dataset.provenance).label
         values_by_parameter = to_values(answer.parameters)
@@ -488,7 +488,7 @@ def add_choice(
         }
         return write_document(schema, **{name: e for name, e in entries_by_section.items() if e})
 
-    return replace(answer, write_choice=write_choice)
+    return replace(answer, write_json=write_json)
 
 
 def _build_data_entries(dataset: Dataset) -> dict[str, object]:

@@ -412,7 +412,7 @@ def list_texts(call: str, settings: dict[str, Any]) -> dict[str, str]:
     }
     reply = getattr(ss, call)(*data, **settings)
     program = "".join(reply.code(library, form if library else "") for form in reply.forms)
-    json_text = reply.to_json() if reply.answer.write_choice is None else reply.answer.write_choice()
+    json_text = reply.to_json() if reply.answer.write_json is None else reply.answer.write_json()
     json_text = re.sub(r'"made_at": ".*?"', "", json_text)
     return dict(zip(TEXTS, (program, str(reply.answer.methods), json_text), strict=True))
 

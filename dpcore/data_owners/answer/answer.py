@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dpcore.answer import standard
-from dpcore.answer.answer import Answer, Number, add_choice
+from dpcore.answer.answer import Answer, Number, add_json_writer
 from dpcore.answer.methods import ChoiceSource, Methods
 from dpcore.answer.section import Label, Link, Note, Parts, Sections, Table
 from dpcore.code.choice import Quantity
@@ -304,7 +304,7 @@ def build_answer(
         code=build_programs(solution, owner_dataset),
         near_optimal=""
         if cap_choice is None
-        else standard.write_range(
+        else standard.write_near_optimal_range(
             *cap_choice.near_optimal, "record", objective_text="the least bound on the loss"
         ),
         parameters=parameters,
@@ -315,7 +315,7 @@ def build_answer(
     )
     collaboration = solution.collaboration
     num_owners, mean_records = float(collaboration.owners), float(collaboration.records)
-    return add_choice(
+    return add_json_writer(
         answer,
         owner_dataset,
         "training across data owners",

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.answer import section
-from dpcore.answer.answer import Answer, Number, add_choice
+from dpcore.answer.answer import Answer, Number, add_json_writer
 from dpcore.answer.plot import Axis, Band, Column, Curve, Item, Mark, Plot, Style, share_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
@@ -340,7 +340,7 @@ def build_answer(
         sections=SECTIONS,
         files={"examples_per_user.csv": lambda: _write_candidates(solution, dataset)},
     )
-    return add_choice(
+    return add_json_writer(
         answer,
         dataset,
         "training with a bounded number of examples per user",

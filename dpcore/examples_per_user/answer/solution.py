@@ -198,7 +198,7 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
 def write_near_optimal(solution: ExamplesSolution) -> str:
     """Write the way of sampling of the best bound, and the range of its near-optimal bounds."""
     bound_range, objective_text = solution.comparison.find_near_optimal(), "the least error, by this estimate"
-    return standard.write_range(
+    return standard.write_near_optimal_range(
         *bound_range, symbol="G", objective_text=objective_text, worse_choices_phrase="the next bounds tried"
     )
 

@@ -91,7 +91,7 @@ def build_facts(solution: GapSolution) -> dict[str, str]:
         "Any data": f"the ratio is below {two_groups.compute_supremum().ratio:.5f}; theorem 3 of the paper says at "
         "most 4. See *Any noise*.",
     }
-    sentence_by_title["If you must bound rows"] = standard.write_range(
+    sentence_by_title["If you must bound rows"] = standard.write_near_optimal_range(
         *solution.near_optimal_caps, "row", objective_text="the best bound's error"
     )
     if solution.domination is not None:
@@ -404,7 +404,7 @@ def build_answer(
     lower, upper = value_range or (None, None)
     answer = Answer(
         headline=write_headline(comparison),
-        detail=f"{limit_sentence} {standard.ASSUMES_PUBLIC_COUNTS}" if dataset.is_private else limit_sentence,
+        detail=f"{limit_sentence} {standard.PUBLIC_COUNTS_CAVEAT}" if dataset.is_private else limit_sentence,
         numbers=build_numbers(comparison),
         assumptions=mean.ASSUMPTIONS,
         disclosure=dataset.provenance,
@@ -418,7 +418,7 @@ def build_answer(
         solution=solution,
         plots={"gap-data": lambda: plots.plot_variances(comparison, dataset.provenance)},
         make_methods=lambda: write_methods(solution, dataset, parameters),
-        write_choice=lambda: two_groups.write_instance_json(comparison, dataset.provenance),
+        write_json=lambda: two_groups.write_instance_json(comparison, dataset.provenance),
         setting=ReleaseSetting(
             Quantity.MEAN,
             parameters.epsilon,

@@ -393,7 +393,7 @@ def describe_near_optimal(solution: LearningSolution) -> str:
     other_caps_text = (
         "the next bounds" if solution.near_optimal[1] < solution.problem.histogram.max_size else ""
     )
-    return standard.write_range(
+    return standard.write_near_optimal_range(
         *solution.near_optimal, "row", objective_text="the best", worse_choices_phrase=other_caps_text
     )
 

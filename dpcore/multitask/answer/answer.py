@@ -105,7 +105,7 @@ def build_answer(
         facts=words.build_facts(solution),
         proofs=words.list_proofs(solution),
         code=choose_programs(solution, dataset),
-        near_optimal=standard.write_range(
+        near_optimal=standard.write_near_optimal_range(
             *near_optimal_exponents,
             symbol="μ",
             objective_text="the least total bound",

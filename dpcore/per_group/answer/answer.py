@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, build_without_numbers
+from dpcore.answer.answer import Answer, ReleaseSetting, add_json_writer, build_without_numbers
 from dpcore.answer.methods import Methods, cite_program_noise, write_guarantee
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import BEHIND, Cached, Columns, Note, Parts, Search, SearchResult, Sections, Solver
@@ -290,7 +290,7 @@ def build_answer(
             sections=build_sections(solution),
             plots={**answer.plots, **_list_plotters(solution, provenance)},
         )
-    return add_choice(
+    return add_json_writer(
         answer,
         dataset,
         f"{parameters.statistic.value} per group",

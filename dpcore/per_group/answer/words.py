@@ -289,7 +289,7 @@ def describe_near_optimal(solution: PerGroupSolution) -> str:
     """Describe the near-optimal range of L0 under the best bound within a group; empty if it was not computed."""
     if solution.near_optimal_groups is None or solution.pair is None:
         return ""
-    return standard.write_range(*solution.near_optimal_groups, "group")
+    return standard.write_near_optimal_range(*solution.near_optimal_groups, "group")
 
 
 def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Style, names_axis, share_axis
-from dpcore.answer.answer import Answer, add_choice
+from dpcore.answer.answer import Answer, add_json_writer
 from dpcore.answer.plot import Toggle
 from dpcore.answer.section import Cached, Figures, Label, Parts, SearchResult, Sections, Solver
 from dpcore.code.forms import OfferedPrograms
@@ -223,7 +223,7 @@ def build_answer(
         sections=SECTIONS,
     )
     certificate = proofs[0][1] if proofs else None
-    return add_choice(
+    return add_json_writer(
         answer,
         dataset,
         "several numbers",

@@ -388,7 +388,7 @@ def build_answer(
         disclosure=selection.facts,
         parameters=card.parameters,
         code=build_code(selection, *release_arguments, value_range, range_facts, card.code),
-        write_choice=lambda: write_json(selection, request.number, request),
+        write_json=lambda: write_json(selection, request.number, request),
         bound=selection if isinstance(selection, PrivatePair) else None,
     )
     selections = [facts for facts in (selection.facts, range_facts) if facts is not None]

@@ -117,7 +117,7 @@ def describe_near_optimal(solution: QuantileSolution) -> str:
     if p.weighting is Weighting.NONE or p.bound_from is BoundFrom.COUNTS or p.fixed_bound is not None:
         return ""
     smallest_bound, largest_bound = solution.near_optimal_bounds
-    return standard.write_range(
+    return standard.write_near_optimal_range(
         smallest_bound, largest_bound, "row", worse_choices_phrase="the next bounds tried"
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.answer import section, standard
-from dpcore.answer.answer import Answer, Number, RelativeError, add_choice
+from dpcore.answer.answer import Answer, Number, RelativeError, add_json_writer
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.section import BEHIND, Parts, Sections
 from dpcore.code.choice import Quantity
@@ -160,7 +160,7 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         rank_deficient_text = f"up to {cap_phrase} per user: some draws were linearly dependent."
         text_by_heading["Bounds without an estimate"] = rank_deficient_text
     if solution.near_optimal_caps is not None:
-        near_optimal_text = standard.write_range(
+        near_optimal_text = standard.write_near_optimal_range(
             *solution.near_optimal_caps, "row", objective_text="the best bound's error"
         )
         text_by_heading["If you must bound rows per user"] = near_optimal_text
@@ -389,7 +389,7 @@ def build_answer(
         error=math.sqrt(estimate.variance),
         relative_error=_measure_relative_error(solution),
     )
-    return add_choice(
+    return add_json_writer(
         answer,
         solution.dataset,
         "linear regression with private labels",

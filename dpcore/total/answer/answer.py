@@ -11,7 +11,7 @@ from dpcore.answer.answer import (
     Answer,
     RelativeError,
     ReleaseSetting,
-    add_choice,
+    add_json_writer,
     build_error_parts,
     build_without_numbers,
 )
@@ -99,7 +99,7 @@ def show_strategies(answer: Answer, dataset: Dataset) -> section.Parts:
     if simulated_points is not None:
         stopped_early_sentence = "Stopped early. " if simulated_points.is_cancelled else ""
         runs_text = f"{wording.counted(simulated_points.num_runs, 'run')} per point, ± 2 standard errors."
-        yield section.Note(f"{stopped_early_sentence}{runs_text} {standard.SIMULATION}")
+        yield section.Note(f"{stopped_early_sentence}{runs_text} {standard.SIMULATION_SENTENCE}")
         yield section.File(
             "Simulated points (CSV)", "total_simulated.csv", plots.tabulate_points(simulated_points)
         )
@@ -164,7 +164,7 @@ def build_answer(
         solution=solution,
         setting=build_setting(dataset, parameters),
     )
-    return add_choice(
+    return add_json_writer(
         answer,
         dataset,
         release_phrase,

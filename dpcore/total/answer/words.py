@@ -74,10 +74,10 @@ def list_numbers(solution: TotalSolution) -> tuple[Number, ...]:
 def describe_near_optimal(solution: TotalSolution) -> str:
     """Write the range of bounds whose error stays near the best."""
     if not solution.unit.column_name:
-        return standard.write_range(*solution.near_optimal_bounds, "row")
+        return standard.write_near_optimal_range(*solution.near_optimal_bounds, "row")
     # In few digits, as an end may equal one user's total.
     smallest_bound, largest_bound = (float(f"{range_end:.3g}") for range_end in solution.near_optimal_bounds)
-    return standard.write_range(smallest_bound, largest_bound)
+    return standard.write_near_optimal_range(smallest_bound, largest_bound)
 
 
 def write_detail(solution: TotalSolution, dataset: Dataset) -> str:

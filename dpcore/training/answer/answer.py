@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpcore.answer import section
-from dpcore.answer.answer import Answer, add_choice
+from dpcore.answer.answer import Answer, add_json_writer
 from dpcore.code.choice import Quantity, Rule, Training
 from dpcore.code.forms import ROWS_OF_THE_FILE, OfferedPrograms, build_forms, list_data_fields
 from dpcore.common import wording
@@ -338,7 +338,7 @@ def build_answer(
         error=solution.average(Measure.LOSS),
         relative_error=words.measure_relative_error(solution),
     )
-    return add_choice(
+    return add_json_writer(
         answer,
         solution.data.dataset,
         "private linear classifier",

@@ -475,8 +475,8 @@ class Page:
         summary_lines, formula_file = self.summarise(answer, data), self.choose_formula_file(answer)
         labels_by_field = question.get_report_labels(*self.list_report_fields(answer))
         files = [(self.write_file_label(name), name, write) for name, write in answer.files.items()]
-        if answer.write_choice is not None:
-            files.append(("Choice (JSON)", f"{file_stem}_choice.json", answer.write_choice))
+        if answer.write_json is not None:
+            files.append(("Choice (JSON)", f"{file_stem}_choice.json", answer.write_json))
         report_content.draw(
             file_stem,
             answer.disclosure,

@@ -260,7 +260,7 @@ class Renderer:
     def show(self, content: section.Section) -> None:
         """Draw a section; the problems of an input that it refuses stand below what it has drawn."""
         try:
-            section.walk(content(self.answer, self.data), self._draw)
+            section.walk_parts(content(self.answer, self.data), self._draw)
         except InvalidInput as error:
             fields.show_problems(error.problems)
 
@@ -317,13 +317,13 @@ class Renderer:
                 return uploads.list_task_names(self.data, noun)
             case section.Row(parts):
                 with st.container(horizontal=True, vertical_alignment="center"):
-                    section.walk(parts, self._draw)
+                    section.walk_parts(parts, self._draw)
             case section.Link(page, label, icon):
                 st.page_link(catalogue.find_page(page).page_path, label=label, icon=f":material/{icon}:")
             case section.Columns(columns):
                 for container, column in zip(st.columns(len(columns), gap="large"), columns, strict=True):
                     with container:
-                        section.walk(column, self._draw)
+                        section.walk_parts(column, self._draw)
             case section.PaperFigures(paper_figures):
                 st.divider()
                 state_key = self.question.get_key("paper_figure") if len(paper_figures) > 1 else ""

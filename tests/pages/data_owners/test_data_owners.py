@@ -178,7 +178,7 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
         assert solution.disclosure is Disclosure.PRIVATE
         assert answer.LEAK_WARNING in build_answer(SECRET, solution.parameters, solution).detail
         told_of = build_answer(SECRET, solution.parameters, solution)
-        choice = json.loads(told_of.write_choice())
+        choice = json.loads(told_of.write_json())
         assert {choice["question"]["label"], choice["answer"]["label"]} == {Disclosure.PRIVATE.label}
         report = contents.build_report(told_of, Source(SECRET))
         assert report.disclosure is Disclosure.PRIVATE
@@ -239,12 +239,12 @@ def test_the_table_of_bounds_names_what_is_corrected() -> None:
 
 
 def test_the_choice_holds_bounds_and_crossings() -> None:
-    content = json.loads(answer_owners().write_choice())
+    content = json.loads(answer_owners().write_json())
     assert content["answer"]["owners_needed_joint"] == 37
     assert content["answer"]["epsilon_star_joint"] == pytest.approx(0.5368, rel=1e-3)
     assert "data" not in content
     private = answer_owners(SECRET, source=OwnersSource.DATA)
-    assert json.loads(private.write_choice())["data"]["num_owners"] == 85
+    assert json.loads(private.write_json())["data"]["num_owners"] == 85
     with pytest.raises(InvalidInput, match="no data to take owners from"):
         solve(Disclosure.PUBLIC, private.parameters)
 

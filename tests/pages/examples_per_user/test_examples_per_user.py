@@ -140,7 +140,7 @@ def test_of_private_data_no_word_of_the_methods_depends_on_them() -> None:
 
 
 def test_the_choice_says_that_nothing_is_proved(answer: Answer) -> None:
-    content = json.loads(answer.write_choice())
+    content = json.loads(answer.write_json())
     assert content["answer"]["bound"] == answer.numbers[0].value
     assert content["answer"]["noise_multiplier"] >= answer.solution.best_candidate.multiplier
     assert "estimate" in content["answer"]["proof"]
