@@ -14,8 +14,8 @@ from dpcore.answer.methods import Methods
 from dpcore.answer.plot import Plot, Style
 from dpcore.answer.section import Sections
 from dpcore.answer.unit import state_unit
-from dpcore.code.choice import Quantity
 from dpcore.code.forms import OfferedPrograms
+from dpcore.code.release_spec import Quantity
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.noise_error import Measure, NoiseKind

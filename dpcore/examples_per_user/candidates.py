@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcore.code.choice import Code
 from dpcore.code.common import render
+from dpcore.code.release_spec import Code
 from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.version import VERSION

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpcore.answer.answer import MAX_VARIANCE_SHARE, ReleaseSetting
-from dpcore.code.choice import Quantity
+from dpcore.code.release_spec import Quantity
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import ASSUMED_SHARE, DEFAULT_DELTA, Measure, NoiseKind
 from dpcore.common.parameters import LINE, Option, Parameters, of_data, program_choice, public

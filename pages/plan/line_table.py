@@ -32,7 +32,7 @@ EMPTY = (
 )
 EXAMPLE = "users", "rows", "mean", "median"
 """Lines of the example, as far as the data have them."""
-SPREADS = LineStatistic.VARIANCE.value, LineStatistic.DEVIATION.value
+SPREAD_QUANTITIES = LineStatistic.VARIANCE.value, LineStatistic.DEVIATION.value
 """Lines of which a plan has one for each column."""
 LABEL_BY_LINE = {"users": "number of users", "rows": "number of rows"}
 """What is added, by lines whose text says too little."""
@@ -62,8 +62,8 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
                 line_label_text, "plan_example", "play_arrow", add_lines, example_lines, is_main=True
             )
     line_texts = list_missing_lines(lines_text, list_offered(dataset))
-    if any(line.label in SPREADS for line in plan_lines.parse_lines(lines_text, Problems())):
-        line_texts = [line_text for line_text in line_texts if line_text not in SPREADS]
+    if any(line.label in SPREAD_QUANTITIES for line in plan_lines.parse_lines(lines_text, Problems())):
+        line_texts = [line_text for line_text in line_texts if line_text not in SPREAD_QUANTITIES]
     _draw_buttons(line_texts, dataset)
     missing_phrases = ["a sum, a mean or a quantile needs data with values"] * (dataset.values is None)
     missing_phrases += ["statistics per group need data with groups"] * (dataset.pairs is None)
@@ -82,7 +82,7 @@ def list_offered(dataset: Dataset) -> list[str]:
     has_sums = dataset.values is not None or (dataset.totals is not None and bool(dataset.totals.column))
     statistic_names = ["users", "rows"] + ["sum"] * has_sums
     if dataset.values is not None:
-        statistic_names += ["mean", *SPREADS, "median"]
+        statistic_names += ["mean", *SPREAD_QUANTITIES, "median"]
     if dataset.pairs is not None:
         statistic_names += [LineStatistic.GROUP_USERS.value, LineStatistic.GROUP_ROWS.value]
         statistic_names += [LineStatistic.GROUP_SUMS.value] * (dataset.pairs.sums is not None)
@@ -115,7 +115,7 @@ def _draw_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:
 
 def _draw_column_form(column_names: Sequence[str]) -> None:
     """Draw the form that adds a line about one of these columns, with a range of its own if the statistic needs one."""
-    statistic_names = [LineStatistic.MEAN.value, LineStatistic.SUM.value, *SPREADS]
+    statistic_names = [LineStatistic.MEAN.value, LineStatistic.SUM.value, *SPREAD_QUANTITIES]
     column = st.selectbox("Column", column_names, key="plan_column")
     statistic = LineStatistic(st.selectbox("Statistic", statistic_names, key="plan_column_statistic"))
     lower, upper = None, None

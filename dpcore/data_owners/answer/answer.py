@@ -8,8 +8,8 @@ from dpcore.answer import standard
 from dpcore.answer.answer import Answer, Number, add_json_writer
 from dpcore.answer.methods import ChoiceSource, Methods
 from dpcore.answer.section import Label, Link, Note, Parts, Sections, Table
-from dpcore.code.choice import Quantity
 from dpcore.code.forms import OfferedPrograms, build_forms, list_data_fields
+from dpcore.code.release_spec import Quantity
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance
 from dpcore.common.strict_json import finite_or_none

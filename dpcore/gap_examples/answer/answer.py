@@ -11,8 +11,8 @@ from dpcore.answer.answer import Answer, Number, ReleaseSetting
 from dpcore.answer.axes import ROWS_UNIT
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.unit import state_unit
-from dpcore.code.choice import Quantity
 from dpcore.code.forms import OfferedPrograms
+from dpcore.code.release_spec import Quantity
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance
 from dpcore.dataset import Dataset

@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 from dpcore.answer import section, standard
 from dpcore.answer.answer import Answer, ReleaseSetting, add_json_writer, build_error_parts
-from dpcore.code.choice import Quantity
 from dpcore.code.forms import build_forms, list_data_fields, name_cap_form
+from dpcore.code.release_spec import Quantity
 from dpcore.common import wording
 from dpcore.common.strict_json import certificate_fields, finite_or_none
 from dpcore.common.text_fields import to_fields

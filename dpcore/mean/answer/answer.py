@@ -18,7 +18,6 @@ from dpcore.answer.answer import Answer, ReleaseSetting, add_json_writer
 from dpcore.answer.axes import OutsideCounts
 from dpcore.answer.methods import Methods
 from dpcore.answer.plot import Plot
-from dpcore.code.choice import Quantity
 from dpcore.code.forms import (
     Form,
     Forms,
@@ -28,6 +27,7 @@ from dpcore.code.forms import (
     name_cap_form,
     name_smooth_form,
 )
+from dpcore.code.release_spec import Quantity
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import choose_library

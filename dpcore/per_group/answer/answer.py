@@ -12,7 +12,7 @@ from dpcore.answer.methods import Methods, cite_program_noise, write_guarantee
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import BEHIND, Cached, Columns, Note, Parts, Search, SearchResult, Sections, Solver
 from dpcore.code import forms
-from dpcore.code.choice import GroupSelection, Quantity
+from dpcore.code.release_spec import GroupSelection, Quantity
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance, round_up_to_float, write_file_name
 from dpcore.common.programs import choose_library
@@ -62,7 +62,7 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.OfferedPr
     for vector_choice in sorted(solution.vector_choices, key=lambda vector_choice: vector_choice.error):
         is_radial, max_norm = vector_choice.vector_rule is VectorRule.RADIAL, round_up(vector_choice.max_norm)
         form_name = f"{words.SCALING_FORM if is_radial else words.CAP_FORM}, bound {wording.number(max_norm)}"
-        bound_options = {"max_norm": max_norm, "is_scaled": is_radial}
+        bound_options = {"max_norm": max_norm, "scales_vector": is_radial}
         all_forms.append((form_name, QUANTITY_BY_STATISTIC[parameters.statistic], bound_options))
     base_options = _build_options(parameters, dataset, solution.value_column)
     noise_library = choose_library(parameters.program, parameters.mechanism)
@@ -93,7 +93,7 @@ def _build_options(parameters: PerGroupParameters, dataset: Dataset, value_colum
         "noise": parameters.mechanism,
         "delta": parameters.delta,
         "neighbours": parameters.neighbours,
-        **forms.ROWS_OF_THE_FILE,
+        **forms.FILE_ROW_FIELDS,
         **forms.mark_combined_groups(dataset),
         **dict(zip(("groups", "edges"), parameters.listed_groups, strict=True)),
     }

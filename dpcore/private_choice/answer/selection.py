@@ -457,7 +457,7 @@ def build_code(
         column_name := selection.column or forms.find_summed_column(dataset)
     ):
         form_name, quantity = "Clamp", Quantity.SUM
-        bound_fields = {"max_total": drawn_number, "value_column": column_name} | forms.ROWS_OF_THE_FILE
+        bound_fields = {"max_total": drawn_number, "value_column": column_name} | forms.FILE_ROW_FIELDS
     noise_library = None if card_code is None else card_code.library
     return forms.build_forms(epsilon, base_fields, [(form_name, quantity, bound_fields)], noise_library)
 

@@ -29,7 +29,7 @@ from dpcore.answer.section import (
     Solver,
     Window,
 )
-from dpcore.code.choice import Quantity
+from dpcore.code.release_spec import Quantity
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import Program

@@ -12,8 +12,8 @@ from dpcore.answer import section, standard
 from dpcore.answer.answer import Answer, Number, RelativeError, add_json_writer
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.section import BEHIND, Parts, Sections
-from dpcore.code.choice import Quantity
-from dpcore.code.forms import ROWS_OF_THE_FILE, OfferedPrograms, build_forms, list_data_fields
+from dpcore.code.forms import FILE_ROW_FIELDS, OfferedPrograms, build_forms, list_data_fields
+from dpcore.code.release_spec import Quantity
 from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Disclosure, Neighbours, format_rounded_up
 from dpcore.common.progress import Stage
@@ -233,7 +233,7 @@ def write_methods(solution: RegressionSolution) -> Methods:
 def write_forms(solution: RegressionSolution) -> OfferedPrograms | None:
     """Build the program that releases with the best weights, the only form; None if the settings allow none."""
     shared_settings = list_data_fields(solution.dataset) | {
-        **ROWS_OF_THE_FILE,
+        **FILE_ROW_FIELDS,
         "lower": solution.parameters.lower,
         "upper": solution.parameters.upper,
         "value_column": solution.unit,

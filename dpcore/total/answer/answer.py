@@ -15,8 +15,8 @@ from dpcore.answer.answer import (
     build_error_parts,
     build_without_numbers,
 )
-from dpcore.code.choice import Quantity
 from dpcore.code.forms import find_summed_column
+from dpcore.code.release_spec import Quantity
 from dpcore.common import wording
 from dpcore.common.programs import Program
 from dpcore.common.strict_json import certificate_fields

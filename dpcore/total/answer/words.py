@@ -9,7 +9,7 @@ from dpcore.answer import standard
 from dpcore.answer.answer import Number
 from dpcore.answer.methods import ChoiceSource, Methods, cite_program_noise, write_guarantee
 from dpcore.code import forms
-from dpcore.code.choice import Quantity
+from dpcore.code.release_spec import Quantity
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours
@@ -236,7 +236,7 @@ def write_forms(
     else:
         named_forms = [(forms.name_cap_form(solution.bound), Quantity.COUNT, {"max_rows": solution.bound})]
         return forms.build_forms(parameters.epsilon, shared_options, named_forms, noise_library)
-    form_options = bound_options | {"value_column": column} | forms.ROWS_OF_THE_FILE
+    form_options = bound_options | {"value_column": column} | forms.FILE_ROW_FIELDS
     return forms.build_forms(
         parameters.epsilon, shared_options, [("Clamp", Quantity.SUM, form_options)], noise_library
     )

@@ -12,7 +12,7 @@ import streamlit as st
 
 from dpcore.answer import against
 from dpcore.answer.answer import Answer
-from dpcore.code.choice import PER_GROUP, ReleaseSpec
+from dpcore.code.release_spec import GROUP_QUANTITIES, ReleaseSpec
 from dpcore.common import wording
 from dpcore.common.privacy import find_strictest
 from dpcore.common.text_fields import to_text
@@ -73,7 +73,7 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
     first_choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
     rows_cap = (
         first_choice.max_rows
-        if isinstance(first_choice, ReleaseSpec) and first_choice.quantity not in PER_GROUP
+        if isinstance(first_choice, ReleaseSpec) and first_choice.quantity not in GROUP_QUANTITIES
         else None
     )
     if is_on_session_data and rows_cap is not None:
