@@ -92,14 +92,14 @@ class Field:
         help: Text shown at the label.
         origin: Where the value may have come from; data unless declared otherwise. On a page with data of its own,
             "data" means these.
-        renewed: True if new data set the field back to the value that it begins with.
+        is_renewed: True if new data set the field back to the value that it begins with.
         name: Phrase by which sentences name the field: "the VC dimension d".
         is_required: True if the field must not be empty while it is used. By default a number must not be empty if
             its type excludes None, or if a ``name`` is given.
         report_label: Name of the field in a report; the label if empty.
         initial: Value that the widget begins with; the default if not given.
         options: Text of each value, for fields with few values.
-        as_list: True if the options stand in a select box instead of on buttons.
+        uses_select_box: True if the options stand in a select box instead of on buttons.
         slider: (from, to, step) of a field that is set by a slider.
         stops: The only values that a slider has; empty if it has all.
         format: How the slider writes its number; Streamlit's own way if empty.
@@ -108,7 +108,7 @@ class Field:
         value_type: bool or str; float for all numbers.
         is_integer: True if the buttons beside the field count by 1.
         step: Step of these buttons if it is not 1.
-        published: True if every release states the value, as it does the ends of a range. It is chosen from what the
+        is_published: True if every release states the value, as it does the ends of a range. It is chosen from what the
             quantity is, never from the data. It stays in the browser's address beside private data, too.
         shared: Name of the value that all pages share, such as ``delta``; empty if only this page has it.
         placeholder: Text shown while the field is empty.
@@ -124,13 +124,13 @@ class Field:
     label: str = ""
     help: str = ""
     origin: FieldOrigin = FieldOrigin.DATA
-    renewed: bool = False
+    is_renewed: bool = False
     name: str = ""
     is_required: bool | None = None
     report_label: str = ""
     initial: Any = UNSET
     options: Mapping[Any, str] | None = None
-    as_list: bool = False
+    uses_select_box: bool = False
     slider: tuple[float, float, float] | None = None
     stops: tuple[int, ...] = ()
     format: str = ""
@@ -138,7 +138,7 @@ class Field:
     value_type: type = float
     is_integer: bool = False
     step: float | None = None
-    published: bool = False
+    is_published: bool = False
     shared: str = ""
     placeholder: str = ""
     width: int | None = None
@@ -255,12 +255,12 @@ public, of_values, of_data = map(Declarer, (FieldOrigin.PUBLIC, FieldOrigin.VALU
 def range_end(default: float | None, label: str, name: str = "", **attributes: Any) -> Any:
     """Declare one end of the range that values are clamped to; every release states it."""
     name = name or label[:1].lower() + label[1:]
-    return of_values.number(default, label, name=name, published=True, **attributes)
+    return of_values.number(default, label, name=name, is_published=True, **attributes)
 
 
 def own_bound(unit: str = "", label: str = "Compare your own bound", **attributes: Any) -> Any:
     """Declare a field for a bound that a person enters to compare it with the best one; None if empty."""
-    attributes |= {"name": "your own bound", "unit": unit, "renewed": True, "place": OWN}
+    attributes |= {"name": "your own bound", "unit": unit, "is_renewed": True, "place": OWN}
     return of_data.number(None, label, **attributes)
 
 
@@ -271,7 +271,7 @@ def noise_kind(label: str = "Noise", **attributes: Any) -> Any:
 
 def program_choice(options: Mapping[Program, str] | None = None, **attributes: Any) -> Any:
     """Declare the choice of the program whose noise the errors are computed for."""
-    attributes |= {"shared": "program", "as_list": True}
+    attributes |= {"shared": "program", "uses_select_box": True}
     return public.choice(Program.OPENDP, "Program", options, **attributes)
 
 

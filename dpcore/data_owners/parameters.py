@@ -67,7 +67,7 @@ class OwnersParameters(Parameters):
     )
     """The records of every owner. For unequal owners, take those of the data in use, under *More settings*."""
     personal_part: PersonalPart = public.choice(
-        PersonalPart.LAST, "Personal part", name="the personal part", as_list=True, width=198, place=LINE
+        PersonalPart.LAST, "Personal part", name="the personal part", uses_select_box=True, width=198, place=LINE
     )
     """The layers that each owner fits for itself, of the network in the paper: 47,744 parameters in four layers, the
     last two side by side. Joint privacy adds no noise to them. For another model, enter ℓ and k under *More settings*.
@@ -125,12 +125,12 @@ class OwnersParameters(Parameters):
         (1, MAX_RECORDS),
         name="your own cap",
         former_name="own_cap",
-        renewed=True,
+        is_renewed=True,
         placeholder="optional",
     )
     """At most so many records of each owner, to compare with the best cap."""
-    x_axis: MapAxis = public.choice(MapAxis.OWNERS, "Map, across", as_list=True)
-    y_axis: MapAxis = public.choice(MapAxis.EPSILON, "Map, upwards", as_list=True)
+    x_axis: MapAxis = public.choice(MapAxis.OWNERS, "Map, across", uses_select_box=True)
+    y_axis: MapAxis = public.choice(MapAxis.EPSILON, "Map, upwards", uses_select_box=True)
     train_on: RecordSource = public.choice(RecordSource.DIGITS, "Records", place=TAB)
     """1,797 handwritten digits (UCI, CC BY 4.0), 4,000 generated records, or a table whose users are the owners."""
     train_owners: str = public.text("4, 16, 64", "Owners", max_length=60, place=TAB)

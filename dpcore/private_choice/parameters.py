@@ -116,7 +116,7 @@ class PrivateParameters(Parameters):
         BoundPurpose.SMOOTH,
         "What the bound is for",
         name="the number to choose",
-        as_list=True,
+        uses_select_box=True,
         width=194,
         place=LINE,
         former_name="wanted",
@@ -136,7 +136,7 @@ class PrivateParameters(Parameters):
     """ε is the total: it covers choosing the bound, too. A mean's bound takes 15 %, a sum's 30 %, a range 20 %. The
     release takes the rest."""
     largest: int = public.number(
-        DEFAULT_LARGEST_BOUND, "Public maximum of rows per user", (1, MAX_SIZE), renewed=True
+        DEFAULT_LARGEST_BOUND, "Public maximum of rows per user", (1, MAX_SIZE), is_renewed=True
     )
     """From what the quantity is, not from the data. No bound above it is chosen."""
     variance_share: float = of_data.number(
@@ -192,7 +192,7 @@ class PrivateParameters(Parameters):
     )
     """The answer lies within it with a chance of about two in three."""
     relation: Relation = public.choice(
-        Relation.ADD_OR_REMOVE, "Neighbouring data sets", name="neighbouring data: one user", as_list=True
+        Relation.ADD_OR_REMOVE, "Neighbouring data sets", name="neighbouring data: one user", uses_select_box=True
     )
     """Replace: the number of users is public, and a histogram needs twice the noise."""
     mechanism: CopyNoise = public.choice(
