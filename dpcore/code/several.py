@@ -38,7 +38,7 @@ from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours, Provenance
-from dpcore.common.programs import DrawnNoise, Program, find_share_noise, find_total
+from dpcore.common.programs import DrawnNoise, Program, find_share_noise, find_total_budget
 
 NUM_PARTS = 2**20
 SHARED_COUNT_NAME = "rows of the means"
@@ -145,7 +145,7 @@ class ReleasePlan:
     def compute_total_budget(self, program: Program) -> float:
         """Compute the budget that a program divides: epsilon, or rho with Gaussian noise, in 32 binary digits."""
         noise_arguments = (program, self.noise, self.epsilon, self.delta)
-        return find_total(*noise_arguments, has_quantile=self.has_quantile)
+        return find_total_budget(*noise_arguments, has_quantile=self.has_quantile)
 
     def find_noise(self, release: ReleaseShare, program: Program) -> DrawnNoise:
         """Find the noise of one release by a program, at sensitivity 1."""

@@ -27,7 +27,7 @@ from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems, quote
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.common.programs import Program
-from dpcore.common.text_fields import DECLARATION, LONGEST, MAX_TEXT, list_field_types
+from dpcore.common.text_fields import DECLARATION_KEY, LONGEST_KEY, MAX_TEXT, list_field_types
 
 P = TypeVar("P", bound="Parameters")
 
@@ -203,8 +203,8 @@ def _declare(default: Any, label: str, name: str = "", unit: str = "", **attribu
     field_declaration = Field(label, name=name, report_label=report_label, **attributes)
     # A link or a session file may hold a longer text than the widget takes.
     max_length = field_declaration.max_length or 0
-    length_metadata = {LONGEST: max_length} if max_length > MAX_TEXT else {}
-    return field(default=default, metadata={DECLARATION: field_declaration, **length_metadata})
+    length_metadata = {LONGEST_KEY: max_length} if max_length > MAX_TEXT else {}
+    return field(default=default, metadata={DECLARATION_KEY: field_declaration, **length_metadata})
 
 
 @dataclass(frozen=True)
@@ -282,13 +282,13 @@ def gaussian_delta(limits: tuple[float, float] | None, noise_field: str, **attri
     return public.number(None, "δ", limits, name="δ", **attributes)
 
 
-def declared_in(parameters_type: Any, field_name: str, default: Any = UNSET, **changes: Any) -> Any:
+def redeclare(parameters_type: Any, field_name: str, default: Any = UNSET, **changes: Any) -> Any:
     """Declare a field as another class does, but with these attributes of `Field`, and with the default if given."""
     dataclass_field = fields_by_name(parameters_type)[field_name]
     help_text = declared_fields(parameters_type)[field_name].help
     field_metadata = {
         **dataclass_field.metadata,
-        DECLARATION: replace(dataclass_field.metadata[DECLARATION], help=help_text, **changes),
+        DECLARATION_KEY: replace(dataclass_field.metadata[DECLARATION_KEY], help=help_text, **changes),
     }
     return field(default=dataclass_field.default if default is UNSET else default, metadata=field_metadata)
 
@@ -304,8 +304,8 @@ def _declared_fields(parameters_type: Any) -> Mapping[str, Field]:
     type_hints, help_by_field = list_field_types(parameters_type), _field_docstrings(parameters_type)
     declarations_by_field: dict[str, Field] = {}
     for f in fields(parameters_type):
-        if DECLARATION in f.metadata:
-            declaration = replace(f.metadata[DECLARATION], help=help_by_field.get(f.name, ""))
+        if DECLARATION_KEY in f.metadata:
+            declaration = replace(f.metadata[DECLARATION_KEY], help=help_by_field.get(f.name, ""))
             declarations_by_field[f.name] = declaration.complete(type_hints[f.name], f.default)
     return declarations_by_field
 

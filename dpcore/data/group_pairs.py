@@ -184,7 +184,7 @@ def read_distribution(json_bytes: bytes, file_name: str, disclosure: Disclosure)
     contribution = None
     if members is not None:
         if members["schema"].value != SCHEMA:
-            members["schema"].must_be(SCHEMA)
+            members["schema"].add_type_problem(SCHEMA)
         group_columns = [entry.get_text(500) for entry in members["group_columns"].get_entries(20) or ()]
         if not group_columns and isinstance(members["group_columns"].value, list):
             members["group_columns"].refuse("at least one column names a group")

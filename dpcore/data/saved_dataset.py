@@ -188,7 +188,7 @@ _NEIGHBOURS_BY_NAME = {relation.short: relation for relation in Neighbours}
 CODEC = Codec(
     NAME,
     MAX_NAMES,
-    readers={
+    readers_by_type={
         Feature: _read_feature,
         Neighbours: lambda node: node.choose(_NEIGHBOURS_BY_NAME),
         (ReleaseFacts, "mechanism"): _read_mechanism,
@@ -198,7 +198,7 @@ CODEC = Codec(
         (Pairs, "num_tasks"): lambda node: node.get_integer(1, MAX_VALUES),
         **dict.fromkeys(_CODE_FIELDS, _read_codes),
     },
-    writers={
+    writers_by_type={
         Feature: lambda f: [f.column, f.encoding.value, f.reference, *f.further_levels],
         Neighbours: lambda relation: relation.short,
     },

@@ -67,7 +67,12 @@ class OwnersParameters(Parameters):
     )
     """The records of every owner. For unequal owners, take those of the data in use, under *More settings*."""
     personal_part: PersonalPart = public.choice(
-        PersonalPart.LAST, "Personal part", name="the personal part", uses_select_box=True, width=198, place=LINE
+        PersonalPart.LAST,
+        "Personal part",
+        name="the personal part",
+        uses_select_box=True,
+        width=198,
+        place=LINE,
     )
     """The layers that each owner fits for itself, of the network in the paper: 47,744 parameters in four layers, the
     last two side by side. Joint privacy adds no noise to them. For another model, enter ℓ and k under *More settings*.

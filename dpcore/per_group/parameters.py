@@ -100,7 +100,12 @@ ONLY_MEANS = ("statistic", (Statistic.MEAN,))
 ONLY_FLOORED = ("objective", [objective for objective in Objective if objective.needs_floor])
 ONLY_PUBLIC_LIST = ("selection", (SelectionRule.PUBLIC_LIST,))
 ONLY_PRIVATE_GROUPS = ("selection", [rule for rule in SelectionRule if rule.is_private])
-OWN_BOUND_OPTIONS: dict[str, Any] = {"is_renewed": True, "placeholder": "optional", "width": 160, "place": OWN}
+OWN_BOUND_OPTIONS: dict[str, Any] = {
+    "is_renewed": True,
+    "placeholder": "optional",
+    "width": 160,
+    "place": OWN,
+}
 RANGE_OPTIONS: dict[str, Any] = {"limits": (-1e15, 1e15), "width": 86, "only_with": ONLY_MEANS}
 LIST_OPTIONS: dict[str, Any] = {"is_published": True, "only_with": ONLY_PUBLIC_LIST}
 SELECTION_OPTIONS: dict[str, Any] = {"width": 180, "only_with": ONLY_PRIVATE_GROUPS}

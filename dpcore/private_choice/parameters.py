@@ -9,7 +9,7 @@ from typing import Any
 from dpcore.answer.answer import MAX_VARIANCE_SHARE, ReleaseSetting
 from dpcore.code.release_spec import Quantity
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.noise_error import ASSUMED_SHARE, DEFAULT_DELTA, Measure, NoiseKind
+from dpcore.common.noise_error import ASSUMED_USER_SHARE, DEFAULT_DELTA, Measure, NoiseKind
 from dpcore.common.parameters import LINE, Option, Parameters, of_data, program_choice, public
 from dpcore.common.privacy import Ledger, Neighbours
 from dpcore.common.programs import Program, find_noise
@@ -86,7 +86,7 @@ class Relation(Option):
 
 def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
     """Return the default of ``user_share`` by its name; it is the same for all data."""
-    return {"user_share": ASSUMED_SHARE}
+    return {"user_share": ASSUMED_USER_SHARE}
 
 
 OF_MEAN = (BoundPurpose.SMOOTH, BoundPurpose.CAP)
@@ -153,7 +153,7 @@ class PrivateParameters(Parameters):
         "Share ρ of the variance between users",
         (0.0, 1.0),
         unit="assumed",
-        initial=ASSUMED_SHARE,
+        initial=ASSUMED_USER_SHARE,
         step=0.05,
         only_with=FOR_MEAN,
     )
@@ -192,7 +192,10 @@ class PrivateParameters(Parameters):
     )
     """The answer lies within it with a chance of about two in three."""
     relation: Relation = public.choice(
-        Relation.ADD_OR_REMOVE, "Neighbouring data sets", name="neighbouring data: one user", uses_select_box=True
+        Relation.ADD_OR_REMOVE,
+        "Neighbouring data sets",
+        name="neighbouring data: one user",
+        uses_select_box=True,
     )
     """Replace: the number of users is public, and a histogram needs twice the noise."""
     mechanism: CopyNoise = public.choice(
@@ -318,7 +321,7 @@ class PrivateParameters(Parameters):
         if setting.uses_values or variance_share is None:
             variance_share = MAX_VARIANCE_SHARE
         if setting.uses_values:
-            user_share = ASSUMED_SHARE
+            user_share = ASSUMED_USER_SHARE
         rho = user_share if setting.targets_table_mean else 0.0
         return cls(
             setting.epsilon, BoundPurpose.CAP, variance_share=variance_share, user_share=rho, **choice_fields

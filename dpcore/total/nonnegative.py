@@ -309,7 +309,7 @@ def _compute_slopes(
     noise_scales = problem.unit_noise * np.asarray(bounds, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         r = np.where(noise_scales > 0.0, np.asarray(bias, dtype=np.float64) / noise_scales, math.inf)
-    intercepts, slopes = perspective.intercept(r), perspective.slope(r)
+    intercepts, slopes = perspective.compute_intercept(r), perspective.compute_slope(r)
     return np.asarray(problem.unit_noise * intercepts - np.asarray(users) * slopes)
 
 

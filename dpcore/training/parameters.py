@@ -66,7 +66,10 @@ class TrainingParameters(Parameters):
     )
     """A label above this public threshold counts as 1, any other as −1."""
     bounded_by: Method = of_data.choice(
-        Method.FOLLOWED, "A release bounds users by", name="what a release bounds users by", uses_select_box=True
+        Method.FOLLOWED,
+        "A release bounds users by",
+        name="what a release bounds users by",
+        uses_select_box=True,
     )
     """Clipped sums shorten a user's gradient, weights count heavy users' rows less, a cap draws rows. ε covers a bound
     that follows the users."""

@@ -108,7 +108,7 @@ def list_verdicts(result: StudyResult) -> list[Verdict]:
             float(factorisation_summary.means[epsilon_index, 0]),
             gain_sign * float(difference_summary.means[epsilon_index, 0]),
             float(difference_summary.half_widths[epsilon_index, 0]),
-            int(factorisation_summary.num_runs[epsilon_index, 0]),
+            int(factorisation_summary.run_counts[epsilon_index, 0]),
         )
         for epsilon_index in np.flatnonzero(np.isfinite(factorisation_summary.means[:, 0]))
     ]

@@ -328,7 +328,7 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
         "Who is affected": f"{affected_users_text} Share of the heaviest user: {max_share_before_text}, then "
         f"{max_share_after_text}.",
         noise_error.ASSUMPTION_LABEL: "the limit takes the rows of one user as independent draws; at ρ = "
-        f"{noise_error.ASSUMED_SHARE} the finite-sample part is about {noise_factor_text} times as large.",
+        f"{noise_error.ASSUMED_USER_SHARE} the finite-sample part is about {noise_factor_text} times as large.",
     }
     if own_bound is not None:
         own_bound_parts = solution.compute_error_parts_at(own_bound)

@@ -491,10 +491,10 @@ def describe_groups(solution: PerGroupSolution) -> list[str]:
 
 def _compare_standard_errors(solution: PerGroupSolution) -> str:
     """Compare the standard error of means, as estimates for a population, with that of independent rows."""
-    error_ratios = solution.compute_standard_error_ratios(noise_error.ASSUMED_SHARE)
+    error_ratios = solution.compute_standard_error_ratios(noise_error.ASSUMED_USER_SHARE)
     return (
         "for the population, the standard error before noise is "
         f"{wording.number(float(np.median(error_ratios)))} times that of independent rows in the median group and "
         f"{wording.number(float(error_ratios.max()))} times in the worst, at an intra-class correlation of "
-        f"{noise_error.ASSUMED_SHARE}."
+        f"{noise_error.ASSUMED_USER_SHARE}."
     )

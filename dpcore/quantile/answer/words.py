@@ -184,7 +184,7 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
     fact_texts[noise_error.ASSUMPTION_LABEL] = (
         f"for the population, the standard error is {noise_factor_text} times that of independent rows at an "
         "intra-class "
-        f"correlation of {noise_error.ASSUMED_SHARE}."
+        f"correlation of {noise_error.ASSUMED_USER_SHARE}."
     )
     if solution.has_unavoidable_error:
         least_error_text = wording.percent(solution.least_error)

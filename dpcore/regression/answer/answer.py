@@ -147,7 +147,7 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         f"{wording.agreeing(solution.num_users_at_limit, 'has', 'share')} the largest weight; "
         f"{wording.percent(np.count_nonzero(estimate.matrix) / estimate.matrix.size)} of the weights are not 0.",
         noise_error.ASSUMPTION_LABEL: "errors of the model are assumed independent, also within a user. With a share "
-        f"ρ = {noise_error.ASSUMED_SHARE} of σ² between users, the standard error is "
+        f"ρ = {noise_error.ASSUMED_USER_SHARE} of σ² between users, the standard error is "
         f"{wording.number(correlated_error)}.",
     }
     if cap_curve is None:

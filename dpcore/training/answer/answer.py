@@ -227,7 +227,7 @@ def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
         "Method": [cell.method.label for cell in cells],
         "h": [np.nan if cell.method is Method.FOLLOWED else cell.reach for cell in cells],
         "W": 100.0 * solution.largest_weights,
-        "Runs": losses_by_cell.num_runs,
+        "Runs": losses_by_cell.run_counts,
         "Loss": losses_by_cell.means,
         "± noise": losses_by_cell.half_widths,
         "± users": losses_by_cell.users_half_widths,
@@ -392,7 +392,7 @@ def _list_method_entries(solution: TrainingSolution) -> list[dict[str, object]]:
             "bound": None if cell.method is Method.FOLLOWED else cell.reach,
             "row_clip": cell.clip,
             "largest_user_weight": finite_or_none(float(solution.largest_weights[i])),
-            "runs": int(losses_by_cell.num_runs[i]),
+            "runs": int(losses_by_cell.run_counts[i]),
             **{
                 score_key: finite_or_none(float(scores_by_cell[i]))
                 for score_key, scores_by_cell in scores_by_key.items()

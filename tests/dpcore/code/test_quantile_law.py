@@ -111,7 +111,7 @@ def test_several_releases_draw_a_quantile_by_the_law_of_the_card(folder: Path, n
 
 def test_private_selections_draw_by_the_exponential_mechanism() -> None:
     scores, scale = [0, 1024, 0, -1024], 1024.0
-    check_law(mechanisms.make_selection(scores, scale), exponential([0.0, 1.0, 0.0, -1.0]))
+    check_law(mechanisms.make_selector(scores, scale), exponential([0.0, 1.0, 0.0, -1.0]))
 
 
 def test_opendp_draws_by_permute_and_flip_under_pure_epsilon_and_the_program_says_so(folder: Path) -> None:
