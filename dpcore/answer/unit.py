@@ -52,7 +52,7 @@ def state_unit(
         total_epsilon = (epsilon or parameters.epsilon) + sum(facts.epsilon for facts in selections)
         total_delta = sum(deltas) + sum(facts.delta for facts in selections)
         person_price = periods.price_person(total_epsilon, total_delta, is_gaussian)
-        unit_badge_text, guarantee_text, person_advice_text = periods.describe(person_price)
+        unit_badge_text, guarantee_text, person_advice_text = periods.describe_price(person_price)
         if selections and guarantee_text:
             guarantee_text += " That covers the choice of the bound, too."
         rows_sentences.append(periods.rows_sentence)

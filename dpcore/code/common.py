@@ -146,7 +146,7 @@ def write_head(
         total_budgets = sum(share.epsilon for share in shares), sum(share.delta or 0.0 for share in shares)
         is_gaussian = spec.noise is NoiseKind.GAUSSIAN and len(shares) == 1
         person_price = periods.price_person(*total_budgets, is_gaussian)
-        head_sentences.append(periods.describe(person_price)[1])
+        head_sentences.append(periods.describe_price(person_price)[1])
     if requirements_text and spec.quantity is not Quantity.MODEL:
         head_sentences.append("Run it once: every run spends epsilon again.")
     if requirements_text:
@@ -439,7 +439,7 @@ def render_program(template_name: str, spec: ReleaseSpec, **further_values: Any)
     has_rho = spec.noise is NoiseKind.GAUSSIAN and spec.delta is not None
     compared_columns = list_compared_columns(table_layout.filters)
     number_columns = (*spec.number_columns, *further_values.get("further", ()), *compared_columns)
-    decimal_marks = {name: mark for name in number_columns if (mark := table_layout.decimal(name))}
+    decimal_marks = {name: mark for name in number_columns if (mark := table_layout.find_decimal_mark(name))}
     template_values = {
         "spec": spec,
         "released": spec.quantity.name,

@@ -70,7 +70,7 @@ def has_short_program(spec: ReleaseSpec) -> bool:
         or table_layout.has_missing_rule
         or bool(table_layout.yes_text or table_layout.filters)
     )
-    needs_marks = any(table_layout.decimal(column_name) for column_name in spec.number_columns)
+    needs_marks = any(table_layout.find_decimal_mark(column_name) for column_name in spec.number_columns)
     # Polars takes some names for patterns of names.
     column_names = (*spec.privacy_unit, spec.value_column, spec.group_column)
     has_plain_names = (

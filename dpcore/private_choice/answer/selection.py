@@ -321,18 +321,20 @@ def count_dropped(request: SelectionRequest, num_rows_by_name: Mapping[str, int]
 
     Args:
         request: What is selected.
-        num_rows_by_name: `UserAmounts.dropped_counts`.
+        num_rows_by_name: `UserAmounts.dropped_counts_by_name`.
     """
     dropped_names, problem = ["rows without a user"], request.problem
     if isinstance(problem, PrivatePairProblem) and problem.parameters.statistic is Statistic.SUM:
         dropped_names += ["cells without a number", "amounts below 0"]
     elif request.number is OtherBound.TOTAL:
         dropped_names += ["cells without a number", "totals below 0"]
-    dropped_counts = {dropped_name: num_rows_by_name.get(dropped_name, 0) for dropped_name in dropped_names}
+    dropped_counts_by_name = {
+        dropped_name: num_rows_by_name.get(dropped_name, 0) for dropped_name in dropped_names
+    }
     if isinstance(problem, PrivatePairProblem):
         num_groups = num_rows_by_name.get("groups", 0)
-        dropped_counts["groups beyond the list"] = max(num_groups - problem.num_groups, 0)
-    return dropped_counts
+        dropped_counts_by_name["groups beyond the list"] = max(num_groups - problem.num_groups, 0)
+    return dropped_counts_by_name
 
 
 def find_column(request: SelectionRequest, dataset: Dataset) -> str:
