@@ -155,8 +155,8 @@ class OwnersParameters(Parameters):
         if has_entered_users and self.records_per_user is not None and self.records_per_user > self.records:
             problems.add("a user cannot have more records than the owner")
         # What follows from other fields can be computed only where these are right.
-        diameter_source = vars(self) if problems.entries else self.model_sizes
-        if all(diameter_source[name] == 0.0 for name in ("personal_diameter", "shared_diameter")):
+        sizes_by_field = vars(self) if problems.entries else self.model_sizes
+        if all(sizes_by_field[name] == 0.0 for name in ("personal_diameter", "shared_diameter")):
             problems.add("one of the diameters D_X and D_U must be above 0")
         for diameter_phrase, diameter in (
             ("the personal diameter D_X, where it is not 0,", self.personal_diameter),
@@ -209,12 +209,18 @@ class OwnersParameters(Parameters):
         shared = NUM_PARAMETERS - part_size if self.shared is None else self.shared
         personal = part_size if self.personal is None else self.personal
         shared_share = shared / (shared + personal) if personal else 1.0
-        diameters = {"personal_diameter": self.personal_diameter, "shared_diameter": self.shared_diameter}
-        shares = {"personal_diameter": 1.0 - shared_share, "shared_diameter": shared_share}
+        diameter_by_field = {
+            "personal_diameter": self.personal_diameter,
+            "shared_diameter": self.shared_diameter,
+        }
+        share_by_field = {"personal_diameter": 1.0 - shared_share, "shared_diameter": shared_share}
         return {
             "shared": shared,
             "personal": personal,
-            **{name: math.sqrt(shares[name]) if d is None else d for name, d in diameters.items()},
+            **{
+                name: math.sqrt(share_by_field[name]) if d is None else d
+                for name, d in diameter_by_field.items()
+            },
         }
 
     def build_collaboration(self) -> Collaboration:

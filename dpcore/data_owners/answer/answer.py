@@ -101,9 +101,9 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
         *numbers,
         Number(
             "ε from which joining pays",
-            wording.number(solution.epsilon_joint),
-            f"({wording.number(solution.epsilon_full)} with full privacy)",
-            value=solution.epsilon_joint,
+            wording.number(solution.joint_paying_epsilon),
+            f"({wording.number(solution.full_paying_epsilon)} with full privacy)",
+            value=solution.joint_paying_epsilon,
             key="epsilon_star",
         ),
         Number("Owners needed, full privacy", full_count, "", "", solution.owners_needed_full, "owners"),
@@ -128,7 +128,7 @@ def describe_paying_records(solution: OwnersSolution) -> str:
     """
     if solution.cap_choice is not None:
         return ""
-    if solution.owners_needed_joint is None or not math.isfinite(solution.epsilon_joint):
+    if solution.owners_needed_joint is None or not math.isfinite(solution.joint_paying_epsilon):
         return ""
     collaboration = solution.collaboration
     if solution.parameters.protects_owner:
@@ -335,10 +335,10 @@ def _list_details(solution: OwnersSolution) -> dict[str, object]:
         "bound_without_privacy": float(bounds.bound_without_privacy(solution.collaboration)),
         "bound_that_says_nothing": solution.trivial_bound,
         "bound_joint": solution.bound_joint,
-        "epsilon_star_joint": finite_or_none(solution.epsilon_joint),
+        "epsilon_star_joint": finite_or_none(solution.joint_paying_epsilon),
         "owners_needed_joint": solution.owners_needed_joint,
         "bound_full": solution.bound_full,
-        "epsilon_star_full": finite_or_none(solution.epsilon_full),
+        "epsilon_star_full": finite_or_none(solution.full_paying_epsilon),
         "owners_needed_full": solution.owners_needed_full,
     }
     if (cap_choice := solution.cap_choice) is not None:

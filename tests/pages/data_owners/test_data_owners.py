@@ -92,7 +92,7 @@ def test_every_regime_has_its_headline() -> None:
         "Join: 1,000 owners do better together.",
     )
     middle_solution = solve_owners(**PERSONAL, owners=1000, epsilon=0.3)
-    assert middle_solution.epsilon_joint < 0.3 < middle_solution.epsilon_full
+    assert middle_solution.joint_paying_epsilon < 0.3 < middle_solution.full_paying_epsilon
     assert middle_solution.regime is Regime.JOINT_ONLY
     assert "full privacy would lose" in answer.write_headline(middle_solution)
     never = solve_owners(shared_diameter=0.0, personal_diameter=1.0, personal=5)
@@ -266,8 +266,8 @@ def make_study_result(runs: int = 1) -> StudyResult:
 def test_directions_are_counted_against_the_standard_error() -> None:
     study_result = make_study_result()
     # √(2 · 0.8 · 0.2/250) = 0.036 and less at 0.9; 0.9 against 0.9 is neither.
-    assert study_result.compare(Form.JOINT, Form.FULL).tolist() == [[1.0, 1.0], [1.0, 1.0]]
-    assert study_result.compare(Form.JOINT, Form.SEPARATE).tolist() == [[-1.0, -1.0], [0.0, 1.0]]
+    assert study_result.compare_forms(Form.JOINT, Form.FULL).tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    assert study_result.compare_forms(Form.JOINT, Form.SEPARATE).tolist() == [[-1.0, -1.0], [0.0, 1.0]]
     said = list(plots.write_directions(study_result).values())
     assert "above in 4 of 4 pairs of ε and n, below in 0" in said[0]
     assert "above in 1 of 4 pairs of ε and n, below in 2. In the paper's table 1" in said[1]
@@ -275,7 +275,7 @@ def test_directions_are_counted_against_the_standard_error() -> None:
     assert "0.150 at n = 4 and 0.100 at n = 64" in said[2]
     study_result.accuracies_by_form[Form.JOINT][:] = np.nan
     assert not plots.write_directions(study_result)
-    assert np.isnan(study_result.compare(Form.JOINT, Form.SEPARATE)).all()
+    assert np.isnan(study_result.compare_forms(Form.JOINT, Form.SEPARATE)).all()
 
 
 def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() -> None:
