@@ -69,7 +69,7 @@ def write_comparison(result: StudyResult, epsilon: float) -> str:
 
     It says so if nothing is trained yet.
     """
-    verdict = solving.judge(result, epsilon)
+    verdict = solving.find_verdict(result, epsilon)
     if verdict is None:
         return "Nothing is trained yet."
     if result.study.main_measure == "rmse":

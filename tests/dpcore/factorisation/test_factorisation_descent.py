@@ -13,12 +13,12 @@ from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, a
 from dpcore.factorisation.fit import (
     GradientSteps,
     clip_user_vectors,
-    descend,
     estimate_weight_sums,
     fit_private,
     solve_noisy_items,
     sum_gradients,
     sum_over_users,
+    take_gradient_steps,
 )
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange, unfold_triangles
 from dpcore.factorisation.ratings import Ratings
@@ -85,7 +85,9 @@ def test_many_steps_without_noise_end_where_the_sums_are_solved() -> None:
     users = clip_user_vectors(FactorModel(first, SETTINGS, RANGE).solve_user_vectors(ratings), SETTINGS, 1.0)
     totals = ratings.item_counts.astype(np.float64)
     steps, rng = GradientSteps(400, 100.0), np.random.default_rng(0)
-    gradients, start = descend(first, np.zeros(3), weighted, users, SETTINGS, RANGE, steps, 0.0, totals, rng)
+    gradients, start = take_gradient_steps(
+        first, np.zeros(3), weighted, users, SETTINGS, RANGE, steps, 0.0, totals, rng
+    )
     sums = sum_over_users(ratings, weighted, first, SETTINGS, RANGE, max_length=1.0)
     # The ridge draws both to the level that the steps have found, which is near the mean of the solution.
     level = np.array([start[0], 0.0, 0.0])

@@ -254,7 +254,9 @@ def test_many_steps_without_noise_end_where_the_sums_are_solved() -> None:
     first = settings.draw_first_vectors(ratings.item_counts.astype(float))
     users = implicit.ImplicitModel(first, settings).solve_user_vectors(ratings)
     counts, rng = ratings.item_counts.astype(float), np.random.default_rng(0)
-    stepped = implicit.descend(first, weighted, users, settings, GradientSteps(300, 100.0), 0.0, counts, rng)
+    stepped = implicit.take_gradient_steps(
+        first, weighted, users, settings, GradientSteps(300, 100.0), 0.0, counts, rng
+    )
     solved = implicit._solve_items(implicit.sum_over_users(ratings, weighted, first, settings), settings)
     assert stepped == pytest.approx(solved, abs=1e-6)
 

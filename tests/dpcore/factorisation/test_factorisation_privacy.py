@@ -14,7 +14,7 @@ from dpcore.factorisation.allocation import (
     WeightedRatings,
     allocate,
     count_with_noise,
-    select_smallest,
+    mask_kept_ratings,
 )
 from dpcore.factorisation.fit import compute_matrix_sensitivity, sum_over_users
 from dpcore.factorisation.model import FactorSettings, RatingRange
@@ -120,7 +120,7 @@ def test_every_user_keeps_k_ratings_exactly(seed: int, k: int) -> None:
     ratings = table(seed, users=9)
     counts = np.random.default_rng(seed).integers(1, 4, 12).astype(float)
     rarest = allocate(ratings, Scheme.TAIL, k, counts, 0.0, np.random.default_rng(seed)).ratings
-    is_drawn = select_smallest(ratings.graph, k, np.random.default_rng(seed))
+    is_drawn = mask_kept_ratings(ratings.graph, k, np.random.default_rng(seed))
     order = np.argsort(counts, kind="stable")
     for user in range(9):
         rated = slice(ratings.starts[user], ratings.starts[user + 1])
@@ -133,7 +133,7 @@ def test_every_user_keeps_k_ratings_exactly(seed: int, k: int) -> None:
 def test_every_rating_is_as_likely_to_be_drawn() -> None:
     ratings = table(0, users=3, items=6, share=1.0)
     rng = np.random.default_rng(2)
-    hits = sum(select_smallest(ratings.graph, 2, rng).astype(int) for _ in range(3_000))
+    hits = sum(mask_kept_ratings(ratings.graph, 2, rng).astype(int) for _ in range(3_000))
     # Each of 18 ratings 1,000 times of 3,000, standard deviation 26; five of that.
     assert np.abs(hits - 1_000).max() < 130
 
