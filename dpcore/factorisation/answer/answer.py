@@ -228,7 +228,8 @@ def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
             ]
     yield (
         f"**Nearest to {wording.plain(item_names[item_code])}** "
-        f"({wording.counted(int(train_counts[item_code]), 'rating')} in training), at ε = {wording.entered(epsilon)}, first seed."
+        f"({wording.counted(int(train_counts[item_code]), 'rating')} in training), "
+        f"at ε = {wording.entered(epsilon)}, first seed."
     )
     yield section.Table(
         neighbour_texts_by_model, "The nearest items under each model", key="factorisation_neighbours"
