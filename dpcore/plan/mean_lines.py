@@ -155,7 +155,7 @@ def build_mean_problem(
 
     The mean is that of the rows before clamping if the error is about these rows, else that after clamping.
     """
-    mean_parameters = parameters.build_mean_parameters
+    mean_parameters = parameters.mean_parameters
     value_summary = ValueSummary.from_dataset(dataset, mean_parameters.lower, mean_parameters.upper)
     assert value_summary is not None
     problem = mean_parameters.problem(dataset.histogram, value_summary)
