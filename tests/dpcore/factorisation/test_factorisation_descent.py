@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.common.checks import InvalidInput
-from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate
+from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, weigh_ratings
 from dpcore.factorisation.fit import (
     GradientSteps,
     clip_user_vectors,
@@ -43,7 +43,7 @@ def test_one_user_moves_the_gradients_by_no_more_than_declared(
 ) -> None:
     ratings, user = table(seed, users=8), seed % 8
     rng = np.random.default_rng(seed)
-    weighted = allocate(ratings, scheme, k, 1.0 + 50.0 * rng.random(12), 0.5, rng)
+    weighted = weigh_ratings(ratings, scheme, k, 1.0 + 50.0 * rng.random(12), 0.5, rng)
     vectors = scale * rng.normal(size=(12, 3))
     users = clip_user_vectors(rng.normal(size=(8, 3)) * scale, SETTINGS, 1.0)
     users[:, 0] = SETTINGS.offset_coordinate

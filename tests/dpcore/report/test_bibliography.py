@@ -135,7 +135,7 @@ def test_papers_have_the_same_data_in_their_table() -> None:
 
 def test_the_program_is_cited_alike_everywhere() -> None:
     own_entry = WORKS["sweetspot"]
-    lines = (ROOT / "CITATION_PATTERN.cff").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "CITATION.cff").read_text(encoding="utf-8").splitlines()
     assert f"version: {own_entry.further_fields['version']}" in lines
     assert f"title: {own_entry.title}" in lines
     assert f"  - name: {own_entry.authors[0]}" in lines
