@@ -12,9 +12,9 @@ from dpcore.factorisation.allocation import (
     Scheme,
     Spending,
     WeightedRatings,
-    weigh_ratings,
     count_with_noise,
     mask_kept_ratings,
+    weigh_ratings,
 )
 from dpcore.factorisation.fit import compute_matrix_sensitivity, sum_over_users
 from dpcore.factorisation.model import FactorSettings, RatingRange
