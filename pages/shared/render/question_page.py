@@ -53,8 +53,8 @@ def ask_for_range(dataset: Dataset, end_name_by_key: Mapping[str, str], value_no
     if not empty_names or not (dataset.is_private or asks_for_release):
         return False
     st.info(
-        f"**What range can a {value_noun} have?** Enter {' and '.join(empty_names)}, {RANGE_SOURCE_PHRASE} Never read a range "
-        "off private data. The answer follows.",
+        f"**What range can a {value_noun} have?** Enter {' and '.join(empty_names)}, {RANGE_SOURCE_PHRASE} "
+        "Never read a range off private data. The answer follows.",
         icon=":material/straighten:",
     )
     cards.draw_range_button(dataset)
