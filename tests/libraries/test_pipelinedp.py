@@ -210,5 +210,5 @@ def test_files_that_cannot_be_read_end_programs_with_one_sentence(
     monkeypatch.chdir(tmp_path)
     for disclosure in unreadable.DISCLOSURES:
         unreadable.check_endings(
-            ["count", "mean, cap, private counts", "plan"], Program.PIPELINEDP, disclosure
+            ["count", "mean, cap, private counts", "sums per group"], Program.PIPELINEDP, disclosure
         )
