@@ -185,8 +185,8 @@ def test_light_work_stands_back_at_a_step_while_a_page_computes_but_not_while_it
 ) -> None:
     searches = Searches()
     searches.go_on.set()
-    with cache.RUNNING_PAGES.count():
-        with cache.RUNNING_PAGES.count():  # A page within a page is one run.
+    with cache.RUNNING_PAGES.count_run():
+        with cache.RUNNING_PAGES.count_run():  # A page within a page is one run.
             patient = Job("patient", is_light=True)
             patient._queue_entry.patience_seconds = PATIENCE
             thread = threading.Thread(target=patient.run, args=(searches.work("patient", 3),))
@@ -214,7 +214,7 @@ def test_light_work_stands_back_for_a_page_that_begins_later(line: cache.WorkQue
     thread = threading.Thread(target=job.run, args=(work,))
     thread.start()
     assert begun.wait(PATIENCE)
-    with cache.RUNNING_PAGES.count():
+    with cache.RUNNING_PAGES.count_run():
         goes_on.set()
         time.sleep(0.05)
         steps.append("the page")
@@ -228,7 +228,7 @@ def test_light_work_does_not_stand_back_for_ever(line: cache.WorkQueue) -> None:
     job = Job(None, is_light=True)
     job._queue_entry.patience_seconds = 0.01
     thread = threading.Thread(target=job.run, args=(searches.work("a", 5),))
-    with cache.RUNNING_PAGES.count():
+    with cache.RUNNING_PAGES.count_run():
         thread.start()
         thread.join(PATIENCE)
         assert job.result == "a"
@@ -236,6 +236,6 @@ def test_light_work_does_not_stand_back_for_ever(line: cache.WorkQueue) -> None:
 
 def test_a_page_that_fails_is_no_more_at_work() -> None:
     pages = cache.RunningPages()
-    with pytest.raises(ZeroDivisionError), pages.count():
+    with pytest.raises(ZeroDivisionError), pages.count_run():
         raise ZeroDivisionError
     assert pages._num_runs == 0
