@@ -40,9 +40,9 @@ LABEL_ARGUMENTS = ("label", "features", "levels", "intercept")
 """Those of a table with a label that is predicted from features."""
 PERIOD_ARGUMENTS = ("filters", "date", "periods", "releases", "person_epsilon")
 """Those of a filter, and of a unit that is a user in a period of time."""
-OF_UNITS = ("mean", "total", "per_group", "quantile", "plan", "learning", "examples_per_user")
+UNIT_PACKAGES = ("mean", "total", "per_group", "quantile", "plan", "learning", "examples_per_user")
 """Packages whose answers state the unit and the guarantee for a whole person."""
-OF_RANGES = ("mean", "quantile", "plan")
+RANGE_PACKAGES = ("mean", "quantile", "plan")
 """Packages whose ``lower`` and ``upper`` are the range of a value: of yes and no it is 0 to 1."""
 
 
@@ -64,7 +64,7 @@ class Question:
             setting of the call.
         derived_settings: Settings that follow from the data where they are not said, as ``choose_defaults`` of the
             package has them; the page proposes the same.
-        settings_by_program: Settings whose default is what the program can do.
+        program_settings: Settings whose default is what the program can do.
         required_with_data: Settings that must be said where data are given, and say nothing of data that are generated.
         table_module: Module of the package whose ``read_labelled_table`` makes of a table with a label what the
             question takes; empty where the question is about how many rows users have.
@@ -81,7 +81,7 @@ class Question:
     default_data: tuple[Any, ...] = ()
     source_with_data: str = ""
     derived_settings: tuple[str, ...] = ()
-    settings_by_program: tuple[str, ...] = ()
+    program_settings: tuple[str, ...] = ()
     required_with_data: tuple[str, ...] = ()
     table_module: str = ""
     purpose_sentence: str = ""
@@ -91,14 +91,14 @@ class Question:
         """Return the names of the arguments that say how the data are read."""
         accepted_names = {"user", "disclosure", *self.needed_columns, *self.accepted_columns}
         accepted_names |= set(LABEL_ARGUMENTS if self.table_module else ("sheet", "separator"))
-        accepted_names |= set(PERIOD_ARGUMENTS if self.package_name in OF_UNITS else ())
+        accepted_names |= set(PERIOD_ARGUMENTS if self.package_name in UNIT_PACKAGES else ())
         accepted_names |= {"missing", "yes"} if "value" in accepted_names else set()
         return tuple(argument_name for argument_name in HELP_BY_COLUMN if argument_name in accepted_names)
 
     @property
     def nullable_settings(self) -> tuple[str, ...]:
         """Return the settings whose default in the call is None, whatever default their field has."""
-        return *self.derived_settings, *self.settings_by_program, *self.required_with_data
+        return *self.derived_settings, *self.program_settings, *self.required_with_data
 
 
 def to_text(setting_value: Any) -> Any:
@@ -185,7 +185,7 @@ def write_docstring(question: Question, parameters_type: Any, build_answer: Any)
             value_sentences += f" Where data are given it is {question.source_with_data!r} by default."
         if argument_name in question.derived_settings:
             value_sentences += " By default it follows from the data: see `choose_defaults`."
-        if argument_name in question.settings_by_program:
+        if argument_name in question.program_settings:
             value_sentences += " By default it is the best that the program can do."
         if argument_name in question.required_with_data:
             value_sentences += " It must be said where data are given."

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.call_description import (
     LABEL_ARGUMENTS,
-    OF_RANGES,
+    RANGE_PACKAGES,
     Question,
     build_signature,
     is_required,
@@ -67,7 +67,7 @@ QUESTIONS = {
         needed_columns=("value",),
         field_names_by_setting={"lower": "low", "upper": "high"},
         derived_settings=("bound_from", "neighbours"),
-        settings_by_program=("weighting",),
+        program_settings=("weighting",),
     ),
     "variance_bound": Question(
         "plan",
@@ -175,7 +175,9 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     input_problems: list[InputProblem] = []
     try:
         own_settings: dict[str, Any] = {"source": question.source_with_data} if has_source else {}
-        has_range = question.package_name in OF_RANGES or "mean" in str(settings.get("statistic")).lower()
+        has_range = (
+            question.package_name in RANGE_PACKAGES or "mean" in str(settings.get("statistic")).lower()
+        )
         if settings.get("yes") is not None and has_range:  # The mean of 0 and 1 is a share.
             own_settings |= {"lower": 0.0, "upper": 1.0}
         own_settings |= {key: settings[key] for key in settings if key not in columns_by_argument}

@@ -267,11 +267,11 @@ def build_statistics(
     tau_0: FloatArray, kept_share: FloatArray, cut_share: FloatArray, num_users_capped: FloatArray
 ) -> CapStatistics:
     """Build the `CapStatistics` of a sample from averages of one shape; total variation and chi-squared are nan."""
-    nan_by_cap = np.full(tau_0.shape, np.nan)
+    nans = np.full(tau_0.shape, np.nan)
     # tau_0 / E[n_tau / n] rises with tau_0, since the expectation is concave and 0 at 0.
     max_shares = np.where(kept_share > 0.0, tau_0 / np.where(kept_share > 0.0, kept_share, 1.0), np.nan)
     return CapStatistics(
-        tau_0, kept_share, cut_share, num_users_capped, np.minimum(max_shares, 1.0), nan_by_cap, nan_by_cap
+        tau_0, kept_share, cut_share, num_users_capped, np.minimum(max_shares, 1.0), nans, nans
     )
 
 
@@ -347,17 +347,17 @@ def draw_rows_per_user(law: PowerLaw, num_rows: int, rng: np.random.Generator) -
     head_probabilities = law.probability(np.arange(1.0, last_head_user + 1.0))
     # What is left for all others may come out a rounding below 0.
     tail_probability = max(1.0 - float(head_probabilities.sum()), 0.0)
-    rows_by_user = rng.multinomial(num_rows, np.append(head_probabilities, tail_probability))
+    row_counts = rng.multinomial(num_rows, np.append(head_probabilities, tail_probability))
     tail_users = np.empty(0)
-    num_missing = int(rows_by_user[-1])
+    num_missing = int(row_counts[-1])
     while num_missing:
         # 1 - random() is never 0, of which there is no such power.
         proposals = np.rint((last_head_user + 0.5) * (1.0 - rng.random(num_missing)) ** (-1.0 / law.alpha))
         is_accepted = rng.random(num_missing) * (1.0 + s * (s + 1.0) / 24.0 / proposals / proposals) < 1.0
         tail_users = np.concatenate((tail_users, proposals[is_accepted]))
-        num_missing = int(rows_by_user[-1]) - tail_users.size
+        num_missing = int(row_counts[-1]) - tail_users.size
     tail_row_counts = np.unique(tail_users, return_counts=True)[1]
-    head_row_counts = rows_by_user[:-1]
+    head_row_counts = row_counts[:-1]
     return np.concatenate((head_row_counts[head_row_counts > 0], tail_row_counts)).astype(np.float64)
 
 
@@ -399,8 +399,8 @@ def simulate(
         cumulative_rows = np.concatenate(([0.0], np.cumsum(rows_per_user)))
         num_uncapped = np.searchsorted(rows_per_user, tau, side="right")
         num_users_capped[num_drawn] = rows_per_user.size - num_uncapped
-        kept_rows_by_cap = cumulative_rows[num_uncapped] + tau * num_users_capped[num_drawn]
-        kept_shares[num_drawn] = np.where(tau < 1.0, 0.0, kept_rows_by_cap / num_rows)
+        kept_rows = cumulative_rows[num_uncapped] + tau * num_users_capped[num_drawn]
+        kept_shares[num_drawn] = np.where(tau < 1.0, 0.0, kept_rows / num_rows)
         num_drawn += 1
         progress(num_drawn / num_draws)
     return Draws(tau_0, kept_shares[:num_drawn], num_users_capped[:num_drawn], num_drawn < num_draws)

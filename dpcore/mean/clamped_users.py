@@ -96,9 +96,9 @@ class UserPoints:
         point_codes = size_indices * (edges.size + 1) + np.searchsorted(edges, self.means)
         point_codes[is_ungrouped] = distinct_sizes.size * (edges.size + 1) + np.arange(is_ungrouped.sum())
         _, first_user_indices, point_indices = np.unique(point_codes, return_index=True, return_inverse=True)
-        num_users_by_point = np.bincount(point_indices, self.num_users).astype(np.float64)
-        means_by_point = np.bincount(point_indices, self.num_users * self.means) / num_users_by_point
-        return UserPoints(self.sizes[first_user_indices], means_by_point, num_users_by_point)
+        num_users_per_point = np.bincount(point_indices, self.num_users).astype(np.float64)
+        means_per_point = np.bincount(point_indices, self.num_users * self.means) / num_users_per_point
+        return UserPoints(self.sizes[first_user_indices], means_per_point, num_users_per_point)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,24 +143,24 @@ class ClampedUsersProblem:
         return self.users.group(MAX_USER_POINTS)
 
     @cached_property
-    def _sums_by_size(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _sums_per_size(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the distinct sizes, and for each its number of users and the sum of their centred means."""
         sizes, size_indices = np.unique(self.users.sizes, return_inverse=True)
-        num_users_by_size = np.bincount(size_indices, self.users.num_users).astype(np.float64)
-        return sizes, num_users_by_size, np.bincount(size_indices, self.users.means).astype(np.float64)
+        num_users_per_size = np.bincount(size_indices, self.users.num_users).astype(np.float64)
+        return sizes, num_users_per_size, np.bincount(size_indices, self.users.means).astype(np.float64)
 
     @property
     def sizes(self) -> FloatArray:
         """Return the distinct numbers of rows per user, ascending, shape (K,)."""
-        return self._sums_by_size[0]
+        return self._sums_per_size[0]
 
     def sum_weights(self, threshold: float) -> float:
         """Return n_h, the sum of the users' weights at h."""
-        return float(np.minimum(threshold, self.sizes) @ self._sums_by_size[1])
+        return float(np.minimum(threshold, self.sizes) @ self._sums_per_size[1])
 
     def compute_shift(self, threshold: float) -> float:
         """Return D, the weighted mean less that of the table, both before clamping, in the values' unit."""
-        return float(np.minimum(threshold, self.sizes) @ self._sums_by_size[2]) / self.sum_weights(threshold)
+        return float(np.minimum(threshold, self.sizes) @ self._sums_per_size[2]) / self.sum_weights(threshold)
 
     def _find_least_shift(self, low: float, high: float) -> float:
         """Return the least |D|, in the values' unit, over all thresholds from ``low`` to ``high``."""

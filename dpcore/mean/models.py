@@ -129,13 +129,11 @@ class BoundCurve:
     def _errors_at_sizes(self) -> FloatArray:
         """Return the squared error at each distinct size, shape (K,); it is computed block by block."""
         sizes = self.histogram.sizes
-        squared_errors_by_size = np.empty(sizes.size)
+        squared_errors = np.empty(sizes.size)
         for size_slice in self.histogram.blocks:
             size_index = slice(size_slice.start + 1, size_slice.stop + 1)
-            squared_errors_by_size[size_slice] = self.compute_error(
-                sizes[size_slice].astype(np.float64), size_index
-            )
-        return squared_errors_by_size
+            squared_errors[size_slice] = self.compute_error(sizes[size_slice].astype(np.float64), size_index)
+        return squared_errors
 
     def _list_candidates(self, is_integer: bool) -> tuple[FloatArray, FloatArray]:
         """Return the bounds that may be best, and their squared errors.

@@ -118,8 +118,8 @@ def compute_bounded_mean(clamped_values: ClampedValues, bounds: npt.ArrayLike) -
     h = np.asarray(bounds, dtype=np.float64)
     # Users in order of size, then prefix sums: no array of bounds times users.
     order_by_size = np.argsort(clamped_values.sizes, kind="stable")
-    sizes, user_means_by_size = clamped_values.sizes[order_by_size], clamped_values.user_means[order_by_size]
-    sums_below, mean_sums_above = prefix_sums(sizes * user_means_by_size), suffix_sums(user_means_by_size)
+    sizes, sorted_means = clamped_values.sizes[order_by_size], clamped_values.user_means[order_by_size]
+    sums_below, mean_sums_above = prefix_sums(sizes * sorted_means), suffix_sums(sorted_means)
     rows_below, k = prefix_sums(sizes), np.searchsorted(sizes, h, side="right")
     return np.asarray((sums_below[k] + h * mean_sums_above[k]) / (rows_below[k] + h * (sizes.size - k)))
 
@@ -240,8 +240,8 @@ class TableValues:
         distances_from_mean = clamped_values.user_means - clamped_values.unclamped_mean
         with np.errstate(over="ignore"):  # `ValueSummary.has_finite_error` is checked before this is used.
             distance_sums, variance_sums = (
-                np.asarray(np.bincount(size_indices, terms_by_user, histogram.sizes.size), dtype=np.float64)
-                for terms_by_user in (distances_from_mean, clamped_values.within_variances)
+                np.asarray(np.bincount(size_indices, user_terms, histogram.sizes.size), dtype=np.float64)
+                for user_terms in (distances_from_mean, clamped_values.within_variances)
             )
         clamping_shift = clamped_values.mean - clamped_values.unclamped_mean
         mean_above_lower = clamped_values.unclamped_mean - clamped_values.lower

@@ -114,20 +114,20 @@ class UserModel:
 
     def _measure(self, threshold: float, has_any_distribution: bool) -> tuple[float, float]:
         """Return the expected cut of the mean at one threshold, in the values' unit, and the variance before noise."""
-        histogram, deviations_by_size = self.problem.histogram, self.deviations
-        sizes, num_users_by_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
+        histogram, deviations = self.problem.histogram, self.deviations
+        sizes, num_users_per_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
         u = user_weight(self.problem, threshold, sizes) * sizes
         # In units of n_h the limit T = h (U - L) / 2 is that of the largest weight.
         limits_on_means = float(u.max()) * self.problem.value_bound / 2.0 / u
         p = sizes / histogram.num_rows if self.problem.target is Target.TABLE else np.zeros(sizes.shape)
         if has_any_distribution:
-            mean_cuts = (np.hypot(deviations_by_size, limits_on_means) - limits_on_means) / 2.0
+            mean_cuts = (np.hypot(deviations, limits_on_means) - limits_on_means) / 2.0
             squared_weight_changes = np.maximum(p, np.abs(u - p)) ** 2
         else:
-            mean_cuts, variance_shares, inside_shares = measure_clamp(deviations_by_size, limits_on_means)
+            mean_cuts, variance_shares, inside_shares = measure_clamp(deviations, limits_on_means)
             squared_weight_changes = u**2 * variance_shares - 2.0 * u * p * inside_shares + p**2
-        return float(num_users_by_size @ (u * mean_cuts)), float(
-            num_users_by_size @ (np.maximum(squared_weight_changes, 0.0) * deviations_by_size**2)
+        return float(num_users_per_size @ (u * mean_cuts)), float(
+            num_users_per_size @ (np.maximum(squared_weight_changes, 0.0) * deviations**2)
         )
 
     def find_threshold(self, bounds: FloatArray, squared_errors: FloatArray) -> float:

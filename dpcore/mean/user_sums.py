@@ -43,16 +43,16 @@ class UserSums:
     @classmethod
     def from_histogram(cls, histogram: ContributionHistogram, effective_sizes: FloatArray) -> UserSums:
         """Sum over the users of a histogram; ``effective_sizes`` has x of each distinct size, shape (K,)."""
-        s, num_users_by_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
+        s, num_users_per_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
         # The histogram keeps these three sums.
         rows_below, num_users_above, inverse_above = histogram.compute_sums_after(slice(None))
         return cls(
             rows_below,
-            prefix_sums(s * s * num_users_by_size),
-            prefix_sums(effective_sizes * num_users_by_size),
+            prefix_sums(s * s * num_users_per_size),
+            prefix_sums(effective_sizes * num_users_per_size),
             num_users_above,
-            suffix_sums(s * num_users_by_size),
-            suffix_sums(s * s * num_users_by_size),
+            suffix_sums(s * num_users_per_size),
+            suffix_sums(s * s * num_users_per_size),
             inverse_above,
             np.append(s, 0.0),  # After the last size there are no users above, so the value has no effect.
             excess_sums(s, num_users_above),
@@ -64,7 +64,7 @@ class UserSums:
 
     def take(self, k: SizeIndex) -> UserSums:
         """Return the sums for the given numbers of sizes at or below."""
-        return UserSums(*(sums_by_num_sizes[k] for sums_by_num_sizes in vars(self).values()))
+        return UserSums(*(sums_per_num_sizes[k] for sums_per_num_sizes in vars(self).values()))
 
     @property
     def between_sizes(self) -> UserSums:

@@ -85,13 +85,13 @@ class ValueRangeProblem:
     def _sizes_of_entries(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return the distinct sizes, the number of users of each, and for every value the index of its user's size."""
         values = self.values
-        sizes, size_indices, num_users_by_size = np.unique(
+        sizes, size_indices, num_users_per_size = np.unique(
             values.rows_per_user, return_inverse=True, return_counts=True
         )
         entries_per_user = np.diff(np.append(values.first_entries, values.values.size))
         return (
             sizes.astype(np.int64),
-            num_users_by_size.astype(np.int64),
+            num_users_per_size.astype(np.int64),
             np.repeat(size_indices, entries_per_user),
         )
 
@@ -115,11 +115,11 @@ class ValueRangeProblem:
         )
 
     @cached_property
-    def _mean_sums_by_size(self) -> FloatArray:
+    def _mean_sums_per_size(self) -> FloatArray:
         """Return the sum of the users' centred means for each distinct size, shape (K,)."""
-        size_index_by_entry = self._sizes_of_entries[2]
+        size_indices = self._sizes_of_entries[2]
         weighted_centred_values = self.values.weigh(self.values.values - self.mean)
-        return np.bincount(size_index_by_entry, weighted_centred_values, self.sizes.size) / self.sizes
+        return np.bincount(size_indices, weighted_centred_values, self.sizes.size) / self.sizes
 
     def kept_rows(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return n_h, the number of kept rows; any shape."""
@@ -129,7 +129,7 @@ class ValueRangeProblem:
     def compute_shifts(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return D, the weighted mean minus that of the table, both before clamping, in the values' unit; any shape."""
         h = np.asarray(thresholds, dtype=np.float64)
-        return np.asarray(np.minimum(h[..., None], self.sizes) @ self._mean_sums_by_size / self.kept_rows(h))
+        return np.asarray(np.minimum(h[..., None], self.sizes) @ self._mean_sums_per_size / self.kept_rows(h))
 
     def compute_noise_stds(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return the root of kappa, the standard deviation of the noise for a range of width 1; any shape."""

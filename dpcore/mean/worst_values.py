@@ -111,9 +111,9 @@ def caps_error_bound(problem: MeanProblem, cap: int) -> float:
 
 def _maximise_cap_square(histogram: ContributionHistogram, cap: float) -> float:
     """Return the largest squared error of a cap before noise, over B^2: the maximum over all shares x_l."""
-    sizes, num_users_by_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
+    sizes, num_users_per_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
     kept_rows = np.minimum(cap, sizes)
-    total_kept = float(kept_rows @ num_users_by_size)
+    total_kept = float(kept_rows @ num_users_per_size)
     c = kept_rows / total_kept - sizes / float(histogram.num_rows)
     # Of k out of s rows, drawn without replacement from s of which a share x is 1, the sum has variance k x (1 - x)
     # (s - k) / (s - 1).
@@ -122,14 +122,14 @@ def _maximise_cap_square(histogram: ContributionHistogram, cap: float) -> float:
         multipliers = np.where(v == 0.0, 0.0, v / (2.0 * np.abs(c)))  # mu from which x is 0 or 1.
         unconstrained_maxima = np.where(v > 0.0, c**2 / v, 0.0)
     order_by_multiplier = np.argsort(multipliers, kind="stable")
-    multipliers, c, v, unconstrained_maxima, num_users_by_size = (
-        x[order_by_multiplier] for x in (multipliers, c, v, unconstrained_maxima, num_users_by_size)
+    multipliers, c, v, unconstrained_maxima, num_users_per_size = (
+        x[order_by_multiplier] for x in (multipliers, c, v, unconstrained_maxima, num_users_per_size)
     )
     # On the i-th piece the first i sizes are at an end: phi(mu) = A2 mu^2 + A1 mu + A0.
-    end_sums = prefix_sums(num_users_by_size * np.maximum(c, 0.0))
-    a2 = suffix_sums(num_users_by_size * unconstrained_maxima) - 1.0
-    a1 = suffix_sums(num_users_by_size * c) + 2.0 * end_sums
-    a0 = suffix_sums(num_users_by_size * v) / 4.0
+    end_sums = prefix_sums(num_users_per_size * np.maximum(c, 0.0))
+    a2 = suffix_sums(num_users_per_size * unconstrained_maxima) - 1.0
+    a1 = suffix_sums(num_users_per_size * c) + 2.0 * end_sums
+    a0 = suffix_sums(num_users_per_size * v) / 4.0
     # Beyond the largest sum c x the squared error falls in mu.
     interval_starts = np.r_[0.0, multipliers]
     interval_stops = np.minimum(np.r_[multipliers, math.inf], end_sums[-1])

@@ -303,19 +303,19 @@ def slice_by_size(
 
     Source: Krichene et al. 2023, figure 4, for the slicing.
     """
-    size_by_task, error_bounds = allocation.problem.graph.task_sizes, allocation.task_bounds
+    task_sizes, error_bounds = allocation.problem.graph.task_sizes, allocation.task_bounds
     reference_error_bounds = reference_allocation.task_bounds
-    error_ratios, task_order = error_bounds / reference_error_bounds, np.argsort(size_by_task, kind="stable")
+    error_ratios, task_order = error_bounds / reference_error_bounds, np.argsort(task_sizes, kind="stable")
     return tuple(
         Bucket(
             num_tasks=bucket_tasks.size,
-            smallest_size=int(size_by_task[bucket_tasks[0]]),
-            largest_size=int(size_by_task[bucket_tasks[-1]]),
+            smallest_size=int(task_sizes[bucket_tasks[0]]),
+            largest_size=int(task_sizes[bucket_tasks[-1]]),
             bound_sum=float(error_bounds[bucket_tasks].sum()),
             reference_bound_sum=float(reference_error_bounds[bucket_tasks].sum()),
             total_share=float(error_bounds[bucket_tasks].sum() / error_bounds.sum()),
             least_task_ratio=float(error_ratios[bucket_tasks].min()),
             largest_task_ratio=float(error_ratios[bucket_tasks].max()),
         )
-        for bucket_tasks in np.array_split(task_order, min(num_buckets, size_by_task.size))
+        for bucket_tasks in np.array_split(task_order, min(num_buckets, task_sizes.size))
     )

@@ -400,21 +400,21 @@ class PerGroupParameters(Parameters):
         sum_noise_std = split_factor * float(np.sqrt(self.noise.variance(sensitivity)))
         return sum_noise_std / math.sqrt(2.0), sum_noise_std * math.sqrt(2.0) / (upper - lower)
 
-    def combine_errors(self, mean_squares: FloatArray, weight_by_entry: FloatArray) -> float:
+    def combine_errors(self, mean_squares: FloatArray, entry_weights: FloatArray) -> float:
         """Return the objective at these mean squared errors; a weight is that of all groups of its entry together."""
         if self.objective.is_rooted:
-            return float(np.sqrt(mean_squares) @ weight_by_entry)
-        return math.sqrt(float(mean_squares @ weight_by_entry))
+            return float(np.sqrt(mean_squares) @ entry_weights)
+        return math.sqrt(float(mean_squares @ entry_weights))
 
-    def divide_weights(self, mean_squares: FloatArray, weight_by_entry: FloatArray) -> FloatArray:
+    def divide_weights(self, mean_squares: FloatArray, entry_weights: FloatArray) -> FloatArray:
         """Return r such that the objective is the sum of r * mean_squares, which divides it into parts."""
         # The objective is sum w s / d, with d the root of each group's s, or of all of them together.
         rooted_squares = np.sqrt(mean_squares)
         if not self.objective.is_rooted:
-            rooted_squares = np.asarray(self.combine_errors(mean_squares, weight_by_entry))
+            rooted_squares = np.asarray(self.combine_errors(mean_squares, entry_weights))
         roots = np.broadcast_to(rooted_squares, mean_squares.shape)
         return np.asarray(
-            np.divide(weight_by_entry, roots, out=np.zeros(mean_squares.shape), where=roots > 0.0)
+            np.divide(entry_weights, roots, out=np.zeros(mean_squares.shape), where=roots > 0.0)
         )
 
     def check_sizes(self, totals: FloatArray) -> None:

@@ -40,7 +40,7 @@ from dpcore.per_group.pair_of_bounds import PairChoice, space_evenly
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection_rules import compute_keep_probabilities
-from dpcore.per_group.users_kept import KeptMoments, PairsByGroup, compute_kept_moments
+from dpcore.per_group.users_kept import KeptMoments, GroupedPairs, compute_kept_moments
 from dpcore.per_group.whole_vector import VectorRule, compute_norms, sum_cut_amounts
 
 SEARCH_TOLERANCE = 1e-3
@@ -82,20 +82,20 @@ class Selection:
 
     Args:
         problem: The problem; its parameters name a rule.
-        pairs_by_group: Its pairs, already sorted by group, if several problems share them.
+        grouped_pairs: Its pairs, already sorted by group, if several problems share them.
 
     Raises:
         InvalidInput: Its list of groups is public.
     """
 
-    def __init__(self, problem: PerGroupProblem, pairs_by_group: PairsByGroup | None = None) -> None:
+    def __init__(self, problem: PerGroupProblem, grouped_pairs: GroupedPairs | None = None) -> None:
         if not problem.parameters.selection.is_private:
             raise refuse("groups of a public list are not selected")
         self.problem, self.parameters = problem, problem.parameters
-        self.pairs_by_group = PairsByGroup.from_problem(problem) if pairs_by_group is None else pairs_by_group
-        self.max_users_per_group = int(np.bincount(self.pairs_by_group.group_codes).max())
-        self.max_groups_per_user = int(self.pairs_by_group.groups_of_user.max())
-        self.largest_amount = float(self.pairs_by_group.amounts.max())
+        self.grouped_pairs = GroupedPairs.from_problem(problem) if grouped_pairs is None else grouped_pairs
+        self.max_users_per_group = int(np.bincount(self.grouped_pairs.group_codes).max())
+        self.max_groups_per_user = int(self.grouped_pairs.groups_of_user.max())
+        self.largest_amount = float(self.grouped_pairs.amounts.max())
         self.num_evaluations = 0
         self._keep_probabilities: dict[tuple[int, int], FloatArray] = {}
         self._rule_tables: dict[int, FloatArray] = {}
@@ -103,7 +103,7 @@ class Selection:
     def with_epsilon(self, epsilon: float) -> Selection:
         """Return the same selection problem for another total epsilon, with the same shares for selection and noise."""
         parameters = replace(self.parameters, epsilon=epsilon)
-        return Selection(PerGroupProblem(self.problem.pairs, parameters), self.pairs_by_group)
+        return Selection(PerGroupProblem(self.problem.pairs, parameters), self.grouped_pairs)
 
     def tabulate_rule(self, max_groups: int) -> FloatArray:
         """Return the probability of keeping a group by its number of kept users, shape (max_users_per_group + 1,)."""
@@ -123,7 +123,7 @@ class Selection:
         sample_and_rule_l0 = max_groups, rule_max_groups or max_groups
         if sample_and_rule_l0 not in self._keep_probabilities:
             rule_table = self.tabulate_rule(sample_and_rule_l0[1])
-            moments = compute_kept_moments(self.pairs_by_group, max_groups, rule_table)[0]
+            moments = compute_kept_moments(self.grouped_pairs, max_groups, rule_table)[0]
             self._keep_probabilities[sample_and_rule_l0] = moments.keep_probabilities
         return self._keep_probabilities[sample_and_rule_l0]
 
@@ -145,19 +145,17 @@ class Selection:
         released_squares = moments.kept_squares + keep_probabilities * noise_variance
         return SelectedGroups(keep_probabilities, released_squares, dropped_squares)
 
-    def bound_vectors(
-        self, cut_amount_by_group: FloatArray, max_norm: float, max_groups: int
-    ) -> SelectedGroups:
+    def bound_vectors(self, cut_amounts: FloatArray, max_norm: float, max_groups: int) -> SelectedGroups:
         """Return the release probability and error of every group if only the selection uses a sample.
 
         Args:
-            cut_amount_by_group: Amount of every group that the bound on vectors cuts away, shape (num_entries,).
+            cut_amounts: Amount of every group that the bound on vectors cuts away, shape (num_entries,).
             max_norm: T, on which the noise depends.
             max_groups: L0 of the selection.
         """
         keep_probabilities = self.compute_keep_probabilities(max_groups)
         return self._split_errors(
-            KeptMoments(keep_probabilities, keep_probabilities * cut_amount_by_group**2),
+            KeptMoments(keep_probabilities, keep_probabilities * cut_amounts**2),
             float(self.parameters.compute_norm_noise_std(max_norm)) ** 2,
         )
 
@@ -165,7 +163,7 @@ class Selection:
         """Compute the groups' moments under a sample of one L0 and the rule of another, and cache the probabilities."""
         self.num_evaluations += 1
         moments = compute_kept_moments(
-            self.pairs_by_group, sample_l0, self.tabulate_rule(rule_l0), max_amount, self.problem.totals
+            self.grouped_pairs, sample_l0, self.tabulate_rule(rule_l0), max_amount, self.problem.totals
         )[0]
         self._keep_probabilities[sample_l0, rule_l0] = moments.keep_probabilities
         return moments
@@ -182,15 +180,15 @@ class Selection:
             max_groups: As `evaluate_groups`.
             max_amount: As `evaluate_groups`.
         """
-        parameters_by_epsilon = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
-        rule_tables = [_tabulate_rule(p, max_groups, self.max_users_per_group) for p in parameters_by_epsilon]
-        moments_by_epsilon = compute_kept_moments(
-            self.pairs_by_group, max_groups, rule_tables, max_amount, self.problem.totals
+        epsilon_parameters = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
+        rule_tables = [_tabulate_rule(p, max_groups, self.max_users_per_group) for p in epsilon_parameters]
+        epsilon_moments = compute_kept_moments(
+            self.grouped_pairs, max_groups, rule_tables, max_amount, self.problem.totals
         )
         noise_variances = [
-            float(p.compute_pair_noise_std(max_groups, max_amount)) ** 2 for p in parameters_by_epsilon
+            float(p.compute_pair_noise_std(max_groups, max_amount)) ** 2 for p in epsilon_parameters
         ]
-        return [self._split_errors(f, n) for f, n in zip(moments_by_epsilon, noise_variances, strict=True)]
+        return [self._split_errors(f, n) for f, n in zip(epsilon_moments, noise_variances, strict=True)]
 
     def compute_lower_bound(self, l0_range: tuple[int, int], amount_range: tuple[float, float]) -> float:
         """Return a lower bound on the objective of every pair in a box: L0 and L-infinity in closed intervals."""

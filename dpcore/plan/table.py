@@ -309,9 +309,9 @@ def _make_group_curve(
     for amount_bound in amount_bounds.tolist():
         noise_stds = group_parameters.compute_pair_noise_std(l0_bounds, amount_bound)
         pair_norms = group_parameters.compute_pair_norm(l0_bounds, amount_bound)
-        error_by_l0 = compute_parts_by_max_groups(problem, amount_bound, sorted_pairs)[0][l0_indices]
+        errors_per_l0 = compute_parts_by_max_groups(problem, amount_bound, sorted_pairs)[0][l0_indices]
         # Squares of bias and of noise add up in the error; a difference below 0 is rounding.
-        alpha = np.maximum(error_by_l0**2 - noise_stds**2, 0.0)
+        alpha = np.maximum(errors_per_l0**2 - noise_stds**2, 0.0)
         beta = budget.mechanism.unit_variance * pair_norms**2
         candidate_arrays.append(np.stack([alpha, beta, l0_bounds, np.full(l0_bounds.shape, amount_bound)]))
     alpha, beta, candidate_l0s, candidate_amounts = np.concatenate(candidate_arrays, axis=1)
@@ -378,8 +378,8 @@ def _make_quantile_curve(
     # Descending in epsilon is ascending in v.
     epsilons = RANK_EPSILONS[::-1]
     errors = [compute_errors_over_epsilon(problem, WeightKind.SMOOTH, float(h), epsilons) for h in bounds]
-    v_by_epsilon = convert_rank_epsilon(epsilons, parameters.mechanism)
-    return curves.RankCurve(v_by_epsilon, np.array(errors), bounds), problem
+    v_values = convert_rank_epsilon(epsilons, parameters.mechanism)
+    return curves.RankCurve(v_values, np.array(errors), bounds), problem
 
 
 def choose_rank_weights(parameters: PlanParameters) -> WeightKind:
@@ -446,11 +446,11 @@ def search_rank_bound(
         bound = float(planned_line.curve.find_best(np.array([v])).bounds[0])
         return bound, compute_rank_error(dataset, parameters, planned_line, v, bound)
     epsilon, weight_kind = convert_rank_v(v, parameters.budget.mechanism), choose_rank_weights(parameters)
-    choice_by_problem = [
+    choices = [
         best_bound(problem.with_changes(epsilon=epsilon), weight_kind)
         for problem in planned_line.program_problems
     ]
-    best_choice = min(choice_by_problem, key=lambda choice: choice.rank_error)
+    best_choice = min(choices, key=lambda choice: choice.rank_error)
     return best_choice.bound, best_choice.rank_error
 
 

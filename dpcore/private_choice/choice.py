@@ -357,12 +357,12 @@ def compute_regrets(
 
     For a quantile of rows per user it is the rank error.
     """
-    error_by_bound = condition.errors(histogram, bounds, multiple)
+    bound_errors = condition.errors(histogram, bounds, multiple)
     if isinstance(condition, SizeQuantile):
-        return error_by_bound
+        return bound_errors
     least_error = compute_least_error(condition, histogram, multiple)
     # A regret below 0 by a last digit is rounding: the best error is proved by its own certificate.
-    return np.maximum(error_by_bound / least_error - 1.0, 0.0)
+    return np.maximum(bound_errors / least_error - 1.0, 0.0)
 
 
 def summarise_regret(
@@ -390,11 +390,11 @@ def summarise_regret(
         for budget_or_multiple in multiple_values:
             problems.between(*MULTIPLE_RANGE, scale=float(budget_or_multiple))
     check_users(histogram, float(multiple_values.max()))
-    distances_by_multiple = compute_distances(
+    distances_per_multiple = compute_distances(
         problem, histogram, budgets, [float(k) for k in multiple_values]
     )
-    statistics_by_multiple = []
-    for distances_at_multiple, k in zip(distances_by_multiple, multiple_values.tolist(), strict=True):
+    statistics_per_multiple = []
+    for distances_at_multiple, k in zip(distances_per_multiple, multiple_values.tolist(), strict=True):
         regrets = compute_regrets(problem.condition, histogram, problem.candidates, k)
         probabilities = convert_to_probabilities(compute_logits(problem, distances_at_multiple, budgets))
         # In the order of what candidates cost, their chances add up to the law of the regret.
@@ -403,8 +403,8 @@ def summarise_regret(
         median_and_percentile = (
             regrets[regret_order][np.argmax(cumulative_chances >= p, axis=1)] for p in (0.5, 0.95)
         )
-        statistics_by_multiple.append((probabilities @ regrets, *median_and_percentile))
-    return ChoiceRegret(budgets, multiple_values, *map(np.array, zip(*statistics_by_multiple, strict=True)))
+        statistics_per_multiple.append((probabilities @ regrets, *median_and_percentile))
+    return ChoiceRegret(budgets, multiple_values, *map(np.array, zip(*statistics_per_multiple, strict=True)))
 
 
 def forecast(
@@ -426,14 +426,14 @@ def forecast(
         samples; for a quantile of the rows per user the rank error. Exact, by the probabilities of the exponential
         mechanism. One for each number of users; with ``num_rows`` one, for as many users as it takes.
     """
-    mean_regrets_by_sample = []
+    mean_regrets_per_sample = []
     for sample_key in FORECAST_SAMPLES:
         histogram = samples.load(sample_key).histogram
         multiples = np.asarray(num_users_of_samples, dtype=np.float64) / histogram.num_users
         if num_rows is not None:
             # Beyond what samples are scaled to, nothing changes any more.
             multiples = np.clip([num_rows / histogram.num_rows], *MULTIPLE_RANGE)
-        mean_regrets_by_sample.append(
+        mean_regrets_per_sample.append(
             summarise_regret(problem, histogram, None, multiples).mean_regrets[:, 0]
         )
-    return np.asarray(np.max(mean_regrets_by_sample, axis=0))
+    return np.asarray(np.max(mean_regrets_per_sample, axis=0))

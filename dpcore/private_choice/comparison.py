@@ -77,16 +77,16 @@ def simulate_chosen_bounds(
     """
     bins, bin_counts = parameters.bins, parameters.bins.count_users(histogram)
     noise_shape, generator = parameters.noise_shape, np.random.default_rng(seed)
-    bound_by_run = np.full(num_runs, math.nan)
+    chosen_bounds = np.full(num_runs, math.nan)
     for first_run_index in range(0, num_runs, _RUNS_PER_BLOCK):
         block_shape = min(_RUNS_PER_BLOCK, num_runs - first_run_index), bin_counts.size
-        noise_by_run = simulate_noise(parameters.noise, parameters.scale, block_shape, generator)
-        for run_index, noise_of_run in enumerate(noise_by_run, first_run_index):
+        noise_per_run = simulate_noise(parameters.noise, parameters.scale, block_shape, generator)
+        for run_index, noise_of_run in enumerate(noise_per_run, first_run_index):
             fitted_users = fit_counts(bin_counts + noise_of_run, noise_shape, bins.lower)
             copied_histogram = private_histogram.build_histogram(fitted_users, bins)
             if copied_histogram is not None:
-                bound_by_run[run_index] = choose_bound(copied_histogram)
-    return np.sort(bound_by_run)
+                chosen_bounds[run_index] = choose_bound(copied_histogram)
+    return np.sort(chosen_bounds)
 
 
 def simulate_noise(
@@ -120,8 +120,8 @@ def simulate_cost(
     A copy without users has an infinite regret.
     """
     condition = parameters.condition
-    bound_by_run = simulate_chosen_bounds(histogram, condition.best_bound, parameters.copy, num_runs)
-    finite_bounds = bound_by_run[np.isfinite(bound_by_run)]
+    chosen_bounds = simulate_chosen_bounds(histogram, condition.best_bound, parameters.copy, num_runs)
+    finite_bounds = chosen_bounds[np.isfinite(chosen_bounds)]
     regrets = choice.compute_regrets(condition, histogram, np.maximum(finite_bounds, 1e-12))
     sorted_regrets = np.append(np.sort(regrets), np.full(num_runs - finite_bounds.size, math.inf))
     return ChoiceCost(find_rank_value(sorted_regrets, 0.5), find_rank_value(sorted_regrets, 0.95))

@@ -103,9 +103,9 @@ class PublicBins:
             raise refuse("there are more users than 64 bits can count")
         # The last bin has no upper end here: it takes those above ``largest`` too.
         bin_indices = np.searchsorted(self.lower, histogram.sizes, side="right") - 1
-        num_users_by_bin = np.zeros(self.lower.size, dtype=np.int64)
-        np.add.at(num_users_by_bin, bin_indices, histogram.users)
-        return num_users_by_bin
+        num_users_per_bin = np.zeros(self.lower.size, dtype=np.int64)
+        np.add.at(num_users_per_bin, bin_indices, histogram.users)
+        return num_users_per_bin
 
     @property
     def sentence(self) -> str:

@@ -279,24 +279,24 @@ def sum_tails(
     # (min(h, s) / h) / s = 1 / max(h, s) users.
     row_order = np.lexsort((-values.values, values.user_codes))
     ordered_values, user_starts = values.values[row_order], values.first_entries
-    num_rows_by_user = values.rows_per_user
-    user_size_per_row = np.repeat(num_rows_by_user, num_rows_by_user)
-    row_ranks = np.arange(1, ordered_values.size + 1) - np.repeat(user_starts, num_rows_by_user)
+    rows_per_user = values.rows_per_user
+    user_size_per_row = np.repeat(rows_per_user, rows_per_user)
+    row_ranks = np.arange(1, ordered_values.size + 1) - np.repeat(user_starts, rows_per_user)
     # A user whose j largest rows lie above adds floor(j 2^20 / max(h, s)): the j-th adds the difference.
-    divisor_by_row = np.maximum(user_size_per_row, max_contributions)
-    added_steps = row_ranks * RESOLUTION // divisor_by_row - (row_ranks - 1) * RESOLUTION // divisor_by_row
+    row_divisors = np.maximum(user_size_per_row, max_contributions)
+    added_steps = row_ranks * RESOLUTION // row_divisors - (row_ranks - 1) * RESOLUTION // row_divisors
     num_ends_up_to = np.searchsorted(ends, ordered_values, side="right")
     tails_above = _sum_above(np.searchsorted(ends, ordered_values, side="left"), added_steps, ends.size)
     return tails_above, _sum_above(num_ends_up_to, added_steps, ends.size)
 
 
-def _sum_above(num_ends_below_by_row: IntArray, added_steps: IntArray, num_candidates: int) -> IntArray:
+def _sum_above(num_ends_below_rows: IntArray, added_steps: IntArray, num_candidates: int) -> IntArray:
     """Sum the steps of the rows above each end, shape (num_candidates,).
 
-    ``num_ends_below_by_row`` says of each row how many ends lie below it. Sums are exact below 2^53.
+    ``num_ends_below_rows`` says of each row how many ends lie below it. Sums are exact below 2^53.
     """
     step_sums = np.bincount(
-        num_ends_below_by_row, weights=added_steps.astype(np.float64), minlength=num_candidates + 1
+        num_ends_below_rows, weights=added_steps.astype(np.float64), minlength=num_candidates + 1
     )
     return np.asarray(np.cumsum(step_sums[::-1])[::-1][1:].astype(np.int64))
 
@@ -309,16 +309,14 @@ def scale_deviations(values: Values, centre: float, max_contributions: int) -> V
         centre: M, public or drawn before.
         max_contributions: h.
     """
-    first_row_indices, num_rows_by_user = values.first_entries, values.rows_per_user
+    first_row_indices, rows_per_user = values.first_entries, values.rows_per_user
     # Divided before the sum, which must not overflow: the draw would fail for some tables only.
-    mean_by_user = np.add.reduceat(
-        values.values / np.repeat(num_rows_by_user, num_rows_by_user), first_row_indices
-    )
-    weight_by_user = np.minimum(num_rows_by_user, max_contributions) / max_contributions
+    user_means = np.add.reduceat(values.values / np.repeat(rows_per_user, rows_per_user), first_row_indices)
+    user_weights = np.minimum(rows_per_user, max_contributions) / max_contributions
     return replace(
         values,
         user_codes=values.user_codes[first_row_indices],
-        values=centre + weight_by_user * (mean_by_user - centre),
+        values=centre + user_weights * (user_means - centre),
     )
 
 

@@ -242,7 +242,7 @@ def convert_to_units(totals: FloatArray, unit_size: float, largest_in_units: int
     if not totals.size:
         return ContributionHistogram.nobody()
     with np.errstate(over="ignore"):
-        num_units_by_user = np.ceil(totals / unit_size * (1.0 - 1e-9))
+        num_units_per_user = np.ceil(totals / unit_size * (1.0 - 1e-9))
     return ContributionHistogram.from_counts(
-        np.clip(num_units_by_user, 1.0, largest_in_units + 1.0).astype(np.int64)
+        np.clip(num_units_per_user, 1.0, largest_in_units + 1.0).astype(np.int64)
     )

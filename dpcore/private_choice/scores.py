@@ -259,7 +259,7 @@ class SmoothMean(MeanCondition, SumsOverUsers):
 
     def compute_sums(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """Compute sum_l (1 - h / s_l)_+ in steps, shape (1, c); the shares of users are rounded down."""
-        sizes, num_users_by_size = histogram.sizes, histogram.users
+        sizes, num_users_per_size = histogram.sizes, histogram.users
         step_sums = np.zeros((1, candidates.size), dtype=np.int64)
         for j, h in enumerate(candidates):
             # Candidates are multiples of 1/8: (1 - h / s) is a ratio of integers.
@@ -268,7 +268,7 @@ class SmoothMean(MeanCondition, SumsOverUsers):
             # At most 8e12 times 2^17 before the division: within 64 bits.
             s = 8 * sizes[first_index_above:]
             step_sums[0, j] = np.dot(
-                num_users_by_size[first_index_above:], (s - h_in_eighths) * (RESOLUTION // 8) // (s // 8)
+                num_users_per_size[first_index_above:], (s - h_in_eighths) * (RESOLUTION // 8) // (s // 8)
             )
         return step_sums
 
@@ -308,7 +308,7 @@ class CapMean(MeanCondition):
 
         Line i has every user ``multiples[i]`` times there. Each distance is rounded down.
         """
-        distance_by_multiple = np.zeros((len(multiples), candidates.size))
+        distances_per_multiple = np.zeros((len(multiples), candidates.size))
         num_users_up_to = np.concatenate(([0], np.cumsum(histogram.users)))
         for j, h in enumerate(candidates):
             cap = int(h)
@@ -325,10 +325,10 @@ class CapMean(MeanCondition):
                 distance_too_high = compute_distance_if_too_high(
                     a_below, m_below, added_shares[:cap_index], q[0], k
                 )
-                distance_by_multiple[i, j] = max(
+                distances_per_multiple[i, j] = max(
                     distance_too_high, compute_distance_if_too_low(a[-1] * scale, q[1], k)
                 )
-        return np.rint(np.minimum(distance_by_multiple, MAX_DISTANCE)).astype(np.int64)
+        return np.rint(np.minimum(distances_per_multiple, MAX_DISTANCE)).astype(np.int64)
 
     def errors(
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0

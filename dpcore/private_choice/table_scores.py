@@ -79,7 +79,7 @@ class TableCondition(MeanCondition, SumsOverUsers):
 
     def compute_sums(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """Compute sum_l g(s_l) / D_h at each candidate, in steps, shape (1, c); users' shares are rounded down."""
-        sizes, num_users_by_size = histogram.sizes, histogram.users
+        sizes, num_users_per_size = histogram.sizes, histogram.users
         step_sums = np.zeros((1, candidates.size), dtype=np.int64)
         for j, h in enumerate(candidates.tolist()):
             # Whoever has more than REACH h rows counts as having so many, where g is D_h, and adds 1. The others'
@@ -92,8 +92,8 @@ class TableCondition(MeanCondition, SumsOverUsers):
                 sizes[partial_slice].astype(np.float64), h
             ) / self._compute_max_addition(h)
             added_steps = np.floor(np.clip(added_shares, 0.0, 1.0) * RESOLUTION).astype(np.int64)
-            num_full = int(num_users_by_size[first_full_index:].sum())
-            step_sums[0, j] = np.dot(num_users_by_size[partial_slice], added_steps) + RESOLUTION * num_full
+            num_full = int(num_users_per_size[first_full_index:].sum())
+            step_sums[0, j] = np.dot(num_users_per_size[partial_slice], added_steps) + RESOLUTION * num_full
         return step_sums
 
     def _compute_max_addition(self, h: float) -> float:

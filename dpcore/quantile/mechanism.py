@@ -376,13 +376,13 @@ def _simulate_output(problem: QuantileProblem, bound: float) -> QuantileOutput:
     )
 
 
-def standard_error(error_by_trial: FloatArray, weight_kind: WeightKind, bound: float, rows: Rows) -> float:
-    """Return the standard error of the mean of ``error_by_trial``, one per subsample or simulated release.
+def standard_error(trial_errors: FloatArray, weight_kind: WeightKind, bound: float, rows: Rows) -> float:
+    """Return the standard error of the mean of ``trial_errors``, one per subsample or simulated release.
 
     0 if one error is there because it is exact; NaN if it is there because only one subsample was drawn.
     """
-    if error_by_trial.size > 1:
-        return float(np.std(error_by_trial, ddof=1)) / math.sqrt(error_by_trial.size)
+    if trial_errors.size > 1:
+        return float(np.std(trial_errors, ddof=1)) / math.sqrt(trial_errors.size)
     return 0.0 if weight_kind is WeightKind.SMOOTH or bound >= rows.histogram.max_size else math.nan
 
 

@@ -98,9 +98,9 @@ def rank_errors(
     for k, bound in enumerate(h.tolist()):
         if should_stop():
             return RankErrors(h[:k], expected_errors[:k], standard_errors[:k], is_cancelled=True)
-        errors_by_subsample = compute_subsample_errors(quantile_problems, weight_kind, bound)
-        expected_errors[k] = np.mean(errors_by_subsample)
-        standard_errors[k] = standard_error(errors_by_subsample, weight_kind, bound, problem.rows)
+        trial_errors = compute_subsample_errors(quantile_problems, weight_kind, bound)
+        expected_errors[k] = np.mean(trial_errors)
+        standard_errors[k] = standard_error(trial_errors, weight_kind, bound, problem.rows)
         progress((k + 1) / h.size)
     return RankErrors(h, expected_errors, standard_errors)
 
@@ -293,16 +293,14 @@ def compute_base_errors(
     Raises:
         InvalidInput: ``bound`` cannot be one of its kind.
     """
-    error_by_base = np.full(len(bases), np.nan)
+    base_errors = np.full(len(bases), np.nan)
     for k, base in enumerate(bases):
         if should_stop():
             break
         base_problem = problem.with_base(base)
-        error_by_base[k] = rank_errors(base_problem, weight_kind, bound, quantiles=quantiles).expected_errors[
-            0
-        ]
+        base_errors[k] = rank_errors(base_problem, weight_kind, bound, quantiles=quantiles).expected_errors[0]
         progress((k + 1) / len(bases))
-    return error_by_base
+    return base_errors
 
 
 def compute_base_mass(problem: QuantileProblem, alpha: float) -> float:

@@ -147,7 +147,7 @@ def simulate_tree(
     rows_before = _find_leaves(rows, *tree_range)
     num_trials_per_subsample = count_trials(rows)
     noise_of_scale_1 = _draw_noise(rows.draws.first_seed, rows.draws.num_orders * num_trials_per_subsample)
-    answer_places_by_block, first_trial = [], 0
+    place_blocks, first_trial = [], 0
     for kept_counts in rows.count_kept(max_rows):
         # With no bound to draw for there is one choice of rows, for all trials.
         subsample_indices = np.repeat(np.arange(kept_counts.shape[0]), num_trials_per_subsample)
@@ -156,11 +156,9 @@ def simulate_tree(
         block_noise = np.rint(
             noise_scale * noise_of_scale_1[first_trial : first_trial + subsample_indices.size]
         )
-        answer_places_by_block.append(
-            _walk_tree(rows_before, kept_counts, subsample_indices, quantile, block_noise)
-        )
+        place_blocks.append(_walk_tree(rows_before, kept_counts, subsample_indices, quantile, block_noise))
         first_trial += subsample_indices.size
-    answer_places = np.concatenate(answer_places_by_block)
+    answer_places = np.concatenate(place_blocks)
     return np.asarray((1.0 - answer_places) * tree_range[0] + answer_places * tree_range[1])
 
 
@@ -218,8 +216,8 @@ def _walk_tree(
         target_counts = filled_total * (node_quantiles - _QUANTILE_TOLERANCE)
         child_indices = np.argmax(cumulated_counts >= target_counts[:, None], axis=1)
         counts_up_to_child, child_counts = (
-            counts_by_child[np.arange(num_trials), child_indices]
-            for counts_by_child in (cumulated_counts, noisy_counts)
+            counts_per_child[np.arange(num_trials), child_indices]
+            for counts_per_child in (cumulated_counts, noisy_counts)
         )
         counts_before_child = counts_up_to_child - child_counts
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -91,22 +91,24 @@ class Draws:
     def _places(self) -> IntArray:
         """Return the place of each row, in value order, when every user's rows are sorted by value."""
         user_indices = np.repeat(np.arange(self.rows_per_user.size), self.rows_per_user)
-        place_by_row = np.empty(self.value_order.size, dtype=np.int64)
-        place_by_row[np.argsort(user_indices[self.value_order], kind="stable")] = np.arange(place_by_row.size)
-        return place_by_row
+        places_of_rows = np.empty(self.value_order.size, dtype=np.int64)
+        places_of_rows[np.argsort(user_indices[self.value_order], kind="stable")] = np.arange(
+            places_of_rows.size
+        )
+        return places_of_rows
 
     def _sample_orders(self, first_seed_offset: int, stop_seed_offset: int) -> npt.NDArray[np.int32]:
         """Draw the random position of each row within its user for the seeds from first to stop, shape (seeds, n)."""
         user_indices = np.repeat(np.arange(self.rows_per_user.size), self.rows_per_user)
         indices_in_user = np.arange(user_indices.size) - np.repeat(self.starts, self.rows_per_user)
         sorted_positions = np.empty((stop_seed_offset - first_seed_offset, user_indices.size), dtype=np.int32)
-        position_by_row = np.empty(user_indices.size, dtype=np.int32)
+        row_positions = np.empty(user_indices.size, dtype=np.int32)
         for k in range(first_seed_offset, stop_seed_offset):
             # 1e-6 off the draw, so that user + draw never rounds up to the next user (codes stay below 2e7).
             uniform_draws = np.random.default_rng(self.first_seed + k).random(user_indices.size)
             shuffled_rows = np.argsort(user_indices + uniform_draws * (1.0 - 1e-6))
-            position_by_row[shuffled_rows] = indices_in_user
-            sorted_positions[k - first_seed_offset] = position_by_row[self._places]
+            row_positions[shuffled_rows] = indices_in_user
+            sorted_positions[k - first_seed_offset] = row_positions[self._places]
         return sorted_positions
 
 

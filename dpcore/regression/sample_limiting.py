@@ -195,19 +195,19 @@ def try_caps(
     """
     sorted_labels = None if labels is None else check_labels(problem, labels)[problem.whitened.row_order]
     tried_caps = _list_caps(problem, caps)
-    costs_by_draw = np.full((num_draws, tried_caps.size, 3), np.nan)
+    costs_per_draw = np.full((num_draws, tried_caps.size, 3), np.nan)
     # The largest cap keeps all rows.
-    costs_by_draw[:, -1] = _compute_costs(problem, np.arange(problem.num_rows), sorted_labels)
+    costs_per_draw[:, -1] = _compute_costs(problem, np.arange(problem.num_rows), sorted_labels)
     for draw_index in range(num_draws):
         random_ranks = draw_ranks(problem.whitened, draw_index)
         for cap_index, cap in enumerate(tried_caps[:-1]):
             if should_stop():
-                return CapDraws(tried_caps, *np.moveaxis(costs_by_draw[:draw_index], 2, 0))
-            costs_by_draw[draw_index, cap_index] = _compute_costs(
+                return CapDraws(tried_caps, *np.moveaxis(costs_per_draw[:draw_index], 2, 0))
+            costs_per_draw[draw_index, cap_index] = _compute_costs(
                 problem, np.flatnonzero(random_ranks < cap), sorted_labels
             )
         progress((draw_index + 1) / num_draws)
-    return CapDraws(tried_caps, *np.moveaxis(costs_by_draw, 2, 0))
+    return CapDraws(tried_caps, *np.moveaxis(costs_per_draw, 2, 0))
 
 
 def average_draws(problem: RegressionProblem, cap_draws: CapDraws) -> CapCurve:
@@ -226,8 +226,8 @@ def average_draws(problem: RegressionProblem, cap_draws: CapDraws) -> CapCurve:
     draw_costs = np.stack((sampling_variances, privacy_variances, prediction_errors), axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean_costs = np.where(full_rank_mask[..., None], draw_costs, 0.0).sum(axis=0).T / num_full_rank
-    averages_by_kind = np.vstack((mean_costs, mean_costs[1] * noise_factor))
-    return CapCurve(cap_draws.caps, num_full_rank, cap_draws.num_draws - num_full_rank, *averages_by_kind)
+    averages = np.vstack((mean_costs, mean_costs[1] * noise_factor))
+    return CapCurve(cap_draws.caps, num_full_rank, cap_draws.num_draws - num_full_rank, *averages)
 
 
 def _compute_costs(

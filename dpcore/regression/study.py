@@ -66,7 +66,7 @@ def sweep_epsilon(
     Raises:
         InvalidInput: An epsilon is not above 0.
     """
-    values_by_epsilon: list[dict[str, float]] = []
+    values_per_epsilon: list[dict[str, float]] = []
     for epsilon in epsilons:
         epsilon_problem = problem.with_settings(epsilon, problem.value_bound, problem.residual_variance)
         estimate = working_set.solve(epsilon_problem, SWEEP_TOLERANCE, should_stop=should_stop)
@@ -85,10 +85,10 @@ def sweep_epsilon(
             "best_cap": cap_curve.max_contributions,
             "gap": estimate.certificate.relative_gap,
         }
-        values_by_epsilon.append(values_by_column)
-        progress(len(values_by_epsilon) / len(epsilons))
-    column_names = values_by_epsilon[0] if values_by_epsilon else ("epsilon",)
-    return {name: np.array([p[name] for p in values_by_epsilon], dtype=np.float64) for name in column_names}
+        values_per_epsilon.append(values_by_column)
+        progress(len(values_per_epsilon) / len(epsilons))
+    column_names = values_per_epsilon[0] if values_per_epsilon else ("epsilon",)
+    return {name: np.array([p[name] for p in values_per_epsilon], dtype=np.float64) for name in column_names}
 
 
 EXPONENT, PAPER_ROWS, EPSILON = 1.5, 3000, 1.0

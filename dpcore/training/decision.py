@@ -91,13 +91,13 @@ def plan_close_call(table: Table) -> Experiment | None:
         return None
     mean_losses = table.summarise().means
     # Step 1: the cells whose loss is within two standard errors of the smallest, about a 95 % interval.
-    indices_by_loss = np.argsort(mean_losses).tolist()
+    ordered_indices = np.argsort(mean_losses).tolist()
     undecided_indices = []
-    for cell_index in indices_by_loss:
-        mean_loss_difference, standard_error = compare_losses(table, cell_index, indices_by_loss[0])
+    for cell_index in ordered_indices:
+        mean_loss_difference, standard_error = compare_losses(table, cell_index, ordered_indices[0])
         if mean_loss_difference <= 2.0 * standard_error:
             undecided_indices.append(cell_index)
-    required_indices = {adaptive_best_cell.cell_index, indices_by_loss[0]}
+    required_indices = {adaptive_best_cell.cell_index, ordered_indices[0]}
     compared_indices = sorted(required_indices | {*undecided_indices[:CLOSE_CELLS]})
     if len(compared_indices) < 2 or adaptive_best_cell.cell_index not in undecided_indices:
         return None

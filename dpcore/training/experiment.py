@@ -225,8 +225,8 @@ def summarise_splits(run_values: FloatArray, experiment: Experiment) -> SplitSum
     is_done = np.isfinite(run_values)
     num_finished_runs = is_done.sum(axis=-1)
     # The mean of the runs on each split; NaN where there is none.
-    values_by_split = [run_values[..., i::num_splits] for i in range(num_splits)]
-    split_means = np.stack([summarise_runs(x, axis=-1).means for x in values_by_split], axis=-1)
+    values_per_split = [run_values[..., i::num_splits] for i in range(num_splits)]
+    split_means = np.stack([summarise_runs(x, axis=-1).means for x in values_per_split], axis=-1)
     # Step 1: the noise is what runs deviate from the mean of their own split. Invariant: no residual depends on how
     # splits differ, which is the uncertainty about users; a run that is not done has the residual 0.
     split_indices = np.arange(run_values.shape[-1]) % num_splits
@@ -293,9 +293,11 @@ class References:
 
     def average(self, measure: Measure, score_unit: ScoreUnit) -> ReferenceScores:
         """Return one score on users held out of each model, averaged over the splits."""
-        scores_by_model = [self.scores_without_privacy, self.guessing_scores, self.scores_without_noise]
-        scores_by_model.append(self.scores_without_noise_and_clipping)
-        return ReferenceScores(*(float(select_score(x, measure, score_unit).mean()) for x in scores_by_model))
+        scores_per_model = [self.scores_without_privacy, self.guessing_scores, self.scores_without_noise]
+        scores_per_model.append(self.scores_without_noise_and_clipping)
+        return ReferenceScores(
+            *(float(select_score(x, measure, score_unit).mean()) for x in scores_per_model)
+        )
 
 
 def compute_references(experiment: Experiment, should_stop: ShouldStop = never) -> References | None:
@@ -312,7 +314,7 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
     mechanism, loss = experiment.mechanism, experiment.mechanism.loss
     # Invariant: each split that is done has four arrays of scores, in the order of the fields of `References`: without
     # privacy, of guessing, without noise, and without noise and clipping.
-    scores_by_split: list[list[FloatArray]] = []
+    scores_per_split: list[list[FloatArray]] = []
     certificate: Certificate | None = None
     for training_rows, test_rows in experiment.splits:
         # Step 1: train without privacy, and without noise; the latter takes long, so on a large table just once.
@@ -336,14 +338,14 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
             if model_theta is not None
         )
         if not split_has_descent:  # Its losses over the model without privacy are those on the first split.
-            baseline_scores, _, *first_scores = scores_by_split[0]
+            baseline_scores, _, *first_scores = scores_per_split[0]
             scores_without_noise = [scores_without_privacy + x - baseline_scores for x in first_scores]
         best_constant = optimum.find_best_constant(training_rows, loss)
         guessing_scores = np.stack([score_guess(rows, loss, best_constant) for rows in rows_of_both_sides])
-        scores_by_split.append([scores_without_privacy, guessing_scores, *scores_without_noise])
+        scores_per_split.append([scores_without_privacy, guessing_scores, *scores_without_noise])
         certificate = certificate or fitted_model.certificate
     assert certificate is not None
-    return References(certificate, *map(np.stack, zip(*scores_by_split, strict=True)))
+    return References(certificate, *map(np.stack, zip(*scores_per_split, strict=True)))
 
 
 def fill_table(

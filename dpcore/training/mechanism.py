@@ -219,7 +219,7 @@ def apply_rule(mechanism: Mechanism) -> Mechanism:
 def choose_step_length(
     unit_noise: float,
     num_features: int,
-    num_users_by_run: FloatArray,
+    num_users_per_run: FloatArray,
     mechanism: Mechanism,
     stable_step_share: FloatArray | float = 1.0,
     step_factors: FloatArray | float = 1.0,
@@ -230,7 +230,7 @@ def choose_step_length(
         unit_noise: κ, noise of one release of the whole budget of a vector that a user moves by 1 (or comes or goes
             with 1).
         num_features: d.
-        num_users_by_run: n in each run, public or as released, shape (runs,).
+        num_users_per_run: n in each run, public or as released, shape (runs,).
         mechanism: Its loss and steps.
         stable_step_share: Of the longest stable step: below 1 where a fixed bound below a row makes gradients over it
             steeper.
@@ -238,7 +238,7 @@ def choose_step_length(
     """
     travel_noise_norm = unit_noise * np.sqrt(num_features) * mechanism.steps
     noise_limited_length = (1.0 - MOMENTUM) * MAX_NOISE_NORM / travel_noise_norm
-    stable_lengths = STABLE_STEP_SHARE * stable_step_share / (mechanism.loss.smoothness * num_users_by_run)
+    stable_lengths = STABLE_STEP_SHARE * stable_step_share / (mechanism.loss.smoothness * num_users_per_run)
     return np.asarray(np.minimum(step_factors * noise_limited_length, stable_lengths))
 
 

@@ -297,9 +297,9 @@ class _Release:
         direction_noise_std = gaussian_steps.scale / GRID_STEPS
         rule_plan = account.plan_rule_noise(mechanism, bound_follows)
         rule_plan = replace(rule_plan, unit_noise=unit_noise, direction_noise_std=direction_noise_std)
-        first_bounds, num_users_by_run = np.array([self.cell.bound]), np.array([num_users])
+        first_bounds, num_users_per_run = np.array([self.cell.bound]), np.array([num_users])
         theta_and_bounds = descend_by_rule(
-            take_direction, mechanism, rows.num_features, num_users_by_run, first_bounds, rule_plan
+            take_direction, mechanism, rows.num_features, num_users_per_run, first_bounds, rule_plan
         )
         assert theta_and_bounds is not None  # `report` raises where it is stopped.
         mean_theta, last_bounds = theta_and_bounds

@@ -378,10 +378,10 @@ def find_least_epsilon(solution: LearningSolution) -> float:
     problem, curve_columns = solution.problem, solution.curve_columns
     allowed_noise = 1.0 - curve_columns["bias_twice"] - curve_columns["finite_sample"]
     # The noise falls as ε to the power of F.
-    least_epsilon_by_cap = problem.epsilon * (curve_columns["privacy_noise"] / allowed_noise)[
+    least_epsilons = problem.epsilon * (curve_columns["privacy_noise"] / allowed_noise)[
         allowed_noise > 0.0
     ] ** (1.0 / problem.privacy.power)
-    least_epsilon = float(least_epsilon_by_cap.min(initial=math.inf))
+    least_epsilon = float(least_epsilons.min(initial=math.inf))
     if not 0.0 < least_epsilon < EPSILON_RANGE[1]:
         return math.inf
     rounding_unit = 10.0 ** (math.floor(math.log10(least_epsilon)) - 1)

@@ -124,8 +124,8 @@ def compute_curve(tasks: Tasks, loss: Loss, rule: WeightRule) -> ExponentCurve:
     for exponent in exponents:
         allocation = rule.with_exponent(float(exponent)).allocate(problem)
         relative_totals.append(compare_totals(allocation, uniform_allocation))
-        error_ratio_by_task = allocation.task_bounds / uniform_allocation.task_bounds
-        extreme_error_ratios += [float(error_ratio_by_task.min()), float(error_ratio_by_task.max())]
+        error_ratios = allocation.task_bounds / uniform_allocation.task_bounds
+        extreme_error_ratios += [float(error_ratios.min()), float(error_ratios.max())]
         extreme_mean_weights += [float(allocation.mean_weights.min()), float(allocation.mean_weights.max())]
     return ExponentCurve(
         exponents,

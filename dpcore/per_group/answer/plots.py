@@ -194,22 +194,22 @@ def _choose_groups(group_sizes: FloatArray | IntArray) -> IntArray:
 
 def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     """Plot groups' errors against their sizes, relative to them but for means; of some groups if there are many."""
-    is_mean, size_by_group = solution.is_mean, np.abs(solution.problem.totals)
-    plotted_indices = _choose_groups(size_by_group)
-    size_column = Column("size", size_by_group[plotted_indices])
-    relative_to = np.ones(plotted_indices.size) if is_mean else size_by_group[plotted_indices]
+    is_mean, group_sizes = solution.is_mean, np.abs(solution.problem.totals)
+    plotted_indices = _choose_groups(group_sizes)
+    size_column = Column("size", group_sizes[plotted_indices])
+    relative_to = np.ones(plotted_indices.size) if is_mean else group_sizes[plotted_indices]
     pair_curve_name = (
         "Best pair" if solution.pair is not None else f"Publishing {'the middle' if is_mean else '0'}"
     )
     one_mean_errors = compute_errors_of_one_mean(solution.problem) if is_mean else None
     items: list[Item] = []
-    for curve_name, column_name, error_by_group, curve_style, curve_symbol in (
+    for curve_name, column_name, group_errors, curve_style, curve_symbol in (
         (pair_curve_name, "error_of_pair", solution.group_errors, Style.CAP, "circle"),
         ("Users scaled", "error_scaled", solution.vector_group_errors, Style.SMOOTH, "triangle-up"),
         ("One mean for all groups", "error_of_one_mean", one_mean_errors, Style.SAMPLING, "triangle-up"),
     ):
-        if error_by_group is not None:
-            errors_column = Column(column_name, error_by_group[plotted_indices] / relative_to)
+        if group_errors is not None:
+            errors_column = Column(column_name, group_errors[plotted_indices] / relative_to)
             items.append(
                 Points(
                     curve_name,
@@ -233,7 +233,7 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
         level_name = f"{wording.percent(USEFUL_ERROR)} of the group's size"
         items += [Level("As large as the group", 1.0), Level(level_name, USEFUL_ERROR, dash="longdash")]
     is_empty = not (plotted_indices.size and point_errors.size)
-    x = _build_axis(axis_name, "", np.array([1.0, 10.0]) if is_empty else size_by_group[plotted_indices])
+    x = _build_axis(axis_name, "", np.array([1.0, 10.0]) if is_empty else group_sizes[plotted_indices])
     point_errors = np.array([0.1, 1.0]) if is_empty else point_errors
     y = _build_axis("error of a group", error_unit, point_errors, *visible_errors)
     return Plot("per-group-sizes", "Error of each group", alt_text, x, y, items, provenance, height=420)

@@ -99,12 +99,12 @@ class PairSolution:
             pair_sizes = self.problem.pair_sizes
             # A user of k groups has k pairs.
             groups_per_user, pair_counts = pair_sizes.groups, pair_sizes.pairs.astype(np.float64)
-            num_users_by_groups = pair_counts / groups_per_user
+            user_counts = pair_counts / groups_per_user
         else:
             groups_per_user = self.problem.pairs.groups_per_user
-            num_users_by_groups = np.ones(groups_per_user.size)
+            user_counts = np.ones(groups_per_user.size)
             pair_counts = np.ones(self.problem.pairs.num_pairs)
-        groups_and_users = _count_distinct(groups_per_user, num_users_by_groups)
+        groups_and_users = _count_distinct(groups_per_user, user_counts)
         return *groups_and_users, *_count_distinct(np.abs(self.problem.amounts), pair_counts)
 
 
@@ -260,17 +260,17 @@ class PerGroupSolution(PairSolution):
             return 0.0
         return max(0.0, 1.0 - self.best_vector.error / self.pair_error)
 
-    def find_useful_size(self, error_by_group: FloatArray) -> float | None:
+    def find_useful_size(self, group_errors: FloatArray) -> float | None:
         """Return the smallest size from which on every group's error is below 10 % of its size, or None."""
         sizes = np.abs(self.problem.totals)
-        useless_sizes = sizes[~(error_by_group < USEFUL_ERROR * sizes)]
+        useless_sizes = sizes[~(group_errors < USEFUL_ERROR * sizes)]
         # A group of the same size with a larger error also ends the range.
         useful_sizes = sizes[sizes > useless_sizes.max(initial=0.0)]
         return float(useful_sizes.min()) if useful_sizes.size else None
 
-    def count_useless(self, error_by_group: FloatArray) -> int:
+    def count_useless(self, group_errors: FloatArray) -> int:
         """Return the number of groups whose error is at least their size, so that publishing 0 would be as good."""
-        return int(self.problem.pairs.multiplicities[error_by_group >= np.abs(self.problem.totals)].sum())
+        return int(self.problem.pairs.multiplicities[group_errors >= np.abs(self.problem.totals)].sum())
 
 
 NOT_COMPARED = ("own_groups", "own_amount")
@@ -411,10 +411,10 @@ def _find_near_optimal(
     problem: PerGroupProblem, best_pair: Pair, sorted_pairs: SortedPairs
 ) -> tuple[int, int]:
     """Return the interval of near-optimal L0 around the pair, without other near-optimal intervals."""
-    error_by_l0 = compute_parts_by_max_groups(problem, best_pair.max_amount, sorted_pairs)[0]
-    worse_l0s = 1 + np.flatnonzero(error_by_l0 > NEAR_OPTIMAL * best_pair.error)
+    errors_per_l0 = compute_parts_by_max_groups(problem, best_pair.max_amount, sorted_pairs)[0]
+    worse_l0s = 1 + np.flatnonzero(errors_per_l0 > NEAR_OPTIMAL * best_pair.error)
     num_worse_below = np.searchsorted(worse_l0s, best_pair.max_groups)
-    worse_l0s_and_ends = np.r_[0, worse_l0s, error_by_l0.size + 1]
+    worse_l0s_and_ends = np.r_[0, worse_l0s, errors_per_l0.size + 1]
     return int(worse_l0s_and_ends[num_worse_below]) + 1, int(worse_l0s_and_ends[num_worse_below + 1]) - 1
 
 

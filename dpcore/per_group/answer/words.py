@@ -470,14 +470,14 @@ def describe_groups(solution: PerGroupSolution) -> list[str]:
     if solution.is_mean:
         return [_compare_means(solution)]
     sentences, useful_error_text = [], wording.percent(USEFUL_ERROR)
-    for bounds_label, error_by_group in (
+    for bounds_label, group_errors in (
         ("With the best pair" if solution.pair is not None else "Publishing 0", solution.group_errors),
         ("With users scaled", solution.vector_group_errors),
     ):
-        if error_by_group is None:
+        if group_errors is None:
             continue
-        num_useless = solution.count_useless(error_by_group)
-        useful_size = solution.find_useful_size(error_by_group)
+        num_useless = solution.count_useless(group_errors)
+        useful_size = solution.find_useful_size(group_errors)
         useful_phrase = f"the largest group's error is above {useful_error_text}"
         if useful_size is not None:
             useful_size_text = wording.number(useful_size)

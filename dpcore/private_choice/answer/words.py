@@ -184,17 +184,13 @@ def describe_forecasts(mean_regrets: FloatArray, num_rows: int | None = None) ->
         mean_regrets: As a share of the least error, for each of `choice.FORECAST_USER_COUNTS`; one for a learner.
         num_rows: Of a learner, about how many there are.
     """
-    cost_text_by_num_users = [format_share(mean_regret) for mean_regret in mean_regrets.tolist()]
+    cost_texts = [format_share(mean_regret) for mean_regret in mean_regrets.tolist()]
     if num_rows is not None:
-        forecast_text = (
-            f"with about so many rows a draw adds {cost_text_by_num_users[0]} to rows cut and privacy noise"
-        )
+        forecast_text = f"with about so many rows a draw adds {cost_texts[0]} to rows cut and privacy noise"
     else:
         first_forecast_text, *other_forecast_texts = (
             f"{cost_text} with {num_users_of_sample:,}"
-            for cost_text, num_users_of_sample in zip(
-                cost_text_by_num_users, choice.FORECAST_USER_COUNTS, strict=True
-            )
+            for cost_text, num_users_of_sample in zip(cost_texts, choice.FORECAST_USER_COUNTS, strict=True)
         )
         forecast_text = (
             f"a draw adds {', '.join([f'{first_forecast_text} users', *other_forecast_texts])} to the error"

@@ -388,15 +388,15 @@ def write_weights_csv(
     """
     sizes = histogram.sizes
     is_cap = weight_kind is WeightKind.CAP
-    kept_rows_by_size = np.minimum(sizes, int(bound)) if is_cap else sizes
-    relative_weight_by_size = (
+    kept_rows = np.minimum(sizes, int(bound)) if is_cap else sizes
+    relative_row_weights = (
         np.ones(sizes.shape) if is_cap else np.minimum(bound, sizes.astype(np.float64)) / sizes
     )
     columns_by_name = {
         "size": sizes,
         "users": histogram.users,
-        "rows_kept": kept_rows_by_size,
-        "row_weight": relative_weight_by_size / float(histogram.kept_rows(bound)),
+        "rows_kept": kept_rows,
+        "row_weight": relative_row_weights / float(histogram.kept_rows(bound)),
     }
     return write_columns(columns_by_name, provenance)
 

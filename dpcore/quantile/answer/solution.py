@@ -287,15 +287,17 @@ def refuse_public_counts(dataset: Dataset, parameters: QuantileParameters) -> No
 
 
 def compute(
-    parameters: QuantileParameters, problems: Sequence[QuantileProblem], choices_by_problem: Sequence[Choices]
+    parameters: QuantileParameters,
+    problems: Sequence[QuantileProblem],
+    choices_of_problems: Sequence[Choices],
 ) -> QuantileSolution:
     """Build the solution of the mechanism with the least error, from the best bounds that were found for each."""
-    solution_by_mechanism = [
+    solutions = [
         compute_one(parameters, *problem_and_choices)
-        for problem_and_choices in zip(problems, choices_by_problem, strict=True)
+        for problem_and_choices in zip(problems, choices_of_problems, strict=True)
     ]
-    errors_by_mechanism = {solution.mechanism: solution.rank_error for solution in solution_by_mechanism}
-    best_solution = min(solution_by_mechanism, key=lambda solution: solution.rank_error)
+    errors_by_mechanism = {solution.mechanism: solution.rank_error for solution in solutions}
+    best_solution = min(solutions, key=lambda solution: solution.rank_error)
     return replace(best_solution, errors_by_mechanism=errors_by_mechanism)
 
 

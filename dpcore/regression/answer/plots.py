@@ -271,13 +271,13 @@ def plot_weights(solution: RegressionSolution) -> Plot:
     estimate_by_method["ours"] = solution.best_estimate
     weights_by_method = {key: compute_user_weights(problem, c) for key, c in estimate_by_method.items()}
     columns = tabulate_weights(problem.whitened.sizes, weights_by_method)
-    rows_of_user, _, *mean_weights_by_method = columns.values()
-    lowest_weight, highest_weight = fit_limits(np.concatenate(mean_weights_by_method))
+    rows_of_user, _, *mean_weights_per_method = columns.values()
+    lowest_weight, highest_weight = fit_limits(np.concatenate(mean_weights_per_method))
     method_styles = [NAME_STYLE_SYMBOL_BY_METHOD[method_key] for method_key in weights_by_method]
     method_points = [
         Points(method_name, rows_of_user, mean_user_weights, curve_style, symbol=mark_symbol)
         for (method_name, curve_style, mark_symbol), mean_user_weights in zip(
-            method_styles, mean_weights_by_method, strict=True
+            method_styles, mean_weights_per_method, strict=True
         )
     ]
     alt_text = (

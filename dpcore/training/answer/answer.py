@@ -222,16 +222,16 @@ def show_inputs(answer: Answer, data: TrainingData) -> section.Parts:
 def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
     """Tabulate the scores of every method at every bound: a dict of columns by heading."""
     cells = solution.cells
-    losses_by_cell = solution.table.summarise()
+    loss_summary = solution.table.summarise()
     return {
         "Method": [cell.method.label for cell in cells],
         "h": [np.nan if cell.method is Method.FOLLOWED else cell.reach for cell in cells],
         "W": 100.0 * solution.largest_weights,
-        "Runs": losses_by_cell.num_runs,
-        "Loss": losses_by_cell.means,
-        "± noise": losses_by_cell.half_widths,
-        "± users": losses_by_cell.users_half_widths,
-        "One run ±": losses_by_cell.spreads,
+        "Runs": loss_summary.num_runs,
+        "Loss": loss_summary.means,
+        "± noise": loss_summary.half_widths,
+        "± users": loss_summary.users_half_widths,
+        "One run ±": loss_summary.spreads,
         "Loss over users": solution.table.summarise(score_unit=ScoreUnit.USERS).means,
         "Loss, trained on": solution.table.summarise(side=Side.TRAINED).means,
         "Rows told right": 100.0 * solution.table.summarise(Measure.ACCURACY).means,
@@ -378,11 +378,11 @@ def _list_choice_entries(solution: TrainingSolution) -> dict[str, object]:
 
 def _list_method_entries(solution: TrainingSolution) -> list[dict[str, object]]:
     """List the JSON entries of every method at every bound, with its scores on the users held out."""
-    losses_by_cell = solution.table.summarise()
+    loss_summary = solution.table.summarise()
     scores_by_key = {
-        "loss": losses_by_cell.means,
-        "half_width_95": losses_by_cell.half_widths,
-        "half_width_95_users": losses_by_cell.users_half_widths,
+        "loss": loss_summary.means,
+        "half_width_95": loss_summary.half_widths,
+        "half_width_95_users": loss_summary.users_half_widths,
         "loss_over_users": solution.table.summarise(score_unit=ScoreUnit.USERS).means,
         "rows_told_right": solution.table.summarise(Measure.ACCURACY).means,
     }
@@ -392,10 +392,10 @@ def _list_method_entries(solution: TrainingSolution) -> list[dict[str, object]]:
             "bound": None if cell.method is Method.FOLLOWED else cell.reach,
             "row_clip": cell.clip,
             "largest_user_weight": finite_or_none(float(solution.largest_weights[i])),
-            "runs": int(losses_by_cell.num_runs[i]),
+            "runs": int(loss_summary.num_runs[i]),
             **{
-                score_key: finite_or_none(float(scores_by_cell[i]))
-                for score_key, scores_by_cell in scores_by_key.items()
+                score_key: finite_or_none(float(cell_scores[i]))
+                for score_key, cell_scores in scores_by_key.items()
             },
         }
         for i, cell in enumerate(solution.cells)
@@ -417,9 +417,9 @@ def write_runs(run_table: RunTable, provenance: Provenance) -> str:
         "split": run_numbers % len(run_table.experiment.splits),
     }
     score_triples = itertools.product(("trained_on", "held_out"), ScoreUnit, Measure)
-    for (side_name, score_unit, measure), score_by_run in zip(
+    for (side_name, score_unit, measure), run_scores in zip(
         score_triples, run_table.scores[run_cell_indices, run_numbers].reshape(-1, 8).T, strict=True
     ):
-        columns_by_name[f"{side_name}_{score_unit.value}_{measure.value}"] = score_by_run
+        columns_by_name[f"{side_name}_{score_unit.value}_{measure.value}"] = run_scores
     columns_by_name["label"] = provenance.label
     return pd.DataFrame(columns_by_name).to_csv(index=False, lineterminator="\n")

@@ -91,14 +91,14 @@ def format_uncertainty(solution: TrainingSolution) -> str:
 
     Those that are NaN are left out.
     """
-    losses_by_cell, answer_index = solution.table.summarise(), solution.answer_index
+    loss_summary, answer_index = solution.table.summarise(), solution.answer_index
     return ", ".join(
-        f"± {wording.number(float(half_widths_by_cell[answer_index]), 2)} {source_word}"
-        for source_word, half_widths_by_cell in (
-            ("noise", losses_by_cell.half_widths),
-            ("users", losses_by_cell.users_half_widths),
+        f"± {wording.number(float(half_widths[answer_index]), 2)} {source_word}"
+        for source_word, half_widths in (
+            ("noise", loss_summary.half_widths),
+            ("users", loss_summary.users_half_widths),
         )
-        if math.isfinite(half_widths_by_cell[answer_index])
+        if math.isfinite(half_widths[answer_index])
     )
 
 

@@ -23,7 +23,7 @@ from dpcore.per_group.selection_rules import (
     compute_delta_per_group,
     compute_keep_probabilities,
 )
-from dpcore.per_group.users_kept import PairsByGroup, compute_kept_moments
+from dpcore.per_group.users_kept import GroupedPairs, compute_kept_moments
 from dpcore.per_group.whole_vector import keep_amounts
 from tests.dpcore.per_group.conftest import random_pairs
 
@@ -167,7 +167,7 @@ def test_moments_agree_with_the_recursion_over_users() -> None:
         (random_pairs(1), many_users()), (Statistic.ROWS, Statistic.USERS, Statistic.SUM)
     ):
         problem = PerGroupProblem(pairs, build_parameters(statistic=statistic))
-        grouped = PairsByGroup.from_problem(problem)
+        grouped = GroupedPairs.from_problem(problem)
         most_users = int(np.bincount(grouped.group_codes).max())
         for l0, linf in product((1, 2, 4), (1.0, 2.5, 1e9)):
             tables = [compute_keep_probabilities(rule, 1.0, 0.05, l0, most_users) for rule in PRIVATE_RULES]
