@@ -148,7 +148,7 @@ def read_command(setting: Setting) -> list[float]:
     options = [text for name, value in words.items() for text in (f"--{name.replace('_', '-')}", str(value))]
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(io.StringIO()):
-        command.main([questions.command_of(setting.call), str(EVENTS), *options, "--json"])
+        command.main([questions.name_command(setting.call), str(EVENTS), *options, "--json"])
     numbers = json.loads(output.getvalue())["answers"][0]["numbers"]
     return [number["number"] for number in numbers if "number" in number]
 

@@ -26,7 +26,7 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Values
 from dpcore.mean import private_counts
 from dpcore.quantile import QuantileProblem, WeightKind, optimal_bound
-from dpcore.quantile.base_distribution import uniform_base
+from dpcore.quantile.base_distribution import build_uniform_base
 from dpcore.total import TotalProblem, strategies
 
 
@@ -81,7 +81,7 @@ def _describe_curves(problem: TotalProblem, epsilons: FloatArray) -> str:
 
 def compare_quantiles(values: Values, low: float, high: float) -> None:
     """Print the exact distribution of a private median, and a grid."""
-    problem = QuantileProblem(values, 0.5, 1.0, uniform_base(low, high))
+    problem = QuantileProblem(values, 0.5, 1.0, build_uniform_base(low, high))
     h = 20.0
 
     def compute_first() -> str:

@@ -70,8 +70,10 @@ class Values(ArrayFacet):
             problems.add("user_codes must be ascending")
         if not np.all(np.isfinite(self.values)):
             problems.add("values must be finite numbers")
-        for array, least_allowed in ((self.num_rows_each, 1), (self.standard_deviations, 0)):
-            if array is not None and (array.shape != self.values.shape or not np.all(array >= least_allowed)):
+        for optional_array, least_allowed in ((self.num_rows_each, 1), (self.standard_deviations, 0)):
+            if optional_array is not None and (
+                optional_array.shape != self.values.shape or not np.all(optional_array >= least_allowed)
+            ):
                 problems.add(
                     "num_rows_each and standard_deviations need one number per value, at least 1 and at least 0"
                 )

@@ -114,7 +114,7 @@ def test_what_cannot_be_gets_the_sentences_of_the_call_all_at_once(run, tmp_path
     def fails(*arguments):
         raise KeyError("s3cr3t")
 
-    monkeypatch.setattr(ask.questions, "reply_of", fails)
+    monkeypatch.setattr(ask.questions, "build_reply", fails)
     code, out, err = run("mean", EVENTS, *OPTIONS)
     assert (code, out) == (1, "")
     assert "nobody foresaw" in err
@@ -228,7 +228,7 @@ def test_every_setting_of_every_call_is_an_option_and_help_fits_in_80_columns(ru
     # Each option takes the text of its default to the very parameters that it has by default.
     options = []
     monkeypatch.setattr(
-        ask.questions, "reply_of", lambda *given: (options.append(given), Said("an answer"))[1]
+        ask.questions, "build_reply", lambda *given: (options.append(given), Said("an answer"))[1]
     )
     words = []
     for key, default in settings.items():

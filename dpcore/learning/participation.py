@@ -61,7 +61,7 @@ class PowerLaw:
     @cached_property
     def normaliser(self) -> float:
         """Return zeta(1 + alpha), the sum of j^-(1 + alpha)."""
-        return float(self._zeta_from(np.array(1.0)))
+        return float(self._sum_zeta_from(np.array(1.0)))
 
     @property
     def largest_share(self) -> float:
@@ -72,7 +72,7 @@ class PowerLaw:
         """Return p_j at user numbers j >= 1, any shape (real numbers allowed, for integrals)."""
         return np.asarray(np.asarray(user_numbers, dtype=np.float64) ** -self.exponent / self.normaliser)
 
-    def _zeta_from(self, first_users: FloatArray) -> FloatArray:
+    def _sum_zeta_from(self, first_users: FloatArray) -> FloatArray:
         """Return the Hurwitz zeta function of each first user: the sum over j >= that number of j^-(1 + alpha)."""
         from scipy.special import zeta
 
@@ -80,7 +80,7 @@ class PowerLaw:
 
     def compute_tail_mass(self, user_numbers: npt.ArrayLike) -> FloatArray:
         """Return the mass of all users beyond number K, the sum over j > K of p_j; K whole, any shape."""
-        return self._zeta_from(np.asarray(user_numbers, dtype=np.float64) + 1.0) / self.normaliser
+        return self._sum_zeta_from(np.asarray(user_numbers, dtype=np.float64) + 1.0) / self.normaliser
 
     def users_above(self, shares: npt.ArrayLike) -> FloatArray:
         """Return K(share), the number of users with p_j > share, for share > 0 of any shape; float64, whole."""

@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
-from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex
+from dpcore.contributions import ContributionHistogram, FloatArray, SizeCounts
 from dpcore.mean.user_sums import UserSums
 
 EVERY_PIECE_ARGUMENT = "every piece between two neighbouring sizes was looked at, with its turning point"
@@ -107,7 +107,7 @@ class BoundCurve:
     """
 
     histogram: ContributionHistogram
-    compute_error: Callable[[FloatArray, SizeIndex], FloatArray]
+    compute_error: Callable[[FloatArray, SizeCounts], FloatArray]
     numerators: Numerators
 
     def error(self, bounds: FloatArray) -> FloatArray:
@@ -121,9 +121,11 @@ class BoundCurve:
         rows_below, users_above, _ = self.histogram.compute_sums_after(slice(1, -1))
         a, b, d = vars(self.numerators).values()
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            points = (2.0 * users_above * a - b * rows_below) / (2.0 * d * rows_below - users_above * b)
-        piece_indices = np.flatnonzero((points > sizes[:-1]) & (points < sizes[1:]))
-        return piece_indices, points[piece_indices]
+            turning_bounds = (2.0 * users_above * a - b * rows_below) / (
+                2.0 * d * rows_below - users_above * b
+            )
+        piece_indices = np.flatnonzero((turning_bounds > sizes[:-1]) & (turning_bounds < sizes[1:]))
+        return piece_indices, turning_bounds[piece_indices]
 
     @cached_property
     def _errors_at_sizes(self) -> FloatArray:
@@ -131,8 +133,10 @@ class BoundCurve:
         sizes = self.histogram.sizes
         squared_errors = np.empty(sizes.size)
         for size_slice in self.histogram.blocks:
-            size_index = slice(size_slice.start + 1, size_slice.stop + 1)
-            squared_errors[size_slice] = self.compute_error(sizes[size_slice].astype(np.float64), size_index)
+            num_sizes_up_to = slice(size_slice.start + 1, size_slice.stop + 1)
+            squared_errors[size_slice] = self.compute_error(
+                sizes[size_slice].astype(np.float64), num_sizes_up_to
+            )
         return squared_errors
 
     def _list_candidates(self, is_integer: bool) -> tuple[FloatArray, FloatArray]:
@@ -141,17 +145,17 @@ class BoundCurve:
         They are all sizes and all turning points; for integers, the two integers around each turning point.
         """
         sizes = self.histogram.sizes.astype(np.float64)
-        piece_indices, points = self._turning_points
+        piece_indices, turning_bounds = self._turning_points
         if is_integer:
             piece_indices = np.tile(piece_indices, 2)
-            points = np.concatenate((np.floor(points), np.ceil(points)))
+            turning_bounds = np.concatenate((np.floor(turning_bounds), np.ceil(turning_bounds)))
             # Stay within the piece: at a size the next piece begins.
-            points = np.clip(points, sizes[piece_indices], sizes[piece_indices + 1])
+            turning_bounds = np.clip(turning_bounds, sizes[piece_indices], sizes[piece_indices + 1])
         # The error is continuous, so a point on the right end of a piece may count as inside the piece.
         squared_errors = np.concatenate(
-            (self._errors_at_sizes, self.compute_error(points, piece_indices + 1))
+            (self._errors_at_sizes, self.compute_error(turning_bounds, piece_indices + 1))
         )
-        return np.concatenate((sizes, points)), squared_errors
+        return np.concatenate((sizes, turning_bounds)), squared_errors
 
     def minimise(self, is_integer: bool) -> BoundOptimum:
         """Return the bound from the smallest to the largest size with the least error; of equal ones, the smallest."""
@@ -219,11 +223,11 @@ class BoundCurve:
 
     def _list_breakpoints(self, is_integer: bool) -> FloatArray:
         """Return sorted bounds from the smallest size (1 for integers) on; between neighbours the error is monotone."""
-        _, points = self._turning_points
+        _, turning_bounds = self._turning_points
         if is_integer:
-            points = np.concatenate((np.floor(points), np.ceil(points), [1.0]))
+            turning_bounds = np.concatenate((np.floor(turning_bounds), np.ceil(turning_bounds), [1.0]))
         # Two sorted runs: a stable sort merges them.
-        return np.sort(np.concatenate((self.histogram.sizes, np.sort(points))), kind="stable")
+        return np.sort(np.concatenate((self.histogram.sizes, np.sort(turning_bounds))), kind="stable")
 
     def _find_edges(
         self,
@@ -316,13 +320,15 @@ class CountsOnly(CountsModel):
         """
         return UserSums.from_histogram(self.histogram, self._effective_sizes)
 
-    def _user_sums_at(self, h: FloatArray, size_index: SizeIndex | None = None) -> UserSums:
+    def _user_sums_at(self, h: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> UserSums:
         """Return the sums over the users at or below each bound, and above it.
 
-        ``size_index`` is the number of sizes at or below each bound; None to look it up here.
+        ``num_sizes_up_to`` is the number of sizes at or below each bound; None to look it up here.
         """
         size_indices = (
-            np.searchsorted(self.histogram.sizes, h, side="right") if size_index is None else size_index
+            np.searchsorted(self.histogram.sizes, h, side="right")
+            if num_sizes_up_to is None
+            else num_sizes_up_to
         )
         return self._user_sums.take(size_indices)
 
@@ -339,10 +345,14 @@ class CountsOnly(CountsModel):
         nu = user_sums.excess(h) / n / (user_sums.effective_below + user_sums.users_above * effective_size)
         return np.asarray(nu), np.asarray(np.minimum(h, self.histogram.max_size) / n + nu * effective_size)
 
-    def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+    def smooth(self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error of the weights min(t, p + nu x) that are constant from h rows on."""
         h = np.asarray(thresholds, dtype=np.float64)
-        user_sums, n, rho = self._user_sums_at(h, size_index), float(self.histogram.num_rows), self.user_share
+        user_sums, n, rho = (
+            self._user_sums_at(h, num_sizes_up_to),
+            float(self.histogram.num_rows),
+            self.user_share,
+        )
         nu, t = self._weight_coefficients(h, user_sums)
 
         inverse_sum, share_sum = self._sum_inverse_sizes(user_sums)
@@ -365,10 +375,14 @@ class CountsOnly(CountsModel):
         nu, t = self._weight_coefficients(h, self._user_sums_at(h))
         return float(nu), float(t)
 
-    def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+    def capped(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error of a cap that keeps at most h rows of each user, drawn at random."""
         h = np.asarray(caps, dtype=np.float64)
-        user_sums, n, rho = self._user_sums_at(h, size_index), float(self.histogram.num_rows), self.user_share
+        user_sums, n, rho = (
+            self._user_sums_at(h, num_sizes_up_to),
+            float(self.histogram.num_rows),
+            self.user_share,
+        )
         cut_shares = user_sums.excess(h) / n  # 1 - n_h / n
         kept_rows = user_sums.rows_below + h * user_sums.users_above
         t = h / kept_rows

@@ -30,7 +30,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.parameters import Option
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import DrawnNoise, Program, find_noise
-from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex
+from dpcore.contributions import ContributionHistogram, FloatArray, SizeCounts
 from dpcore.mean.models import (
     BoundCurve,
     BoundOptimum,
@@ -124,16 +124,16 @@ class Population(CountsModel):
         """Return the sum of s^2 over the users of the first k sizes, for k = 0 .. K, shape (K + 1,)."""
         return prefix_sums(self.histogram.sizes.astype(np.float64) ** 2 * self.histogram.users)
 
-    def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+    def smooth(self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error if a user with s rows weighs as much as one with min(h, s)."""
         losses = weights.smooth_losses(self._effective_sizes, self._effective_sizes.convert(thresholds))
         sampling_variances = self.value_variance * losses.squared_weights
         return MeanError(np.asarray(sampling_variances), self.unit_noise_variance * losses.largest_weight**2)
 
-    def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+    def capped(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error of caps: sigma^2 (rho sum_l k_l^2 + (1 - rho) n_h) / n_h^2, with rows kept at random."""
         h = np.asarray(caps, dtype=np.float64)
-        k = self.histogram.count_sizes_up_to(h) if size_index is None else size_index
+        k = self.histogram.count_sizes_up_to(h) if num_sizes_up_to is None else num_sizes_up_to
         rows_below, num_users_above, _ = self.histogram.compute_sums_after(k)
         kept_rows = rows_below + h * num_users_above
         scaled_square_sum = self._squares_below[k] / kept_rows + h * (h / kept_rows) * num_users_above
@@ -431,8 +431,12 @@ def _describe_optimum(
     certificate = optimum.certificate
     if problem.proof_limit:
         certificate = replace(certificate, argument=f"{certificate.argument}{problem.proof_limit}")
-    parts = float(mean_error.sampling_variance), float(mean_error.privacy_variance), float(mean_error.shift)
-    return *parts, certificate, optimum.stop_reason
+    error_parts = (
+        float(mean_error.sampling_variance),
+        float(mean_error.privacy_variance),
+        float(mean_error.shift),
+    )
+    return *error_parts, certificate, optimum.stop_reason
 
 
 def find_weight_growth(mean_problem: MeanProblem, threshold: float) -> Growth:

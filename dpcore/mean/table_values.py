@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import require
-from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex, suffix_sums
+from dpcore.contributions import ContributionHistogram, FloatArray, SizeCounts, suffix_sums
 from dpcore.dataset import Dataset, Values
 from dpcore.mean.models import BoundCurve, BoundOptimum, MeanError, Numerators
 from dpcore.mean.user_sums import prefix_sums
@@ -189,10 +189,10 @@ def user_share(clamped_values: ClampedValues) -> UserShare:
         (np.ones(sizes.size), sizes, sizes**2, centred_sums, centred_sums * centred_means, within_squares)
     )
     term_sums = user_terms.sum(axis=1)
-    estimate = float(_correlation(term_sums))
+    estimate = float(_compute_correlation(term_sums))
     if math.isnan(estimate):
         return UserShare(math.nan, math.nan, math.nan)
-    left_out_estimates = _correlation(term_sums[:, None] - user_terms)
+    left_out_estimates = _compute_correlation(term_sums[:, None] - user_terms)
     # It may be undefined without some users, for example if only one user has two rows.
     defined_estimates = left_out_estimates[~np.isnan(left_out_estimates)]
     m, jackknife_variance = sizes.size, math.inf
@@ -202,7 +202,7 @@ def user_share(clamped_values: ClampedValues) -> UserShare:
     return UserShare(estimate, max(estimate - half_width, 0.0), min(estimate + half_width, 1.0))
 
 
-def _correlation(term_sums: FloatArray) -> FloatArray:
+def _compute_correlation(term_sums: FloatArray) -> FloatArray:
     """Return the intraclass correlation from the sums of `user_share`, shape (6, ...); nan if undefined."""
     m, n, squared_sizes, distance_sum, between_squares, within_squares = term_sums
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -281,24 +281,24 @@ class KnownValues:
     table_values: TableValues
     unit_noise_variance: float
 
-    def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+    def smooth(self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error of smooth weights, which draw no rows: a user with s rows weighs min(h, s)."""
-        _, kept_rows, shifts, t = self._measure_shifts(thresholds, size_index)
+        _, kept_rows, shifts, t = self._measure_shifts(thresholds, num_sizes_up_to)
         return MeanError(np.zeros(kept_rows.shape), self.unit_noise_variance * t**2, shifts)
 
-    def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+    def capped(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error of caps that keep at most h rows of each user, drawn at random."""
-        k, kept_rows, shifts, t = self._measure_shifts(caps, size_index)
+        k, kept_rows, shifts, t = self._measure_shifts(caps, num_sizes_up_to)
         variance_sums = self.table_values.variances_above[k] - caps * self.table_values.row_variances_above[k]
         sampling_variances = np.asarray(t * (np.maximum(variance_sums, 0.0) / kept_rows))
         return MeanError(sampling_variances, self.unit_noise_variance * t**2, shifts)
 
     def _measure_shifts(
-        self, bounds: FloatArray, size_index: SizeIndex | None
-    ) -> tuple[SizeIndex, FloatArray, FloatArray, FloatArray]:
+        self, bounds: FloatArray, num_sizes_up_to: SizeCounts | None
+    ) -> tuple[SizeCounts, FloatArray, FloatArray, FloatArray]:
         """Return four arrays by bound: number of sizes up to it, kept rows, shift, and t, the largest weight."""
         table_values = self.table_values
-        k = table_values.histogram.count_sizes_up_to(bounds) if size_index is None else size_index
+        k = table_values.histogram.count_sizes_up_to(bounds) if num_sizes_up_to is None else num_sizes_up_to
         rows_below, num_users_above, _ = table_values.histogram.compute_sums_after(k)
         kept_rows = rows_below + bounds * num_users_above
         shifts = (table_values.row_distances_below[k] + bounds * table_values.distances_above[k]) / kept_rows
@@ -427,15 +427,22 @@ class UserDeviations:
         The best of the grids' points is returned; nothing is proved.
         """
         sizes = self.histogram.sizes
-        grid = np.unique(np.append(np.geomspace(sizes[0], sizes[-1], GRID), sizes[:: sizes.size // GRID + 1]))
+        grid = np.unique(
+            np.append(
+                np.geomspace(sizes[0], sizes[-1], NUM_GRID_BOUNDS),
+                sizes[:: sizes.size // NUM_GRID_BOUNDS + 1],
+            )
+        )
         for _ in range(NUM_ZOOMS):
-            i = int(np.argmin(self.error(grid, noise_variance, has_private_counts).variance))
-            threshold, nearby_bounds = grid[i], grid[max(i - 1, 0) : i + 2]
-            grid = np.unique(np.append(np.linspace(nearby_bounds[0], nearby_bounds[-1], GRID), threshold))
+            best_index = int(np.argmin(self.error(grid, noise_variance, has_private_counts).variance))
+            threshold, nearby_bounds = grid[best_index], grid[max(best_index - 1, 0) : best_index + 2]
+            grid = np.unique(
+                np.append(np.linspace(nearby_bounds[0], nearby_bounds[-1], NUM_GRID_BOUNDS), threshold)
+            )
         return float(threshold)
 
 
-GRID = 256
+NUM_GRID_BOUNDS = 256
 NUM_ZOOMS = 4
 """Grids of `UserDeviations.find_threshold`; the last one has steps of 1e-6 of h or less."""
 

@@ -136,8 +136,8 @@ class UserModel:
         ``bounds`` are ascending, and ``squared_errors`` are the squared errors there.
         """
         for _ in range(NUM_ZOOMS):
-            i = int(np.argmin(squared_errors))
-            threshold, nearby_bounds = bounds[i], bounds[max(i - 1, 0) : i + 2]
+            best_index = int(np.argmin(squared_errors))
+            threshold, nearby_bounds = bounds[best_index], bounds[max(best_index - 1, 0) : best_index + 2]
             bounds = np.unique(
                 np.append(np.linspace(nearby_bounds[0], nearby_bounds[-1], NUM_GRID_POINTS), threshold)
             )

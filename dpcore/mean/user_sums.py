@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex, excess_sums, suffix_sums
+from dpcore.contributions import ContributionHistogram, FloatArray, SizeCounts, excess_sums, suffix_sums
 
 
 def prefix_sums(terms: FloatArray) -> FloatArray:
@@ -62,9 +62,9 @@ class UserSums:
         """Return the rows that a cap at h cuts; all terms have one sign, as in `ContributionHistogram.excess`."""
         return np.asarray((self.next_sizes - h) * self.users_above + self.excess_at_next)
 
-    def take(self, k: SizeIndex) -> UserSums:
+    def take(self, num_sizes: SizeCounts) -> UserSums:
         """Return the sums for the given numbers of sizes at or below."""
-        return UserSums(*(sums_per_num_sizes[k] for sums_per_num_sizes in vars(self).values()))
+        return UserSums(*(sums_per_num_sizes[num_sizes] for sums_per_num_sizes in vars(self).values()))
 
     @property
     def between_sizes(self) -> UserSums:

@@ -203,10 +203,10 @@ class WeightedRows:
         with Problems() as problems:
             problems.between(1.0, MAX_SIZE, threshold=threshold)
         self.problem, self.threshold = problem, float(threshold)
-        self.values, size_index, num_rows = problem._sorted_values
+        self.values, num_sizes_up_to, num_rows = problem._sorted_values
         self.kept_rows = float(problem.kept_rows(threshold))
         row_weights = (np.minimum(threshold, problem.sizes) / problem.sizes / self.kept_rows)[
-            size_index
+            num_sizes_up_to
         ] * num_rows
         weighted_values = row_weights * self.values
         # Weight of the first i rows and of the last n - i rows, in separate sums: a difference would cancel.
@@ -294,11 +294,11 @@ def _solve_range(
         return (
             low_end,
             high_end,
-            clamping_factor * cut_weight * (bounding + clamping(low_end, high_end))
+            clamping_factor * cut_weight * (bounding + compute_clamping(low_end, high_end))
             - kappa * (high_end - low_end),
         )
 
-    def clamping(low_end: float, high_end: float) -> float:
+    def compute_clamping(low_end: float, high_end: float) -> float:
         """Return the bias of clamping to a centred range, multiplied by the factor."""
         return clamping_factor * float(weighted_rows.cut_below(low_end) + weighted_rows.cut_above(high_end))
 
@@ -322,7 +322,7 @@ def _solve_range(
     if high_weight >= max_weight:
         inner_low_end = inner_high_end = high_end if fixed_lower is None else low_end
     # Up to there each unit of width less cuts off `slope` more: the objective is a quadratic in the step.
-    width_decrease = (kappa * range_width - slope * (bounding + clamping(low_end, high_end))) / (
+    width_decrease = (kappa * range_width - slope * (bounding + compute_clamping(low_end, high_end))) / (
         slope**2 + kappa
     )
     width_decrease = min(max(width_decrease, 0.0), range_width - max(inner_high_end - inner_low_end, 0.0))
@@ -331,7 +331,7 @@ def _solve_range(
         low_end + lower_rise,
         max(high_end - (width_decrease - lower_rise), low_end + lower_rise),
     )
-    summed_bias = bounding + clamping(low_end, high_end)
+    summed_bias = bounding + compute_clamping(low_end, high_end)
     squared_error = summed_bias**2 + kappa * (high_end - low_end) ** 2
     # Step 3. Any lambda gives a bound; that of the equation at this point is the best if the point is inside a jump.
     lower_bounds = []
@@ -343,7 +343,7 @@ def _solve_range(
             *best_ends, _ = evaluate(tail_weight)
             tangent_slope = clamping_factor * tail_weight
             tangent_intercept = (
-                bounding + clamping(*best_ends) + tangent_slope * (best_ends[1] - best_ends[0])
+                bounding + compute_clamping(*best_ends) + tangent_slope * (best_ends[1] - best_ends[0])
             )
             # The minimum of (height - tangent_slope W)^2 + kappa W^2 over all widths W.
             lower_bounds.append(tangent_intercept**2 * kappa / (tangent_slope**2 + kappa))
@@ -410,7 +410,7 @@ def best_joint(
     build_weighted_rows = lru_cache(maxsize=1)(lambda threshold: WeightedRows(problem, threshold))
     choices_by_threshold: dict[float, RangeChoice] = {}
 
-    def solve(threshold: float) -> float:
+    def solve_threshold(threshold: float) -> float:
         """Return the error of the best range at one threshold, and keep that range."""
         choices_by_threshold[threshold] = _find_best_choice(build_weighted_rows(threshold), None)
         return choices_by_threshold[threshold].error
@@ -434,7 +434,9 @@ def best_joint(
             _solve_range(build_weighted_rows(min_threshold), least_abs_shift, clamping_factor, None)[3]
         )
 
-    threshold, cells_lower_bound = search_thresholds(problem.sizes, solve, bound_cell, progress, should_stop)
+    threshold, cells_lower_bound = search_thresholds(
+        problem.sizes, solve_threshold, bound_cell, progress, should_stop
+    )
     range_choice = choices_by_threshold[threshold]
     lower_bound = min(cells_lower_bound, range_choice.certificate.lower_bound)
     certificate_argument = "every range and, by intervals, every bound on rows is covered"

@@ -66,7 +66,7 @@ def _add_noise(
     return np.asarray(problem.value_bound * np.hypot(lost_weight_shares, noise_stds))
 
 
-def smooth_weights_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:
+def compute_smooth_worst_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:
     """Return the largest root mean square error of smooth weights over all values in [L, U].
 
     Args:
@@ -95,7 +95,7 @@ def compute_worst_error(problem: MeanProblem, user_weights: npt.ArrayLike) -> fl
     return float(_add_noise(problem, lost_shares @ problem.histogram.users, u.max()))
 
 
-def caps_error_bound(problem: MeanProblem, cap: int) -> float:
+def bound_worst_cap_error(problem: MeanProblem, cap: int) -> float:
     """Return an upper bound on the root mean square error of a cap with random rows, over all values in [L, U].
 
     Args:
@@ -123,7 +123,8 @@ def _maximise_cap_square(histogram: ContributionHistogram, cap: float) -> float:
         unconstrained_maxima = np.where(v > 0.0, c**2 / v, 0.0)
     order_by_multiplier = np.argsort(multipliers, kind="stable")
     multipliers, c, v, unconstrained_maxima, num_users_per_size = (
-        x[order_by_multiplier] for x in (multipliers, c, v, unconstrained_maxima, num_users_per_size)
+        column[order_by_multiplier]
+        for column in (multipliers, c, v, unconstrained_maxima, num_users_per_size)
     )
     # On the i-th piece the first i sizes are at an end: phi(mu) = A2 mu^2 + A1 mu + A0.
     end_sums = prefix_sums(num_users_per_size * np.maximum(c, 0.0))
@@ -135,7 +136,7 @@ def _maximise_cap_square(histogram: ContributionHistogram, cap: float) -> float:
     interval_stops = np.minimum(np.r_[multipliers, math.inf], end_sums[-1])
     is_reached = interval_starts <= interval_stops
     interval_starts, interval_stops, a2, a1, a0 = (
-        x[is_reached] for x in (interval_starts, interval_stops, a2, a1, a0)
+        column[is_reached] for column in (interval_starts, interval_stops, a2, a1, a0)
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         turning_points = np.where(a2 < 0.0, -a1 / (2.0 * a2), interval_starts)
@@ -235,16 +236,16 @@ def _find_threshold_for_weight(histogram: ContributionHistogram, largest_weight:
     """Return h with h / n_h = t: between two sizes n_h = S + q h, so that h = t S / (1 - t q)."""
     sizes = histogram.sizes.astype(np.float64)
     # h / n_h rises with h, so that its values at the sizes are in order.
-    size_index = int(np.searchsorted(sizes / histogram.kept_rows(sizes), largest_weight, side="left"))
-    if size_index == 0:
+    num_sizes_up_to = int(np.searchsorted(sizes / histogram.kept_rows(sizes), largest_weight, side="left"))
+    if num_sizes_up_to == 0:
         return float(sizes[0])
-    if size_index == sizes.size:
+    if num_sizes_up_to == sizes.size:
         return float(sizes[-1])
-    rows_below, num_users_above, _ = histogram.compute_sums_at(float(sizes[size_index - 1]))
+    rows_below, num_users_above, _ = histogram.compute_sums_at(float(sizes[num_sizes_up_to - 1]))
     remaining_weight = 1.0 - largest_weight * float(num_users_above)
     threshold = (
         largest_weight * float(rows_below) / remaining_weight
         if remaining_weight > 0.0
-        else float(sizes[size_index])
+        else float(sizes[num_sizes_up_to])
     )
-    return float(np.clip(threshold, sizes[size_index - 1], sizes[size_index]))
+    return float(np.clip(threshold, sizes[num_sizes_up_to - 1], sizes[num_sizes_up_to]))

@@ -423,7 +423,7 @@ class PerGroupParameters(Parameters):
         if self.objective is Objective.LARGE_GROUPS and not np.any(np.abs(totals) >= size_floor):
             raise refuse(f"no group reaches the least size of a large group, {wording.number(size_floor)}")
 
-    def group_weights(self, totals: FloatArray, group_counts: FloatArray) -> FloatArray:
+    def compute_group_weights(self, totals: FloatArray, group_counts: FloatArray) -> FloatArray:
         """Return the weight of one group of each size: of its RMSE if the objective is rooted, else of its MSE.
 
         Args:

@@ -2,7 +2,7 @@
 
 Each user keeps L0 of their groups at random. A rule (`selection_rules`) releases a group or not by the number of users
 who kept it, with its own share of epsilon and delta. The release is the sum, clipped to L-infinity, plus noise from the
-remaining budget. A group that is not released counts as 0, so that its squared error is t^2. Selection and sum depend
+remaining budget. A group that is not released counts as 0, so that its squared error is t^2. SelectionProblem and sum depend
 on the same users; their noises are independent.
 
 With N_g the users kept, S_g their sum and pi the rule: MSE_g = E[pi(N) (S - t)^2] + P(kept) noise variance
@@ -48,7 +48,7 @@ SEARCH_TOLERANCE = 1e-3
 MAX_EVALUATIONS = 1_500
 NUM_GRID_AMOUNTS = 7
 """Points along each bound of the first grid."""
-NORMS, NORM_RANGE = 24, 1e4
+NUM_NORMS, NORM_RANGE = 24, 1e4
 """Norms of a grid, and the ratio of its ends."""
 
 
@@ -77,7 +77,7 @@ class SelectedGroups:
         return float(self.keep_probabilities.sum())
 
 
-class Selection:
+class SelectionProblem:
     """A problem whose groups are selected privately, with its pairs sorted by group.
 
     Args:
@@ -100,10 +100,10 @@ class Selection:
         self._keep_probabilities: dict[tuple[int, int], FloatArray] = {}
         self._rule_tables: dict[int, FloatArray] = {}
 
-    def with_epsilon(self, epsilon: float) -> Selection:
+    def with_epsilon(self, epsilon: float) -> SelectionProblem:
         """Return the same selection problem for another total epsilon, with the same shares for selection and noise."""
         parameters = replace(self.parameters, epsilon=epsilon)
-        return Selection(PerGroupProblem(self.problem.pairs, parameters), self.grouped_pairs)
+        return SelectionProblem(PerGroupProblem(self.problem.pairs, parameters), self.grouped_pairs)
 
     def tabulate_rule(self, max_groups: int) -> FloatArray:
         """Return the probability of keeping a group by its number of kept users, shape (max_users_per_group + 1,)."""
@@ -181,14 +181,21 @@ class Selection:
             max_amount: As `evaluate_groups`.
         """
         epsilon_parameters = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
-        rule_tables = [_tabulate_rule(p, max_groups, self.max_users_per_group) for p in epsilon_parameters]
+        rule_tables = [
+            _tabulate_rule(parameters, max_groups, self.max_users_per_group)
+            for parameters in epsilon_parameters
+        ]
         epsilon_moments = compute_kept_moments(
             self.grouped_pairs, max_groups, rule_tables, max_amount, self.problem.totals
         )
         noise_variances = [
-            float(p.compute_pair_noise_std(max_groups, max_amount)) ** 2 for p in epsilon_parameters
+            float(parameters.compute_pair_noise_std(max_groups, max_amount)) ** 2
+            for parameters in epsilon_parameters
         ]
-        return [self._split_errors(f, n) for f, n in zip(epsilon_moments, noise_variances, strict=True)]
+        return [
+            self._split_errors(moments, noise_variance)
+            for moments, noise_variance in zip(epsilon_moments, noise_variances, strict=True)
+        ]
 
     def compute_lower_bound(self, l0_range: tuple[int, int], amount_range: tuple[float, float]) -> float:
         """Return a lower bound on the objective of every pair in a box: L0 and L-infinity in closed intervals."""
@@ -222,7 +229,7 @@ def _tabulate_rule(parameters: PerGroupParameters, max_groups: int, max_users: i
 
 
 def best_selected_pair(
-    selection: Selection,
+    selection: SelectionProblem,
     *,
     tolerance: float = SEARCH_TOLERANCE,
     max_evaluations: int = MAX_EVALUATIONS,
@@ -282,7 +289,7 @@ class _Search:
         closed_bound: Smallest lower bound of the boxes that were closed since they are too narrow; infinity for none.
     """
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: SelectionProblem) -> None:
         self.selection, self.is_integer = selection, selection.parameters.statistic.is_integer
         self.best_error, self.best_bounds = selection.problem.error_of_nothing, (0, 0.0)
         self.heap: list[tuple[float, tuple[int, int], tuple[float, float]]] = []
@@ -395,10 +402,12 @@ class SelectedVector:
     num_evaluations: int
 
 
-def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) -> SelectedVector | None:
+def best_selected_vector(
+    selection: SelectionProblem, should_stop: ShouldStop = never
+) -> SelectedVector | None:
     """Return the best bound on whole vectors of a grid of norms and L0, where only the selection uses a sample.
 
-    Selection and sum are then independent, and the noise does not grow with the L0 of the selection. The mechanism adds
+    SelectionProblem and sum are then independent, and the noise does not grow with the L0 of the selection. The mechanism adds
     noise to every possible group and publishes those that are selected.
 
     Returns:
@@ -432,14 +441,14 @@ def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) 
                     )
 
     most_groups = selection.max_groups_per_user
-    grid_norms = np.geomspace(largest_norm / NORM_RANGE, largest_norm, NORMS)
+    grid_norms = np.geomspace(largest_norm / NORM_RANGE, largest_norm, NUM_NORMS)
     evaluate(VectorRule, grid_norms, space_evenly(most_groups, 2 * NUM_GRID_AMOUNTS))
     if selected_vector is None:
         return None
     # Between the neighbours of the best norm, at L0 next to the best one.
-    norm_ratio, best_l0 = NORM_RANGE ** (1.0 / (NORMS - 1)), selected_vector.max_groups
+    norm_ratio, best_l0 = NORM_RANGE ** (1.0 / (NUM_NORMS - 1)), selected_vector.max_groups
     norms_nearby = np.geomspace(
-        selected_vector.max_norm / norm_ratio, selected_vector.max_norm * norm_ratio, NORMS
+        selected_vector.max_norm / norm_ratio, selected_vector.max_norm * norm_ratio, NUM_NORMS
     )
     l0s_nearby = range(max(best_l0 - 2, 1), min(best_l0 + 2, most_groups) + 1)
     evaluate([selected_vector.vector_rule], norms_nearby, l0s_nearby)

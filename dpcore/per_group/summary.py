@@ -88,7 +88,9 @@ class SummaryProblem:
         group_counts = total_counts.astype(np.float64)
         if self.num_empty_groups:
             group_counts[0] = self.num_empty_groups
-        return distinct_totals, group_counts * self.parameters.group_weights(distinct_totals, group_counts)
+        return distinct_totals, group_counts * self.parameters.compute_group_weights(
+            distinct_totals, group_counts
+        )
 
     def _compute_sums(self, max_groups: int, max_amount: float) -> tuple[float, float, float]:
         """Return bias and sampling variance, each added up over all groups, and the noise variance of one group."""

@@ -199,7 +199,7 @@ def make_program(
     releases = tuple(
         ReleaseShare(
             SHARED_COUNT if line is count_line else line.label,
-            _make_choice(dataset, parameters, line, budget.epsilon),
+            _build_spec(dataset, parameters, line, budget.epsilon),
             line.num_parts,
             rows_line_name if line.planned_line.shares_rows and line.statistic is LineStatistic.MEAN else "",
         )
@@ -212,7 +212,7 @@ def make_program(
     return ReleasePlan(releases, budget.epsilon, parameters.mechanism, parameters.delta, dropped_labels)
 
 
-def _make_choice(
+def _build_spec(
     dataset: Dataset, parameters: PlanParameters, line: AllocatedLine, epsilon: float
 ) -> ReleaseSpec:
     """Build the `ReleaseSpec` that releases one line under its bounds, with the names of columns in the data."""

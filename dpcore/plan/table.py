@@ -42,7 +42,7 @@ from dpcore.plan.mean_lines import (
 )
 from dpcore.plan.parameters import PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, output
-from dpcore.quantile.base_distribution import uniform_base
+from dpcore.quantile.base_distribution import build_uniform_base
 from dpcore.quantile.mechanism import ASSUMPTIONS_BY_PROGRAM, compute_errors_over_epsilon
 from dpcore.quantile.optimal_bound import best_bound
 from dpcore.quantile.programs import BEST_OF, BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS, lay_base
@@ -393,7 +393,7 @@ def build_quantile_problem(dataset: Dataset, parameters: PlanParameters, line: L
     assert line.quantile is not None
     assert parameters.lower is not None
     assert parameters.upper is not None
-    base = uniform_base(parameters.lower, parameters.upper)
+    base = build_uniform_base(parameters.lower, parameters.upper)
     return QuantileProblem(dataset.values, line.quantile, 1.0, base, neighbours=NEIGHBOURS)
 
 

@@ -226,7 +226,13 @@ def compute_distances(
         return np.asarray(condition.distances(histogram, candidates, multiples)[:, None])
     scaled_sums = scale_sums(condition.compute_sums(histogram, candidates), multiples)
     aimed_conditions = (condition.with_draw_margin(float(epsilon)) for epsilon in epsilons)
-    return np.stack([c.distances_from_targets(scaled_sums, candidates) for c in aimed_conditions], axis=1)
+    return np.stack(
+        [
+            aimed_condition.distances_from_targets(scaled_sums, candidates)
+            for aimed_condition in aimed_conditions
+        ],
+        axis=1,
+    )
 
 
 def compute_probabilities(

@@ -96,8 +96,14 @@ class SelectionRequest:
         total_epsilon, spent_epsilon = None, 0.0
         if (epsilon_shares := parameters.find_shares(ledger)) is not None:
             total_epsilon, spent_epsilon = parameters.epsilon, epsilon_shares.spent_epsilon
-        p = parameters.divide(ledger)
-        request = cls(p.purpose, p.choice, p.epsilon, p.release_delta, p.setting)
+        divided_parameters = parameters.divide(ledger)
+        request = cls(
+            divided_parameters.purpose,
+            divided_parameters.choice,
+            divided_parameters.epsilon,
+            divided_parameters.release_delta,
+            divided_parameters.setting,
+        )
         return replace(request, total_epsilon=total_epsilon, spent_epsilon=spent_epsilon)
 
     @classmethod

@@ -320,13 +320,17 @@ class CapMean(MeanCondition):
             a = np.concatenate(([0], np.cumsum(histogram.users[:num_sizes_upto] * added_shares)))
             num_users_below = num_users_up_to[: cap_index + 1] * RESOLUTION
             users_above = (num_users_up_to[-1] - num_users_up_to[[cap_index, num_sizes_upto]]) * RESOLUTION
-            for i, scale in enumerate(multiples):
-                a_below, q, m_below = a[: cap_index + 1] * scale, users_above * scale, num_users_below * scale
+            for i, multiple in enumerate(multiples):
+                a_below, q, m_below = (
+                    a[: cap_index + 1] * multiple,
+                    users_above * multiple,
+                    num_users_below * multiple,
+                )
                 distance_too_high = compute_distance_if_too_high(
                     a_below, m_below, added_shares[:cap_index], q[0], k
                 )
                 distances_per_multiple[i, j] = max(
-                    distance_too_high, compute_distance_if_too_low(a[-1] * scale, q[1], k)
+                    distance_too_high, compute_distance_if_too_low(a[-1] * multiple, q[1], k)
                 )
         return np.rint(np.minimum(distances_per_multiple, MAX_DISTANCE)).astype(np.int64)
 
@@ -417,8 +421,12 @@ class RisingPrice(SumsOverUsers):
     def targets(self, candidates: FloatArray) -> IntArray:
         """Compute the number of users above each candidate if it is best, in steps, shape (c,)."""
         with np.errstate(over="ignore"):
-            targets: FloatArray = np.minimum(self.scale * candidates**self.power, MAX_DISTANCE / RESOLUTION)
-        return np.array([to_steps(float(num_users_above)) for num_users_above in targets], dtype=np.int64)
+            num_users_at_best: FloatArray = np.minimum(
+                self.scale * candidates**self.power, MAX_DISTANCE / RESOLUTION
+            )
+        return np.array(
+            [to_steps(float(num_users_above)) for num_users_above in num_users_at_best], dtype=np.int64
+        )
 
     def errors(
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0

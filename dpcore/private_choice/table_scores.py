@@ -41,7 +41,7 @@ import numpy as np
 
 from dpcore.common import weights
 from dpcore.common.checks import Problems
-from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, SizeIndex
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, SizeCounts
 from dpcore.mean.models import BoundCurve, CountsOnly, Numerators
 from dpcore.private_choice.scores import RESOLUTION, CountCondition, MeanCondition, SumsOverUsers, to_steps
 
@@ -74,7 +74,7 @@ class TableCondition(MeanCondition, SumsOverUsers):
                 super().__post_init__()
 
     @abstractmethod
-    def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
+    def _compute_additions(self, sizes: FloatArray, h: float) -> FloatArray:
         """Compute g(s) of the module, what a user of s rows adds at h, for s from h to `ADDITION_LIMIT_RATIO` h."""
 
     def compute_sums(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
@@ -88,7 +88,7 @@ class TableCondition(MeanCondition, SumsOverUsers):
                 sizes, [h, ADDITION_LIMIT_RATIO * h], side="right"
             )
             partial_slice = slice(first_above_index, first_full_index)
-            added_shares = self._additions(
+            added_shares = self._compute_additions(
                 sizes[partial_slice].astype(np.float64), h
             ) / self._compute_max_addition(h)
             added_steps = np.floor(np.clip(added_shares, 0.0, 1.0) * RESOLUTION).astype(np.int64)
@@ -125,7 +125,7 @@ class TableCap(TableCondition):
 
     is_integer = True
 
-    def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
+    def _compute_additions(self, sizes: FloatArray, h: float) -> FloatArray:
         """Compute g(s) of a cap at candidate h, for sizes from h to `ADDITION_LIMIT_RATIO` h."""
         return self.user_share * (sizes - h) + (1.0 - self.user_share) / 2.0
 
@@ -151,7 +151,7 @@ class TableSmooth(TableCondition):
 
     is_integer = False
 
-    def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
+    def _compute_additions(self, sizes: FloatArray, h: float) -> FloatArray:
         """Compute g(s) of smooth weights at candidate h, for sizes from h to `ADDITION_LIMIT_RATIO` h."""
         return (sizes - h) * (self.user_share + (1.0 - self.user_share) / sizes)
 
@@ -159,13 +159,13 @@ class TableSmooth(TableCondition):
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute the root mean squared error of each threshold, up to a factor, for ``multiple`` times the users."""
-        return np.sqrt(self._curve(histogram, multiple).error(bounds))
+        return np.sqrt(self._build_curve(histogram, multiple).error(bounds))
 
     def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the threshold of least error, without privacy."""
-        return self._curve(histogram, multiple).minimise(is_integer=False).bound
+        return self._build_curve(histogram, multiple).minimise(is_integer=False).bound
 
-    def _curve(self, histogram: ContributionHistogram, multiple: float) -> BoundCurve:
+    def _build_curve(self, histogram: ContributionHistogram, multiple: float) -> BoundCurve:
         """Build the curve of the error over the threshold, from that of caps.
 
         It has sum_l k_l^2 / s_l in place of sum_l k_l, as no row is drawn.
@@ -173,18 +173,18 @@ class TableSmooth(TableCondition):
         model = self._build_model(histogram, multiple)
         row_variance_weight = self.trade_off * multiple * (1.0 - self.user_share)
 
-        def compute_error(h: FloatArray, size_index: SizeIndex) -> FloatArray:
+        def compute_error(h: FloatArray, num_sizes_up_to: SizeCounts) -> FloatArray:
             """Compute the squared error at each threshold, up to a factor."""
             squared_weights = weights.smooth_losses(histogram, h).squared_weights
             return np.asarray(
-                model.capped(h, size_index).variance
+                model.capped(h, num_sizes_up_to).variance
                 + row_variance_weight * (squared_weights - 1.0 / histogram.kept_rows(h))
             )
 
-        cap_numerators, compute_sums_at_sizes = model.cap_curve.numerators, histogram.compute_sums_at_sizes()
+        cap_numerators, sums_at_sizes = model.cap_curve.numerators, histogram.compute_sums_at_sizes()
         num_users_above, inverse_sums = (
-            compute_sums_at_sizes.users_above[:-1],
-            compute_sums_at_sizes.inverse_above[:-1],
+            sums_at_sizes.users_above[:-1],
+            sums_at_sizes.inverse_above[:-1],
         )
         linear_terms = cap_numerators.linear_terms - row_variance_weight * num_users_above
         square_terms = cap_numerators.square_terms + row_variance_weight * inverse_sums

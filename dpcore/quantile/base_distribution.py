@@ -141,7 +141,7 @@ class HistogramBase:
         return np.asarray(np.clip(a + np.asarray(shares) * (b - a), a, b))
 
 
-def uniform_base(lower: float, upper: float) -> HistogramBase:
+def build_uniform_base(lower: float, upper: float) -> HistogramBase:
     """Return the uniform distribution on [low, high].
 
     Raises:

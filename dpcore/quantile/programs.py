@@ -22,7 +22,7 @@ import numpy.typing as npt
 from dpcore.code import with_opendp, with_python
 from dpcore.common.programs import Program
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.quantile.base_distribution import Base, CandidateBase, uniform_base
+from dpcore.quantile.base_distribution import Base, CandidateBase, build_uniform_base
 from dpcore.quantile.rows import Rows
 
 WEIGHTED_PROGRAMS = (Program.PYTHON, Program.BEST)
@@ -53,7 +53,7 @@ def lay_base(program: Program, lower: float, upper: float) -> Base:
         num_steps = with_python.CANDIDATES
         step_positions = np.arange(num_steps) + 0.5
     else:
-        return uniform_base(lower, upper)
+        return build_uniform_base(lower, upper)
     return CandidateBase.build_even(np.unique(lower + (upper - lower) * step_positions / num_steps))
 
 

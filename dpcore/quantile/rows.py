@@ -342,9 +342,9 @@ class QuantileOutput:
         """Return |F - q| on each interval, shape (k,)."""
         return np.abs(self.shares_below - self.quantile)
 
-    def _find_intervals(self, y: FloatArray) -> IntArray:
+    def _find_intervals(self, answers: FloatArray) -> IntArray:
         """Return the index of the interval that holds each y."""
-        return np.clip(np.searchsorted(self.edges, y, side="right") - 1, 0, self.edges.size - 2)
+        return np.clip(np.searchsorted(self.edges, answers, side="right") - 1, 0, self.edges.size - 2)
 
     def log_density(self, y: npt.ArrayLike) -> FloatArray:
         """Return the log density of the answer at y, of its shape; at a value that of the interval to the right."""
@@ -354,20 +354,26 @@ class QuantileOutput:
     def cdf(self, y: npt.ArrayLike) -> FloatArray:
         """Return the probability that the answer is at most y, of the shape of y."""
         answers = np.asarray(y, dtype=np.float64)
-        k = self._find_intervals(answers)
-        partial_masses = np.exp(self.base.log_mass(self.edges[k], answers) + self.log_tilts[k])
-        return np.asarray(np.minimum(self._cumulative_probabilities[k] + partial_masses, 1.0))
+        interval_indices = self._find_intervals(answers)
+        partial_masses = np.exp(
+            self.base.log_mass(self.edges[interval_indices], answers) + self.log_tilts[interval_indices]
+        )
+        return np.asarray(np.minimum(self._cumulative_probabilities[interval_indices] + partial_masses, 1.0))
 
     def find_answers(self, probabilities_below: npt.ArrayLike) -> FloatArray:
         """Return the quantiles of the answer's own distribution at ``probabilities_below`` in (0, 1), any shape."""
-        u = np.asarray(probabilities_below, dtype=np.float64)
-        k = np.searchsorted(self._cumulative_probabilities, u, side="left") - 1
-        k = np.clip(k, 0, self.probabilities.size - 1)
+        probabilities = np.asarray(probabilities_below, dtype=np.float64)
+        interval_indices = np.searchsorted(self._cumulative_probabilities, probabilities, side="left") - 1
+        interval_indices = np.clip(interval_indices, 0, self.probabilities.size - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            interval_shares = (u - self._cumulative_probabilities[k]) / self.probabilities[k]
+            interval_shares = (
+                probabilities - self._cumulative_probabilities[interval_indices]
+            ) / self.probabilities[interval_indices]
         # 0 / 0 where the interval's probability underflows: any point of it will do.
         interval_shares = np.clip(np.nan_to_num(interval_shares, nan=0.5), 0.0, 1.0)
-        return self.base.find_points_at_shares(self.edges[k], self.edges[k + 1], interval_shares)
+        return self.base.find_points_at_shares(
+            self.edges[interval_indices], self.edges[interval_indices + 1], interval_shares
+        )
 
     def find_interval(self, coverage: float = 0.95) -> tuple[float, float]:
         """Return the central interval that holds the answer with probability ``coverage``, in the values' unit."""
@@ -404,13 +410,13 @@ class QuantileOutput:
         """Return the mean density on bins between ascending edges, shape (bins,), for drawing."""
         return np.asarray(np.diff(self.cdf(bin_edges)) / np.diff(bin_edges))
 
-    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+    def sample(self, num_answers: int, generator: np.random.Generator) -> FloatArray:
         """Draw answers exactly, without a grid and without underflow at any epsilon.
 
         They are for simulations: NumPy's generator is not meant for release.
 
         Args:
-            size: Number of independent answers; the cost is ``size`` times the number of intervals.
+            num_answers: Number of independent answers; the cost is ``num_answers`` times the number of intervals.
             generator: NumPy generator.
 
         Returns:
@@ -419,16 +425,16 @@ class QuantileOutput:
         log_masses = self.log_probabilities
         possible_indices = np.flatnonzero(log_masses > -np.inf)
         block_size = max(1, _CELLS // possible_indices.size)
-        interval_indices = np.empty(size, dtype=np.int64)
-        for first_answer_index in range(0, size, block_size):
+        interval_indices = np.empty(num_answers, dtype=np.int64)
+        for first_answer_index in range(0, num_answers, block_size):
             gumbel_noise = generator.gumbel(
-                size=(min(block_size, size - first_answer_index), possible_indices.size)
+                size=(min(block_size, num_answers - first_answer_index), possible_indices.size)
             )
             drawn_indices = np.argmax(log_masses[possible_indices] + gumbel_noise, axis=1)
             interval_indices[first_answer_index : first_answer_index + block_size] = possible_indices[
                 drawn_indices
             ]
-        interval_shares = generator.random(size)
+        interval_shares = generator.random(num_answers)
         return self.base.find_points_at_shares(
             self.edges[interval_indices], self.edges[interval_indices + 1], interval_shares
         )

@@ -88,7 +88,13 @@ def sweep_epsilon(
         values_per_epsilon.append(values_by_column)
         progress(len(values_per_epsilon) / len(epsilons))
     column_names = values_per_epsilon[0] if values_per_epsilon else ("epsilon",)
-    return {name: np.array([p[name] for p in values_per_epsilon], dtype=np.float64) for name in column_names}
+    return {
+        name: np.array(
+            [values_by_column[name] for values_by_column in values_per_epsilon],
+            dtype=np.float64,
+        )
+        for name in column_names
+    }
 
 
 EXPONENT, PAPER_ROWS, EPSILON = 1.5, 3000, 1.0

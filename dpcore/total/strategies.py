@@ -115,10 +115,12 @@ def _choose_bounds(
     bounds = np.empty((len(strategies), epsilons.size))
     for strategy_index, strategy in enumerate(strategies):
         if strategy.share is None:
-            bounds[strategy_index] = [nonnegative.find_optimal_bound(p) for p in epsilon_problems]
+            bounds[strategy_index] = [
+                nonnegative.find_optimal_bound(epsilon_problem) for epsilon_problem in epsilon_problems
+            ]
         else:
             bounds[strategy_index] = problem.amounts.quantile(strategy.share)
-    return bounds, bounds * np.array([p.unit_noise for p in epsilon_problems])
+    return bounds, bounds * np.array([epsilon_problem.unit_noise for epsilon_problem in epsilon_problems])
 
 
 def compute_strategy_curves(
@@ -131,11 +133,13 @@ def compute_strategy_curves(
         epsilons: Above 0, shape (e,).
         strategies: What to compare.
     """
-    e = np.asarray(epsilons, dtype=np.float64)
-    bounds, noise_scales = _choose_bounds(problem, e, strategies)
+    epsilon_array = np.asarray(epsilons, dtype=np.float64)
+    bounds, noise_scales = _choose_bounds(problem, epsilon_array, strategies)
     bias = problem.amounts.excess(bounds)
     absolute_errors = noise_error.expected_absolute(problem.mechanism, bias, noise_scales)
-    return StrategyCurves(e, tuple(strategies), bounds, np.asarray(absolute_errors / problem.amounts.total))
+    return StrategyCurves(
+        epsilon_array, tuple(strategies), bounds, np.asarray(absolute_errors / problem.amounts.total)
+    )
 
 
 def simulate_strategies(
@@ -158,8 +162,8 @@ def simulate_strategies(
         progress: Told the share done, from 0 to 1.
         should_stop: Asked before each point; True ends the simulation with what there is.
     """
-    e = np.asarray(epsilons, dtype=np.float64)
-    bounds, noise_scales = _choose_bounds(problem, e, strategies)
+    epsilon_array = np.asarray(epsilons, dtype=np.float64)
+    bounds, noise_scales = _choose_bounds(problem, epsilon_array, strategies)
     mean_errors, standard_errors = np.full(bounds.shape, np.nan), np.full(bounds.shape, np.nan)
     generator = np.random.default_rng(seed)
     draw_noise = generator.laplace if problem.mechanism is NoiseKind.LAPLACE else generator.normal
@@ -174,7 +178,9 @@ def simulate_strategies(
         standard_errors[strategy_and_epsilon_index] = relative_errors.std(ddof=1) / np.sqrt(num_runs)
         progress((num_done + 1) / bounds.size)
     is_cancelled = bool(np.isnan(mean_errors).any())
-    return StrategyPoints(e, tuple(strategies), mean_errors, standard_errors, int(num_runs), is_cancelled)
+    return StrategyPoints(
+        epsilon_array, tuple(strategies), mean_errors, standard_errors, int(num_runs), is_cancelled
+    )
 
 
 PAPER_NAME = "Amin et al. 2019"

@@ -32,13 +32,13 @@ from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.rows import SCORE_SHAPE, ClassifierRows, Measure, ScoreUnit, score_guess, score_models
 
 MAX_RUNS = 500
-BATCH = 10
+BATCH_SIZE = 10
 """Runs made at once."""
 FIRST_LOOK_ROWS, FIRST_LOOK_RUNS, FIRST_LOOK_BOUND = 5_000, 5, 8.0
 """Rows to train on of a first look, its runs, and its largest bound: half a second."""
 MIN_SPLITS = 3
 """Fewest splits for an interval over users: of two, Student's is 13 times their spread."""
-_RANKS = 40_000_000
+MAX_CACHED_RANKS = 40_000_000
 """Ranks of rows that are kept for all caps at once: 320 MB."""
 
 
@@ -358,7 +358,7 @@ def fill_table(
     """Make the runs that a table lacks, and return a copy of the table with them.
 
     After a stop, the copy has the runs that were made until then. With ``on_update``, all cells get their first
-    `BATCH` runs before any gets later ones, so that there is a whole curve soon.
+    `BATCH_SIZE` runs before any gets later ones, so that there is a whole curve soon.
 
     Args:
         table: What there is already.
@@ -374,7 +374,9 @@ def fill_table(
     # Hence every table that is passed on or returned is valid, and NaN alone says what is missing.
     #
     # Step 1: put the missing runs in order. Invariant: each of them is in exactly one batch.
-    batches = _order_missing_runs(experiment, scores, experiment.num_runs if on_update is None else BATCH)
+    batches = _order_missing_runs(
+        experiment, scores, experiment.num_runs if on_update is None else BATCH_SIZE
+    )
     num_missing = int(np.isnan(scores[:, :, 0, 0, 0]).sum())
     # All caps of a batch share the ranks of their rows: those of one batch are kept at a time.
     draw_ranks_once = functools.lru_cache(len(experiment.splits))(draw_ranks)
@@ -409,9 +411,11 @@ def _order_missing_runs(experiment: Experiment, scores: FloatArray, first_batch_
         first_batch_size: Most runs in a batch of the first runs.
     """
     # Step 1: cut the runs into intervals, a small one first, so that a whole curve is shown soon, and then large ones,
-    # for larger matrices and one set of ranks for all caps, within the memory of `_RANKS`. Invariant: the intervals
+    # for larger matrices and one set of ranks for all caps, within the memory of `MAX_CACHED_RANKS`. Invariant: the intervals
     # cover all runs once.
-    later_batch_size = max(min(4 * BATCH * len(experiment.splits), _RANKS // experiment.train.num_rows), 1)
+    later_batch_size = max(
+        min(4 * BATCH_SIZE * len(experiment.splits), MAX_CACHED_RANKS // experiment.train.num_rows), 1
+    )
     run_interval_ends = [0, min(first_batch_size, later_batch_size, experiment.num_runs)]
     while run_interval_ends[-1] < experiment.num_runs:
         run_interval_ends.append(min(run_interval_ends[-1] + later_batch_size, experiment.num_runs))
@@ -467,7 +471,9 @@ def _fill_batch(
     for split_index, (train_rows, test_rows) in enumerate(splits):
         # Invariant: a run is made on one split, by its number, so that it is the same whichever runs are made together;
         # and its scores are written when all of its split are there, or not at all.
-        run_subset = tuple(i for i in run_numbers if i % len(splits) == split_index)
+        run_subset = tuple(
+            run_number for run_number in run_numbers if run_number % len(splits) == split_index
+        )
         if not run_subset:
             continue
         if cells[0].method is Method.OUTPUT:

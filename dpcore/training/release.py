@@ -31,7 +31,7 @@ from dpcore.training.integer_sums import GRID_STEPS, USER_NORM, account_exactly
 from dpcore.training.mechanism import Mechanism, Pace, apply_rule
 from dpcore.training.rows import ClassifierRows, Scaling
 
-MECHANISM = "discrete Gaussian gradient descent"
+DESCENT_MECHANISM = "discrete Gaussian gradient descent"
 OUTPUT_MECHANISM = "discrete Gaussian on the minimiser"
 
 
@@ -184,7 +184,7 @@ def _price_release(
         squared_sensitivity = num_steps * _compute_squared_sensitivity(mechanism) + squared_weight_sensitivity
         num_ints = num_steps * num_features + 1
     gaussian_steps = account_exactly(squared_sensitivity, num_ints, mechanism.epsilon, mechanism.delta)
-    mechanism_name = OUTPUT_MECHANISM if perturbs_output else MECHANISM
+    mechanism_name = OUTPUT_MECHANISM if perturbs_output else DESCENT_MECHANISM
     epsilon, delta = gaussian_steps.epsilon, gaussian_steps.delta
     return mechanism, gaussian_steps, ReleaseFacts(epsilon, delta, mechanism.neighbours, mechanism_name)
 

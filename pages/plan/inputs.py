@@ -68,13 +68,13 @@ def read_inputs(slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | N
 
 def write_settings(dataset: Dataset, answer: Answer) -> str:
     """Write the settings as a TOML file for the command, with the columns of the data."""
-    call_name = questions.call_with(QUESTION.name, answer.parameters)
+    call_name = questions.find_call(QUESTION.name, answer.parameters)
     assert call_name is not None
     setting_name, setting_lines = call_name
     if "lines" in setting_lines:
         setting_lines = setting_lines | {"lines": [line.text for line in answer.parameters.parsed_lines]}
     command_text, column_arguments = (
-        questions.command_of(setting_name),
+        questions.name_command(setting_name),
         questions.QUESTIONS[setting_name].column_arguments,
     )
     return settings_file.write_settings(

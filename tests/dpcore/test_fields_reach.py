@@ -422,7 +422,7 @@ def test_a_field_changes_program_methods_and_json_or_the_table_says_why_not(call
     question = questions.QUESTIONS[call]
     if call != "sum_bound":  # it has the fields of a count, and a range
         names = {field: setting for setting, field in question.field_names_by_setting.items()}
-        fields = {names.get(field, field) for field in declared_fields(questions.parameters_of(call))}
+        fields = {names.get(field, field) for field in declared_fields(questions.find_parameters_type(call))}
         of_a_sum = set(VARIATIONS["sum_bound"]) if call == "count_bound" else set()
         varied = set(VARIATIONS[call]) | of_a_sum | {field for name, field in NOT_VARIED if name == call}
         assert fields - set(question.fixed_settings) == varied

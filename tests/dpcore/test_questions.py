@@ -427,7 +427,7 @@ def test_problems_of_question_and_data_are_told_at_once():
 
 @pytest.mark.parametrize("name", questions.QUESTIONS)
 def test_calls_and_fields_agree_by_name(name):
-    question, parameters_type = questions.QUESTIONS[name], questions.parameters_of(name)
+    question, parameters_type = questions.QUESTIONS[name], questions.find_parameters_type(name)
     fields = {field.name for field in dataclass_fields(parameters_type) if field.init}
     fixed, renamed = set(question.fixed_settings), question.field_names_by_setting
     assert fixed | set(renamed.values()) <= fields, "a field was renamed, and not in QUESTIONS"
@@ -498,7 +498,7 @@ def test_the_package_is_light_until_it_is_asked():
     ],
 )
 def test_parameters_come_back_from_the_call_that_is_written_for_them(of, parameters):
-    name, settings = questions.call_with(of, parameters)
+    name, settings = questions.find_call(of, parameters)
     data = None if of == "training" else samples.load("shop-events")
     assert getattr(ss, name)(data, **settings).parameters == parameters
 

@@ -200,8 +200,12 @@ def describe_cost(cost: population.CostOfPrivacy, parameters: LearningParameters
     """Describe how the smallest sum falls as n grows, and its limit; or that the search was stopped at once."""
     if not cost.best_choices:
         return "Stopped before the first n was done."
-    first_choice, last_choice, n = cost.best_choices[0], cost.best_choices[-1], cost.rows_per_sample
-    limits_of_rows_and_sums = n[0], n[-1], first_choice.total, last_choice.total
+    first_choice, last_choice, rows_per_sample = (
+        cost.best_choices[0],
+        cost.best_choices[-1],
+        cost.rows_per_sample,
+    )
+    limits_of_rows_and_sums = rows_per_sample[0], rows_per_sample[-1], first_choice.total, last_choice.total
     course_phrase = "From n = {} to {}: {} to {}".format(*map(wording.number, limits_of_rows_and_sums))
     if is_floor_zero(cost, parameters):
         return f"{course_phrase} **and on to 0**: users are alike (Var(H) = 0), so ever smaller shares cost no bias."

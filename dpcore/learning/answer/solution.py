@@ -25,7 +25,7 @@ from dpcore.learning.optimal_cap import NEIGHBOURS, BiasProblem, ErrorParts, Lea
 from dpcore.learning.parameters import NOT_ABOUT_DATA, CapUnit, LearningParameters
 
 NUM_CURVE_POINTS = 240
-LEAKS = standard.warn_of_leak("this bound was")
+LEAK_SENTENCE = standard.warn_of_leak("this bound was")
 
 
 @dataclass(frozen=True)
@@ -266,17 +266,17 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
         for name, part_value in values_by_part.items()
     }
     relative_error_note = f"({measure_relative_error(best_choice).text})"
-    cap, key = best_choice.max_contributions, "max_contributions"
+    cap, cap_key = best_choice.max_contributions, "max_contributions"
     part_numbers = [
         Number(
             part_name,
             wording.number(part_value),
             share_text_by_part[part_name] and f"{share_text_by_part[part_name]} of it",
-            HELP_BY_NUMBER_KEY[key],
+            HELP_BY_NUMBER_KEY[cap_key],
             part_value,
-            key=key,
+            key=cap_key,
         )
-        for (part_name, part_value), key in zip(
+        for (part_name, part_value), cap_key in zip(
             values_by_part.items(), COLUMN_BY_PART_NAME.values(), strict=True
         )
     ]
@@ -286,10 +286,10 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
             "Best bound",
             wording.counted(cap, "row"),
             "per user",
-            HELP_BY_NUMBER_KEY[key],
+            HELP_BY_NUMBER_KEY[cap_key],
             cap,
             ROWS_UNIT,
-            key,
+            cap_key,
         ),
         Number(
             "Excess risk, at most", wording.number(total), relative_error_note, bound_help, total, key="bound"
@@ -368,7 +368,7 @@ def write_detail(solution: LearningSolution, dataset: Dataset) -> str:
         "Users are taken to be alike (Var(H) = 0), so a bound biases nothing.": (
             problem.loss_variance == 0.0 and problem.bias.needs_variance
         ),
-        LEAKS: dataset.is_private,
+        LEAK_SENTENCE: dataset.is_private,
     }
     return " ".join(sentence for sentence, is_true in conditions_by_sentence.items() if is_true)
 

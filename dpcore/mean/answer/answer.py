@@ -205,8 +205,8 @@ def build_answer(
         dataset.share_phrase or "mean",
         list_error_entries,
         number_keys=("max_contributions", "threshold", "deviation_limit", "rows_error"),
-        question_entries=_describe_release(mean_solution, parameters.clamp),
-        data_entries=_describe_values(mean_solution, dataset, parameters),
+        question_entries=_list_release_entries(mean_solution, parameters.clamp),
+        data_entries=_list_value_entries(mean_solution, dataset, parameters),
     )
 
 
@@ -268,7 +268,7 @@ def _write_user_forms(
     return code_choice.forms
 
 
-def _describe_release(solution: MeanSolution, clamp_kind: Clamp) -> dict[str, str]:
+def _list_release_entries(solution: MeanSolution, clamp_kind: Clamp) -> dict[str, str]:
     """Return the JSON entries on the release and its errors: neighbours, mechanism, kind of error, source."""
     problem = solution.problem
     release_entries = {"neighbours": solution.neighbours.value, "mechanism": problem.noise.kind.value}
@@ -289,7 +289,7 @@ def _describe_release(solution: MeanSolution, clamp_kind: Clamp) -> dict[str, st
     return release_entries
 
 
-def _describe_values(
+def _list_value_entries(
     solution: MeanSolution, dataset: Dataset, parameters: MeanParameters
 ) -> dict[str, object]:
     """Return the JSON entries on the variance, and on the user share if one is assumed, each with its label."""

@@ -189,7 +189,7 @@ SEPARATE_BIASES_SENTENCE = "Clamping and bounding are counted without cancelling
 
 
 @dataclass(frozen=True, eq=False)
-class Ranges:
+class ComparedRanges:
     """The ranges that are compared: the one in use and the best ones, for rows at one bound and for users.
 
     Attributes:
@@ -231,7 +231,7 @@ def has_range_choice(dataset: Dataset) -> bool:
     return min_value < max_value and max(-min_value, max_value) <= MAX_ABS_VALUE
 
 
-def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanParameters) -> Ranges:
+def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanParameters) -> ComparedRanges:
     """Choose the ranges [L, U] to compare, for data with `has_range_choice`: the entered one and the best ones.
 
     Rows weigh by the best smooth weights.
@@ -254,7 +254,7 @@ def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanPara
     if users_problem is not None and solution.users_solution is not None:
         threshold = solution.users_solution.threshold
         current_users_range = users.build_choice(users_problem, threshold, *current_ends, None)
-    return Ranges(
+    return ComparedRanges(
         weighted_rows,
         weighted_rows.choose(*current_ends, best_range.certificate.lower_bound),
         best_range,
@@ -289,7 +289,7 @@ def round_outward(range_choice: RangeChoice) -> tuple[float, float]:
     return round(lower, num_digits), round(upper, num_digits)
 
 
-def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
+def plot_upper(ranges: ComparedRanges, dataset: Dataset) -> Plot:
     """Plot the error over U at the entered L, with a mark at the best U if a release can use that range."""
     problem, best_range = ranges.weighted_rows.problem, ranges.best_range_at_lower
     lower, upper = ranges.current_range.lower, ranges.current_range.upper
@@ -304,7 +304,7 @@ def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
     return _plot_range_end("upper", plotted_uppers, (lower, plotted_uppers), ranges, dataset, best_range)
 
 
-def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
+def plot_lower(ranges: ComparedRanges, dataset: Dataset) -> Plot:
     """Plot the error over L at the entered U, without a mark at the best L."""
     all_row_values = ranges.weighted_rows.problem.values.values
     lower, upper = ranges.current_range.lower, ranges.current_range.upper
@@ -332,7 +332,7 @@ def _plot_range_end(
     field_of_end: str,
     plotted_ends: FloatArray,
     plotted_ranges: tuple[npt.ArrayLike, npt.ArrayLike],
-    ranges: Ranges,
+    ranges: ComparedRanges,
     dataset: Dataset,
     marked_range: RangeChoice | None,
 ) -> Plot:
@@ -388,11 +388,11 @@ def _plot_range_end(
 
 
 def build_table(
-    ranges: Ranges, joint_choice: RangeChoice | None, joint_users_choice: RangeChoice | None = None
+    ranges: ComparedRanges, joint_choice: RangeChoice | None, joint_users_choice: RangeChoice | None = None
 ) -> dict[str, list[str]]:
     """Build a table that compares ranges for rows and for users, as lists of texts by column title.
 
-    Ranges that are None have no row, nor have best ranges for rows that no release can use.
+    ComparedRanges that are None have no row, nor have best ranges for rows that no release can use.
     """
     choices_by_row_title = {
         "In use": ranges.current_range,
@@ -420,7 +420,7 @@ BEST_FOR_USERS = "Users clamped, best range and bound"
 
 
 def describe_ranges(
-    ranges: Ranges, joint_choice: RangeChoice | None, joint_users_choice: RangeChoice | None = None
+    ranges: ComparedRanges, joint_choice: RangeChoice | None, joint_users_choice: RangeChoice | None = None
 ) -> list[str]:
     """Write sentences on the bound and the noise, on the rule of equal tails, and on the proofs of the best ranges.
 

@@ -185,7 +185,7 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
     if problem.target is mean.Target.TABLE:
         user_weights = mean.user_weight(problem, smooth_choice.threshold, histogram.sizes) * histogram.sizes
         worst_case = WorstCaseErrors(
-            worst_values.caps_error_bound(problem, cap_choice.max_contributions),
+            worst_values.bound_worst_cap_error(problem, cap_choice.max_contributions),
             worst_values.compute_worst_error(problem, user_weights),
             worst_values.find_best_weights(problem).error,
         )

@@ -152,7 +152,9 @@ def build_user_numbers(solution: UsersSolution, error_key: str, num_users: int) 
 def list_user_error_parts(solution: UsersSolution) -> tuple[ErrorPart, ...]:
     """Return the parts of the error, bias (without values: sampling) and noise; their squares add up to its square."""
     errors_by_part = split_errors(solution, solution.mean_error)
-    return build_error_parts({name: float(errors) for name, errors in errors_by_part.items()}, wording.number)
+    return build_error_parts(
+        {part_name: float(part_errors) for part_name, part_errors in errors_by_part.items()}, wording.number
+    )
 
 
 def split_errors(solution: UsersSolution, mean_errors: mean.MeanError) -> dict[str, FloatArray]:
@@ -210,7 +212,9 @@ def plot_user_errors(
     errors_by_part = split_errors(solution, mean_errors)
     axis_limits = fit_limits(np.append(users_errors, rows_errors), np.concatenate([*errors_by_part.values()]))
     columns = {"bound": bounds, "users_error": users_errors, "rows_error": rows_errors}
-    columns |= {f"users_{part.lower()}": part_errors for part, part_errors in errors_by_part.items()}
+    columns |= {
+        f"users_{part_name.lower()}": part_errors for part_name, part_errors in errors_by_part.items()
+    }
     counts_protection_texts = np.full(bounds.size, "private too" if problem.num_aggregates == 2 else "public")
     marks = [Mark("Best bound", solution.threshold, best_error, Style.TOTAL)]
     if own_bound is not None:
@@ -227,8 +231,8 @@ def plot_user_errors(
         (
             Curve("Users clamped", bounds, users_errors, Style.TOTAL),
             *(
-                Curve(part, bounds, part_errors, STYLE_BY_PART[part])
-                for part, part_errors in errors_by_part.items()
+                Curve(part_name, bounds, part_errors, STYLE_BY_PART[part_name])
+                for part_name, part_errors in errors_by_part.items()
             ),
             Curve("Rows clamped", bounds, rows_errors, Style.ENTERED, dash="solid", width=2.0),
             *marks,

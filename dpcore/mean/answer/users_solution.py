@@ -95,11 +95,11 @@ def solve_users(
         noise_arguments = float(problem.noise.variance(1.0)), problem.num_aggregates == 2
         threshold = user_deviations.find_threshold(*noise_arguments)
         compute_error = partial(_measure_table_error, user_deviations, noise_arguments)
-    measure = partial(_measure_users, problem, compute_error, user_deviations)
+    measure_at = partial(_measure_users, problem, compute_error, user_deviations)
     rows_error, rows_errors = (
         np.sqrt(_measure_rows(problem, rows_cut, thresholds).variance) for thresholds in (rows_bound, bounds)
     )
-    error_fields = measure(threshold), measure(bounds), measure, float(rows_error), rows_errors
+    error_fields = measure_at(threshold), measure_at(bounds), measure_at, float(rows_error), rows_errors
     deviation_limit = threshold * problem.value_bound / 2.0
     return UsersSolution(problem, threshold, deviation_limit, *error_fields, user_deviations, user_model)
 

@@ -45,8 +45,8 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
     error_map, parameters = solution.error_map, solution.parameters
     plot_title = f"Error over both bounds{', about' if isinstance(solution, DistributionSolution) else ''}"
     pair_marks = [
-        (name, pair, mark_style, mark_symbol)
-        for name, pair, mark_style, mark_symbol in (
+        (mark_name, pair, mark_style, mark_symbol)
+        for mark_name, pair, mark_style, mark_symbol in (
             ("Best pair", solution.pair, Style.CAP, "diamond"),
             ("PipelineDP", solution.tuner_pair, Style.ENTERED, "circle"),
             ("Your own pair", solution.own_pair, Style.ENTERED, "square"),
@@ -60,7 +60,10 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         "max_amount": np.repeat(amount_bounds, group_bounds.size),
         "error": errors.ravel(),
     }
-    columns |= {name: np.sqrt(squares).ravel() for name, squares in error_map.split_squares().items()}
+    columns |= {
+        mark_name: np.sqrt(mean_squares).ravel()
+        for mark_name, mean_squares in error_map.split_squares().items()
+    }
     items: list[Item]
     x = _build_axis(GROUPS_AXIS, "", group_bounds, *(float(pair.max_groups) for pair in marked_pairs))
     amount_unit = (
@@ -68,7 +71,9 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
     )
     amount_name, amount_unit = ("rows", "") if amount_unit == "rows" else ("amount", amount_unit)
     amounts_axis = f"{amount_name} per user in each group"
-    y = _build_axis(amounts_axis, amount_unit, amount_bounds, *(p.max_amount for p in marked_pairs))
+    y = _build_axis(
+        amounts_axis, amount_unit, amount_bounds, *(marked_pair.max_amount for marked_pair in marked_pairs)
+    )
     if min(amount_bounds.size, group_bounds.size) > 1:
         best_error = float(min(errors.min(), np.inf if solution.pair is None else solution.pair_error))
         contour_name_and_ratio = f"within 5{wording.PERCENT}", NEAR_OPTIMAL
@@ -82,28 +87,28 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
                 named_contour_multiple=contour_name_and_ratio,
             )
         ]
-        for name, pair, mark_style, mark_symbol in pair_marks:
+        for mark_name, pair, mark_style, mark_symbol in pair_marks:
             hover_text = f"error: {format_error(parameters, pair.error)}"
             pair_text = f"{wording.number(pair.max_groups)} × {wording.number(pair.max_amount)}"
-            mark_label = f"{name}: {pair_text}"
+            mark_label = f"{mark_name}: {pair_text}"
             if pair is solution.pair:
                 mark_label = format_pair(parameters, pair.max_groups, pair.max_amount)
             mark_options: dict[str, Any] = {"hover_text": hover_text, "label": mark_label}
             items.append(
-                Mark(name, pair.max_groups, pair.max_amount, mark_style, mark_symbol, **mark_options)
+                Mark(mark_name, pair.max_groups, pair.max_amount, mark_style, mark_symbol, **mark_options)
             )
     else:  # Distinct users, or one group for everybody.
         is_over_groups = amount_bounds.size == 1
         plotted_bounds = columns["max_groups" if is_over_groups else "max_amount"]
         items = [Curve("Error of the pair", plotted_bounds, columns["error"], Style.TOTAL)]
-        for name, column_name in COLUMN_BY_PART.items():
+        for mark_name, column_name in COLUMN_BY_PART.items():
             if column_name in columns:
-                items.append(Curve(name, plotted_bounds, columns[column_name], STYLE_BY_PART[name]))
+                items.append(Curve(mark_name, plotted_bounds, columns[column_name], STYLE_BY_PART[mark_name]))
         # A part is seen down to a tenth of the least error.
         visible_errors = np.append(errors, errors.min() / 10.0) if len(items) > 1 else errors
-        for name, pair, mark_style, mark_symbol in pair_marks:
+        for mark_name, pair, mark_style, mark_symbol in pair_marks:
             marked_bound = pair.max_groups if is_over_groups else pair.max_amount
-            items.append(Mark(name, marked_bound, pair.error, mark_style, mark_symbol))
+            items.append(Mark(mark_name, marked_bound, pair.error, mark_style, mark_symbol))
         x = x if is_over_groups else y
         error_unit = _name_error_unit(parameters)
         y = _build_axis("error", error_unit, visible_errors, *(pair.error for pair in marked_pairs))

@@ -26,7 +26,12 @@ from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.private_pair import MAX_PAIRS, pick_as_tuner
 from dpcore.per_group.problem import PerGroupProblem
-from dpcore.per_group.selection import SelectedVector, Selection, best_selected_pair, best_selected_vector
+from dpcore.per_group.selection import (
+    SelectedVector,
+    SelectionProblem,
+    best_selected_pair,
+    best_selected_vector,
+)
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.summary import SummaryProblem, best_summary_pair
 
@@ -34,7 +39,7 @@ MAP_SIZE, SELECTED_MAP_SIZE, MEAN_MAP_SIZE, SUMMARY_MAP_SIZE = (48, 20), (12, 8)
 """Points of the map along groups and amounts."""
 MAX_VISITED_PAIRS = 60_000_000
 """Pairs that a search with private groups visits, about a minute."""
-CURVE_POINTS = 36
+NUM_CURVE_POINTS = 36
 """Norms of the curves."""
 NEAR_OPTIMAL = 1.05
 """Of the best error."""
@@ -244,7 +249,9 @@ class PerGroupSolution(PairSolution):
         best_norms = [choice.max_norm for choice in self.vector_choices if choice.max_norm > 0.0]
         first_user_norm = float(np.linalg.norm(problem.amounts[: problem.pairs.groups_per_user[0]]))
         grid_centres = best_norms or [first_user_norm or 1.0]
-        num_points = CURVE_POINTS // 3 if problem.pairs.num_pairs > NUM_PAIRS_OF_LARGE_DATA else CURVE_POINTS
+        num_points = (
+            NUM_CURVE_POINTS // 3 if problem.pairs.num_pairs > NUM_PAIRS_OF_LARGE_DATA else NUM_CURVE_POINTS
+        )
         grid_norms = np.geomspace(min(grid_centres) / 30.0, max(grid_centres) * 30.0, num_points)
         curve_norms = np.unique(np.r_[grid_norms, best_norms])
         cap_errors, radial_errors = (
@@ -333,7 +340,7 @@ def solve(
     selection, sorted_pairs, map_grid_size = None, None, MAP_SIZE
     compute_pair_error_of: Callable[[int, float], float]
     if parameters.selection.is_private:
-        selection, map_grid_size = Selection(problem), SELECTED_MAP_SIZE
+        selection, map_grid_size = SelectionProblem(problem), SELECTED_MAP_SIZE
         compute_pair_error_of = selection.compute_error
         pair_choice = best_selected_pair(
             selection,

@@ -263,7 +263,9 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
             f"{wording.counted(num_users_above, 'user')}. Raise it only for reasons outside these data."
         )
     named_deltas = {"a histogram": parameters.delta, "the release": parameters.release_delta}.items()
-    delta_texts = [f", with δ = {format_rounded_up(d)} for {delta_use}" for delta_use, d in named_deltas if d]
+    delta_texts = [
+        f", with δ = {format_rounded_up(delta)} for {delta_use}" for delta_use, delta in named_deltas if delta
+    ]
     texts_by_heading["In all"] = (
         f"ε = {format_rounded_up(parameters.epsilon + parameters.selection_epsilon)} with the release"
         f"{''.join(delta_texts)}, where both are for neighbours that {parameters.relation.neighbours.short}."

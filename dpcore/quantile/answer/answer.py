@@ -123,23 +123,25 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
         num_kept=NUM_KEPT_CHOICES,
     )
 
-    def compute(choices: Sequence[Choices], progress: Progress, should_stop: ShouldStop) -> QuantileSolution:
+    def compute_solution(
+        choices: Sequence[Choices], progress: Progress, should_stop: ShouldStop
+    ) -> QuantileSolution:
         """Compute the solution for the best bounds that a search found, one `Choices` per mechanism."""
         return core.compute(parameters, quantile_problems, choices)
 
-    def compute_first(choices: Sequence[Choices] | None) -> QuantileSolution:
+    def compute_first_solution(choices: Sequence[Choices] | None) -> QuantileSolution:
         """Compute a first solution from few subsamples: for the first of these choices, or if None from few bounds."""
         first_problem, quantiles = few_problem.with_changes(**problem_changes), parameters.quantile_levels
         first_choices = choices[0] if choices else choose_first_bounds(first_problem, quantiles)
-        return core.compute_one(parameters, first_problem, first_choices)
+        return core.compute_mechanism_solution(parameters, first_problem, first_choices)
 
     search_result: SearchResult = yield Search(
         "search_job",
         parameters,
-        compute,
+        compute_solution,
         "Trying bounds on your values",
         preceding_search=choices_search,
-        compute_first=None if few_problem is None else compute_first,
+        compute_first=None if few_problem is None else compute_first_solution,
         is_complete=lambda solution: not solution.choices.is_cancelled,
         num_kept=MAX_KEPT_ANSWERS if num_rows <= MAX_KEPT_ROWS else 0,
         first_wait_seconds=FIRST_VISIT_SECONDS,

@@ -89,19 +89,19 @@ def search(
     """Return the best bound of caps and, unless there are none, of smooth weights; a stopped search has fewer tried."""
     progress_share_of_smooth = 0.5 if has_smooth_weights else 0.0
 
-    def search_kind(weight_kind: WeightKind, progress_before: float) -> QuantileChoice:
+    def search_best_bound(weight_kind: WeightKind, progress_before: float) -> QuantileChoice:
         """Find the best bound of one kind; ``progress_before`` is the share of the search done before it."""
 
-        def report(kind_progress: float) -> None:
+        def report_share(kind_progress: float) -> None:
             """Report the share of the whole search that is done."""
             progress(progress_before + kind_progress * (1.0 - progress_share_of_smooth))
 
         return optimal_bound.best_bound(
-            problem, weight_kind, NUM_SEARCH_BOUNDS, report, should_stop, quantiles
+            problem, weight_kind, NUM_SEARCH_BOUNDS, report_share, should_stop, quantiles
         )
 
-    smooth_choice = search_kind(WeightKind.SMOOTH, 0.0) if has_smooth_weights else None
-    return Choices(smooth_choice, search_kind(WeightKind.CAP, progress_share_of_smooth))
+    smooth_choice = search_best_bound(WeightKind.SMOOTH, 0.0) if has_smooth_weights else None
+    return Choices(smooth_choice, search_best_bound(WeightKind.CAP, progress_share_of_smooth))
 
 
 NOT_COMPARED = ("own_bound",)
@@ -293,7 +293,7 @@ def compute(
 ) -> QuantileSolution:
     """Build the solution of the mechanism with the least error, from the best bounds that were found for each."""
     solutions = [
-        compute_one(parameters, *problem_and_choices)
+        compute_mechanism_solution(parameters, *problem_and_choices)
         for problem_and_choices in zip(problems, choices_of_problems, strict=True)
     ]
     errors_by_mechanism = {solution.mechanism: solution.rank_error for solution in solutions}
@@ -301,7 +301,7 @@ def compute(
     return replace(best_solution, errors_by_mechanism=errors_by_mechanism)
 
 
-def compute_one(
+def compute_mechanism_solution(
     parameters: QuantileParameters, problem: QuantileProblem, choices: Choices
 ) -> QuantileSolution:
     """Build the solution of one mechanism: the bound in use, the answers at it, and those at the bound of the paper.
@@ -364,9 +364,9 @@ def find_shown_ranges(solution: QuantileSolution) -> tuple[tuple[float, float], 
 
     Both depend on values, quantiles and base only, so that they do not move with epsilon or the bound.
     """
-    rows, p = solution.problem.rows, solution.parameters
-    lowest_shown = rows.find_quantile(max(p.quantile_levels[0] - SHOWN_QUANTILE_MARGIN, 1e-9))
-    highest_shown = rows.find_quantile(min(p.quantile_levels[-1] + SHOWN_QUANTILE_MARGIN, 1.0))
+    rows, parameters = solution.problem.rows, solution.parameters
+    lowest_shown = rows.find_quantile(max(parameters.quantile_levels[0] - SHOWN_QUANTILE_MARGIN, 1e-9))
+    highest_shown = rows.find_quantile(min(parameters.quantile_levels[-1] + SHOWN_QUANTILE_MARGIN, 1.0))
     base_lower, base_upper = solution.base_range
     lowest_shown, highest_shown = (
         min(max(shown_end, -MAX_SHOWN_VALUE), MAX_SHOWN_VALUE) for shown_end in (lowest_shown, highest_shown)

@@ -72,8 +72,8 @@ def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
         key="error_in_predicting",
     )
     numbers = [
-        Number(number_name, wording.number(x), number_note, number_help, x)
-        for number_name, x, number_note, number_help in number_fields
+        Number(number_name, wording.number(shown_number), number_note, number_help, shown_number)
+        for number_name, shown_number, number_note, number_help in number_fields
     ]
     return (prediction_number, Number("Other ways", ", ".join(compared_errors)), *numbers)
 

@@ -56,7 +56,9 @@ def test_weights_are_as_bad_as_the_worst_of_all_vertices() -> None:
             )
             weight = min(h, max(counts)) / np.minimum(h, counts).sum()
             for epsilon, bound in ((1.0, 1.0), (0.2, 7.0)):
-                found = worst_values.smooth_weights_error(build_problem(counts, epsilon, bound=bound), h)
+                found = worst_values.compute_smooth_worst_error(
+                    build_problem(counts, epsilon, bound=bound), h
+                )
                 assert float(found) == pytest.approx(
                     bound * math.hypot(worst, math.sqrt(2.0) * weight / epsilon), rel=1e-9
                 )
@@ -112,7 +114,7 @@ def test_caps_are_never_worse_than_said_and_reach_it_with_even_numbers_of_rows()
                     )
                 )
                 noise = 2.0 * (min(h, max(item)) / np.minimum(h, item).sum()) ** 2
-                found = float(worst_values.caps_error_bound(build_problem(item), h)) ** 2 - noise
+                found = float(worst_values.bound_worst_cap_error(build_problem(item), h)) ** 2 - noise
                 assert found >= worst * (1 - 1e-9) - 1e-15
                 if item is even and sum(even) <= 16 and max(even) <= 4:
                     assert found <= 1.1 * worst + 1e-12
@@ -129,7 +131,7 @@ def test_the_best_weights_are_best_of_all_weights() -> None:
             found = worst_values.find_best_weights(question)
             assert found.certificate.proves(1e-9)
             assert found.error == pytest.approx(
-                float(worst_values.smooth_weights_error(question, found.threshold))
+                float(worst_values.compute_smooth_worst_error(question, found.threshold))
             )
             weights, t = cp.Variable(share.size), cp.Parameter(nonneg=True)
             lost = cp.Problem(
@@ -157,12 +159,12 @@ def test_a_million_sizes_are_no_matter() -> None:
         ContributionHistogram(sizes, np.ones(sizes.size, dtype=np.int64)), 1.0, 1.0, 0.0
     )
     best = worst_values.find_best_weights(question)
-    around = worst_values.smooth_weights_error(
+    around = worst_values.compute_smooth_worst_error(
         question, np.geomspace(best.threshold / 3, best.threshold * 3, 31)
     )
     assert around.min() >= best.error * (1 - 1e-12)
-    smooth = float(worst_values.smooth_weights_error(question, 1000.0))
-    assert float(worst_values.caps_error_bound(question, 1000)) >= smooth * (1 - 1e-12)
+    smooth = float(worst_values.compute_smooth_worst_error(question, 1000.0))
+    assert float(worst_values.bound_worst_cap_error(question, 1000)) >= smooth * (1 - 1e-12)
 
 
 def test_what_cannot_be_is_refused_with_all_reasons() -> None:

@@ -64,7 +64,7 @@ def log_law(
     groups_counted = max([len(user) for user in users] or [0]) / pair_problem.num_groups
     noise = {
         (l, c): float(n)
-        for l, c, n in zip(*pair_problem.candidates, pair_problem.total_noise, strict=True)  # noqa: E741
+        for l, c, n in zip(*pair_problem.candidates, pair_problem.total_noises, strict=True)  # noqa: E741
     }
 
     def sum_kept(l: int, c: int) -> float:  # noqa: E741
@@ -251,7 +251,7 @@ def test_counts_sums_and_users_are_the_same_where_they_should_be() -> None:
     parameters = dataclasses.replace(parameters, statistic=Statistic.SUM)
     of_sum = PrivatePairProblem(parameters, 1.0, 5, 0.25)
     sums = UserGroupPairs(rows.user_codes, rows.group_codes, rows.rows, 40, rows.rows * 0.25)
-    np.testing.assert_allclose(of_sum.total_noise, 0.25 * of_rows.total_noise)
+    np.testing.assert_allclose(of_sum.total_noises, 0.25 * of_rows.total_noises)
     np.testing.assert_allclose(
         private_pair.compute_probabilities(of_sum, sums),
         private_pair.compute_probabilities(of_rows, rows),

@@ -26,7 +26,7 @@ from dpcore.plan import lines as plan_lines
 from dpcore.plan import table
 from dpcore.plan.lines import Line, LineStatistic, change_target, list_missing_lines, remove_line, split_lines
 from dpcore.plan.parameters import NUM_PARTS, Budget, Objective, PlanParameters, round_to_parts
-from dpcore.quantile.base_distribution import uniform_base
+from dpcore.quantile.base_distribution import build_uniform_base
 
 SHOP = samples.load("shop-events")
 KINDS = [kind for kind in LineStatistic if kind is not LineStatistic.QUANTILE]
@@ -201,7 +201,7 @@ def test_a_quantile_is_that_of_its_page_under_add_or_remove_and_never_drawn_wors
 @pytest.mark.parametrize("program", [Program.PIPELINEDP, Program.BIGQUERY])
 def test_a_quantile_in_a_tree_errs_as_on_its_page(program):
     (line,) = plan_lines_of("median", program=program)
-    base = uniform_base(0.0, 100.0)
+    base = build_uniform_base(0.0, 100.0)
     for epsilon in (0.3, 1.0, 3.0):
         best = line.curve.find_best(table.convert_rank_epsilon([epsilon], NoiseKind.LAPLACE))
         problem = quantile.QuantileProblem(

@@ -61,9 +61,9 @@ KINDS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 def stand_ins():
     """The answers on made-up tables, computed once: they know nothing of the files."""
     answers: dict[Any, Any] = {}
-    compute = questions.reply_of
+    compute = questions.build_reply
 
-    def reply_of(name, data, settings):
+    def build_reply(name, data, settings):
         if not isinstance(data, Dataset):
             return compute(name, data, settings)
         # The layout, which programs show, is no part of the digest.
@@ -73,7 +73,7 @@ def stand_ins():
         return answers[key]
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(questions, "reply_of", reply_of)
+        patched.setattr(questions, "build_reply", build_reply)
         yield
 
 
@@ -123,7 +123,7 @@ def test_the_command_ends_alike_whatever_a_user_writes(kind, tmp_path) -> None:
     for text in (BASE, *(BASE + user for user in USERS.values()), HEADER, HEADER + USERS["text"]):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = command.main([questions.command_of(question), str(written(tmp_path, text)), *words])
+            code = command.main([questions.name_command(question), str(written(tmp_path, text)), *words])
         ends.add((code, form(out.getvalue()), err.getvalue()))
     assert len(ends) == 1
     assert next(iter(ends))[0] == 0

@@ -16,13 +16,13 @@ from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Values
 from dpcore.quantile import QuantileProblem, WeightKind, mechanism
 from dpcore.quantile.answer.solution import simulate_answers
-from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
+from dpcore.quantile.base_distribution import HistogramBase, NormalBase, build_uniform_base
 
 BASES = {
-    "uniform": uniform_base(-1.0, 11.0),
+    "uniform": build_uniform_base(-1.0, 11.0),
     "normal": NormalBase(4.0, 3.0),
     "histogram": HistogramBase([-2.0, 2.0, 5.0, 12.0], [1.0, 5.0, 2.0]),
-    "off the values": uniform_base(6.0, 30.0),
+    "off the values": build_uniform_base(6.0, 30.0),
 }
 ADDED = Neighbours.ADD_OR_REMOVE_USER
 USERS = [[1.0, 2.0, 2.0, 9.0, 7.5], [3.0], [2.0, 5.0], [10.0, 0.5, 3.0]]
@@ -218,7 +218,7 @@ def test_the_budget_can_be_used_up():
 def test_ties_and_tails_by_hand():
     # All rows equal 5 under a uniform base on [0, 20]: rank 0 on a quarter, 1 on three quarters. W = 1 / 2.
     out = quantile.output(
-        problem_of([[5.0, 5.0], [5.0]], 0.25, 2.0, uniform_base(0.0, 20.0)), WeightKind.SMOOTH, 1
+        problem_of([[5.0, 5.0], [5.0]], 0.25, 2.0, build_uniform_base(0.0, 20.0)), WeightKind.SMOOTH, 1
     )
     left_odds, right = 0.25 * math.exp(-2.0 * 0.25), 0.75 * math.exp(-2.0 * 0.75)
     assert float(out.cdf(5.0)) == pytest.approx(left_odds / (left_odds + right))
@@ -230,7 +230,7 @@ def test_ties_and_tails_by_hand():
 def test_values_that_the_base_never_reaches():
     # The base lies wholly above the values: their rank is 1 throughout, and the answer is the base itself.
     out = quantile.output(
-        problem_of([[0.0], [1.0, 2.0]], 0.5, 9.0, uniform_base(50.0, 60.0)), WeightKind.SMOOTH, 1
+        problem_of([[0.0], [1.0, 2.0]], 0.5, 9.0, build_uniform_base(50.0, 60.0)), WeightKind.SMOOTH, 1
     )
     assert out.mean == pytest.approx(55.0)
     assert out.least_rank_error == 0.5  # The base has no mass where the rank is nearer.

@@ -11,7 +11,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Values
 from dpcore.quantile import QuantileProblem, WeightKind, optimal_bound
-from dpcore.quantile.base_distribution import NormalBase, uniform_base
+from dpcore.quantile.base_distribution import NormalBase, build_uniform_base
 from dpcore.quantile.optimal_bound import RankBound
 
 SKEWED = ContributionHistogram(sizes=[2, 3, 10, 60], users=[40, 20, 6, 2])
@@ -86,7 +86,7 @@ def test_stopping_early_gives_the_best_so_far():
 
 def test_equal_users_have_one_cap_and_one_threshold():
     values = Values(np.repeat(np.arange(5), 3), np.arange(15.0))
-    problem = QuantileProblem(values, 0.5, 1.0, uniform_base(0.0, 14.0))
+    problem = QuantileProblem(values, 0.5, 1.0, build_uniform_base(0.0, 14.0))
     for weight_kind in WeightKind:
         assert optimal_bound.best_bound(problem, weight_kind).bound == 3.0
 
@@ -94,9 +94,9 @@ def test_equal_users_have_one_cap_and_one_threshold():
 def test_base_mass_is_the_mass_near_the_quantile():
     # Values 0..9: F is (k + 1) / 10 on [k, k + 1). Within 0.1 of 0.5: 0.4, 0.5, 0.6, so [3, 6) of [0, 20].
     values = Values(np.arange(10), np.arange(10.0))
-    problem = QuantileProblem(values, 0.5, 1.0, uniform_base(0.0, 20.0))
+    problem = QuantileProblem(values, 0.5, 1.0, build_uniform_base(0.0, 20.0))
     assert optimal_bound.compute_base_mass(problem, 0.1) == pytest.approx(0.15)
-    ties = QuantileProblem(Values([0, 1], [3.0, 3.0]), 0.5, 1.0, uniform_base(0.0, 20.0))
+    ties = QuantileProblem(Values([0, 1], [3.0, 3.0]), 0.5, 1.0, build_uniform_base(0.0, 20.0))
     assert optimal_bound.compute_base_mass(ties, 0.1) == 0.0
     with pytest.raises(InvalidInput):
         optimal_bound.compute_base_mass(problem, -0.1)
@@ -198,7 +198,7 @@ def test_several_quantiles_share_one_bound_and_the_mean_of_their_errors():
 
 def test_errors_under_other_bases_are_those_of_problems_with_these_bases():
     problem = skewed_problem()
-    bases = [NormalBase(40.0, 20.0), uniform_base(0.0, 100.0), uniform_base(80.0, 90.0)]
+    bases = [NormalBase(40.0, 20.0), build_uniform_base(0.0, 100.0), build_uniform_base(80.0, 90.0)]
     progress_shares = []
     errors_found = optimal_bound.compute_base_errors(
         problem, bases, WeightKind.SMOOTH, 6.0, progress=progress_shares.append
@@ -218,6 +218,6 @@ def test_errors_under_other_bases_are_those_of_problems_with_these_bases():
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.25, 0.5, 0.75, 0.999, 1.0])
 def test_the_exact_quantile_is_the_least_value_with_enough_rows_below(share):
     values = np.array([3.0, 1.0, 1.0, 7.0, 2.0, 2.0, 2.0, 9.0, 4.0, 4.0])
-    problem = QuantileProblem(Values(np.arange(10) // 2, values), 0.5, 1.0, uniform_base(0.0, 8.0))
+    problem = QuantileProblem(Values(np.arange(10) // 2, values), 0.5, 1.0, build_uniform_base(0.0, 8.0))
     expected = min(v for v in values if np.mean(values <= v) >= share)
     assert problem.rows.find_quantile(share) == expected

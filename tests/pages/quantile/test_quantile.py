@@ -29,7 +29,7 @@ from dpcore.quantile.answer import answer as answer_answer
 from dpcore.quantile.answer import build_answer, plots
 from dpcore.quantile.answer import solution as core
 from dpcore.quantile.answer import words as sentences
-from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
+from dpcore.quantile.base_distribution import HistogramBase, NormalBase, build_uniform_base
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from dpcore.report import plotly_figures
 from pages.shared.base import keys
@@ -54,7 +54,7 @@ from tests.pages.driving import (
 )
 
 SHOP = samples.load("shop-events")
-BASE = uniform_base(0.0, 100.0)
+BASE = build_uniform_base(0.0, 100.0)
 ENDS = {"low": 0.0, "high": 100.0, "program": Program.BEST}
 
 
@@ -564,7 +564,7 @@ def test_a_poor_base_is_drawn_and_said():
     bound = answer_for().solution.bound
     x, curve_values = trace(chart(app, "quantile_poorer"), "Expected rank error")
     for k in (0, 10, 14):
-        moved = uniform_base(100.0 * x[k], 100.0 + 100.0 * x[k])
+        moved = build_uniform_base(100.0 * x[k], 100.0 + 100.0 * x[k])
         expected = quantile.output(problem(base=moved), WeightKind.SMOOTH, bound).expected_rank_error
         assert curve_values[k] == pytest.approx(expected)
     assert curve_values[0] > 20.0 * curve_values[10]
@@ -572,7 +572,7 @@ def test_a_poor_base_is_drawn_and_said():
         check(app.segmented_control(key="quantile.poorer").set_value(core.BaseChange.WIDER).run())
     )
     x, curve_values = trace(chart(app, "quantile_poorer"), "Expected rank error")
-    wide = uniform_base(50.0 - 50.0 * x[-1], 50.0 + 50.0 * x[-1])
+    wide = build_uniform_base(50.0 - 50.0 * x[-1], 50.0 + 50.0 * x[-1])
     expected = quantile.output(problem(base=wide), WeightKind.SMOOTH, bound).expected_rank_error
     assert curve_values[-1] == pytest.approx(expected)
 
