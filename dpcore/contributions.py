@@ -329,8 +329,8 @@ class ContributionHistogram(ByDigest):
     def excess(self, h: npt.ArrayLike, num_sizes_up_to: SizeCounts | None = None) -> FloatArray:
         """Compute how many rows a cap of h rows per user cuts in all: sum_l (s_l - h)_+.
 
-        The result has the shape of ``h``, and is exact to rounding. ``num_sizes_up_to`` is the number of distinct sizes at
-        or below each h, if the caller knows it.
+        The result has the shape of ``h``, and is exact to rounding. ``num_sizes_up_to`` is the number of distinct
+        sizes at or below each h, if the caller knows it.
         """
         h = np.asarray(h, dtype=np.float64)
         k = self.count_sizes_up_to(h) if num_sizes_up_to is None else num_sizes_up_to
@@ -353,12 +353,12 @@ class ContributionHistogram(ByDigest):
         return np.asarray(np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right"))
 
     def compute_sums_after(self, num_sizes_up_to: SizeCounts) -> SumsAtBounds:
-        """Compute `pieces` from the number of sizes at or below each bound, without a search."""
+        """Compute the sums of `compute_sums_at` from the number of sizes at or below each bound, without a search."""
         k = num_sizes_up_to
         return SumsAtBounds(self._rows_before[k], self._users_from[k], self._inverse_from[k])
 
     def compute_sums_at_sizes(self) -> SumsAtBounds:
-        """Compute `pieces` at every distinct size, each field of shape (k,), without a search."""
+        """Compute the sums of `compute_sums_at` at every distinct size, each field of shape (k,), without a search."""
         return self.compute_sums_after(slice(1, None))
 
     def kept_rows(self, h: npt.ArrayLike) -> FloatArray:
@@ -438,7 +438,7 @@ def rank_within_users(user_codes: npt.NDArray[np.signedinteger[Any]], sort_keys:
 def log_spaced(
     lowest: float, highest: float, num_points: int, extra_points: Sequence[float] = ()
 ) -> FloatArray:
-    """Build ascending log-spaced numbers from ``lowest`` to ``highest``, with both ends and the extra points between them.
+    """Build ascending log-spaced numbers from ``lowest`` to ``highest``, both included, with the extra points between.
 
     Args:
         lowest: Lower end, above 0.

@@ -109,7 +109,14 @@ QUESTIONS = {
 """By the name of the call."""
 
 
-SELECTABLE_CALLS = "mean_bound count_bound sum_bound group_bounds quantile_bound learning_bound".split()
+SELECTABLE_CALLS = (
+    "mean_bound",
+    "count_bound",
+    "sum_bound",
+    "group_bounds",
+    "quantile_bound",
+    "learning_bound",
+)
 """Calls of `QUESTIONS` whose bound can be drawn privately; `private_bound` has settings of its own for that."""
 
 

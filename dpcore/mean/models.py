@@ -121,11 +121,9 @@ class BoundCurve:
         rows_below, users_above, _ = self.histogram.compute_sums_after(slice(1, -1))
         a, b, d = vars(self.numerators).values()
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            turning_bounds = (2.0 * users_above * a - b * rows_below) / (
-                2.0 * d * rows_below - users_above * b
-            )
-        piece_indices = np.flatnonzero((turning_bounds > sizes[:-1]) & (turning_bounds < sizes[1:]))
-        return piece_indices, turning_bounds[piece_indices]
+            turns = (2.0 * users_above * a - b * rows_below) / (2.0 * d * rows_below - users_above * b)
+        piece_indices = np.flatnonzero((turns > sizes[:-1]) & (turns < sizes[1:]))
+        return piece_indices, turns[piece_indices]
 
     @cached_property
     def _errors_at_sizes(self) -> FloatArray:
@@ -145,17 +143,15 @@ class BoundCurve:
         They are all sizes and all turning points; for integers, the two integers around each turning point.
         """
         sizes = self.histogram.sizes.astype(np.float64)
-        piece_indices, turning_bounds = self._turning_points
+        piece_indices, turns = self._turning_points
         if is_integer:
             piece_indices = np.tile(piece_indices, 2)
-            turning_bounds = np.concatenate((np.floor(turning_bounds), np.ceil(turning_bounds)))
+            turns = np.concatenate((np.floor(turns), np.ceil(turns)))
             # Stay within the piece: at a size the next piece begins.
-            turning_bounds = np.clip(turning_bounds, sizes[piece_indices], sizes[piece_indices + 1])
+            turns = np.clip(turns, sizes[piece_indices], sizes[piece_indices + 1])
         # The error is continuous, so a point on the right end of a piece may count as inside the piece.
-        squared_errors = np.concatenate(
-            (self._errors_at_sizes, self.compute_error(turning_bounds, piece_indices + 1))
-        )
-        return np.concatenate((sizes, turning_bounds)), squared_errors
+        squared_errors = np.concatenate((self._errors_at_sizes, self.compute_error(turns, piece_indices + 1)))
+        return np.concatenate((sizes, turns)), squared_errors
 
     def minimise(self, is_integer: bool) -> BoundOptimum:
         """Return the bound from the smallest to the largest size with the least error; of equal ones, the smallest."""
@@ -223,11 +219,11 @@ class BoundCurve:
 
     def _list_breakpoints(self, is_integer: bool) -> FloatArray:
         """Return sorted bounds from the smallest size (1 for integers) on; between neighbours the error is monotone."""
-        _, turning_bounds = self._turning_points
+        _, turns = self._turning_points
         if is_integer:
-            turning_bounds = np.concatenate((np.floor(turning_bounds), np.ceil(turning_bounds), [1.0]))
+            turns = np.concatenate((np.floor(turns), np.ceil(turns), [1.0]))
         # Two sorted runs: a stable sort merges them.
-        return np.sort(np.concatenate((self.histogram.sizes, np.sort(turning_bounds))), kind="stable")
+        return np.sort(np.concatenate((self.histogram.sizes, np.sort(turns))), kind="stable")
 
     def _find_edges(
         self,

@@ -431,12 +431,8 @@ def _describe_optimum(
     certificate = optimum.certificate
     if problem.proof_limit:
         certificate = replace(certificate, argument=f"{certificate.argument}{problem.proof_limit}")
-    error_parts = (
-        float(mean_error.sampling_variance),
-        float(mean_error.privacy_variance),
-        float(mean_error.shift),
-    )
-    return *error_parts, certificate, optimum.stop_reason
+    parts = float(mean_error.sampling_variance), float(mean_error.privacy_variance), float(mean_error.shift)
+    return *parts, certificate, optimum.stop_reason
 
 
 def find_weight_growth(mean_problem: MeanProblem, threshold: float) -> Growth:

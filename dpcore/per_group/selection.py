@@ -2,7 +2,7 @@
 
 Each user keeps L0 of their groups at random. A rule (`selection_rules`) releases a group or not by the number of users
 who kept it, with its own share of epsilon and delta. The release is the sum, clipped to L-infinity, plus noise from the
-remaining budget. A group that is not released counts as 0, so that its squared error is t^2. SelectionProblem and sum depend
+remaining budget. A group that is not released counts as 0, so that its squared error is t^2. Selection and sum depend
 on the same users; their noises are independent.
 
 With N_g the users kept, S_g their sum and pi the rule: MSE_g = E[pi(N) (S - t)^2] + P(kept) noise variance
@@ -40,7 +40,7 @@ from dpcore.per_group.pair_of_bounds import PairChoice, space_evenly
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection_rules import compute_keep_probabilities
-from dpcore.per_group.users_kept import KeptMoments, GroupedPairs, compute_kept_moments
+from dpcore.per_group.users_kept import GroupedPairs, KeptMoments, compute_kept_moments
 from dpcore.per_group.whole_vector import VectorRule, compute_norms, sum_cut_amounts
 
 SEARCH_TOLERANCE = 1e-3
@@ -407,7 +407,7 @@ def best_selected_vector(
 ) -> SelectedVector | None:
     """Return the best bound on whole vectors of a grid of norms and L0, where only the selection uses a sample.
 
-    SelectionProblem and sum are then independent, and the noise does not grow with the L0 of the selection. The mechanism adds
+    Selection and sum are then independent, and the noise does not grow with the L0 of the selection. The mechanism adds
     noise to every possible group and publishes those that are selected.
 
     Returns:

@@ -321,11 +321,8 @@ class CapMean(MeanCondition):
             num_users_below = num_users_up_to[: cap_index + 1] * RESOLUTION
             users_above = (num_users_up_to[-1] - num_users_up_to[[cap_index, num_sizes_upto]]) * RESOLUTION
             for i, multiple in enumerate(multiples):
-                a_below, q, m_below = (
-                    a[: cap_index + 1] * multiple,
-                    users_above * multiple,
-                    num_users_below * multiple,
-                )
+                a_below, q = a[: cap_index + 1] * multiple, users_above * multiple
+                m_below = num_users_below * multiple
                 distance_too_high = compute_distance_if_too_high(
                     a_below, m_below, added_shares[:cap_index], q[0], k
                 )
@@ -421,12 +418,10 @@ class RisingPrice(SumsOverUsers):
     def targets(self, candidates: FloatArray) -> IntArray:
         """Compute the number of users above each candidate if it is best, in steps, shape (c,)."""
         with np.errstate(over="ignore"):
-            num_users_at_best: FloatArray = np.minimum(
+            best_counts: FloatArray = np.minimum(
                 self.scale * candidates**self.power, MAX_DISTANCE / RESOLUTION
             )
-        return np.array(
-            [to_steps(float(num_users_above)) for num_users_above in num_users_at_best], dtype=np.int64
-        )
+        return np.array([to_steps(float(num_users_above)) for num_users_above in best_counts], dtype=np.int64)
 
     def errors(
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0

@@ -162,7 +162,7 @@ class _Area:
         return np.asarray((numeric_values - axis_ends[0]) / (axis_ends[1] - axis_ends[0]) * axis_length)
 
     def _list_points(self, item: Item) -> tuple[FloatArray, FloatArray]:
-        """Return (x, y) in pixels of points along an item, one every `POINT_STEP` on lines; some lie outside or are NaN."""
+        """Return (x, y) in pixels of points along an item, one every `POINT_STEP` on lines; some are outside or NaN."""
         grid_x, grid_y = np.arange(0.0, AREA_WIDTH, POINT_STEP), np.arange(0.0, self.height, POINT_STEP)
         match item:
             case Level(is_vertical=True):

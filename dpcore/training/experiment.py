@@ -411,8 +411,8 @@ def _order_missing_runs(experiment: Experiment, scores: FloatArray, first_batch_
         first_batch_size: Most runs in a batch of the first runs.
     """
     # Step 1: cut the runs into intervals, a small one first, so that a whole curve is shown soon, and then large ones,
-    # for larger matrices and one set of ranks for all caps, within the memory of `MAX_CACHED_RANKS`. Invariant: the intervals
-    # cover all runs once.
+    # for larger matrices and one set of ranks for all caps, within the memory of `MAX_CACHED_RANKS`. Invariant: the
+    # intervals cover all runs once.
     later_batch_size = max(
         min(4 * BATCH_SIZE * len(experiment.splits), MAX_CACHED_RANKS // experiment.train.num_rows), 1
     )

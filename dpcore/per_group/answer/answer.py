@@ -141,9 +141,8 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     parameters, pair_choice = solution.parameters, solution.pair_choice
     error_name = NAME_BY_OBJECTIVE[parameters.objective]
     if isinstance(solution, DistributionSolution):
-        bounding_sentences = (
-            "" if solution.pair is None else _describe_pair(parameters, solution.pair, "about ")
-        )
+        pair = solution.pair
+        bounding_sentences = "" if pair is None else _describe_pair(parameters, pair, "about ")
         objective_sentence = (
             f"The bounds have the least {error_name} found from the distribution of pairs of user and group, as if it "
             "were the same in every group."
@@ -154,27 +153,24 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
         objective_sentence = f"The bound minimises {error_basis_phrase}."
     doubt_phrase = "" if pair_choice.is_settled and pair_choice.certificate is not None else " was found that"
     no_release_sentence = (
-        f"At ε = {wording.entered(parameters.epsilon)} no bound{doubt_phrase} has a smaller {error_name} than releasing "
-        "nothing, and nothing was released."
+        f"At ε = {wording.entered(parameters.epsilon)} no bound{doubt_phrase} has a smaller {error_name} than "
+        "releasing nothing, and nothing was released."
     )
     delta = round_up_to_float(Fraction(parameters.delta or 0.0) + Fraction(parameters.selection_delta or 0.0))
     release_phrase = f"The {PHRASE_BY_STATISTIC[parameters.statistic]} every group was released"
     guarantee_sentence = write_guarantee(release_phrase, parameters.epsilon, parameters.neighbours, delta)
     listed_groups_with_verb, num_listed = "list of groups is", len(parameters.listed_groups[0])
-    if num_listed:
+    if num_listed and parameters.edges:
+        listed_groups_with_verb = f"edges of the {wording.counted(num_listed, 'bin')} are"
+    elif num_listed:
         listed_groups_with_verb = f"list of the {wording.counted(num_listed, 'group')} is"
-        listed_groups_with_verb = (
-            f"edges of the {wording.counted(num_listed, 'bin')} are"
-            if parameters.edges
-            else listed_groups_with_verb
-        )
     groups_sentence = f"The {listed_groups_with_verb} public, and the budget is for all groups together."
     if parameters.selection.is_private:
         assert parameters.selection_delta is not None
         groups_sentence = (
             f"Groups were selected by {PHRASE_BY_RULE[parameters.selection]}, which spent "
-            f"ε = {wording.entered(parameters.selection_epsilon)} and δ = {wording.entered(parameters.selection_delta)} of that "
-            "budget."
+            f"ε = {wording.entered(parameters.selection_epsilon)} and "
+            f"δ = {wording.entered(parameters.selection_delta)} of that budget."
         )
         if parameters.min_users:
             groups_sentence += f" Groups of fewer than {parameters.min_users} users were never released."
@@ -201,15 +197,15 @@ def _describe_bound(solution: PerGroupSolution) -> str:
         sample_sentence = f"For the selection each user counted in at most {groups_text}, drawn at random. "
     norm_text = wording.number(round_up(best_vector.max_norm), 6)
     phrase = f"The contribution of each user to all groups was bounded in {name_norm(parameters)} norm by {norm_text}"
-    return (
-        f"{sample_sentence}{phrase}{_describe_noise(parameters, format_error(parameters, best_vector.error))}"
-    )
+    error_text = format_error(parameters, best_vector.error)
+    return f"{sample_sentence}{phrase}{_describe_noise(parameters, error_text)}"
 
 
 def _describe_noise(parameters: PerGroupParameters, error_text: str) -> str:
     """Write the end of a sentence on a bound, which names the noise in every group, and a sentence with the error."""
     noise_text = cite_program_noise(parameters.program, parameters.noise.kind, parameters.mechanism)
-    return f", and {noise_text} was added in every group. The {NAME_BY_OBJECTIVE[parameters.objective]} is {error_text}."
+    error_name = NAME_BY_OBJECTIVE[parameters.objective]
+    return f", and {noise_text} was added in every group. The {error_name} is {error_text}."
 
 
 def _describe_pair(parameters: PerGroupParameters, pair: Pair, error_prefix: str = "") -> str:
@@ -222,9 +218,8 @@ def _describe_pair(parameters: PerGroupParameters, pair: Pair, error_prefix: str
         pair_sentence += f", and at most {wording.number(pair.max_amount, 6)}{amount_unit_text} to each"
     if parameters.statistic is Statistic.SIGNED_SUM:
         pair_sentence += ", in absolute value"
-    return (
-        f"{pair_sentence}{_describe_noise(parameters, error_prefix + format_error(parameters, pair.error))}"
-    )
+    error_text = error_prefix + format_error(parameters, pair.error)
+    return f"{pair_sentence}{_describe_noise(parameters, error_text)}"
 
 
 def build_answer(
@@ -329,10 +324,7 @@ def _list_choice_entries(solution: AnySolution) -> dict[str, object]:
     is_integer = solution.parameters.statistic.is_integer
     amount_key = "max_contributions_per_group" if is_integer else "max_amount_per_group"
     max_amount = int(pair_choice.max_amount) if is_integer else pair_choice.max_amount
-    choice_entries: dict[str, object] = {
-        "max_groups_contributed": pair_choice.max_groups,
-        amount_key: max_amount,
-    }
+    entries: dict[str, object] = {"max_groups_contributed": pair_choice.max_groups, amount_key: max_amount}
     certificate_entries = {
         "error_of_publishing_nothing": solution.problem.error_of_nothing,
         "ended": pair_choice.stop_reason,
@@ -340,18 +332,18 @@ def _list_choice_entries(solution: AnySolution) -> dict[str, object]:
     }
     if isinstance(solution, DistributionSolution):
         lowest_error, highest_error = solution.error_limits or (None, None)
-        choice_entries |= {
+        entries |= {
             "error_about": pair_choice.error,
             "error_at_least": lowest_error,
             "error_at_most": highest_error,
         }
-        return choice_entries | certificate_entries | {"approximate": APPROXIMATION_TEXT}
-    choice_entries |= {"error": pair_choice.error, **certificate_entries}
+        return entries | certificate_entries | {"approximate": APPROXIMATION_TEXT}
+    entries |= {"error": pair_choice.error, **certificate_entries}
     if pair is not None and not is_integer:
-        choice_entries |= {"max_amount_per_group_rounded": pair.max_amount, "error_rounded": pair.error}
+        entries |= {"max_amount_per_group_rounded": pair.max_amount, "error_rounded": pair.error}
     norm_name = name_norm(solution.parameters)
     for vector_key, vector_choice in zip(("cap", "scaling"), solution.vector_choices, strict=False):
-        choice_entries[vector_key] = {
+        entries[vector_key] = {
             "norm": norm_name,
             "max_norm": vector_choice.max_norm,
             "error": vector_choice.error,
@@ -365,9 +357,9 @@ def _list_choice_entries(solution: AnySolution) -> dict[str, object]:
             if "pair" in selected_groups_by_bounds
             else 0.0
         )
-        choice_entries["groups_released_on_average"] = num_expected
+        entries["groups_released_on_average"] = num_expected
         if (selected_vector := selection_solution.selected_vector) is not None:
-            choice_entries["scaled_users"] = {
+            entries["scaled_users"] = {
                 "rule": selected_vector.vector_rule.value,
                 "norm": norm_name,
                 "max_norm": selected_vector.max_norm,
@@ -375,7 +367,7 @@ def _list_choice_entries(solution: AnySolution) -> dict[str, object]:
                 "error": selected_vector.error,
                 "proof": "none",
             }
-    return choice_entries
+    return entries
 
 
 def build_refused_answer(dataset: Dataset, parameters: PerGroupParameters) -> Answer:

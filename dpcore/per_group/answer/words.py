@@ -67,12 +67,8 @@ def format_error(parameters: PerGroupParameters, shown_error: float) -> str:
     """Format an error with its unit: per cent, rows, users, or a number without a unit."""
     if parameters.objective.is_relative:
         return wording.percent(shown_error)
-    unit_noun = {Statistic.ROWS: "row", Statistic.USERS: "user"}.get(parameters.statistic)
-    return (
-        wording.number(shown_error)
-        if unit_noun is None
-        else wording.counted(float(f"{shown_error:.3g}"), unit_noun)
-    )
+    noun = {Statistic.ROWS: "row", Statistic.USERS: "user"}.get(parameters.statistic)
+    return wording.number(shown_error) if noun is None else wording.counted(float(f"{shown_error:.3g}"), noun)
 
 
 def name_norm(parameters: PerGroupParameters) -> str:
@@ -339,10 +335,8 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
         if compared_pair is not None:
             l0_text, linf_text = map(wording.number, (compared_pair.max_groups, compared_pair.max_amount))
             compared_errors = (compared_pair.error, solution.pair_error)
-            format_pair_error = partial(format_error, parameters)
-            fact_sentence = standard.compare_own_bound(
-                "error", *compared_errors, format_pair_error, "the pair"
-            )
+            format_own = partial(format_error, parameters)
+            fact_sentence = standard.compare_own_bound("error", *compared_errors, format_own, "the pair")
             texts_by_heading[f"{pair_label}, {l0_text} × {linf_text}"] = fact_sentence
     no_pair_sentence = "no pair: only for amounts of at least 0, on a public list of groups."
     if parameters.statistic.is_non_negative and selection_solution is None:
