@@ -48,9 +48,9 @@ from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.choice import ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from dpcore.private_choice.private_histogram import (
-    CopyNoise,
+    HistogramNoise,
+    HistogramParameters,
     NoiseShape,
-    PrivateCopyParameters,
     PublicBins,
     compute_phantom_limits,
     count_from_tails,
@@ -130,7 +130,7 @@ def project_on_simplex(counts: FloatArray) -> FloatArray:
 
 def print_fits(epsilon: float, bins: PublicBins) -> None:
     """Print the variants of post-processing."""
-    parameters = PrivateCopyParameters(epsilon, bins)
+    parameters = HistogramParameters(epsilon, bins)
     print(f"\nepsilon_choice = {epsilon:g}, {bins.sentence}")
     print(
         "  users, rows: mean error; rows: root mean squared error; regret, median / 95 %: smooth weights, cap, "
@@ -151,7 +151,7 @@ def print_fits(epsilon: float, bins: PublicBins) -> None:
 
 
 def simulate_moments(
-    histogram: ContributionHistogram, parameters: PrivateCopyParameters, fit: Fit
+    histogram: ContributionHistogram, parameters: HistogramParameters, fit: Fit
 ) -> tuple[np.ndarray, np.ndarray]:
     """Simulate users and rows of copies, as shares of the true numbers, shape (runs,) each."""
     generator, counts = np.random.default_rng(2), parameters.bins.count_users(histogram)
@@ -163,7 +163,7 @@ def simulate_moments(
 
 
 def format_regrets(
-    histogram: ContributionHistogram, parameters: PrivateCopyParameters, fit: Fit = Fit.EXTENDED
+    histogram: ContributionHistogram, parameters: HistogramParameters, fit: Fit = Fit.EXTENDED
 ) -> str:
     """Format median and 95th percentile of regret: smooth weights, cap, sum at epsilon = 1 and 0.01.
 
@@ -214,8 +214,8 @@ def print_gaussian() -> None:
     )
     for key in SAMPLES:
         histogram = samples.load(key).histogram
-        for noise, delta in ((CopyNoise.LAPLACE, None), (CopyNoise.GAUSSIAN, 1e-6)):
-            parameters = PrivateCopyParameters(0.1, noise=noise, delta=delta)
+        for noise, delta in ((HistogramNoise.LAPLACE, None), (HistogramNoise.GAUSSIAN, 1e-6)):
+            parameters = HistogramParameters(0.1, noise=noise, delta=delta)
             words = format_regrets(histogram, parameters)
             print(f"  {key:36s} {noise.value:18s} scale {parameters.scale:6.2f}  {words}")
 

@@ -137,7 +137,8 @@ def carry_out_fourfold_proof(comparison: Comparison) -> FourfoldProof:
         r = min(max(math.ceil(q * eta), 1), q)
         cumulative_users = np.cumsum(histogram.users.astype(np.float64))
         proof_cap = int(histogram.sizes[int(np.searchsorted(cumulative_users, p + r))])
-    cap_error, threshold_error = mean.capped_error(problem, float(proof_cap)), mean.smooth_error(problem, h)
+    cap_error = mean.compute_capped_error(problem, float(proof_cap))
+    threshold_error = mean.compute_smooth_error(problem, h)
     return FourfoldProof(
         threshold=h,
         share_below=share_below,

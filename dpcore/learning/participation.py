@@ -319,7 +319,7 @@ def compute_expectations(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike)
 
 
 @dataclass(frozen=True)
-class Draws:
+class SimulatedSamples:
     """Simulated samples: what each cap keeps, and of how many users it takes rows, in each draw.
 
     Attributes:
@@ -369,7 +369,7 @@ def simulate(
     seed: int = 0,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
-) -> Draws:
+) -> SimulatedSamples:
     """Draw samples of n rows, as the paper does, and count the rows that each cap keeps and the users above it.
 
     Args:
@@ -382,7 +382,7 @@ def simulate(
         should_stop: Asked before each draw.
 
     Returns:
-        `Draws`.
+        `SimulatedSamples`.
 
     Raises:
         InvalidInput: ``num_rows`` or a fraction out of its range.
@@ -403,4 +403,6 @@ def simulate(
         kept_shares[num_drawn] = np.where(tau < 1.0, 0.0, kept_rows / num_rows)
         num_drawn += 1
         progress(num_drawn / num_draws)
-    return Draws(tau_0, kept_shares[:num_drawn], num_users_capped[:num_drawn], num_drawn < num_draws)
+    return SimulatedSamples(
+        tau_0, kept_shares[:num_drawn], num_users_capped[:num_drawn], num_drawn < num_draws
+    )

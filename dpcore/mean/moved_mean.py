@@ -35,7 +35,12 @@ from dpcore.common.noisy_ratio import (
 from dpcore.contributions import FloatArray
 from dpcore.mean.models import MeanError
 from dpcore.mean.private_counts import ERROR_APPROXIMATION_NAME, PrivateCountsProblem, ReleasedSums
-from dpcore.mean.public_counts import MeanProblem, capped_error, find_weight_growth, smooth_error
+from dpcore.mean.public_counts import (
+    MeanProblem,
+    compute_capped_error,
+    compute_smooth_error,
+    find_weight_growth,
+)
 from dpcore.mean.table_values import UserDeviations
 
 SAMPLING_NODES = 32
@@ -64,12 +69,12 @@ def describe_errors(problem: MeanProblem) -> str:
 
 def measure_caps(problem: MeanProblem, caps: npt.ArrayLike) -> MeanError:
     """Return the error after the step under caps in its parts, at ``caps`` h > 0 of any shape."""
-    return move_error(problem, capped_error(problem, caps), caps)
+    return move_error(problem, compute_capped_error(problem, caps), caps)
 
 
 def measure_weights(problem: MeanProblem, thresholds: npt.ArrayLike) -> MeanError:
     """Return the same under smooth weights with ``thresholds`` h > 0 of any shape."""
-    return move_error(problem, smooth_error(problem, thresholds), thresholds)
+    return move_error(problem, compute_smooth_error(problem, thresholds), thresholds)
 
 
 def move_error(

@@ -178,7 +178,9 @@ class MeanParameters(Parameters):
         """Return B^2 / 4, which no values in [L, U] can exceed (Popoviciu's inequality)."""
         return self.value_bound * self.value_bound / 4.0  # 1e300**2 raises, 1e300 * 1e300 is infinite
 
-    def problem(self, histogram: ContributionHistogram, summary: ValueSummary | None = None) -> MeanProblem:
+    def build_problem(
+        self, histogram: ContributionHistogram, summary: ValueSummary | None = None
+    ) -> MeanProblem:
         """Build the problem that these parameters and data define, with public or private counts.
 
         Args:

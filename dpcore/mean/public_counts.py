@@ -365,12 +365,12 @@ class CapChoice(_Choice):
     max_contributions: int
 
 
-def smooth_error(mean_problem: MeanProblem, thresholds: npt.ArrayLike) -> MeanError:
+def compute_smooth_error(mean_problem: MeanProblem, thresholds: npt.ArrayLike) -> MeanError:
     """Return the expected squared error under smooth weights in its parts, at ``thresholds`` h > 0 of any shape."""
     return mean_problem.model.smooth(np.asarray(thresholds, dtype=np.float64))
 
 
-def capped_error(problem: MeanProblem, caps: npt.ArrayLike) -> MeanError:
+def compute_capped_error(problem: MeanProblem, caps: npt.ArrayLike) -> MeanError:
     """Return the expected squared error under caps in its parts, at ``caps`` h > 0 of any shape."""
     return problem.model.capped(np.asarray(caps, dtype=np.float64))
 
@@ -389,7 +389,7 @@ def smooth_variance(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArr
     Source: Epasto et al. 2020, claim 1:
         v(h) = sigma^2 sum_l s_l (min(h, s_l) / (n_h s_l))^2 + 2 (B h / (eps n_h))^2.
     """
-    return smooth_error(problem, thresholds).variance
+    return compute_smooth_error(problem, thresholds).variance
 
 
 def capped_variance(problem: MeanProblem, caps: npt.ArrayLike) -> FloatArray:
@@ -404,7 +404,7 @@ def capped_variance(problem: MeanProblem, caps: npt.ArrayLike) -> FloatArray:
 
     Source: Epasto et al. 2020, claim 2: v'(h) = sigma^2 / n_h + 2 (B h / (eps n_h))^2.
     """
-    return capped_error(problem, caps).variance
+    return compute_capped_error(problem, caps).variance
 
 
 def best_smooth(problem: MeanProblem) -> SmoothChoice:
@@ -443,7 +443,7 @@ def find_weight_growth(mean_problem: MeanProblem, threshold: float) -> Growth:
     return Growth(row_factor, effective_factor, mean_problem.user_share) if effective_factor else Growth()
 
 
-def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) -> FloatArray:
+def compute_row_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) -> FloatArray:
     """Return the weight of one row of a user of each size; over all rows of all users weights sum to 1.
 
     Args:

@@ -144,7 +144,7 @@ class UserShare:
         return min(max(self.estimate, 0.0), 1.0)
 
 
-def size_slope(clamped_values: ClampedValues) -> float:
+def compute_size_slope(clamped_values: ClampedValues) -> float:
     """Return the t value of the slope of user means over the log of their numbers of rows; 0 if there is none.
 
     Each user's mean is regressed on the logarithm of their number of rows, with equal weights.
@@ -168,7 +168,7 @@ def size_slope(clamped_values: ClampedValues) -> float:
 NORMAL_QUANTILE_95 = 1.96
 
 
-def user_share(clamped_values: ClampedValues) -> UserShare:
+def estimate_user_share(clamped_values: ClampedValues) -> UserShare:
     """Return the intraclass correlation with an interval that leaves each user out in turn.
 
     One-way random-effects analysis of variance for unequal group sizes: with MSB and MSW the mean squares
@@ -483,9 +483,9 @@ class ValueSummary:
     @cached_property
     def user_share(self) -> UserShare:
         """Return the share of the variance that lies between users, with its interval."""
-        return user_share(self.clamped_values)
+        return estimate_user_share(self.clamped_values)
 
     @cached_property
     def size_slope(self) -> float:
         """Return the t value of the slope of user means over the logarithm of their sizes; 0 if there is no slope."""
-        return size_slope(self.clamped_values)
+        return compute_size_slope(self.clamped_values)

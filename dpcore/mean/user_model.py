@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from dpcore.contributions import FloatArray
 from dpcore.mean.models import MeanError
-from dpcore.mean.public_counts import MeanProblem, Target, user_weight
+from dpcore.mean.public_counts import MeanProblem, Target, compute_row_weight
 
 NUM_ZOOMS = 4
 NUM_GRID_POINTS = 33
@@ -116,7 +116,7 @@ class UserModel:
         """Return the expected cut of the mean at one threshold, in the values' unit, and the variance before noise."""
         histogram, deviations = self.problem.histogram, self.deviations
         sizes, num_users_per_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
-        u = user_weight(self.problem, threshold, sizes) * sizes
+        u = compute_row_weight(self.problem, threshold, sizes) * sizes
         # In units of n_h the limit T = h (U - L) / 2 is that of the largest weight.
         limits_on_means = float(u.max()) * self.problem.value_bound / 2.0 / u
         p = sizes / histogram.num_rows if self.problem.target is Target.TABLE else np.zeros(sizes.shape)

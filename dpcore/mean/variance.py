@@ -46,7 +46,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Values
 from dpcore.mean.models import MeanError
 from dpcore.mean.private_counts import PrivateCountsProblem
-from dpcore.mean.public_counts import MeanProblem, capped_error
+from dpcore.mean.public_counts import MeanProblem, compute_capped_error
 from dpcore.mean.table_values import ClampedValues, TableValues, clamp
 
 MAX_VARIANCE_OF_SQUARES = 1.0 / 16.0
@@ -240,7 +240,7 @@ def _measure_moment(
     column_problem = MeanProblem(
         problem.histogram, problem.epsilon, a + b, clamped_values.variance, **model_fields
     )
-    column_error = capped_error(column_problem, bounds)
+    column_error = compute_capped_error(column_problem, bounds)
     return (
         column_error
         if table_values is not None
@@ -297,9 +297,9 @@ def measure_worst_error(problem: PrivateCountsProblem, bounds: FloatArray) -> Me
         square_variance * largest_square**2,
         **model_fields,
     )
-    squares_error = capped_error(squares_problem, bounds)
+    squares_error = compute_capped_error(squares_problem, bounds)
     # The mean of the kept rows is nearer to them than that of all rows.
-    return replace(squares_error, shift=-capped_error(problem, bounds).sampling_variance)
+    return replace(squares_error, shift=-compute_capped_error(problem, bounds).sampling_variance)
 
 
 def take_root(variance_error: MeanError, variance: float) -> tuple[MeanError, float]:

@@ -311,7 +311,7 @@ def compute_errors(problem: PrivatePairProblem, any_pairs: AnyPairs) -> FloatArr
 
 
 @dataclass(frozen=True)
-class PrivatePair:
+class DrawnPair:
     """A pair that was chosen with epsilon-DP and may be published.
 
     Attributes:
@@ -331,7 +331,7 @@ class PrivatePair:
 
 def choose_pair(
     problem: PrivatePairProblem, any_pairs: AnyPairs | None, charge: Charge | None = None, column: str = ""
-) -> PrivatePair:
+) -> DrawnPair:
     """Choose the pair privately: a DP release of both numbers together, drawn anew at every call.
 
     Args:
@@ -352,7 +352,7 @@ def choose_pair(
     )
     max_groups, whole_amount = (bound_values[selection_release.index] for bound_values in problem.candidates)
     release_facts = build_facts(selection_release.epsilon)
-    return PrivatePair(int(max_groups), float(whole_amount * problem.unit), release_facts, problem, column)
+    return DrawnPair(int(max_groups), float(whole_amount * problem.unit), release_facts, problem, column)
 
 
 def find_expected_excess(problem: PrivatePairProblem) -> float | None:

@@ -49,7 +49,7 @@ CONCAVITY_ARGUMENT = (
 
 
 @dataclass(frozen=True)
-class Split:
+class BudgetSplit:
     """Each line's share of the budget, from 0 to 1, as the search for the least sum found it.
 
     Attributes:
@@ -75,7 +75,7 @@ def evaluate_split(
     return math.fsum((line_weights * squared_errors).tolist()), noise_slopes
 
 
-def find_least_sum(curves: Sequence[Curve], line_weights: FloatArray, budget: Budget) -> Split:
+def find_least_sum(curves: Sequence[Curve], line_weights: FloatArray, budget: Budget) -> BudgetSplit:
     """Find the split of the budget with the least weighted sum of squared errors.
 
     Args:
@@ -87,10 +87,10 @@ def find_least_sum(curves: Sequence[Curve], line_weights: FloatArray, budget: Bu
     lower_bound = split_search.search_boxes()
     if not all(curve.is_concave for curve in curves):
         split_search.exchange_shares()
-        return Split(split_search.shares, None)
+        return BudgetSplit(split_search.shares, None)
     # The bound holds for this split as well: where it is above the value, rounding has put it there.
     lower_bound = min(lower_bound, split_search.best_objective)
-    return Split(
+    return BudgetSplit(
         split_search.shares, Certificate(split_search.best_objective, lower_bound, CONCAVITY_ARGUMENT)
     )
 

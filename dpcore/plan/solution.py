@@ -26,7 +26,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean import Clamp
 from dpcore.plan import mean_lines, table
 from dpcore.plan.curves import BoundCurve, RankCurve, TotalCurve
-from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
+from dpcore.plan.least_sum import BudgetSplit, find_least_sum, find_needed_budgets, split_by_largest_error
 from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import NUM_PARTS, Budget, Objective, PlanParameters, round_to_parts
 from dpcore.plan.shared_rows import list_shared_splits
@@ -309,7 +309,7 @@ class PlanSolution:
     budget: Budget
     lines: tuple[AllocatedLine, ...]
     equal_split_lines: tuple[AllocatedLine, ...]
-    split: Split | None
+    split: BudgetSplit | None
     needed_amounts: FloatArray
     apart_lines: tuple[AllocatedLine, ...] = ()
     count_line: AllocatedLine | None = None
@@ -429,7 +429,7 @@ def solve(
     return PlanSolution(parameters, planned_lines, budget, *solution_fields)
 
 
-def _join_proofs(chosen_split: Split | None, rejected_split: Split | None) -> Split | None:
+def _join_proofs(chosen_split: BudgetSplit | None, rejected_split: BudgetSplit | None) -> BudgetSplit | None:
     """Return a split with a lower bound for it and for the other kind of splits, which has none that is better."""
     if (
         chosen_split is None

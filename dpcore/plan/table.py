@@ -41,7 +41,7 @@ from dpcore.plan.mean_lines import (
     split_mean_error,
 )
 from dpcore.plan.parameters import PlanParameters
-from dpcore.quantile import QuantileProblem, WeightKind, output
+from dpcore.quantile import QuantileProblem, WeightKind, compute_output
 from dpcore.quantile.base_distribution import build_uniform_base
 from dpcore.quantile.mechanism import ASSUMPTIONS_BY_PROGRAM, compute_errors_over_epsilon
 from dpcore.quantile.optimal_bound import best_bound
@@ -466,7 +466,7 @@ def compute_rank_error(
     if parameters.program in TREE_PROGRAMS:
         assert planned_line.quantile_problem is not None
         tree_problem = planned_line.quantile_problem.with_changes(epsilon=epsilon)
-        return float(output(tree_problem, weight_kind, bound).expected_rank_error)
+        return float(compute_output(tree_problem, weight_kind, bound).expected_rank_error)
     if weight_kind is WeightKind.SMOOTH:
         assert planned_line.quantile_problem is not None
         problem, epsilons = planned_line.quantile_problem, np.array([epsilon])
@@ -474,4 +474,4 @@ def compute_rank_error(
     program_problem, *_ = _build_program_problems(dataset, parameters, planned_line.line)
     problem = program_problem.with_changes(epsilon=epsilon)
     problem = problem.with_subsamples(max(4, min(64, _RANK_CELLS // dataset.histogram.num_rows)))
-    return float(output(problem, weight_kind, bound).expected_rank_error)
+    return float(compute_output(problem, weight_kind, bound).expected_rank_error)

@@ -276,7 +276,7 @@ def convert_to_probabilities(log_weights: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class PrivateChoice:
+class DrawnNumber:
     """A number that was chosen with epsilon-DP and may be published, with its guarantee and its problem.
 
     Attributes:
@@ -297,7 +297,7 @@ def choose(
     histogram: ContributionHistogram,
     charge: Charge | None = None,
     value_column: str = "",
-) -> PrivateChoice:
+) -> DrawnNumber:
     """Draw the number by the exponential mechanism: a DP release, fresh at every call.
 
     Args:
@@ -318,12 +318,12 @@ def choose(
     index_release = mechanisms.exponential_mechanism(
         problem.scores(histogram), problem.sensitivity, problem.epsilon, charge_epsilon
     )
-    return PrivateChoice(
+    return DrawnNumber(
         float(problem.bounds[index_release.index]), build_facts(index_release.epsilon), problem, value_column
     )
 
 
-def format_drawn_number(choice: PrivateChoice) -> str:
+def format_drawn_number(choice: DrawnNumber) -> str:
     """Format the drawn number with thousands separators, and up to three decimals if it is of rows."""
     if choice.problem.unit != 1.0:
         return f"{choice.value:,.12g}"

@@ -17,12 +17,12 @@ from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, private_histogram
 from dpcore.private_choice.choice import ChoiceProblem, ChoiceRegret
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
-from dpcore.private_choice.private_histogram import CopyNoise, NoiseShape, PrivateCopyParameters
+from dpcore.private_choice.private_histogram import HistogramNoise, HistogramParameters, NoiseShape
 from dpcore.private_choice.scores import check_users
 
 _RUNS_PER_BLOCK = 25
 """Copies whose noise is drawn at once."""
-NUM_SIMULATED_COPIES = 200
+NUM_SIMULATED_HISTOGRAMS = 200
 """Simulated copies behind one figure: the median is then good to about 4 percentage points of rank."""
 EPSILON_AXIS_RANGE = (0.003, 3.0)
 """Least and largest budget of the choice in the plot."""
@@ -57,8 +57,8 @@ def compute_regret_over_epsilon(
 def simulate_chosen_bounds(
     histogram: ContributionHistogram,
     choose_bound: Callable[[ContributionHistogram], float],
-    parameters: PrivateCopyParameters,
-    num_runs: int = NUM_SIMULATED_COPIES,
+    parameters: HistogramParameters,
+    num_runs: int = NUM_SIMULATED_HISTOGRAMS,
     seed: int = 0,
     fit_counts: Callable[[IntArray, NoiseShape, IntArray], IntArray] = private_histogram.fit_users,
 ) -> FloatArray:
@@ -90,14 +90,17 @@ def simulate_chosen_bounds(
 
 
 def simulate_noise(
-    noise_kind: CopyNoise, noise_scale: float, array_shape: tuple[int, ...], generator: np.random.Generator
+    noise_kind: HistogramNoise,
+    noise_scale: float,
+    array_shape: tuple[int, ...],
+    generator: np.random.Generator,
 ) -> IntArray:
     """Draw an array of integer noise with NumPy, for simulations only.
 
     Discrete Laplace is the difference of two geometric numbers. Discrete Gaussian is drawn by inverting its
     distribution within 12 sigma (beyond lie 1e-32); above sigma = 10,000 a rounded normal number stands in.
     """
-    if noise_kind is CopyNoise.LAPLACE:
+    if noise_kind is HistogramNoise.LAPLACE:
         p = -math.expm1(-1.0 / noise_scale)
         return np.asarray(
             generator.geometric(p, array_shape) - generator.geometric(p, array_shape), dtype=np.int64
@@ -113,7 +116,7 @@ def simulate_noise(
 
 
 def simulate_cost(
-    parameters: PrivateParameters, histogram: ContributionHistogram, num_runs: int = NUM_SIMULATED_COPIES
+    parameters: PrivateParameters, histogram: ContributionHistogram, num_runs: int = NUM_SIMULATED_HISTOGRAMS
 ) -> ChoiceCost:
     """Simulate the median and 95th percentile of the regret of choosing on a DP histogram.
 
@@ -143,14 +146,14 @@ class PrivateSolution:
         parameters: The question, its epsilon divided.
         best: The number chosen in the clear, in rows per user.
         direct_cost: Exact cost of the direct choice.
-        copy_cost: Simulated cost of choosing on a DP histogram.
+        histogram_cost: Simulated cost of choosing on a DP histogram.
         dataset: What it is computed from.
     """
 
     parameters: PrivateParameters
     best: float
     direct_cost: ChoiceCost
-    copy_cost: ChoiceCost
+    histogram_cost: ChoiceCost
     dataset: Dataset
 
     @property

@@ -24,7 +24,7 @@ from dpcore.private_choice.budget import (
     divide_budget,
 )
 from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior, SmallFirst
-from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, PublicBins
+from dpcore.private_choice.private_histogram import HistogramNoise, HistogramParameters, PublicBins
 from dpcore.private_choice.scores import CapMean, RankedSum, SizeQuantile, SmoothMean
 from dpcore.private_choice.table_scores import TABLE_POWER, Condition, TableCap, TableSmooth
 
@@ -105,7 +105,7 @@ def find_share(number_kind: NumberKind) -> float:
 
 FOR_MEAN, FOR_SUM = ("purpose", OF_MEAN), ("purpose", (BoundPurpose.SUM,))
 ONLY_FOR_RELEASES = ("purpose", (*OF_MEAN, BoundPurpose.SUM))
-LABEL_BY_COPY_NOISE = {CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"}
+LABEL_BY_HISTOGRAM_NOISE = {HistogramNoise.LAPLACE: "Laplace", HistogramNoise.GAUSSIAN: "Gaussian"}
 
 
 @dataclass(frozen=True)
@@ -195,8 +195,8 @@ class PrivateParameters(Parameters):
         Relation.ADD_OR_REMOVE, "Neighbouring data sets", name="neighbouring data: one user", as_list=True
     )
     """Replace: the number of users is public, and a histogram needs twice the noise."""
-    mechanism: CopyNoise = public.choice(
-        CopyNoise.LAPLACE, "Noise of the DP histogram", LABEL_BY_COPY_NOISE, former_name="noise"
+    mechanism: HistogramNoise = public.choice(
+        HistogramNoise.LAPLACE, "Noise of the DP histogram", LABEL_BY_HISTOGRAM_NOISE, former_name="noise"
     )
     """Discrete Laplace for ε-DP, discrete Gaussian for (ε, δ)-DP, by OpenDP."""
     delta: float | None = public.number(
@@ -206,7 +206,7 @@ class PrivateParameters(Parameters):
         name="δ of a DP histogram",
         initial=DEFAULT_DELTA,
         width=110,
-        only_with=("mechanism", (CopyNoise.GAUSSIAN,)),
+        only_with=("mechanism", (HistogramNoise.GAUSSIAN,)),
     )
     """The probability that ε does not hold. Well below 1 / (number of users)."""
 
@@ -337,10 +337,10 @@ class PrivateParameters(Parameters):
         return ChoiceProblem(self.condition, self.selection_epsilon, largest, neighbours, prior)
 
     @property
-    def copy(self) -> PrivateCopyParameters:
+    def copy(self) -> HistogramParameters:
         """Build the settings of the DP histogram."""
         largest = int(self.largest)
         bins = PublicBins(exact_up_to=min(DEFAULT_EXACT_UP_TO, largest), largest=largest)
-        return PrivateCopyParameters(
+        return HistogramParameters(
             self.selection_epsilon, bins, self.mechanism, self.delta, self.relation.neighbours
         )

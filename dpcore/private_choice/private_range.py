@@ -362,7 +362,7 @@ def score_centres(problem: RangeProblem, values: Values | None) -> list[int]:
 
 
 @dataclass(frozen=True)
-class PrivateRange:
+class DrawnRange:
     """A range that was chosen with epsilon-DP and may be published.
 
     Attributes:
@@ -382,7 +382,7 @@ class PrivateRange:
 
 def choose(
     problem: RangeProblem, values: Values | None, charge: Charge | None = None, value_column: str = ""
-) -> PrivateRange:
+) -> DrawnRange:
     """Draw the range: one DP release of both ends, fresh at every call.
 
     Args:
@@ -414,6 +414,6 @@ def choose(
         for end_scores in scores_per_draw
     ]
     lower = anchor if problem.lower is not None else anchor - float(candidate_distances[drawn_indices[0]])
-    return PrivateRange(
+    return DrawnRange(
         lower, anchor + float(candidate_distances[drawn_indices[-1]]), release_facts, problem, value_column
     )

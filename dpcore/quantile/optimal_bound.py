@@ -24,9 +24,9 @@ from dpcore.quantile.base_distribution import Base
 from dpcore.quantile.mechanism import (
     QuantileProblem,
     check_bound,
+    compute_standard_error,
     compute_subsample_errors,
     split_epsilon,
-    standard_error,
 )
 from dpcore.quantile.programs import BIGQUERY_ROWS
 from dpcore.quantile.rows import WeightKind
@@ -65,7 +65,7 @@ class RankErrors:
         )
 
 
-def rank_errors(
+def compute_rank_errors(
     problem: QuantileProblem,
     weight_kind: WeightKind,
     bounds: npt.ArrayLike,
@@ -100,7 +100,7 @@ def rank_errors(
             return RankErrors(h[:i], expected_errors[:i], standard_errors[:i], is_cancelled=True)
         trial_errors = compute_subsample_errors(quantile_problems, weight_kind, bound)
         expected_errors[i] = np.mean(trial_errors)
-        standard_errors[i] = standard_error(trial_errors, weight_kind, bound, problem.rows)
+        standard_errors[i] = compute_standard_error(trial_errors, weight_kind, bound, problem.rows)
         progress((i + 1) / h.size)
     return RankErrors(h, expected_errors, standard_errors)
 
@@ -179,7 +179,9 @@ def best_bound(
             """Report the share of the whole search that is done."""
             progress(progress_before + evaluation_progress * (1.0 if tries_all else 0.5))
 
-        return rank_errors(search_problem, weight_kind, tried_bounds, report_share, should_stop, quantiles)
+        return compute_rank_errors(
+            search_problem, weight_kind, tried_bounds, report_share, should_stop, quantiles
+        )
 
     grid_bounds = (
         np.arange(min_size, max_size + 1.0)
@@ -201,13 +203,13 @@ def best_bound(
         if finer_bounds.size:
             tried_errors = coarse_errors.with_more(compute_tried_errors(finer_bounds, 0.5))
     if not tried_errors.bounds.size:  # Stopped before the first: the unbounded case is owed all the same.
-        tried_errors = rank_errors(search_problem, weight_kind, grid_bounds[-1:], quantiles=quantiles)
+        tried_errors = compute_rank_errors(search_problem, weight_kind, grid_bounds[-1:], quantiles=quantiles)
         tried_errors = replace(tried_errors, is_cancelled=True)
     quantile_choice = _build_choice(search_problem, weight_kind, tried_errors, tries_all)
     if weight_kind is WeightKind.SMOOTH:
         return quantile_choice
     # The least of many noisy averages is too low on average, so the winner is measured again on other subsamples.
-    errors_of_best = rank_errors(problem, weight_kind, quantile_choice.bound, quantiles=quantiles)
+    errors_of_best = compute_rank_errors(problem, weight_kind, quantile_choice.bound, quantiles=quantiles)
     num_subsamples = problem.count_trials(weight_kind, quantile_choice.bound)
     trials_sentence = (
         f" The error is the average over {num_subsamples:,} other ones." if num_subsamples > 1 else ""
@@ -298,7 +300,9 @@ def compute_base_errors(
         if should_stop():
             break
         base_problem = problem.with_base(base)
-        base_errors[k] = rank_errors(base_problem, weight_kind, bound, quantiles=quantiles).expected_errors[0]
+        base_errors[k] = compute_rank_errors(
+            base_problem, weight_kind, bound, quantiles=quantiles
+        ).expected_errors[0]
         progress((k + 1) / len(bases))
     return base_errors
 

@@ -146,7 +146,8 @@ def simulate_tree(
     """
     rows_before = _find_leaves(rows, *tree_range)
     num_trials_per_subsample = count_trials(rows)
-    noise_of_scale_1 = _draw_noise(rows.draws.first_seed, rows.draws.num_orders * num_trials_per_subsample)
+    num_trials = rows.random_orders.num_orders * num_trials_per_subsample
+    noise_of_scale_1 = _draw_noise(rows.random_orders.first_seed, num_trials)
     place_blocks, first_trial = [], 0
     for kept_counts in rows.count_kept(max_rows):
         # With no bound to draw for there is one choice of rows, for all trials.
@@ -164,7 +165,7 @@ def simulate_tree(
 
 def count_trials(rows: Rows) -> int:
     """Return the number of simulated releases of a tree for each random choice of rows."""
-    return max(_TRIALS_PER_SUBSAMPLE, -(-_TRIALS // rows.draws.num_orders))
+    return max(_TRIALS_PER_SUBSAMPLE, -(-_TRIALS // rows.random_orders.num_orders))
 
 
 def _find_leaves(rows: Rows, lower: float, upper: float) -> IntArray:

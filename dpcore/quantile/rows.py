@@ -45,7 +45,7 @@ def choose_num_subsamples(num_cells: int, num_rows: int, max_num_subsamples: int
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
+class RandomOrders:
     """Random orders of each user's rows, all orders equally likely whatever the values.
 
     The order in which the rows of a user came plays no part: a file of other order has the same figures.
@@ -67,7 +67,7 @@ class Draws:
     num_orders: int
 
     @cached_property
-    def search_draws(self) -> Draws:
+    def search_orders(self) -> RandomOrders:
         """Return the draws of a search: other seeds than these, and at most `SEARCH_SUBSAMPLES` of them."""
         max_orders = min(SEARCH_SUBSAMPLES, self.num_orders)
         num_orders = choose_num_subsamples(_ROWS_OF_SEARCH, self.value_order.size, max_orders)
@@ -136,7 +136,9 @@ class Rows:
         distinct_values = ordered_values[last_row_indices]
         size_indices = np.searchsorted(self.histogram.sizes, rows_per_user)
         self._size_index = np.repeat(size_indices, rows_per_user)[value_order]
-        self.draws = Draws(first_row_indices, rows_per_user, value_order, first_seed, num_subsamples)
+        self.random_orders = RandomOrders(
+            first_row_indices, rows_per_user, value_order, first_seed, num_subsamples
+        )
         num_rows_up_to = np.concatenate(([0], last_row_indices + 1))
         self._num_rows_below = num_rows_up_to[self._cut(distinct_values, base)]
         # Shared by copies with other draws, as the seed is part of a key.
@@ -165,16 +167,18 @@ class Rows:
             self.ordered_values[min(max(math.ceil(row_share * (1.0 - RANK_ROUNDING) * n), 1), n) - 1]
         )
 
-    def with_draws(self, draws: Draws) -> Rows:
+    def with_orders(self, random_orders: RandomOrders) -> Rows:
         """Return a copy of these sorted rows with other random orders."""
         changed_rows = copy.copy(self)
-        changed_rows.draws = draws
+        changed_rows.random_orders = random_orders
         return changed_rows
 
     def count_subsamples(self, weight_kind: WeightKind, bound: float) -> int:
         """Return the number of subsamples to average over: 1 for smooth weights, and if the cap keeps all rows."""
         return (
-            self.draws.num_orders if weight_kind is WeightKind.CAP and bound < self.histogram.max_size else 1
+            self.random_orders.num_orders
+            if weight_kind is WeightKind.CAP and bound < self.histogram.max_size
+            else 1
         )
 
     def compute_largest_user_weight(self, bound: float) -> float:
@@ -221,10 +225,10 @@ class Rows:
 
     def _count_kept_below(self, bound: float) -> Iterable[tuple[npt.NDArray[Any], ...]]:
         """Return the counts of kept rows as `_take_below` does, in blocks of subsamples; cached if they are few."""
-        block_key = self.draws.first_seed, self.draws.num_orders, bound
+        block_key = self.random_orders.first_seed, self.random_orders.num_orders, bound
         if block_key in self._kept_blocks:
             return self._kept_blocks[block_key]
-        num_cells = self.draws.num_orders * self._num_rows_below.size
+        num_cells = self.random_orders.num_orders * self._num_rows_below.size
         if (len(self._kept_blocks) + 1) * num_cells > _KEPT_COUNTS or self._size_index.size > _LARGEST_COUNT:
             return map(self._take_below, self.count_kept(bound))
         kept_blocks = [
@@ -241,7 +245,7 @@ class Rows:
             stop_subsample = min(first_subsample + block_size, num_subsamples)
             kept_counts = np.zeros((stop_subsample - first_subsample, num_rows + 1), dtype=np.int32)
             np.cumsum(
-                self.draws.find_positions(first_subsample, stop_subsample) < cap,
+                self.random_orders.find_positions(first_subsample, stop_subsample) < cap,
                 axis=1,
                 out=kept_counts[:, 1:],
             )

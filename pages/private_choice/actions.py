@@ -17,10 +17,10 @@ from dpcore.dataset import Dataset
 from dpcore.private_choice import private_histogram
 from dpcore.private_choice.answer import selection as selections
 from dpcore.private_choice.answer.words import Selection, format_cost, format_selection
-from dpcore.private_choice.choice import PrivateChoice
+from dpcore.private_choice.choice import DrawnNumber
 from dpcore.private_choice.parameters import NAME_BY_NUMBER, BoundPurpose, NumberKind, PrivateParameters
-from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters
-from dpcore.private_choice.private_range import PrivateRange
+from dpcore.private_choice.private_histogram import HistogramNoise, HistogramParameters
+from dpcore.private_choice.private_range import DrawnRange
 from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.report import content as report_content
 from pages.private_choice.question import QUESTION
@@ -41,10 +41,10 @@ def list_choices() -> Choices:
     return choices_by_digest.get(session.get_original().dataset.histogram.digest, ())
 
 
-def list_numbers() -> tuple[tuple[BoundPurpose, PrivateChoice], ...]:
+def list_numbers() -> tuple[tuple[BoundPurpose, DrawnNumber], ...]:
     """Return (purpose, selection) of each number drawn for a `BoundPurpose`, oldest first: no pairs, no ranges."""
     choices = list_choices()
-    return tuple((n, s) for n, s in choices if isinstance(n, BoundPurpose) and isinstance(s, PrivateChoice))
+    return tuple((n, s) for n, s in choices if isinstance(n, BoundPurpose) and isinstance(s, DrawnNumber))
 
 
 def select(request: SelectionRequest) -> None:
@@ -60,7 +60,7 @@ def select(request: SelectionRequest) -> None:
         **st.session_state.get(QUESTION.get_key("choices"), {}),
         original.histogram.digest: (*list_choices(), (request.number, private_choice)),
     }
-    if isinstance(private_choice, PrivateRange):
+    if isinstance(private_choice, DrawnRange):
         setting.enter_values({"lower": private_choice.lower, "upper": private_choice.upper})
 
 
@@ -94,7 +94,7 @@ def rerun_after_draw() -> None:
         st.rerun()
 
 
-def draw_copy(parameters: PrivateCopyParameters) -> None:
+def draw_copy(parameters: HistogramParameters) -> None:
     """Draw a DP histogram of the original data, note what it costs, and make it the session's data.
 
     A copy in which no user is left costs as much, since it was drawn, but the data in use stay. A refusal is kept for
@@ -222,7 +222,7 @@ def describe_spending(draw_facts: ReleaseFacts) -> str:
 
 def find_range_facts(lower: float | None, upper: float | None) -> ReleaseFacts | None:
     """Return the guarantee of the latest private selection that gave exactly this range; None if none did."""
-    range_selections = [selection for _, selection in list_choices() if isinstance(selection, PrivateRange)]
+    range_selections = [selection for _, selection in list_choices() if isinstance(selection, DrawnRange)]
     return next((r.facts for r in reversed(range_selections) if (r.lower, r.upper) == (lower, upper)), None)
 
 
@@ -267,7 +267,7 @@ def draw(dataset: Dataset) -> None:
         _show_choices()
 
 
-def _read_parameters() -> PrivateCopyParameters | None:
+def _read_parameters() -> HistogramParameters | None:
     """Show the fields of the histogram and return its settings; None, with sentences, if a field is refused."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         epsilon = fields.draw_field(QUESTION, "histogram_epsilon")
@@ -276,14 +276,14 @@ def _read_parameters() -> PrivateCopyParameters | None:
             relation, mechanism = (
                 fields.draw_field(QUESTION, field_name) for field_name in ("relation", "mechanism")
             )
-            delta = fields.draw_field(QUESTION, "delta") if mechanism is CopyNoise.GAUSSIAN else None
+            delta = fields.draw_field(QUESTION, "delta") if mechanism is HistogramNoise.GAUSSIAN else None
     values_by_field = {"epsilon": 1.0, "selection_epsilon": epsilon, "largest": largest}
     values_by_field |= {"relation": relation, "mechanism": mechanism, "delta": delta}
     labels_by_field = {
         "selection_epsilon": "ε of the histogram",
         "largest": QUESTION.subjects_by_field["largest"],
     }
-    labels_by_field |= {"delta": "δ"} if mechanism is CopyNoise.GAUSSIAN else {}
+    labels_by_field |= {"delta": "δ"} if mechanism is HistogramNoise.GAUSSIAN else {}
     parameters, problems = field_values.build_parameters(PrivateParameters, values_by_field, labels_by_field)
     if parameters is None:
         fields.show_problems(problems)
@@ -309,7 +309,7 @@ def _show_choices() -> None:
             st.markdown(f"{wording.capital(NAME_BY_NUMBER[number_kind])}: **{format_selection(selection)}**")
             cards.draw_label(selection.facts)
             with st.container(horizontal=True):
-                if isinstance(selection, PrivateRange):
+                if isinstance(selection, DrawnRange):
                     ends_by_name = {"lower": selection.lower, "upper": selection.upper}
                     button_key = f"private_take_{choice_index}"
                     fields.draw_button(

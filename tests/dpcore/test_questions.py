@@ -34,7 +34,7 @@ from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSou
 from dpcore.multitask.parameters import TaskSource
 from dpcore.per_group.parameters import Objective
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters, Relation
-from dpcore.private_choice.private_histogram import CopyNoise
+from dpcore.private_choice.private_histogram import HistogramNoise
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.regression.parameters import DataSource as RegressionSource
 from dpcore.regression.parameters import RegressionGenerator
@@ -56,7 +56,7 @@ CHOICE = PrivateParameters(
     BoundPurpose.SUM,
     0.5,
     relation=Relation.REPLACE,
-    mechanism=CopyNoise.GAUSSIAN,
+    mechanism=HistogramNoise.GAUSSIAN,
     delta=1e-9,
     largest=500,
     margin=3.0,

@@ -24,7 +24,7 @@ from dpcore.learning.answer.solution import TRIVIAL_BOUND
 from dpcore.learning.optimal_cap import LearningCap
 from dpcore.learning.paper import FIGURES
 from dpcore.learning.parameters import LearningParameters
-from dpcore.learning.participation import Draws, PowerLaw, simulate
+from dpcore.learning.participation import PowerLaw, SimulatedSamples, simulate
 
 PUBLIC_LABEL = Label(Disclosure.PUBLIC)
 NUM_SIMULATED_POINTS = 40
@@ -106,7 +106,7 @@ def list_uncapped_mass_columns(alpha: float) -> dict[str, FloatArray]:
     }
 
 
-def list_simulated_columns(solution: PopulationSolution, samples: Draws) -> dict[str, FloatArray]:
+def list_simulated_columns(solution: PopulationSolution, samples: SimulatedSamples) -> dict[str, FloatArray]:
     """Compute averages over the simulated samples at each tau_0: a dict of arrays by column name."""
     problem = solution.parameters.build_population_problem(solution.parameters.population_rows)
     error_parts = population.compute_simulated_error_parts(problem, samples)
@@ -257,7 +257,7 @@ def plot_uncapped_mass(alpha: float) -> Plot:
     )
 
 
-def plot_cost(solution: PopulationSolution, samples: Draws | None) -> Plot:
+def plot_cost(solution: PopulationSolution, samples: SimulatedSamples | None) -> Plot:
     """Plot figure 3a: bias plus privacy noise over tau_0, with points of the samples if they are given."""
     columns, best_choice = solution.curve_columns, solution.best_choice
     fractions, twice_biases, privacy_terms = columns["tau_0"], columns["bias_twice"], columns["privacy_noise"]
@@ -283,7 +283,7 @@ def plot_cost(solution: PopulationSolution, samples: Draws | None) -> Plot:
     )
 
 
-def plot_users_capped(solution: PopulationSolution, samples: Draws | None) -> Plot:
+def plot_users_capped(solution: PopulationSolution, samples: SimulatedSamples | None) -> Plot:
     """Plot figure 3b: users capped over tau_0; if samples are given, with their points, and only these in its file."""
     columns, fractions = solution.curve_columns, solution.curve_columns["tau_0"]
     items: list[Item] = [
@@ -389,12 +389,12 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
     )
     alpha, num_rows, num_draws = parameters.alpha, parameters.population_rows, parameters.draws
 
-    def draw_samples(progress: Progress, should_stop: ShouldStop) -> Draws:
+    def draw_samples(progress: Progress, should_stop: ShouldStop) -> SimulatedSamples:
         """Simulate samples of the population, with seed 0."""
         fractions = log_spaced(1.0 / num_rows, 1.0, NUM_SIMULATED_POINTS)
         return simulate(PowerLaw(alpha), num_rows, fractions, num_draws, 0, progress, should_stop)
 
-    samples: Draws | None = yield Search(
+    samples: SimulatedSamples | None = yield Search(
         "draws_job",
         (alpha, num_rows),  # Another number of samples shows those that were drawn.
         draw_samples,

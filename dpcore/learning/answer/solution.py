@@ -56,7 +56,7 @@ class LearningSolution:
 
 def solve(dataset: Dataset, parameters: LearningParameters) -> LearningSolution:
     """Find the best cap for these data, and compute the curves around it."""
-    problem = parameters.problem(dataset.histogram)
+    problem = parameters.build_problem(dataset.histogram)
     best_choice = optimal_cap.find_best_cap(problem)
     tau_0 = np.union1d(
         optimal_cap.choose_fractions(problem.histogram, NUM_CURVE_POINTS), [best_choice.fraction]
@@ -101,7 +101,7 @@ NOT_COMPARED = NOT_ABOUT_DATA
 
 def against_epsilon(dataset: Dataset, parameters: LearningParameters) -> BoundComparison:
     """Build the comparison over epsilon: functions for the best cap, and for the excess risk at caps."""
-    problem, histogram = parameters.problem(dataset.histogram), dataset.histogram
+    problem, histogram = parameters.build_problem(dataset.histogram), dataset.histogram
 
     def find_best_bound(epsilon: float) -> tuple[float, float]:
         """Return the best cap in rows, and its bound on the excess risk."""

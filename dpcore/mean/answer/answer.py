@@ -320,7 +320,7 @@ def build_setting(
 
     Without a problem nothing is read off the values.
     """
-    problem, value_bound = problem or parameters.problem(dataset.histogram), parameters.value_bound
+    problem, value_bound = problem or parameters.build_problem(dataset.histogram), parameters.value_bound
     has_private_counts = isinstance(problem, PrivateCountsProblem)
     mean_above_lower = problem.mean_above_lower if isinstance(problem, PrivateCountsProblem) else None
     return ReleaseSetting(
@@ -371,7 +371,7 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, pro
         )
         columns_by_name |= {"row_weight": user_weights / sizes, "user_weight": user_weights}
     else:
-        row_weights = mean.user_weight(problem, threshold, sizes)
+        row_weights = mean.compute_row_weight(problem, threshold, sizes)
         columns_by_name |= {"row_weight": row_weights, "user_weight": row_weights * sizes}
     columns_by_name["rows_kept_at_cap"] = np.minimum(sizes, cap)
     if not isinstance(problem, PrivateCountsProblem):

@@ -110,7 +110,9 @@ def plot_weights(solution: MeanSolution, dataset: Dataset) -> Plot:
     """Plot how much a row counts over the rows of its user, relative to an unbounded mean's 1 / n."""
     histogram, cap = solution.problem.histogram, solution.cap_choice.max_contributions
     sizes, equal_weight = choose_curve_bounds(histogram), 1.0 / histogram.num_rows
-    row_weights = mean.user_weight(solution.problem, solution.smooth_choice.threshold, sizes) / equal_weight
+    row_weights = (
+        mean.compute_row_weight(solution.problem, solution.smooth_choice.threshold, sizes) / equal_weight
+    )
     capped_row_weights = np.minimum(sizes, cap) / sizes / float(histogram.kept_rows(cap)) / equal_weight
     plotted_columns = {"size": sizes, "smooth_row_weight": row_weights}
     plotted_columns["capped_row_weight_on_average"] = capped_row_weights
@@ -139,7 +141,7 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped_values: Clamped
     That is the standard error, or the noise alone if the error is about the mean of this table and contains the shift.
     """
     problem, bounds = solution.problem, solution.bounds
-    smooth_errors = mean.smooth_error(problem, bounds)
+    smooth_errors = mean.compute_smooth_error(problem, bounds)
     has_table_values = problem.table_values is not None
     shifts = compute_bounded_mean(clamped_values, bounds) - clamped_values.mean
     # The vertical axis depends on the values and bounds alone, so that it does not move with epsilon: the standard

@@ -173,7 +173,7 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
     histogram = dataset.histogram
     if parameters.counts is mean.Counts.PUBLIC:
         dataset.refuse_public_counts()
-    problem = parameters.problem(histogram, value_summary)
+    problem = parameters.build_problem(histogram, value_summary)
     cap_choice, smooth_choice = mean.best_cap(problem), mean.best_smooth(problem)
     best_bounds = [cap_choice.max_contributions, smooth_choice.threshold]
     bounds = np.unique(np.concatenate((axes.choose_curve_bounds(histogram), best_bounds)))
@@ -181,9 +181,13 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
     has_entered_variance = parameters.variance_source is VarianceSource.ENTERED
     if isinstance(problem, PrivateCountsProblem):
         split_problem = replace(problem, released_sums=ReleasedSums.SPLIT)
-        split_release = SplitRelease(mean.best_cap(split_problem), mean.capped_error(split_problem, bounds))
+        split_release = SplitRelease(
+            mean.best_cap(split_problem), mean.compute_capped_error(split_problem, bounds)
+        )
     if problem.target is mean.Target.TABLE:
-        user_weights = mean.user_weight(problem, smooth_choice.threshold, histogram.sizes) * histogram.sizes
+        user_weights = (
+            mean.compute_row_weight(problem, smooth_choice.threshold, histogram.sizes) * histogram.sizes
+        )
         worst_case = WorstCaseErrors(
             worst_values.bound_worst_cap_error(problem, cap_choice.max_contributions),
             worst_values.compute_worst_error(problem, user_weights),
@@ -212,7 +216,7 @@ NOT_COMPARED = ("own_bound",)
 def against_epsilon(dataset: Dataset, parameters: MeanParameters) -> BoundComparison:
     """Build the comparison over epsilon: functions for the best cap with its error, and for errors at caps."""
     value_summary = ValueSummary.from_dataset(dataset, parameters.lower, parameters.upper)
-    problem = parameters.problem(dataset.histogram, value_summary)
+    problem = parameters.build_problem(dataset.histogram, value_summary)
 
     def compute_best(epsilon: float) -> tuple[float, float]:
         """Return the best cap at one epsilon, and its error."""

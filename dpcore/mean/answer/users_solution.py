@@ -81,7 +81,7 @@ def solve_users(
     if problem.program in SPLITS_MEANS:
         return None
     threshold, user_deviations, user_model = smooth_choice.threshold, None, None
-    compute_error: ErrorFunction = partial(mean.smooth_error, problem)
+    compute_error: ErrorFunction = partial(mean.compute_smooth_error, problem)
     rows_bound, rows_cut = smooth_choice.threshold, 0.0
     if has_entered_variance:
         if isinstance(problem, PrivateCountsProblem):
@@ -106,7 +106,7 @@ def solve_users(
 
 def _measure_rows(problem: mean.MeanProblem, row_cut: float, thresholds: npt.ArrayLike) -> mean.MeanError:
     """Return the error at thresholds if rows are clamped, which cuts ``row_cut`` of a row in expectation."""
-    rows_error = mean.smooth_error(problem, thresholds)
+    rows_error = mean.compute_smooth_error(problem, thresholds)
     if row_cut:
         shifts = np.full(np.shape(thresholds), row_cut)
         rows_error = mean.MeanError(rows_error.sampling_variance, rows_error.privacy_variance, shifts)

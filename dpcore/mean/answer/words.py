@@ -182,7 +182,7 @@ def _find_safer_cap(solution: MeanSolution, parameters: MeanParameters) -> int:
         changed_fields["variance_source"] = mean.VarianceSource.WORST_CASE
     if parameters.likeness is mean.Likeness.FROM_VALUES:
         changed_fields["likeness"] = mean.Likeness.ENTERED
-    problem = replace(parameters, **changed_fields).problem(solution.problem.histogram)  # type: ignore[arg-type]
+    problem = replace(parameters, **changed_fields).build_problem(solution.problem.histogram)  # type: ignore[arg-type]
     return mean.best_cap(problem).max_contributions
 
 

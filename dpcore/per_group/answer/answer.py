@@ -34,7 +34,7 @@ from dpcore.per_group.answer.solution import (
 from dpcore.per_group.answer.words import NAME_BY_OBJECTIVE, AnySolution, format_error, name_norm
 from dpcore.per_group.pair_of_bounds import round_up
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
-from dpcore.per_group.private_pair import PrivatePair
+from dpcore.per_group.private_pair import DrawnPair
 from dpcore.per_group.selection import SelectedVector
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.summary import APPROXIMATION_TEXT
@@ -70,7 +70,7 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.OfferedPr
 
 
 def write_private_forms(
-    private_pair: PrivatePair, dataset: Dataset, epsilon: float | None = None
+    private_pair: DrawnPair, dataset: Dataset, epsilon: float | None = None
 ) -> forms.OfferedPrograms | None:
     """Write the program for a pair that was chosen privately; None if its settings fit no program.
 

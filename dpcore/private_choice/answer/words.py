@@ -12,11 +12,11 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer.words import format_amount, format_pair
 from dpcore.per_group.parameters import Statistic
-from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
+from dpcore.per_group.private_pair import DrawnPair, PrivatePairProblem
 from dpcore.per_group.private_pair import find_expected_excess as expected_of_pair
 from dpcore.private_choice import choice
-from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.comparison import NUM_SIMULATED_COPIES, PrivateSolution
+from dpcore.private_choice.choice import DrawnNumber
+from dpcore.private_choice.comparison import NUM_SIMULATED_HISTOGRAMS, PrivateSolution
 from dpcore.private_choice.parameters import (
     NAME_BY_NUMBER,
     OF_MEAN,
@@ -26,11 +26,11 @@ from dpcore.private_choice.parameters import (
     PrivateParameters,
     Relation,
 )
-from dpcore.private_choice.private_range import PrivateRange, RangeProblem
+from dpcore.private_choice.private_range import DrawnRange, RangeProblem
 from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.private_choice.table_scores import ADDITION_LIMIT_RATIO
 
-Selection = PrivateChoice | PrivatePair | PrivateRange
+Selection = DrawnNumber | DrawnPair | DrawnRange
 """The result of a private selection: the value or values, with the guarantee and the problem."""
 
 
@@ -59,9 +59,9 @@ def format_cost(epsilon: float, delta: float | None = None) -> str:
 
 def format_selection(selection: Selection) -> str:
     """Format what was drawn: ``12``, ``3 groups × 2 rows``, ``0 to 96.4``."""
-    if isinstance(selection, PrivatePair):
+    if isinstance(selection, DrawnPair):
         return format_pair(selection.problem.parameters, selection.max_groups, selection.max_amount)
-    if isinstance(selection, PrivateRange):
+    if isinstance(selection, DrawnRange):
         return f"{wording.entered(selection.lower)} to {wording.entered(selection.upper)}"
     return choice.format_drawn_number(selection)
 
@@ -166,7 +166,7 @@ def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> t
         "these data",
         "ε of the choice and ε of the release add up, whichever way the number is chosen",
         COST_SOURCE_BY_DISCLOSURE[disclosure],
-        f"The direct choice's costs are exact; those of a histogram are of {NUM_SIMULATED_COPIES} simulated ones",
+        f"The direct choice's costs are exact; those of a histogram are of {NUM_SIMULATED_HISTOGRAMS} simulated ones",
     )
 
 
@@ -202,7 +202,7 @@ def describe_forecasts(mean_regrets: FloatArray, num_rows: int | None = None) ->
 
 def is_direct_cheaper(solution: PrivateSolution) -> bool:
     """Return True if the direct choice's 95th percentile of the cost is at most that of a DP histogram."""
-    return solution.direct_cost.percentile_95 <= solution.copy_cost.percentile_95
+    return solution.direct_cost.percentile_95 <= solution.histogram_cost.percentile_95
 
 
 def write_headline(solution: PrivateSolution) -> str:
@@ -227,7 +227,7 @@ def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
 
     If the data are a DP release, the best number comes before them.
     """
-    named_costs = [("Direct choice", solution.direct_cost), ("DP histogram", solution.copy_cost)]
+    named_costs = [("Direct choice", solution.direct_cost), ("DP histogram", solution.histogram_cost)]
     numbers = [
         Number(
             f"{name_of_way}, {cost_label}",
@@ -283,7 +283,7 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
     return texts_by_heading
 
 
-def write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
+def write_pair_texts(selection: DrawnPair) -> tuple[str, Number]:
     """Return (headline, number) of a drawn pair of bounds."""
     parameters, groups_text = selection.problem.parameters, wording.counted(selection.max_groups, "group")
     if parameters.statistic is Statistic.USERS:
@@ -298,7 +298,7 @@ def write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
 
 
 def write_number_texts(
-    selection: PrivateChoice, number_kind: NumberKind, dataset: Dataset
+    selection: DrawnNumber, number_kind: NumberKind, dataset: Dataset
 ) -> tuple[str, Number]:
     """Return (headline, number) of a drawn bound or quantile."""
     number_label, drawn_value_text = "Bound, chosen with DP", format_selection(selection)

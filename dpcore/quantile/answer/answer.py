@@ -41,7 +41,7 @@ from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound
 from dpcore.quantile.answer import plots, words
 from dpcore.quantile.answer import solution as core
-from dpcore.quantile.answer.solution import BaseChange, Choices, QuantileSolution
+from dpcore.quantile.answer.solution import BaseChange, BoundChoices, QuantileSolution
 from dpcore.quantile.mechanism import QuantileProblem, list_assumptions
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.quantile.programs import WEIGHTED_PROGRAMS
@@ -84,20 +84,20 @@ def sort_rows(
     return quantile_problems, quantile_problems[0].with_subsamples(num_subsamples)
 
 
-def choose_first_bounds(few_problem: QuantileProblem, quantiles: tuple[float, ...]) -> Choices:
+def choose_first_bounds(few_problem: QuantileProblem, quantiles: tuple[float, ...]) -> BoundChoices:
     """Return the best bounds of a first answer: of few caps, and of fewer smooth bounds the more rows there are."""
     num_rows = few_problem.values.values.size
     num_points, num_caps = (
         min(max(FIRST_CELLS // (2 * num_rows * cost_per_bound), 3), max_num_bounds)
         for cost_per_bound, max_num_bounds in (
             (1, optimal_bound.NUM_SEARCH_BOUNDS),
-            (few_problem.rows.draws.num_orders, FIRST_CAPS),
+            (few_problem.rows.random_orders.num_orders, FIRST_CAPS),
         )
     )
     find_bound = partial(optimal_bound.best_bound, few_problem, quantiles=quantiles)
     cap_choice = find_bound(WeightKind.CAP, num_caps, max_tried_caps=0)
     has_smooth_weights = few_problem.program in WEIGHTED_PROGRAMS
-    return Choices(find_bound(WeightKind.SMOOTH, num_points) if has_smooth_weights else None, cap_choice)
+    return BoundChoices(find_bound(WeightKind.SMOOTH, num_points) if has_smooth_weights else None, cap_choice)
 
 
 def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
@@ -124,12 +124,12 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
     )
 
     def compute_solution(
-        choices: Sequence[Choices], progress: Progress, should_stop: ShouldStop
+        choices: Sequence[BoundChoices], progress: Progress, should_stop: ShouldStop
     ) -> QuantileSolution:
-        """Compute the solution for the best bounds that a search found, one `Choices` per mechanism."""
+        """Compute the solution for the best bounds that a search found, one `BoundChoices` per mechanism."""
         return core.compute(parameters, quantile_problems, choices)
 
-    def compute_first_solution(choices: Sequence[Choices] | None) -> QuantileSolution:
+    def compute_first_solution(choices: Sequence[BoundChoices] | None) -> QuantileSolution:
         """Compute a first solution from few subsamples: for the first of these choices, or if None from few bounds."""
         first_problem, quantiles = few_problem.with_changes(**problem_changes), parameters.quantile_levels
         first_choices = choices[0] if choices else choose_first_bounds(first_problem, quantiles)

@@ -381,14 +381,16 @@ def test_plain_python_has_the_weights_and_the_variance_of_dpcore(folder: Path, p
     make = private_counts.PrivateCountsProblem if private else mean.MeanProblem
     problem = make(histogram, epsilon=1.0, value_bound=UPPER - LOWER, value_variance=0.25)
     users = names["users"]
-    expected = mean.user_weight(problem, h, users["count"].to_numpy())
+    expected = mean.compute_row_weight(problem, h, users["count"].to_numpy())
     scale = names["rows"] if not private else expected[0] and users["weight"].iloc[0] / expected[0]
     np.testing.assert_allclose(users["weight"] / scale, expected, rtol=1e-12)
     privacy = 2.0 * (names["SENSITIVITY"] / names["EPSILON"] / names["rows"]) ** 2
-    assert privacy == pytest.approx(float(mean.smooth_error(problem, h).privacy_variance), rel=1e-12)
+    assert privacy == pytest.approx(float(mean.compute_smooth_error(problem, h).privacy_variance), rel=1e-12)
     names = run(make_choice(Quantity.MEAN, max_rows=7, **bounds, **VALUES), Program.PYTHON)
     privacy = 2.0 * (names["SENSITIVITY"] / names["EPSILON"] / names["rows"]) ** 2
-    assert privacy == pytest.approx(float(mean.capped_error(problem, 7.0).privacy_variance), rel=1e-12)
+    assert privacy == pytest.approx(
+        float(mean.compute_capped_error(problem, 7.0).privacy_variance), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("fit", [BudgetFit.CLIPPED, BudgetFit.FULL])

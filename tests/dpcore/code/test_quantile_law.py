@@ -25,7 +25,7 @@ from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import Program
 from dpcore.dataset import Values
 from dpcore.quantile.base_distribution import build_uniform_base
-from dpcore.quantile.mechanism import QuantileProblem, output
+from dpcore.quantile.mechanism import QuantileProblem, compute_output
 from dpcore.quantile.rows import WeightKind as Weights
 from tests.dpcore.code.choices import REPLACE, make_choice, run_program
 
@@ -64,7 +64,7 @@ def on_card(bound: float, weights: Weights, neighbours: Neighbours, epsilon: flo
     """Probabilities of the four candidates by the law whose error the card states."""
     values = Values(np.array([0, 0, 1, 2, 2]), np.array([value for _, value in ROWS]))
     problem = QuantileProblem(values, Q, epsilon, build_uniform_base(0.0, 4.0), neighbours=neighbours)
-    law = output(problem, weights, bound)
+    law = compute_output(problem, weights, bound)
     return np.diff(law.cdf([0.0, 1.0, 2.0, 3.0, 4.0])).tolist()
 
 

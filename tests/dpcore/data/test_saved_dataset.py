@@ -293,6 +293,6 @@ def test_every_mechanism_that_draws_can_be_read_back() -> None:
         choice.MECHANISM_NAME,
         regression_draw._build_facts(1.0).mechanism,
         release.MECHANISM,
-        *(item.value for item in private_histogram.CopyNoise),
+        *(item.value for item in private_histogram.HistogramNoise),
     ]
     assert all(is_mechanism(name) for name in names)

@@ -103,13 +103,13 @@ def test_one_users_values_move_the_weighted_mean_by_no_more_than_declared(
     counts, _, b, old_values, new_values = case
     p = problem(counts, 1.0, b, b * b / 4)
     h = min(threshold, float(max(counts)))
-    row_weights = mean.user_weight(p, h, np.repeat(counts, counts))
+    row_weights = mean.compute_row_weight(p, h, np.repeat(counts, counts))
     distance = abs(np.dot(row_weights, new_values) - np.dot(row_weights, old_values))
     # The noise of eps = 1 has variance 2 (sensitivity)^2.
-    declared = math.sqrt(float(mean.smooth_error(p, h).privacy_variance) / 2)
+    declared = math.sqrt(float(mean.compute_smooth_error(p, h).privacy_variance) / 2)
     assert distance <= declared * (1 + 1e-12)
     heaviest = int(np.argmax(counts))
-    worst = b * counts[heaviest] * float(mean.user_weight(p, h, counts[heaviest]))
+    worst = b * counts[heaviest] * float(mean.compute_row_weight(p, h, counts[heaviest]))
     assert worst == pytest.approx(declared, rel=1e-12)  # and no smaller declaration would do
 
 
@@ -125,7 +125,7 @@ def test_one_users_values_move_the_capped_mean_by_no_more_than_declared(
         [start + rng.permutation(count)[:cap] for start, count in zip(starts, counts, strict=True)]
     )
     distance = abs(np.mean(np.array(new_values)[kept_rows]) - np.mean(np.array(old_values)[kept_rows]))
-    assert distance <= math.sqrt(float(mean.capped_error(p, cap).privacy_variance) / 2) * (1 + 1e-12)
+    assert distance <= math.sqrt(float(mean.compute_capped_error(p, cap).privacy_variance) / 2) * (1 + 1e-12)
 
 
 def squared_errors(
@@ -168,7 +168,7 @@ def test_mean_squared_error_of_the_mechanism_is_the_stated_variance(epsilon: flo
     runs, chunk = 60_000, 10_000
     smooth, cap = mean.best_smooth(p), mean.best_cap(p)
     rows = np.repeat(np.repeat(SMALL.sizes, SMALL.users), np.repeat(SMALL.sizes, SMALL.users))
-    weighted = mean.user_weight(p, smooth.threshold, rows)
+    weighted = mean.compute_row_weight(p, smooth.threshold, rows)
     for choice, weights_of in (
         (smooth, lambda seed: weighted),
         (cap, lambda seed: random_rows_kept(SMALL, cap.max_contributions, chunk, seed)),

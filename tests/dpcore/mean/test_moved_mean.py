@@ -118,7 +118,7 @@ def test_parts_make_the_error_and_little_noise_leaves_it_as_it_is(sums, noise):
 def test_without_a_known_mean_the_linearised_error_is_an_upper_bound_for_every_mean(users, sums, noise):
     histogram = ContributionHistogram.from_counts([1] * users)
     problem = PrivateCountsProblem(histogram, 1.0, B, 0.3, None, sums, **(noise or {}))
-    linearised = mean.capped_error(problem, 1.0)
+    linearised = mean.compute_capped_error(problem, 1.0)
     for factor in np.geomspace(1e-3, 1e2, 26):
         largest = 0.0
         for mu in np.linspace(0.0, B, 41):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dpcore as ss
 from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
-from dpcore.mean import MeanProblem, Target, user_weight
+from dpcore.mean import MeanProblem, Target, compute_row_weight
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.user_model import UserModel, measure_clamp
 
@@ -39,7 +39,7 @@ def test_normal_users_err_as_the_model_says(target: Target, user_share: float, t
     problem = build_problem(target, user_share)
     error = UserModel(problem).error(threshold)
     generator = np.random.default_rng(3)
-    u = user_weight(problem, threshold, SIZES) * SIZES
+    u = compute_row_weight(problem, threshold, SIZES) * SIZES
     limit = u.max() * WIDTH / 2.0
     tau = np.sqrt(VARIANCE * (user_share + (1.0 - user_share) / SIZES))
     means = generator.normal(0.0, tau, (RUNS, SIZES.size))
@@ -60,7 +60,7 @@ def test_private_counts_err_as_the_model_says() -> None:
     problem, threshold = build_problem(mean_above_lower=WIDTH / 2.0), 4.0
     error = UserModel(problem).error(threshold)
     u = np.minimum(threshold, SIZES)
-    weights = user_weight(problem, threshold, SIZES) * SIZES
+    weights = compute_row_weight(problem, threshold, SIZES) * SIZES
     u = weights / weights.max() * threshold
     generator, limit = np.random.default_rng(5), threshold * WIDTH / 2.0
     tau = np.sqrt(VARIANCE * (0.3 + 0.7 / SIZES))
@@ -96,7 +96,7 @@ def test_no_distribution_errs_more_than_the_bound(seed: int, target: Target, thr
     chances, points = generator.dirichlet([0.3] * 5), generator.normal(size=5) ** 3
     points -= chances @ points
     points /= max(math.sqrt(float(chances @ points**2)), 1e-12)
-    u = user_weight(problem, threshold, SIZES) * SIZES
+    u = compute_row_weight(problem, threshold, SIZES) * SIZES
     limit, p = u.max() * WIDTH / 2.0, SIZES / SIZES.sum() if target is Target.TABLE else 0.0 * SIZES
     tau = np.sqrt(VARIANCE * (0.3 + 0.7 / SIZES))
     means = tau[:, None] * points

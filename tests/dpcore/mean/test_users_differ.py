@@ -14,7 +14,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Values
 from dpcore.mean.models import CountsOnly, find_interval_around
 from dpcore.mean.public_counts import Growth, Population
-from dpcore.mean.table_values import KnownValues, TableValues, clamp, user_share
+from dpcore.mean.table_values import KnownValues, TableValues, clamp, estimate_user_share
 
 LIMITS = (-4.0, 6.0)
 few_values = st.lists(st.lists(st.integers(-9, 9).map(float), min_size=1, max_size=4), min_size=1, max_size=4)
@@ -244,15 +244,15 @@ def test_the_share_between_users_leaves_each_out_in_turn():
         codes = np.repeat(np.arange(len(users)), [len(rows) for rows in users])
         return clamp(Values(codes, np.concatenate(users)), -50.0, 50.0)
 
-    share_of_all = user_share(share(per_user))
+    share_of_all = estimate_user_share(share(per_user))
     shares_without_one = np.array(
-        [user_share(share(per_user[:k] + per_user[k + 1 :])).estimate for k in range(40)]
+        [estimate_user_share(share(per_user[:k] + per_user[k + 1 :])).estimate for k in range(40)]
     )
     half_interval = 1.96 * math.sqrt(39 / 40 * np.sum((shares_without_one - shares_without_one.mean()) ** 2))
     assert (share_of_all.low, share_of_all.high) == pytest.approx(
         (max(share_of_all.estimate - half_interval, 0), share_of_all.estimate + half_interval)
     )
-    assert math.isnan(user_share(share([np.array([1.0]), np.array([2.0])])).estimate)
+    assert math.isnan(estimate_user_share(share([np.array([1.0]), np.array([2.0])])).estimate)
 
 
 def test_the_interval_of_the_share_is_about_as_wide_as_the_estimate_scatters():
@@ -263,7 +263,7 @@ def test_the_interval_of_the_share_is_about_as_wide_as_the_estimate_scatters():
     for _ in range(150):
         effects = rng.normal(0.0, 1.0, 150)
         values = effects[codes] + rng.normal(0.0, 2.0, codes.size)
-        user_shares.append(user_share(clamp(Values(codes, values), -60.0, 60.0)))
+        user_shares.append(estimate_user_share(clamp(Values(codes, values), -60.0, 60.0)))
     # rho = 1 / 5. 150 runs: the mean is known to 0.02 or so, the scatter to 6 %, so 25 % is four times that.
     estimates = np.array([one.estimate for one in user_shares])
     assert estimates.mean() == pytest.approx(0.2, abs=0.02)

@@ -87,7 +87,7 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
         answer = build_answer(item, MeanParameters(5.0, 0.0, 1.0, **choose_defaults(item)))
         worst_case, problem = answer.solution.worst_case, answer.solution.problem
         assert worst_case.best_weights_error <= min(worst_case.cap_error_bound, worst_case.smooth_error)
-        of_users = mean.user_weight(problem, answer.solution.smooth_choice.threshold, counts) * counts
+        of_users = mean.compute_row_weight(problem, answer.solution.smooth_choice.threshold, counts) * counts
         shift = float((of_users - counts / counts.sum()) @ (np.bincount(users, weights=values) / counts))
         noise = math.sqrt(2.0) * float(of_users.max()) / 5.0
         assert math.hypot(shift, noise) <= worst_case.smooth_error * (1.0 + 1e-12)

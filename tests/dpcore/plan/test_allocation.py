@@ -132,7 +132,7 @@ def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
     # epsilon-DP by the exponential mechanism is epsilon^2 / 8-zCDP, Cesar and Rogers 2021.
     epsilon = one.spent_budget if noise is LAPLACE else math.sqrt(8.0 * one.spent_budget)
     (problem,) = one.planned_line.program_problems
-    exact = quantile.output(
+    exact = quantile.compute_output(
         problem.with_changes(epsilon=epsilon), quantile.WeightKind.SMOOTH, one.bound
     ).expected_rank_error
     assert one.error == pytest.approx(exact)
@@ -143,7 +143,7 @@ def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
         epsilon = other.spent_budget if noise is LAPLACE else math.sqrt(8.0 * other.spent_budget)
         (problem,) = other.planned_line.program_problems
         problem = replace(problem, epsilon=epsilon, num_subsamples=200, first_seed=10_000)
-        capped = quantile.output(problem, quantile.WeightKind.CAP, other.bound)
+        capped = quantile.compute_output(problem, quantile.WeightKind.CAP, other.bound)
         assert other.bound == round(other.bound)
         assert other.error == pytest.approx(capped.expected_rank_error, rel=0.03)  # of 400 subsamples
 

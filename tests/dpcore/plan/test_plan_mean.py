@@ -113,7 +113,9 @@ def test_the_error_on_a_table_is_that_of_all_draws_of_rows():
     parameters = PlanParameters(1.0, lines="mean within 1", lower=-1.0, upper=10.0, **choose_defaults(data))
     problem, value, _ = mean_lines.build_mean_problem(data, parameters)
     assert value == pytest.approx(frame["v"].mean())  # before clamping
-    alpha, beta = mean_lines.split_mean_error(mean.capped_error(problem, np.arange(1.0, 5.0)), LAPLACE)
+    alpha, beta = mean_lines.split_mean_error(
+        mean.compute_capped_error(problem, np.arange(1.0, 5.0)), LAPLACE
+    )
     for h, squared_error, noise in zip(range(1, 5), alpha, beta, strict=True):
         draws = itertools.product(*(itertools.combinations(v, min(h, len(v))) for v in ROWS.values()))
         means = [np.mean(np.clip(np.concatenate(drawn_rows), -1.0, 10.0)) for drawn_rows in draws]

@@ -190,7 +190,7 @@ def test_a_quantile_is_that_of_its_page_under_add_or_remove_and_never_drawn_wors
         changes = problem.with_changes(
             epsilon=table.convert_rank_v(line.curve.find_release_v(v), NoiseKind.LAPLACE)
         )
-        exact = quantile.output(changes, quantile.WeightKind.SMOOTH, bound).expected_rank_error
+        exact = quantile.compute_output(changes, quantile.WeightKind.SMOOTH, bound).expected_rank_error
         assert exact == pytest.approx(error, rel=0.05)  # read between points that are 1.6 apart in epsilon
     # The exponential mechanism at epsilon is epsilon^2 / 8-zCDP, a Gaussian of scale b is 1 / (2 b^2)-zCDP.
     v = float(table.convert_rank_epsilon(3.0, NoiseKind.GAUSSIAN))
@@ -207,7 +207,9 @@ def test_a_quantile_in_a_tree_errs_as_on_its_page(program):
         problem = quantile.QuantileProblem(
             SHOP.values, 0.5, epsilon, base, neighbours=table.NEIGHBOURS, program=program
         )
-        error = quantile.output(problem, quantile.WeightKind.CAP, float(best.bounds[0])).expected_rank_error
+        error = quantile.compute_output(
+            problem, quantile.WeightKind.CAP, float(best.bounds[0])
+        ).expected_rank_error
         # 1,000 releases with errors about as far apart as they are large: 3 % each; and read between points.
         assert math.sqrt(best.squared_errors[0]) == pytest.approx(error, rel=0.15)
         assert best.bounds[0] <= (
@@ -294,7 +296,9 @@ def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
             at = problem.with_changes(
                 epsilon=table.convert_rank_v(line.curve.find_release_v(v), NoiseKind.LAPLACE)
             )
-            exact = quantile.output(at, quantile.WeightKind.SMOOTH, float(best.bounds[0])).expected_rank_error
+            exact = quantile.compute_output(
+                at, quantile.WeightKind.SMOOTH, float(best.bounds[0])
+            ).expected_rank_error
             assert math.sqrt(best.squared_errors[0]) == pytest.approx(exact, rel=0.02), (text, epsilon)
             # Between points of the curve the error at a share is that of the rows, too.
             asked = PlanParameters(1.0, lines=text, lower=0.0, upper=100.0, program=Program.PYTHON)
@@ -303,7 +307,7 @@ def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
                 float(table.convert_rank_epsilon(1.3 * epsilon, NoiseKind.LAPLACE)),
             )
             there = table.compute_rank_error(data, asked, line, other, bound)
-            exact = quantile.output(
+            exact = quantile.compute_output(
                 problem.with_changes(epsilon=1.3 * epsilon), quantile.WeightKind.SMOOTH, bound
             ).expected_rank_error
             assert there == pytest.approx(exact, rel=0.015), (text, epsilon)

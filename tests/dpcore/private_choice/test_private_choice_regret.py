@@ -115,7 +115,7 @@ def test_a_tenth_is_nearly_free_for_a_mean(
     key: str, condition: type[SmoothMean] | type[CapMean], largest: int
 ) -> None:
     histogram = samples.load(key).histogram
-    trade_off = mean.MeanParameters(epsilon=1.0).problem(histogram).trade_off
+    trade_off = mean.MeanParameters(epsilon=1.0).build_problem(histogram).trade_off
     found = choice.summarise_regret(ChoiceProblem(condition(trade_off), 0.1, largest), histogram)
     assert found.median_regrets[0, 0] <= 0.01
     assert found.percentile_95_regrets[0, 0] <= 0.05

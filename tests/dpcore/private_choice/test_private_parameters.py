@@ -17,7 +17,7 @@ from dpcore.mean import private_counts
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import build_answer
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
-from dpcore.private_choice.private_histogram import CopyNoise
+from dpcore.private_choice.private_histogram import HistogramNoise
 from dpcore.private_choice.scores import MAX_TOTAL_USERS
 
 HISTOGRAM = samples.load("requests-commits").histogram
@@ -79,7 +79,7 @@ def test_all_problems_at_once():
             0.0,
             BoundPurpose.SUM,
             selection_epsilon=-1.0,
-            mechanism=CopyNoise.GAUSSIAN,
+            mechanism=HistogramNoise.GAUSSIAN,
             largest=0,
             quantile=1.0,
             guess=0.0,

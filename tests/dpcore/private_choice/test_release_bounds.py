@@ -192,7 +192,7 @@ def test_a_learner_aims_near_the_best_cap_where_the_number_of_rows_is_right() ->
     for key in ("shop-events", "online-retail-invoices"):
         histogram = samples.load(key).histogram
         parameters = LearningParameters(1.0)
-        problem = parameters.problem(histogram)
+        problem = parameters.build_problem(histogram)
         draw = request_learner_bound(parameters, SETTING, histogram.num_rows, 0.1)
         cap = draw.problem.condition.best_bound(histogram)
         far = draw.problem.distances(histogram)

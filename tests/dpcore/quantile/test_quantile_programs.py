@@ -20,7 +20,7 @@ from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Values
-from dpcore.quantile import QuantileProblem, optimal_bound, output
+from dpcore.quantile import QuantileProblem, compute_output, optimal_bound
 from dpcore.quantile.answer import build_answer
 from dpcore.quantile.answer.words import SHORT_NAME_BY_PROGRAM
 from dpcore.quantile.base_distribution import CandidateBase
@@ -87,7 +87,7 @@ def test_permute_and_flip_of_many_candidates_is_noisy_max_with_exponential_noise
 def test_opendp_s_scores_leave_out_ties(q: float) -> None:
     """Every choice of rows is listed; a score is |below - q (n - equal)|, straight from OpenDP's definition."""
     problem = pose(Program.OPENDP, FEW, q, 2.0)
-    law = output(problem.with_subsamples(4000), CAP, 2.0)
+    law = compute_output(problem.with_subsamples(4000), CAP, 2.0)
     candidates = np.arange(1001) / 250.0
     rows = [FEW.values[FEW.user_codes == user] for user in range(4)]
     kept_rows = itertools.product(*(itertools.combinations(r, min(2, r.size)) for r in rows))
@@ -126,14 +126,14 @@ def test_opendp_s_program_errs_as_the_card_says() -> None:
     measure = names["query"].resolve()
     answers = np.array([measure(names["events"]).collect().item() for _ in range(120)])
     errors = np.abs(np.searchsorted(np.sort(FEW.values), answers, side="right") / FEW.values.size - q)
-    law = output(pose(Program.OPENDP, FEW, q, 2.0), CAP, 2.0)
+    law = compute_output(pose(Program.OPENDP, FEW, q, 2.0), CAP, 2.0)
     assert stats.ttest_1samp(errors, law.expected_rank_error).pvalue > LEVEL
 
 
 def test_tumult_draws_from_the_intervals_between_values() -> None:
     """Of one row per user no choice is random: interval by interval, with ranks and lengths counted by hand."""
     values = Values(np.arange(5), np.array([-1.0, 1.0, 1.0, 2.5, 9.0]))
-    law = output(pose(Program.TUMULT, values, 0.8, 1.5), CAP, 1.0)
+    law = compute_output(pose(Program.TUMULT, values, 0.8, 1.5), CAP, 1.0)
     lengths, ranks = np.array([1.0, 1.5, 1.5]), np.array([1, 3, 4])
     odds = lengths * np.exp(-1.5 * np.abs(ranks - 4.0) / (2.0 * 0.8))
     assert np.diff(law.cdf([0.0, 1.0, 2.5, 4.0])) == pytest.approx(odds / odds.sum(), abs=1e-12)
@@ -174,7 +174,7 @@ def test_a_tree_is_walked_as_google_s_library_walks_it(
 ) -> None:
     """The same answers as a walk line by line; the tests of the libraries compare with PyDP itself."""
     generator = np.random.default_rng(3)
-    law = output(pose(program, FEW, q, 9.0), CAP, 2.0)
+    law = compute_output(pose(program, FEW, q, 9.0), CAP, 2.0)
     answers = []
     for _ in range(2000):
         order = generator.permutation(FEW.values.size)
@@ -238,7 +238,9 @@ def test_the_best_cap_of_a_tree_is_the_least_of_all_under_one_noise() -> None:
     choice = optimal_bound.best_bound(problem, CAP)
     searched = choice.search_errors
     assert searched.bounds.size == problem.histogram.max_size - problem.histogram.min_size + 1
-    rank_errors = optimal_bound.rank_errors(problem.with_search_subsamples(), CAP, [choice.bound, 40.0])
+    rank_errors = optimal_bound.compute_rank_errors(
+        problem.with_search_subsamples(), CAP, [choice.bound, 40.0]
+    )
     assert rank_errors.expected_errors[0] == searched.expected_errors.min() < rank_errors.expected_errors[1]
     assert "simulated releases" in choice.stop_reason
     # Other noise: within 5 standard errors of each other.
@@ -279,7 +281,7 @@ def test_permute_and_flip_is_private_where_only_one_user_s_values_change(
     for user, amounts in itertools.product(range(4), (0.0, 2.0, 4.0)):
         moved = Values(FEW.user_codes, np.where(FEW.user_codes == user, amounts, values))
         laws = [
-            output(
+            compute_output(
                 QuantileProblem(
                     table, q, epsilon, lay_base(Program.OPENDP, 0.0, 4.0), program=Program.OPENDP
                 ),

@@ -69,7 +69,7 @@ def test_a_column_of_ones_is_the_mean(epsilon):
     best = mean.best_smooth(question)
     solution = working_set.solve(problem, 1e-11)
     assert solution.variance == pytest.approx(best.variance, rel=1e-10)
-    weights = np.repeat(mean.user_weight(question, best.threshold, sizes), sizes)
+    weights = np.repeat(mean.compute_row_weight(question, best.threshold, sizes), sizes)
     assert solution.matrix[0] == pytest.approx(weights, rel=1e-4)
 
 

@@ -104,7 +104,7 @@ def test_no_cell_of_a_file_is_a_formula():
 def choice(variance_source=mean.VarianceSource.FROM_VALUES, **options):
     data = samples.load("shop-events")
     parameters = mean.MeanParameters(epsilon=0.5, upper=100.0, variance_source=variance_source, **options)
-    problem = parameters.problem(data.histogram, ValueSummary.from_dataset(data, 0.0, 100.0))
+    problem = parameters.build_problem(data.histogram, ValueSummary.from_dataset(data, 0.0, 100.0))
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
 
     def refuse(constant):

@@ -131,7 +131,9 @@ def test_the_answer_is_that_of_the_core():
         bounds, drawn = trace(drawn_main, name)
         picks = [0, bounds.size // 3, bounds.size - 1]
         searched = problem().with_search_subsamples() if kind is WeightKind.CAP else problem()
-        expected = [quantile.output(searched, kind, float(bounds[k])).expected_rank_error for k in picks]
+        expected = [
+            quantile.compute_output(searched, kind, float(bounds[k])).expected_rank_error for k in picks
+        ]
         assert drawn[picks] == pytest.approx(expected)
         ((x,), (y,)) = trace(drawn_main, mark_name)
         # The mark of a cap is on other subsamples than the curve: within four standard errors of either.
@@ -140,15 +142,15 @@ def test_the_answer_is_that_of_the_core():
         )
         assert x == bounds[np.argmin(drawn)]
         assert min(drawn) == pytest.approx(subsample_errors.mean())
-        spread = quantile.standard_error(subsample_errors, kind, float(x), problem().rows)
+        spread = quantile.compute_standard_error(subsample_errors, kind, float(x), problem().rows)
         assert abs(y - min(drawn)) <= 8.0 * spread
-        assert y == pytest.approx(quantile.output(problem(), kind, float(x)).expected_rank_error)
-    unbounded = quantile.output(problem(), WeightKind.CAP, 1000.0)
+        assert y == pytest.approx(quantile.compute_output(problem(), kind, float(x)).expected_rank_error)
+    unbounded = quantile.compute_output(problem(), WeightKind.CAP, 1000.0)
     (level,) = drawn_main["layout"]["shapes"]
     assert level["y0"] == level["y1"] == pytest.approx(unbounded.expected_rank_error)
     assert "No bound" in [one["name"] for one in drawn_main["data"]]
     best = optimal_bound.best_bound(problem(), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
-    out = quantile.output(problem(), WeightKind.SMOOTH, best.bound)
+    out = quantile.compute_output(problem(), WeightKind.SMOOTH, best.bound)
     low, high = out.find_interval()
     assert [one.value for one in answer.numbers] == pytest.approx(
         [best.bound, out.expected_rank_error, unbounded.expected_rank_error]
@@ -218,7 +220,7 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
 
 def test_an_own_bound_is_compared():
     answer = answer_for(weighting=Weighting.CAP, own_bound=4.0)
-    out = quantile.output(problem(), WeightKind.CAP, 4.0)
+    out = quantile.compute_output(problem(), WeightKind.CAP, 4.0)
     ((x,), (y,)) = trace(render_plot(answer), "Your own bound")
     assert (x, y) == (4.0, pytest.approx(out.expected_rank_error))
     x, density = trace(render_plot(answer, "density"), "Your own bound")
@@ -233,7 +235,7 @@ def test_an_own_bound_is_compared():
 
 def test_density_and_nearness_are_exact():
     answer = answer_for(weighting=Weighting.CAP)
-    out = quantile.output(problem(), WeightKind.CAP, answer.solution.bound)
+    out = quantile.compute_output(problem(), WeightKind.CAP, answer.solution.bound)
     x, density = trace(render_plot(answer, "density"), "Median")
     width = x[1] - x[0]
     inside = float(out.cdf(x[-1] + width / 2.0) - out.cdf(x[0] - width / 2.0))
@@ -275,7 +277,7 @@ def test_axes_stay_where_they_are_while_epsilon_moves():
 )
 def test_other_bases_and_no_bound_are_used(given, base):
     answer = answer_for(**given, weighting=Weighting.NONE)
-    out = quantile.output(problem(base=base), WeightKind.SMOOTH, 1000.0)
+    out = quantile.compute_output(problem(base=base), WeightKind.SMOOTH, 1000.0)
     best = optimal_bound.best_bound(problem(base=base), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
     assert answer.numbers[2].value == pytest.approx(out.expected_rank_error)
     assert (
@@ -373,7 +375,7 @@ def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows
     assert first.smooth_choice.bound == exact.smooth_choice.bound
     assert first.smooth_choice.rank_error == exact.smooth_choice.rank_error
     # Caps: fewer of them, on fewer subsamples; within four standard errors of the exact error of the same cap.
-    same = quantile.output(problem(), WeightKind.CAP, first.cap_choice.bound)
+    same = quantile.compute_output(problem(), WeightKind.CAP, first.cap_choice.bound)
     assert (
         abs(first.cap_choice.rank_error - same.expected_rank_error) <= 4.0 * first.cap_choice.standard_error
     )
@@ -565,7 +567,7 @@ def test_a_poor_base_is_drawn_and_said():
     x, curve_values = trace(chart(app, "quantile_poorer"), "Expected rank error")
     for k in (0, 10, 14):
         moved = build_uniform_base(100.0 * x[k], 100.0 + 100.0 * x[k])
-        expected = quantile.output(problem(base=moved), WeightKind.SMOOTH, bound).expected_rank_error
+        expected = quantile.compute_output(problem(base=moved), WeightKind.SMOOTH, bound).expected_rank_error
         assert curve_values[k] == pytest.approx(expected)
     assert curve_values[0] > 20.0 * curve_values[10]
     finish_searches(
@@ -573,7 +575,7 @@ def test_a_poor_base_is_drawn_and_said():
     )
     x, curve_values = trace(chart(app, "quantile_poorer"), "Expected rank error")
     wide = build_uniform_base(50.0 - 50.0 * x[-1], 50.0 + 50.0 * x[-1])
-    expected = quantile.output(problem(base=wide), WeightKind.SMOOTH, bound).expected_rank_error
+    expected = quantile.compute_output(problem(base=wide), WeightKind.SMOOTH, bound).expected_rank_error
     assert curve_values[-1] == pytest.approx(expected)
 
 

@@ -240,12 +240,14 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     parameters = mean.MeanParameters(
         1.0, 0.0, 100.0, counts=mean.Counts.PRIVATE, target=mean.Target.TABLE, likeness=mean.Likeness.ENTERED
     )
-    differ = mean.best_cap(parameters.problem(SECRET.histogram)).max_contributions
+    differ = mean.best_cap(parameters.build_problem(SECRET.histogram)).max_contributions
     assert f"Keep at most {differ} rows" in shown_texts(app)
     check(app.segmented_control(key="mean.likeness").set_value("Not at all").run())
     assert app.session_state["mean.counts"] is mean.Counts.PRIVATE
     assert app.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
-    cap = mean.best_cap(mean.MeanParameters(1.0, 0.0, 100.0).problem(SECRET.histogram)).max_contributions
+    cap = mean.best_cap(
+        mean.MeanParameters(1.0, 0.0, 100.0).build_problem(SECRET.histogram)
+    ).max_contributions
     assert f"Keep at most {cap} rows" in shown_texts(app)
     # A look at the values is a choice of the person's own.
     app.session_state["mean.variance_source"] = mean.VarianceSource.FROM_VALUES

@@ -23,7 +23,7 @@ from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.regression import problem
-from dpcore.regression.draw import Draw
+from dpcore.regression.draw import ReleasedCoefficients
 from dpcore.regression.parameters import DataSource
 from dpcore.report import content as dpcore_report_content
 from dpcore.report import content as report_document
@@ -372,9 +372,9 @@ def test_regression_on_a_table_of_ones_own(report_contents, tmp_path):
     assert not public.of_class("private")
 
 
-def regression_draw(epsilon: float, *values: float) -> Draw:
+def regression_draw(epsilon: float, *values: float) -> ReleasedCoefficients:
     release = LaplaceRelease(np.array(values), epsilon=epsilon, scale=2.0, sensitivity=1.0)
-    return Draw("", ("x1", "<b>"), release, np.ones(len(values)), np.ones(len(values)))
+    return ReleasedCoefficients("", ("x1", "<b>"), release, np.ones(len(values)), np.ones(len(values)))
 
 
 def paid(*epsilons: float) -> Ledger:

@@ -20,7 +20,7 @@ from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
-from dpcore.private_choice.private_histogram import PrivateCopyParameters, release_histogram
+from dpcore.private_choice.private_histogram import HistogramParameters, release_histogram
 from dpcore.start import parameters
 from dpcore.start.parameters import UserPreset
 from pages.shared.base import keys
@@ -278,7 +278,7 @@ def test_a_copy_drawn_on_the_tour_counts_and_the_data_from_before_still_come_bac
     tour.begin()
     tour.go_to_step(len(STOPS))
     of_sample = session.dataset()
-    copy = release_histogram(of_sample.histogram, PrivateCopyParameters(5.0), charge=session.record)
+    copy = release_histogram(of_sample.histogram, HistogramParameters(5.0), charge=session.record)
     with unittest.mock.patch("pages.shared.base.cache.forget_session_results"):
         session.use_release(copy.to_dataset("sample"))
     assert session.dataset().release is not None
@@ -304,7 +304,7 @@ def test_data_brought_on_the_tour_end_it_and_what_is_public_comes_back(state: di
 
 
 def test_a_release_in_use_returns_with_the_data_behind_it(state: dict[str, Any]) -> None:
-    copy = release_histogram(SECRET.histogram, PrivateCopyParameters(1000.0), charge=session.record)
+    copy = release_histogram(SECRET.histogram, HistogramParameters(1000.0), charge=session.record)
     with unittest.mock.patch("pages.shared.base.cache.forget_session_results"):
         session.use_release(copy.to_dataset("secret.csv"))
         loaded = session.get_loaded()

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 import dpcore
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
-from dpcore.private_choice.private_histogram import PrivateCopyParameters
+from dpcore.private_choice.private_histogram import HistogramParameters
 from pages.private_choice import actions
 from pages.shared import shell
 from pages.shared.base import cache, catalogue, keys
@@ -71,7 +71,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> None:
     def with_command(spec: Any) -> Any:
         command = st_state().pop("test_command", None)
         if command == "release":
-            actions.draw_copy(PrivateCopyParameters(1000.0))
+            actions.draw_copy(HistogramParameters(1000.0))
         elif command == "back":
             session.use_original()
         return show(spec)

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from dpcore.common.privacy import Disclosure
 from dpcore.data.column_roles import TableKind
 from dpcore.private_choice.parameters import Relation
-from dpcore.private_choice.private_histogram import CopyNoise
+from dpcore.private_choice.private_histogram import HistogramNoise
 from dpcore.report import content as report_content
 from pages.private_choice import actions
 from pages.shared.base import keys
@@ -51,7 +51,7 @@ def open_release(epsilon: float = PLENTY, **settings) -> AppTest:
     [
         {},
         {"epsilon": 10 / 3, "private_choice.relation": Relation.REPLACE},
-        {"epsilon": 5.5, "private_choice.noise": CopyNoise.GAUSSIAN, "private_choice.delta": 1e-9},
+        {"epsilon": 5.5, "private_choice.noise": HistogramNoise.GAUSSIAN, "private_choice.delta": 1e-9},
     ],
     ids=["Laplace", "replace, no short decimal", "Gaussian"],
 )
