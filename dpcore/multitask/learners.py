@@ -145,7 +145,7 @@ def compute_weighted_sums(
     )
 
 
-def perturb(ridge_sums: RidgeSums, ridge_settings: RidgeSettings, rng: np.random.Generator) -> RidgeSums:
+def perturb_sums(ridge_sums: RidgeSums, ridge_settings: RidgeSettings, rng: np.random.Generator) -> RidgeSums:
     """Return the sums plus Gaussian noise: for each task a symmetric matrix and a vector.
 
     Entries on and above the diagonal are independent.

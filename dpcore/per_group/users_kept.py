@@ -148,24 +148,25 @@ def _generate_batches(users_per_group: IntArray) -> Iterator[tuple[IntArray, int
             yield ascending_indices[batch_start : min(batch_start + batch_size, int(level_end))], 1 << j
 
 
-def _multiply_users(p: FloatArray, m: FloatArray | None) -> FloatArray:
+def _multiply_users(keep_probabilities: FloatArray, kept_amounts: FloatArray | None) -> FloatArray:
     """Return the coefficients P(n) of each group by number of kept users, and with amounts also A(n) and Q(n).
 
     Shape (1, groups, width + 1) without, (3, groups, width + 1) with amounts; the module defines P, A and Q.
 
     Args:
-        p: Probability that each user is kept, 0 for no user, shape (groups, width), width a power of two.
-        m: Amount of each user; None for P alone.
+        keep_probabilities: Probability that each user is kept, 0 for no user, shape (groups, width); width is a power
+            of two.
+        kept_amounts: Amount of each user; None for P alone.
     """
-    num_groups, num_positions = p.shape
-    num_moments = 1 if m is None else 3
+    num_groups, num_positions = keep_probabilities.shape
+    num_moments = 1 if kept_amounts is None else 3
     # Coefficients first, then the users of all groups: every step works on whole rows.
     x = np.zeros((num_moments, 2, num_groups * num_positions))
-    kept_probabilities = p.ravel()
+    kept_probabilities = keep_probabilities.ravel()
     x[0, 0], x[0, 1] = 1.0 - kept_probabilities, kept_probabilities
-    if m is not None:
-        x[1, 1] = kept_probabilities * m.ravel()
-        x[2, 1] = x[1, 1] * m.ravel()
+    if kept_amounts is not None:
+        x[1, 1] = kept_probabilities * kept_amounts.ravel()
+        x[2, 1] = x[1, 1] * kept_amounts.ravel()
     while x.shape[2] > num_groups and x.shape[1] <= 1 << CONVOLUTION_LEVELS:
         x = _convolve(x[:, :, 0::2], x[:, :, 1::2])
     x = np.ascontiguousarray(x.transpose(0, 2, 1))

@@ -8,9 +8,9 @@ property of a line. A quantile has no such form; `RankCurve` says so.
 Whole noise of users and rows has a little less variance than beta v, and alpha plus that variance is convex in v
 instead: chords then lie above by at most ``bulge`` (b / a - 1)^2 / 8 between v = a and b.
 
-Every `Curve` finds its best bounds at v > 0, infinite for no budget at all (`find_best`). If ``is_concave``, chords in
-v lie below it, but for what ``bulge`` says. A proof covers all bounds of its kind if ``has_all_bounds``, else only the
-candidates. ``floor`` is its squared error without any noise.
+Every `LineCurve` finds its best bounds at v > 0, infinite for no budget at all (`find_best`). If ``is_concave``, chords
+in v lie below it, but for what ``bulge`` says. A proof covers all bounds of its kind if ``has_all_bounds``, else only
+the candidates. ``floor`` is its squared error without any noise.
 """
 
 from __future__ import annotations
@@ -352,10 +352,10 @@ class RankCurve:
         return max(v, float(self._release_v[index])) if self._release_v[index] > self._v[index] else v
 
 
-Curve = TotalCurve | BoundCurve | RankCurve
+LineCurve = TotalCurve | BoundCurve | RankCurve
 
 
-def measure_squared_errors(curve: Curve, v: FloatArray) -> FloatArray:
+def measure_squared_errors(curve: LineCurve, v: FloatArray) -> FloatArray:
     """Return the squared errors of the releases at each v, under the bounds that are best by the curve.
 
     If the curve is an approximation, they are interpolated between `RELEASE_VS`.

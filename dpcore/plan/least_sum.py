@@ -33,7 +33,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.plan.curves import Curve, measure_squared_errors
+from dpcore.plan.curves import LineCurve, measure_squared_errors
 from dpcore.plan.parameters import NUM_PARTS, Budget
 
 TARGET_GAP = 1e-4
@@ -62,7 +62,7 @@ class BudgetSplit:
 
 
 def evaluate_split(
-    curves: Sequence[Curve], line_weights: FloatArray, budget: Budget, shares: FloatArray
+    curves: Sequence[LineCurve], line_weights: FloatArray, budget: Budget, shares: FloatArray
 ) -> tuple[float, FloatArray]:
     """Compute the weighted sum of least squared errors at shares, and the noise slope of each line.
 
@@ -75,7 +75,7 @@ def evaluate_split(
     return math.fsum((line_weights * squared_errors).tolist()), noise_slopes
 
 
-def find_least_sum(curves: Sequence[Curve], line_weights: FloatArray, budget: Budget) -> BudgetSplit:
+def find_least_sum(curves: Sequence[LineCurve], line_weights: FloatArray, budget: Budget) -> BudgetSplit:
     """Find the split of the budget with the least weighted sum of squared errors.
 
     Args:
@@ -139,7 +139,7 @@ class _Box:
 class _Search:
     """Branch and bound over boxes of shares for the least weighted sum; the module names its steps and invariants."""
 
-    def __init__(self, curves: Sequence[Curve], line_weights: FloatArray, budget: Budget) -> None:
+    def __init__(self, curves: Sequence[LineCurve], line_weights: FloatArray, budget: Budget) -> None:
         self.curves, self.weights, self.budget, self.power = curves, line_weights, budget, budget.power
         self.grid = np.geomspace(1.0 / NUM_PARTS, 1.0, NUM_GRID_SHARES)
         grid_vs = budget.divide(self.grid)
@@ -165,7 +165,7 @@ class _Search:
         self.offer_split(self.shares)
 
     @property
-    def _weighted_curves(self) -> list[tuple[float, Curve]]:
+    def _weighted_curves(self) -> list[tuple[float, LineCurve]]:
         """Return (weight, curve) of each line."""
         return list(zip(self.weights.tolist(), self.curves, strict=True))
 
@@ -340,7 +340,7 @@ _SMALLEST_AMOUNT, _LARGEST_AMOUNT = 1e-9, 1e9
 _NUM_AMOUNTS, _NUM_HALVINGS = 400, 45
 
 
-def find_needed_budgets(curves: Sequence[Curve], target_errors: FloatArray, budget: Budget) -> FloatArray:
+def find_needed_amounts(curves: Sequence[LineCurve], target_errors: FloatArray, budget: Budget) -> FloatArray:
     """Find how much of the additive budget (epsilon, or mu^2) each line needs to reach its target error.
 
     Args:
@@ -349,17 +349,17 @@ def find_needed_budgets(curves: Sequence[Curve], target_errors: FloatArray, budg
         budget: Its noise; how much there is does not matter.
 
     Returns:
-        Shape (lines,); infinite where no budget is enough: `Curve.floor` says what stays.
+        Shape (lines,); infinite where no budget is enough: `LineCurve.floor` says what stays.
     """
     return np.array(
         [
-            _find_needed(curve, target_error, budget.power)
+            _find_needed_amount(curve, target_error, budget.power)
             for curve, target_error in zip(curves, target_errors.tolist(), strict=True)
         ]
     )
 
 
-def _find_needed(curve: Curve, target_error: float, power: int) -> float:
+def _find_needed_amount(curve: LineCurve, target_error: float, power: int) -> float:
     """Find the least budget at which one line reaches its target error: epsilon, or mu^2 with a power of 2.
 
     It is 0 if the line needs no budget, and infinite if no budget is enough.
@@ -387,7 +387,9 @@ def _find_needed(curve: Curve, target_error: float, power: int) -> float:
     return enough_amount
 
 
-def split_by_largest_error(curves: Sequence[Curve], target_errors: FloatArray, budget: Budget) -> FloatArray:
+def split_by_largest_error(
+    curves: Sequence[LineCurve], target_errors: FloatArray, budget: Budget
+) -> FloatArray:
     """Find the shares that minimise the largest error over target error, by bisection on that ratio.
 
     Args:
@@ -402,7 +404,7 @@ def split_by_largest_error(curves: Sequence[Curve], target_errors: FloatArray, b
 
     def compute_shares(error_ratio: float) -> FloatArray:
         """Return the shares at which every line has ``error_ratio`` times its target error."""
-        return find_needed_budgets(curves, error_ratio * target_errors, budget) / full_amount
+        return find_needed_amounts(curves, error_ratio * target_errors, budget) / full_amount
 
     # At the level ``high`` the needed shares are at most the budget, at ``low`` more.
     unreachable_ratio, reachable_ratio = 1e-9, 1.0

@@ -26,7 +26,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean import Clamp
 from dpcore.plan import mean_lines, table
 from dpcore.plan.curves import BoundCurve, RankCurve, TotalCurve
-from dpcore.plan.least_sum import BudgetSplit, find_least_sum, find_needed_budgets, split_by_largest_error
+from dpcore.plan.least_sum import BudgetSplit, find_least_sum, find_needed_amounts, split_by_largest_error
 from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import NUM_PARTS, Budget, Objective, PlanParameters, round_to_parts
 from dpcore.plan.shared_rows import list_shared_splits
@@ -344,7 +344,7 @@ class PlanSolution:
         if self.apart_lines:  # Lines that share rows depend on the share of these, too.
             line_curves = [line.planned_line.curve for line in self.lines]
             target_errors = np.array([line.target_error for line in self.planned_lines])
-            needed_amounts = find_needed_budgets(line_curves, target_errors, self.budget)
+            needed_amounts = find_needed_amounts(line_curves, target_errors, self.budget)
         for line, needed_amount in zip(self.lines, needed_amounts.tolist(), strict=True):
             if line.is_dropped:
                 epsilons.append(0.0 if line.is_reached else math.inf)
@@ -399,7 +399,7 @@ def solve(
     target_errors = np.array([line.target_error for line in planned_lines])
     budget, split = parameters.budget, None
     equal_shares = np.full(len(line_curves), 1.0 / len(line_curves))
-    needed_amounts = find_needed_budgets(line_curves, target_errors, budget)
+    needed_amounts = find_needed_amounts(line_curves, target_errors, budget)
     if parameters.objective is Objective.SUM:
         split = find_least_sum(line_curves, np.array([line.weight for line in planned_lines]), budget)
         shares = split.shares

@@ -26,7 +26,7 @@ from dpcore.private_choice.budget import (
 from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.private_histogram import HistogramNoise, HistogramParameters, PublicBins
 from dpcore.private_choice.scores import CapMean, RankedSum, SizeQuantile, SmoothMean
-from dpcore.private_choice.table_scores import TABLE_POWER, Condition, TableCap, TableSmooth
+from dpcore.private_choice.table_scores import PRIOR_POWER_OF_TABLE, Condition, TableCap, TableSmooth
 
 DELTA_RANGE = (1e-15, 0.5)
 DEFAULT_LARGEST_BOUND = 10_000
@@ -332,7 +332,11 @@ class PrivateParameters(Parameters):
             prior = Prior(self.guess, self.guess_factor)
         elif self.purpose is not BoundPurpose.QUANTILE:
             # A quantile too high misses by as many users as one too low, and needs no such prior.
-            prior = SmallFirst(TABLE_POWER) if self.user_share and self.purpose in OF_MEAN else SmallFirst()
+            prior = (
+                SmallFirst(PRIOR_POWER_OF_TABLE)
+                if self.user_share and self.purpose in OF_MEAN
+                else SmallFirst()
+            )
         largest, neighbours = int(self.largest), self.relation.neighbours
         return ChoiceProblem(self.condition, self.selection_epsilon, largest, neighbours, prior)
 

@@ -213,9 +213,9 @@ def compute_distance_if_too_low(a: float, q: float, k: float) -> float:
     return max(q / (k - q) * q - a, 0.0)
 
 
-CAP_ROUNDING = 2**12
+CAP_ROUNDING_STEPS = 2**12
 """Steps that a user may move the distance of a cap beyond 1: float64 holds 2^60 steps to 2^7, a formula to 2^10."""
-DRAW_MARGIN = 2.0
+MAX_MARGIN_TIMES_EPSILON = 2.0
 """A draw of the bound of a sum aims at so many users over its epsilon more, at most; see `RankedSum`."""
 COVERED_RELATIONS = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
 """Relations under which the number of rows of a user is private, so that a choice leaks at all."""
@@ -299,7 +299,7 @@ class CapMean(MeanCondition):
 
     def sensitivity(self, neighbours: Neighbours) -> int:
         """Return by how many steps one user can change a distance: 1 user, 2 if replaced, and some rounding."""
-        return (2 if neighbours is Neighbours.REPLACE_USER else 1) * RESOLUTION + CAP_ROUNDING
+        return (2 if neighbours is Neighbours.REPLACE_USER else 1) * RESOLUTION + CAP_ROUNDING_STEPS
 
     def distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, multiples: Sequence[float] = (1.0,)
@@ -368,12 +368,12 @@ class RankedSum(SumsOverUsers):
     def with_draw_margin(self, epsilon: float) -> RankedSum:
         """Return the condition with the margin that a draw at ``epsilon`` adds.
 
-        That is `DRAW_MARGIN` / epsilon users, or as many again. With p = 3/2 of `choice.SmallFirst` it
+        That is `MAX_MARGIN_TIMES_EPSILON` / epsilon users, or as many again. With p = 3/2 of `choice.SmallFirst` it
         lowers the mean error of a count on the samples and four larger tables by 0, 2, 4 and 8 % at an epsilon of 0.1,
         0.3, 0.5 and 2, and that of one bound for all groups by 2 to 3 %; without the limit a count errs by a third more
         at 0.1.
         """
-        draw_margin = min(DRAW_MARGIN / epsilon, self.price + self.margin)
+        draw_margin = min(MAX_MARGIN_TIMES_EPSILON / epsilon, self.price + self.margin)
         return replace(self, margin=min(self.margin + draw_margin, 1e12))
 
     def targets(self, candidates: FloatArray) -> IntArray:

@@ -11,7 +11,7 @@ No rule that keeps to this condition can be steady. E and n have the weight of a
 with 10,000 rows among 1,000 with ten makes up half of the table, and the best cap is then that of another table. So two
 public functions of one user's count take the place of what is not bounded.
 
-- A user counts as having at most `ADDITION_LIMIT_RATIO` h rows where a candidate h is looked at.
+- A user counts as having at most `MAX_SIZE_OVER_CANDIDATE` h rows where a candidate h is looked at.
 - Where weights are not scaled so that they sum to 1 again (u_l = min(h, s_l) / n), (S^2 + q S2) / (n S) and n_h / S are
   1, and n has cancelled: F' = 0 where
 
@@ -45,11 +45,11 @@ from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, Si
 from dpcore.mean.models import BoundCurve, CountsOnly, Numerators
 from dpcore.private_choice.scores import RESOLUTION, CountCondition, MeanCondition, SumsOverUsers, to_steps
 
-ADDITION_LIMIT_RATIO = 2
+MAX_SIZE_OVER_CANDIDATE = 2
 """A user counts as having at most so many times the candidate. At 4 and 10 draws at an epsilon of 0.5 cost up to ten
 times as much: fewer users move the sum as far."""
 
-TABLE_POWER = 2.5
+PRIOR_POWER_OF_TABLE = 2.5
 """Power of the weights of small candidates, `dpcore.private_choice.choice.SmallFirst`. It is larger than for other
 bounds, as fewer users move the sum far. Above 2 the mean square of the error is finite for every public maximum. Mean
 error above the least, in the samples, at an epsilon of the choice of 0.1 and 0.5:
@@ -75,7 +75,7 @@ class TableCondition(MeanCondition, SumsOverUsers):
 
     @abstractmethod
     def _compute_additions(self, sizes: FloatArray, h: float) -> FloatArray:
-        """Compute g(s) of the module, what a user of s rows adds at h, for s from h to `ADDITION_LIMIT_RATIO` h."""
+        """Compute g(s) of the module, what a user of s rows adds at h, for s from h to `MAX_SIZE_OVER_CANDIDATE` h."""
 
     def compute_sums(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """Compute sum_l g(s_l) / D_h at each candidate, in steps, shape (1, c); users' shares are rounded down."""
@@ -85,7 +85,7 @@ class TableCondition(MeanCondition, SumsOverUsers):
             # Whoever has more than REACH h rows counts as having so many, where g is D_h, and adds 1. The others'
             # shares are rounded down one by one, before they are added up.
             first_above_index, first_full_index = np.searchsorted(
-                sizes, [h, ADDITION_LIMIT_RATIO * h], side="right"
+                sizes, [h, MAX_SIZE_OVER_CANDIDATE * h], side="right"
             )
             partial_slice = slice(first_above_index, first_full_index)
             added_shares = self._compute_additions(
@@ -98,7 +98,7 @@ class TableCondition(MeanCondition, SumsOverUsers):
 
     def _compute_max_addition(self, h: float) -> float:
         """Return D_h, the most that one user adds to the sum at candidate h."""
-        return self.user_share * (ADDITION_LIMIT_RATIO - 1.0) * h + (1.0 - self.user_share) / 2.0
+        return self.user_share * (MAX_SIZE_OVER_CANDIDATE - 1.0) * h + (1.0 - self.user_share) / 2.0
 
     def targets(self, candidates: FloatArray) -> IntArray:
         """Compute h / (A D_h) in steps, shape (c,)."""
@@ -126,7 +126,7 @@ class TableCap(TableCondition):
     is_integer = True
 
     def _compute_additions(self, sizes: FloatArray, h: float) -> FloatArray:
-        """Compute g(s) of a cap at candidate h, for sizes from h to `ADDITION_LIMIT_RATIO` h."""
+        """Compute g(s) of a cap at candidate h, for sizes from h to `MAX_SIZE_OVER_CANDIDATE` h."""
         return self.user_share * (sizes - h) + (1.0 - self.user_share) / 2.0
 
     def errors(
@@ -152,7 +152,7 @@ class TableSmooth(TableCondition):
     is_integer = False
 
     def _compute_additions(self, sizes: FloatArray, h: float) -> FloatArray:
-        """Compute g(s) of smooth weights at candidate h, for sizes from h to `ADDITION_LIMIT_RATIO` h."""
+        """Compute g(s) of smooth weights at candidate h, for sizes from h to `MAX_SIZE_OVER_CANDIDATE` h."""
         return (sizes - h) * (self.user_share + (1.0 - self.user_share) / sizes)
 
     def errors(

@@ -75,7 +75,7 @@ _COMMON_ASSUMPTIONS = (
 DEFAULT_SUBSAMPLES = 400
 """Subsamples of a cap's averages."""
 MAX_SUBSAMPLES = 10_000
-_ROWS_OF_SUBSAMPLES = 4_000_000  # Rows times subsamples.
+_MAX_SUBSAMPLE_CELLS = 4_000_000  # Rows times subsamples.
 
 
 ASSUMPTIONS_BY_PROGRAM = {
@@ -121,7 +121,7 @@ class QuantileProblem:
         first_seed: Seed of the first random subsample under a cap; the next ones count up. A subsample does not
             depend on the values, and the rows kept under a smaller cap are among those under a larger one.
         num_subsamples: Number of subsamples that the figures of a cap are averaged over, 1 to `MAX_SUBSAMPLES`; None
-            for `DEFAULT_SUBSAMPLES`, or as few as `FEWEST_SUBSAMPLES` of many rows. Smooth weights draw none.
+            for `DEFAULT_SUBSAMPLES`, or as few as `MIN_SUBSAMPLES` of many rows. Smooth weights draw none.
         neighbours: What epsilon protects: one of `NEIGHBOURS`.
         program: The program whose mechanism answers, with the base that `programs.lay_base` has for it; by default the
             paper's. Programs other than `programs.WEIGHTED_PROGRAMS` take caps alone, and protect users who come or go;
@@ -164,7 +164,7 @@ class QuantileProblem:
         """Return the rows, sorted; computed once."""
         num_rows = self.values.values.size
         num_orders = self.num_subsamples or choose_num_subsamples(
-            _ROWS_OF_SUBSAMPLES, num_rows, DEFAULT_SUBSAMPLES
+            _MAX_SUBSAMPLE_CELLS, num_rows, DEFAULT_SUBSAMPLES
         )
         return Rows(self.values, self.base, self.first_seed, num_orders)
 

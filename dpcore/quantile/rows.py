@@ -17,14 +17,14 @@ from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.dataset import Values
 from dpcore.quantile.base_distribution import Base
 
-SEARCH_SUBSAMPLES = 50
+MAX_SEARCH_SUBSAMPLES = 50
 """Subsamples of a search, other ones than those of the averages."""
-FEWEST_SUBSAMPLES = 8
+MIN_SUBSAMPLES = 8
 """Fewest subsamples of many rows."""
-_ROWS_OF_SEARCH = 1_000_000  # Rows times subsamples; with more, a search would take minutes.
-_SUBSAMPLE_CELLS = 40_000  # Rows times subsamples of one pass: its arrays stay in the processor's cache.
-_KEPT_CELLS = 10_000_000  # Rows times subsamples up to which the subsamples are kept once drawn, 40 MB.
-_KEPT_COUNTS, _LARGEST_COUNT = 8_000_000, 2**16 - 1
+_MAX_SEARCH_CELLS = 1_000_000  # Rows times subsamples; with more, a search would take minutes.
+_CELLS_PER_PASS = 40_000  # Rows times subsamples of one pass: its arrays stay in the processor's cache.
+_MAX_CACHED_CELLS = 10_000_000  # Rows times subsamples up to which the subsamples are kept once drawn, 40 MB.
+_MAX_CACHED_COUNTS, _MAX_COUNT = 8_000_000, 2**16 - 1
 """Intervals times subsamples up to which counts of kept rows stay, 32 MB with ties; the most rows that they count."""
 RANK_ROUNDING = 1e-12  # F - q is a difference of rounded numbers: 0.55 - 0.5 > 0.05 in float64.
 
@@ -39,9 +39,9 @@ class WeightKind(enum.Enum):
 def choose_num_subsamples(num_cells: int, num_rows: int, max_num_subsamples: int) -> int:
     """Return how many subsamples fit into ``num_cells`` cells of rows times subsamples.
 
-    At least `FEWEST_SUBSAMPLES`, which is enough for a spread, but never more than ``max_num_subsamples``.
+    At least `MIN_SUBSAMPLES`, which is enough for a spread, but never more than ``max_num_subsamples``.
     """
-    return min(max(num_cells // num_rows, FEWEST_SUBSAMPLES), max_num_subsamples)
+    return min(max(num_cells // num_rows, MIN_SUBSAMPLES), max_num_subsamples)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +68,9 @@ class RandomOrders:
 
     @cached_property
     def search_orders(self) -> RandomOrders:
-        """Return the draws of a search: other seeds than these, and at most `SEARCH_SUBSAMPLES` of them."""
-        max_orders = min(SEARCH_SUBSAMPLES, self.num_orders)
-        num_orders = choose_num_subsamples(_ROWS_OF_SEARCH, self.value_order.size, max_orders)
+        """Return the draws of a search: other seeds than these, and at most `MAX_SEARCH_SUBSAMPLES` of them."""
+        max_orders = min(MAX_SEARCH_SUBSAMPLES, self.num_orders)
+        num_orders = choose_num_subsamples(_MAX_SEARCH_CELLS, self.value_order.size, max_orders)
         return replace(self, first_seed=self.first_seed + self.num_orders, num_orders=num_orders)
 
     def find_positions(self, first_subsample: int, stop_subsample: int) -> npt.NDArray[np.int32]:
@@ -78,7 +78,7 @@ class RandomOrders:
 
         Shape (subsamples, n).
         """
-        if self.num_orders * self.value_order.size > _KEPT_CELLS:
+        if self.num_orders * self.value_order.size > _MAX_CACHED_CELLS:
             return self._sample_orders(first_subsample, stop_subsample)
         return self._all_orders[first_subsample:stop_subsample]
 
@@ -229,7 +229,9 @@ class Rows:
         if block_key in self._kept_blocks:
             return self._kept_blocks[block_key]
         num_cells = self.random_orders.num_orders * self._num_rows_below.size
-        if (len(self._kept_blocks) + 1) * num_cells > _KEPT_COUNTS or self._size_index.size > _LARGEST_COUNT:
+        if (
+            len(self._kept_blocks) + 1
+        ) * num_cells > _MAX_CACHED_COUNTS or self._size_index.size > _MAX_COUNT:
             return map(self._take_below, self.count_kept(bound))
         kept_blocks = [
             self._take_below(kept_counts.astype(np.uint16)) for kept_counts in self.count_kept(bound)
@@ -240,7 +242,7 @@ class Rows:
     def count_kept(self, cap: float) -> Iterator[npt.NDArray[np.int32]]:
         """Yield how many of the first i rows, by value, a cap keeps, in blocks of shape (subsamples, n + 1)."""
         num_rows, num_subsamples = self._size_index.size, self.count_subsamples(WeightKind.CAP, cap)
-        block_size = max(1, _SUBSAMPLE_CELLS // num_rows)
+        block_size = max(1, _CELLS_PER_PASS // num_rows)
         for first_subsample in range(0, num_subsamples, block_size):
             stop_subsample = min(first_subsample + block_size, num_subsamples)
             kept_counts = np.zeros((stop_subsample - first_subsample, num_rows + 1), dtype=np.int32)
@@ -294,7 +296,7 @@ class ThinRows(Rows):
         yield (cumulated_weights[self._num_rows_below] / cumulated_weights[-1])[None, :]
 
 
-_CELLS = 4_000_000
+_CELLS_PER_BLOCK = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -428,7 +430,7 @@ class QuantileOutput:
         """
         log_masses = self.log_probabilities
         possible_indices = np.flatnonzero(log_masses > -np.inf)
-        block_size = max(1, _CELLS // possible_indices.size)
+        block_size = max(1, _CELLS_PER_BLOCK // possible_indices.size)
         interval_indices = np.empty(num_answers, dtype=np.int64)
         for first_answer_index in range(0, num_answers, block_size):
             gumbel_noise = generator.gumbel(

@@ -257,8 +257,10 @@ def _list_candidates(problem: TotalProblem, best_real_bound: float) -> FloatArra
     Of more than `MAX_CANDIDATES` such bounds, as many evenly spaced ones are listed.
     """
     real_problem = replace(problem, rounds_noise=False)
-    error = float(measure_errors(real_problem, best_real_bound))
-    error_limit = math.hypot(error, LARGEST_GAIN) if problem.measure is Measure.RMSE else error + LARGEST_GAIN
+    real_error = float(measure_errors(real_problem, best_real_bound))
+    error_limit = (
+        math.hypot(real_error, LARGEST_GAIN) if problem.measure is Measure.RMSE else real_error + LARGEST_GAIN
+    )
     min_bound, max_bound = weights.find_interval_within(
         lambda bounds: measure_errors(real_problem, bounds),
         minimiser=best_real_bound,

@@ -184,7 +184,7 @@ def simulate_strategies(
 
 
 PAPER_NAME = "Amin et al. 2019"
-USERS, MEDIAN_ROWS, MEAN_ROWS = 138_493, 68, 144.4
+NUM_USERS, MEDIAN_ROWS, MEAN_ROWS = 138_493, 68, 144.4
 """MovieLens 20M, as its makers describe it."""
 LOG_STD_OF_ROWS = math.sqrt(2.0 * math.log(MEAN_ROWS / MEDIAN_ROWS))
 """Standard deviation of the logarithm of a log-normal law with that median and mean."""
@@ -195,7 +195,7 @@ PLOTTED_EPSILONS = tuple(float(x) for x in np.geomspace(1e-6, 1.0, 13))
 def _draw_ratings(seed: int) -> Amounts:
     """Draw the numbers of ratings of simulated users, log-normal with the median and mean of MovieLens 20M."""
     return Amounts.from_histogram(
-        LogNormalSizes(math.log(MEDIAN_ROWS), LOG_STD_OF_ROWS, USERS, seed).histogram()
+        LogNormalSizes(math.log(MEDIAN_ROWS), LOG_STD_OF_ROWS, NUM_USERS, seed).histogram()
     )
 
 
@@ -227,7 +227,7 @@ FIGURES = (
         "Figure 1",
         "error of a count by three ways to bound it",
         "Neighbours add or remove one user; Laplace noise; expected errors. MovieLens 20M may not be shared; these are "
-        f"5 draws of {USERS:,} users, log-normal with its median ({MEDIAN_ROWS}) and mean ({MEAN_ROWS:g}).",
+        f"5 draws of {NUM_USERS:,} users, log-normal with its median ({MEDIAN_ROWS}) and mean ({MEAN_ROWS:g}).",
         "Sum and count",
         "Four ways to choose a bound",
         Axis("privacy budget ε", "", (PLOTTED_EPSILONS[0], PLOTTED_EPSILONS[-1])),

@@ -34,7 +34,7 @@ from dpcore.training.rows import SCORE_SHAPE, ClassifierRows, Measure, ScoreUnit
 MAX_RUNS = 500
 BATCH_SIZE = 10
 """Runs made at once."""
-FIRST_LOOK_ROWS, FIRST_LOOK_RUNS, FIRST_LOOK_BOUND = 5_000, 5, 8.0
+MAX_FIRST_LOOK_ROWS, MAX_FIRST_LOOK_RUNS, MAX_FIRST_LOOK_REACH = 5_000, 5, 8.0
 """Rows to train on of a first look, its runs, and its largest bound: half a second."""
 MIN_SPLITS = 3
 """Fewest splits for an interval over users: of two, Student's is 13 times their spread."""
@@ -108,9 +108,9 @@ def make_first_look(experiment: Experiment) -> Experiment | None:
 
     The noise of a mean gradient is that of the whole data. The model without privacy alone is less certain.
     """
-    if experiment.train.num_rows <= 2 * FIRST_LOOK_ROWS:
+    if experiment.train.num_rows <= 2 * MAX_FIRST_LOOK_ROWS:
         return None
-    row_share = FIRST_LOOK_ROWS / experiment.train.num_rows
+    row_share = MAX_FIRST_LOOK_ROWS / experiment.train.num_rows
     # The second number keeps this stream apart from those of the noise and of the splits.
     rng = np.random.default_rng([experiment.seed, 6])
 
@@ -122,8 +122,8 @@ def make_first_look(experiment: Experiment) -> Experiment | None:
     training_rows, test_rows = draw_users(experiment.train), draw_users(experiment.test)
     user_share = training_rows.num_users / experiment.train.num_users
     mechanism = replace(experiment.mechanism, user_share=user_share)
-    cells = tuple(cell for cell in experiment.cells if cell.reach <= FIRST_LOOK_BOUND)
-    num_runs = min(FIRST_LOOK_RUNS, experiment.num_runs)
+    cells = tuple(cell for cell in experiment.cells if cell.reach <= MAX_FIRST_LOOK_REACH)
+    num_runs = min(MAX_FIRST_LOOK_RUNS, experiment.num_runs)
     return Experiment(((training_rows, test_rows),), mechanism, cells, num_runs, experiment.seed)
 
 
@@ -321,7 +321,7 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
         # Invariant: no model has seen a row of a user held out, and a list of one model or three holds no None.
         ones = np.ones(training_rows.num_rows)
         fitted_model = optimum.fit_model(training_rows, loss, ones, mechanism.radius, should_stop=should_stop)
-        split_has_descent = certificate is None or training_rows.num_rows <= 2 * FIRST_LOOK_ROWS
+        split_has_descent = certificate is None or training_rows.num_rows <= 2 * MAX_FIRST_LOOK_ROWS
         thetas = [fitted_model.theta[:, None]] + [
             descent.descend_without_noise(training_rows, mechanism, has_clipping, should_stop)
             for has_clipping in (True, False)

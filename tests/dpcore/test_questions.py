@@ -520,7 +520,7 @@ def test_plotly_takes_every_plot_as_it_is_drawn():
     ]
     plots = [[make() for make in answer.plots.values()] for answer in answers]
     # White paper has other colours, and the same traces: the first plot of each.
-    figures = [plotly_figures.draw(plot) for of in plots for plot in of]
+    figures = [plotly_figures.draw_plot(plot) for of in plots for plot in of]
     for item in (*figures, *(plotly_figures.draw_on_white(of[0]) for of in plots)):
         plain_content = json.loads(to_json(item, validate=False))
         assert json.loads(to_json(go.Figure(plain_content), validate=False)) == plain_content

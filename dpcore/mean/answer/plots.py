@@ -82,7 +82,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     all_total_errors = [errors for name, errors in columns.items() if name.endswith("_standard_error")]
     all_errors = np.concatenate([errors for name, errors in columns.items() if name != "bound"])
     axis_limits = fit_limits(np.append(all_total_errors, [mark.y for mark in marks]), all_errors)
-    is_linearised = solution.has_private_counts and not solution.counts_moving
+    is_linearised = solution.has_private_counts and not solution.includes_step
     error_axis_name = "delta-method error" if is_linearised else error_name
     return Plot(
         "mean-error",

@@ -140,7 +140,7 @@ class MeanSolution:
         return math.sqrt(self.problem._unit_noise_variance) / self.problem.histogram.num_users
 
     @cached_property
-    def counts_moving(self) -> bool:
+    def includes_step(self) -> bool:
         """Return True if errors count that a mean is moved into its range; False if they are upper bounds."""
         return find_mean(self.problem) is not None
 

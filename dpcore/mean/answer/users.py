@@ -34,7 +34,7 @@ from dpcore.mean.parameters import Clamp, MeanParameters
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.value_range import RangeChoice
 
-UNIT = "unit of the values"
+VALUE_UNIT = "unit of the values"
 ROWS_FIELD, USERS_FIELD = "*Rows*", "*Users' deviations*"
 SAME_ERROR_SENTENCE = (
     "The error is the same as for clamped rows: this σ² is of values in [L, U], which no clamp cuts. "
@@ -143,9 +143,11 @@ def build_user_numbers(solution: UsersSolution, error_key: str, num_users: int) 
     limit_args = f"± {limit_text}", cut_note, limit_help, deviation_limit, limit_unit, "deviation_limit"
     return (
         Number("Bound of the weights", *threshold_args),
-        Number(error_label, error_text, error_note, error_help, error, UNIT, error_key),
+        Number(error_label, error_text, error_note, error_help, error, VALUE_UNIT, error_key),
         Number("Deviation limit", *limit_args),
-        Number("Error, rows clamped", rows_error_text, rows_note, rows_help, rows_error, UNIT, "rows_error"),
+        Number(
+            "Error, rows clamped", rows_error_text, rows_note, rows_help, rows_error, VALUE_UNIT, "rows_error"
+        ),
     )
 
 
@@ -227,7 +229,7 @@ def plot_user_errors(
         f"With users' deviations clamped the error is least at {wording.number(solution.threshold)} rows, "
         f"{wording.number(best_error)}.",
         build_bound_axis(problem.histogram),
-        Axis("error", UNIT, axis_limits),
+        Axis("error", VALUE_UNIT, axis_limits),
         (
             Curve("Users clamped", bounds, users_errors, Style.TOTAL),
             *(

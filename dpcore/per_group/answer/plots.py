@@ -16,7 +16,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.answer.solution import (
-    NEAR_OPTIMAL,
+    NEAR_OPTIMAL_RATIO,
     USEFUL_ERROR,
     DistributionSolution,
     PairSolution,
@@ -76,7 +76,7 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
     )
     if min(amount_bounds.size, group_bounds.size) > 1:
         best_error = float(min(errors.min(), np.inf if solution.pair is None else solution.pair_error))
-        contour_name_and_ratio = f"within 5{wording.PERCENT}", NEAR_OPTIMAL
+        contour_name_and_ratio = f"within 5{wording.PERCENT}", NEAR_OPTIMAL_RATIO
         items = [
             Cells(
                 "error",
@@ -236,7 +236,10 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
         axis_name, error_unit = "size of the group, t", "1 = the group's size"
         visible_errors = [USEFUL_ERROR / 2.0, 1.5]
         level_name = f"{wording.percent(USEFUL_ERROR)} of the group's size"
-        items += [Level("As large as the group", 1.0), Level(level_name, USEFUL_ERROR, dash="longdash")]
+        items += [
+            Level("As large as the group", 1.0),
+            Level(level_name, USEFUL_ERROR, dash="longdash"),
+        ]
     is_empty = not (plotted_indices.size and point_errors.size)
     x = _build_axis(axis_name, "", np.array([1.0, 10.0]) if is_empty else group_sizes[plotted_indices])
     point_errors = np.array([0.1, 1.0]) if is_empty else point_errors

@@ -35,13 +35,13 @@ from dpcore.per_group.selection import (
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.summary import SummaryProblem, best_summary_pair
 
-MAP_SIZE, SELECTED_MAP_SIZE, MEAN_MAP_SIZE, SUMMARY_MAP_SIZE = (48, 20), (12, 8), (9, 9), (30, 16)
+MAP_SHAPE, SELECTED_MAP_SHAPE, MEAN_MAP_SHAPE, SUMMARY_MAP_SHAPE = (48, 20), (12, 8), (9, 9), (30, 16)
 """Points of the map along groups and amounts."""
 MAX_VISITED_PAIRS = 60_000_000
 """Pairs that a search with private groups visits, about a minute."""
 NUM_CURVE_POINTS = 36
 """Norms of the curves."""
-NEAR_OPTIMAL = 1.05
+NEAR_OPTIMAL_RATIO = 1.05
 """Of the best error."""
 MIN_SAVING = 0.01
 """Share of the error that scaling must save."""
@@ -337,10 +337,10 @@ def solve(
     problem = PerGroupProblem(build_pairs(dataset, parameters), parameters)
     num_pairs, statistic = problem.pairs.num_pairs, parameters.statistic
     is_mean = statistic is Statistic.MEAN
-    selection, sorted_pairs, map_grid_size = None, None, MAP_SIZE
+    selection, sorted_pairs, map_grid_size = None, None, MAP_SHAPE
     compute_pair_error_of: Callable[[int, float], float]
     if parameters.selection.is_private:
-        selection, map_grid_size = SelectionProblem(problem), SELECTED_MAP_SIZE
+        selection, map_grid_size = SelectionProblem(problem), SELECTED_MAP_SHAPE
         compute_pair_error_of = selection.compute_error
         pair_choice = best_selected_pair(
             selection,
@@ -349,7 +349,7 @@ def solve(
             should_stop=should_stop,
         )
     elif is_mean:
-        compute_pair_error_of, map_grid_size = partial(compute_mean_error, problem), MEAN_MAP_SIZE
+        compute_pair_error_of, map_grid_size = partial(compute_mean_error, problem), MEAN_MAP_SHAPE
         pair_choice = best_mean_pair(problem, should_stop=should_stop)
     else:
         compute_pair_error_of = partial(compute_pair_error, problem)
@@ -419,7 +419,7 @@ def _find_near_optimal(
 ) -> tuple[int, int]:
     """Return the interval of near-optimal L0 around the pair, without other near-optimal intervals."""
     errors_per_l0 = compute_parts_by_max_groups(problem, best_pair.max_amount, sorted_pairs)[0]
-    worse_l0s = 1 + np.flatnonzero(errors_per_l0 > NEAR_OPTIMAL * best_pair.error)
+    worse_l0s = 1 + np.flatnonzero(errors_per_l0 > NEAR_OPTIMAL_RATIO * best_pair.error)
     num_worse_below = np.searchsorted(worse_l0s, best_pair.max_groups)
     worse_l0s_and_ends = np.r_[0, worse_l0s, errors_per_l0.size + 1]
     return int(worse_l0s_and_ends[num_worse_below]) + 1, int(worse_l0s_and_ends[num_worse_below + 1]) - 1
@@ -445,8 +445,8 @@ def solve_by_distribution(dataset: Dataset, parameters: PerGroupParameters) -> D
     group_bounds, amount_bounds = (
         np.unique(np.r_[space_evenly(int(largest_value), max_num_bounds), best_bound or 1]).astype(np.float64)
         for largest_value, max_num_bounds, best_bound in (
-            (dataset.pair_sizes.groups.max(), SUMMARY_MAP_SIZE[0], pair_choice.max_groups),
-            (problem.amounts.max(), SUMMARY_MAP_SIZE[1], pair_choice.max_amount),
+            (dataset.pair_sizes.groups.max(), SUMMARY_MAP_SHAPE[0], pair_choice.max_groups),
+            (problem.amounts.max(), SUMMARY_MAP_SHAPE[1], pair_choice.max_amount),
         )
     )
     map_values = np.array(

@@ -49,15 +49,15 @@ from dpcore.quantile.rows import WeightKind
 from dpcore.report.content import write_columns
 
 # A first answer is computed while the person waits: on two cores 3 million rows times bounds take about 0.1 s.
-FIRST_CELLS, FIRST_ROWS = 3_000_000, 200_000
-FIRST_SUBSAMPLES, FIRST_CAPS = 8, 6
-AT_ONCE_SECONDS, FIRST_VISIT_SECONDS = 0.03, 0.4
+MAX_FIRST_CELLS, MAX_FIRST_ROWS = 3_000_000, 200_000
+MAX_FIRST_SUBSAMPLES, MAX_FIRST_CAPS = 8, 6
+LATER_WAIT_SECONDS, FIRST_WAIT_SECONDS = 0.03, 0.4
 """Seconds before a page shows a first answer: after a slider has moved, and on the first visit."""
 MAX_ROWS_SEARCHED_AT_ONCE = 500
 """Rows up to which a search ends that soon: 6 ms for 30 rows, 17 for 300, 160 for the shop purchases."""
-MAX_KEPT_ANSWERS, MAX_KEPT_ROWS = 8, 20_000
+MAX_CACHED_ANSWERS, MAX_CACHED_ROWS = 8, 20_000
 """Number of kept answers, and the most rows of one, of 80 bytes each."""
-NUM_KEPT_CHOICES = 64
+NUM_CACHED_CHOICES = 64
 """Number of searches whose best bounds are kept."""
 SENTENCE_BY_STAGE = {
     Stage.FIRST: "A first answer, from fewer bounds and subsamples",
@@ -78,9 +78,9 @@ def sort_rows(
     assert dataset.values is not None
     quantile_problems = core.build_problems(dataset.values, parameters, mechanisms)
     num_rows = quantile_problems[0].rows.histogram.num_rows
-    if num_rows > FIRST_ROWS:
+    if num_rows > MAX_FIRST_ROWS:
         return quantile_problems, None
-    num_subsamples = max(min(FIRST_CELLS // (16 * num_rows), FIRST_SUBSAMPLES), 2)
+    num_subsamples = max(min(MAX_FIRST_CELLS // (16 * num_rows), MAX_FIRST_SUBSAMPLES), 2)
     return quantile_problems, quantile_problems[0].with_subsamples(num_subsamples)
 
 
@@ -88,10 +88,10 @@ def choose_first_bounds(few_problem: QuantileProblem, quantiles: tuple[float, ..
     """Return the best bounds of a first answer: of few caps, and of fewer smooth bounds the more rows there are."""
     num_rows = few_problem.values.values.size
     num_points, num_caps = (
-        min(max(FIRST_CELLS // (2 * num_rows * cost_per_bound), 3), max_num_bounds)
+        min(max(MAX_FIRST_CELLS // (2 * num_rows * cost_per_bound), 3), max_num_bounds)
         for cost_per_bound, max_num_bounds in (
             (1, optimal_bound.NUM_SEARCH_BOUNDS),
-            (few_problem.rows.random_orders.num_orders, FIRST_CAPS),
+            (few_problem.rows.random_orders.num_orders, MAX_FIRST_CAPS),
         )
     )
     find_bound = partial(optimal_bound.best_bound, few_problem, quantiles=quantiles)
@@ -120,7 +120,7 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
         partial(core.search_all, parameters, quantile_problems),
         "",
         is_complete=lambda all_choices: not any(choices.is_cancelled for choices in all_choices),
-        num_kept=NUM_KEPT_CHOICES,
+        num_kept=NUM_CACHED_CHOICES,
     )
 
     def compute_solution(
@@ -143,9 +143,9 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
         preceding_search=choices_search,
         compute_first=None if few_problem is None else compute_first_solution,
         is_complete=lambda solution: not solution.choices.is_cancelled,
-        num_kept=MAX_KEPT_ANSWERS if num_rows <= MAX_KEPT_ROWS else 0,
-        first_wait_seconds=FIRST_VISIT_SECONDS,
-        later_wait_seconds=AT_ONCE_SECONDS
+        num_kept=MAX_CACHED_ANSWERS if num_rows <= MAX_CACHED_ROWS else 0,
+        first_wait_seconds=FIRST_WAIT_SECONDS,
+        later_wait_seconds=LATER_WAIT_SECONDS
         if few_problem is None or num_rows <= MAX_ROWS_SEARCHED_AT_ONCE
         else 0.0,
         follows_slider=True,
@@ -154,7 +154,7 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
     return search_result
 
 
-MAX_REQUESTED_ANSWERS, DEFAULT_DRAWS = 100_000, 2000
+MAX_REQUESTED_ANSWERS, DEFAULT_REQUESTED_ANSWERS = 100_000, 2000
 
 
 def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
@@ -231,7 +231,7 @@ def show_samples(answer: Answer, dataset: Dataset) -> Parts:
     yield f"**{standard.SIMULATION}**"
     range_note = f"From 10 to {MAX_REQUESTED_ANSWERS:,}."
     num_requested = yield Integer(
-        "draws", "Answers to draw", (10, MAX_REQUESTED_ANSWERS), DEFAULT_DRAWS, 100, range_note
+        "draws", "Answers to draw", (10, MAX_REQUESTED_ANSWERS), DEFAULT_REQUESTED_ANSWERS, 100, range_note
     )
     if num_requested is None:
         return

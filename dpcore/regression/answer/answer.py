@@ -106,7 +106,7 @@ def _measure_relative_error(solution: RegressionSolution) -> RelativeError:
     # The best weights are the best for coefficients only.
     if cap_curve is not None:
         best_index = cap_curve.find_best(ErrorTarget.PREDICTIONS)
-        if math.sqrt(cap_curve.prediction_errors[best_index]) < prediction_error:
+        if math.sqrt(cap_curve.squared_prediction_errors[best_index]) < prediction_error:
             rows_text = wording.counted(int(cap_curve.caps[best_index]), "row")
             cap_remark = f"**A bound of {rows_text} per user predicts better here.** {FIT_ASSUMPTION}"
     # As long that it takes two lines on a card whatever the share is, so that nothing jumps.

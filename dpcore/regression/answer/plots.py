@@ -127,7 +127,7 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     assert cap_curve is not None
     is_coefficients, best_index = target is ErrorTarget.COEFFICIENTS, cap_curve.find_best(target)
     noise_variances = cap_curve.privacy_variances if is_coefficients else cap_curve.prediction_noise_variances
-    squared_errors = cap_curve.get_errors(target)
+    squared_errors = cap_curve.get_squared_errors(target)
     part_name = "sampling error" if is_coefficients else "error before noise"
     # NaN where a draw lost rank.
     non_noise_squares = np.maximum(squared_errors - noise_variances, 0.0)

@@ -277,7 +277,7 @@ def build_solution(
 
     def build_method(method_name: str, note: str, estimate: LinearEstimate) -> Method:
         """Build the method of an estimate, with its variances and its error in predicting these labels."""
-        squared_prediction_error = estimation.compute_prediction_error(problem, estimate, labels)
+        squared_prediction_error = estimation.compute_squared_prediction_error(problem, estimate, labels)
         return Method(
             method_name, note, estimate.variance, estimate.privacy_variance, squared_prediction_error
         )

@@ -137,12 +137,12 @@ def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) ->
         momentum=descent_rule.MOMENTUM,
         travel_limit=(1.0 - descent_rule.MOMENTUM) * descent_rule.MAX_NOISE_NORM / mechanism.steps,
         stable_limit=descent_rule.STABLE_STEP_SHARE / mechanism.loss.smoothness * stable_step_share,
-        last_limited_step=math.floor(descent_rule.SETTLED_SHARE * mechanism.steps),
+        last_limited_step=math.floor(descent_rule.SHARE_BEFORE_GROWTH * mechanism.steps),
         fade_factor=descent_rule.FADING_FACTOR,
         growth_threshold=descent_rule.AGREEMENT_TO_GROW * faded_variance,
         forgetting_threshold=descent_rule.AGREEMENT_TO_FORGET * faded_variance,
-        growth_factor=descent_rule.GROWTH,
-        max_growth=descent_rule.MAX_GROWTH,
+        growth_factor=descent_rule.STEP_GROWTH,
+        max_growth=descent_rule.MAX_STEP_GROWTH,
         first_bound_divisor=descent.START_DIVISOR,
         clipped_users_over_noise=descent.CLIPPED_USERS_FACTOR,
         bound_rate=descent.BOUND_ADAPTATION_RATE,
@@ -159,9 +159,9 @@ def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) ->
     )
 
 
-FIRST_SECONDS, SOON_SECONDS = 1.5, 0.25
+FIRST_WAIT_SECONDS, LATER_WAIT_SECONDS = 1.5, 0.25
 """How long a page waits for the first curve of all, and for that of new settings."""
-MAX_TABLES = 12
+MAX_CACHED_TABLES = 12
 """Tables of runs that are kept: 300 kB each on the sample."""
 
 
@@ -186,9 +186,9 @@ def solve_beside_page(
         settings=parameters,
         resumes=True,
         is_complete=lambda runs: runs is not None and runs.is_complete,
-        num_kept=MAX_TABLES,
-        first_wait_seconds=FIRST_SECONDS,
-        later_wait_seconds=SOON_SECONDS,
+        num_kept=MAX_CACHED_TABLES,
+        first_wait_seconds=FIRST_WAIT_SECONDS,
+        later_wait_seconds=LATER_WAIT_SECONDS,
         progress_texts_by_stage={Stage.EARLIER: "Training for the new settings"},
         is_heavy=True,
     )

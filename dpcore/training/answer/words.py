@@ -78,9 +78,9 @@ def measure_relative_error(solution: TrainingSolution) -> RelativeError:
     """Return how much of the gain over guessing that training without privacy has is lost to privacy."""
     loss_without_privacy, guessing_loss, *_ = solution.average_references()
     gain_without_privacy = guessing_loss - loss_without_privacy
-    loss_by_privacy = solution.average(Measure.LOSS) - loss_without_privacy
+    lost_gain = solution.average(Measure.LOSS) - loss_without_privacy
     return RelativeError(
-        max(loss_by_privacy, 0.0) / gain_without_privacy if gain_without_privacy > 0.0 else math.inf,
+        max(lost_gain, 0.0) / gain_without_privacy if gain_without_privacy > 0.0 else math.inf,
         "the gain over guessing",
         error_phrase="privacy costs",
     )

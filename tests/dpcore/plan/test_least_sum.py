@@ -13,7 +13,7 @@ from dpcore.common.programs import DrawnNoise, Program
 from dpcore.data.totals_per_user import Amounts
 from dpcore.plan import curves as plan_curves
 from dpcore.plan.curves import BoundCurve, TotalCurve
-from dpcore.plan.least_sum import evaluate_split, find_least_sum, find_needed_budgets, split_by_largest_error
+from dpcore.plan.least_sum import evaluate_split, find_least_sum, find_needed_amounts, split_by_largest_error
 from dpcore.plan.parameters import Budget
 
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
@@ -184,7 +184,7 @@ def test_what_a_line_needs_is_inverted(noise):
     users = BoundCurve([0.0, 1e6], [noise.unit_variance, 0.0], [1.0, 0.0])
     sampled = BoundCurve([4.0, 1e6], [1.0, 0.0], [1.0, 0.0])
     wanted_values = np.array([0.5, 2.0 - 1e-9, 1e3])
-    needed = find_needed_budgets([users, sampled, users], wanted_values, budget)
+    needed = find_needed_amounts([users, sampled, users], wanted_values, budget)
     root = math.sqrt(noise.unit_variance) / 0.5
     assert needed[0] == pytest.approx(root if noise is LAPLACE else root**2, rel=1e-9)
     assert needed[1] == math.inf  # sampling leaves 2, whatever the budget
@@ -192,7 +192,7 @@ def test_what_a_line_needs_is_inverted(noise):
     for number in range(0, 40, 3):
         curve = TotalCurve(random_totals(number), noise.unit_variance)
         wanted_values = np.array([0.03 * random_totals(number).total])
-        (amount,) = find_needed_budgets([curve], wanted_values, budget)
+        (amount,) = find_needed_amounts([curve], wanted_values, budget)
         error = np.sqrt(
             curve.find_best(np.array([amount, amount * 0.999]) ** -float(budget.power)).squared_errors
         )

@@ -136,7 +136,7 @@ def test_the_split_in_whole_numbers_is_that_of_the_curves(relation, follows):
     grid = release.choose_rule_grid(mechanism, follows)
     plan = account.plan_rule_noise(mechanism, follows)
     unit = GaussianNoise.for_release(1.0, 2.0, 1e-6).scale * math.sqrt(grid.squared_total_sensitivity)
-    assert unit / integer_sums.GRID_STEPS == pytest.approx(plan.direction_noise_std, rel=1e-5)
+    assert unit / integer_sums.STEPS_PER_BOUND == pytest.approx(plan.direction_noise_std, rel=1e-5)
     assert (
         mechanism.steps * (grid.squared_gradient_sensitivity + grid.squared_count_sensitivity)
         + grid.num_users_unit**2

@@ -213,7 +213,7 @@ def test_what_independence_hides_is_said_and_drawn():
     assert f"The bounded mean differs from the plain mean by {wording.number(shift)}" in sentences[0]
     (trace,) = [
         t
-        for t in plotly_figures.draw(made.plots["mean-shift"]()).data
+        for t in plotly_figures.draw_plot(made.plots["mean-shift"]()).data
         if t.name == "Bounded mean minus plain mean"
     ]
     assert trace.y[np.flatnonzero(trace.x == cap)] == pytest.approx([shift])
@@ -257,7 +257,7 @@ def test_the_facts_of_the_card_by_hand():
 def test_weights_are_drawn_against_the_size_of_the_user():
     _, made = build_mean_answer(SAMPLE, MeanParameters(1.0))
     (trace,) = [
-        t for t in plotly_figures.draw(made.plots["mean-weights"]()).data if t.name == "Smooth weights"
+        t for t in plotly_figures.draw_plot(made.plots["mean-weights"]()).data if t.name == "Smooth weights"
     ]
     h = mean.best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).threshold
     kept = float(np.sum(SAMPLE.histogram.users * np.minimum(SAMPLE.histogram.sizes, h)))

@@ -118,7 +118,7 @@ def build_answer_of(solution: MultitaskSolution, data=WITHOUT) -> Answer:
 
 def read_trace(plot: Plot, name: str) -> tuple[np.ndarray, np.ndarray]:
     """(x, y) of a trace of this name; bars begin at 1."""
-    (plot_trace,) = [trace for trace in plotly_figures.draw(plot).data if trace.name == name]
+    (plot_trace,) = [trace for trace in plotly_figures.draw_plot(plot).data if trace.name == name]
     y = np.asarray(plot_trace.y, dtype=np.float64)
     return np.asarray(plot_trace.x), y + 1.0 if plot_trace.type == "bar" else y
 
@@ -476,7 +476,7 @@ def test_every_task_is_in_the_figure_of_sizes_and_of_very_many_all_in_its_file(c
     assert list(complete.columns["rank"]) == list(range(1, count + 1))
     ordered = sorted(sizes, reverse=True)
     assert list(complete.columns["users"]) == ordered
-    (line,) = plotly_figures.draw(complete).data
+    (line,) = plotly_figures.draw_plot(complete).data
     # A report holds what is drawn: it stays small.
     assert list(line.x) == list(few.columns["rank"])
     if count <= 3_000:

@@ -112,7 +112,7 @@ PRIVATE = dataclasses.replace(SHOP, name="mine.csv", disclosure=Disclosure.PRIVA
 
 def render(plot) -> dict:
     """Return the plot as Plotly gets it."""
-    return json.loads(to_json(plotly_figures.draw(plot)))
+    return json.loads(to_json(plotly_figures.draw_plot(plot)))
 
 
 def render_plot(answer, key="error") -> dict:
@@ -340,7 +340,7 @@ def test_degenerate_data_are_answered():
             window, widest = core.find_shown_ranges(answer.solution)
             assert widest[0] <= window[0] < window[1] <= widest[1]
             for make in answer.plots.values():
-                assert plotly_figures.draw(make()).data
+                assert plotly_figures.draw_plot(make()).data
             assert "nan" not in read_answer(answer)
 
 

@@ -17,7 +17,11 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.regression import draw, sample_limiting, study, working_set
 from dpcore.regression.answer import plots, solution
-from dpcore.regression.estimate import ErrorTarget, compute_prediction_error, estimate_residual_variance
+from dpcore.regression.estimate import (
+    ErrorTarget,
+    compute_squared_prediction_error,
+    estimate_residual_variance,
+)
 from dpcore.regression.parameters import (
     DataSource,
     RegressionGenerator,
@@ -150,10 +154,11 @@ def assert_answer(app: AppTest, problem, labels) -> None:
     noise, sampling = parts["Privacy noise"], parts["Sampling error"]
     assert noise[0] ** 2 == pytest.approx(our_solution.privacy_variance, rel=1e-6)
     assert sampling[2] ** 2 == pytest.approx(none.sampling_variance)
-    error = compute_prediction_error(problem, our_solution, labels)
-    unbounded_error = compute_prediction_error(problem, none, labels)
+    error = compute_squared_prediction_error(problem, our_solution, labels)
+    unbounded_error = compute_squared_prediction_error(problem, none, labels)
     bounded_text, unbounded_text = (
-        wording.number(math.sqrt(x), 3) for x in (caps.prediction_errors[caps.best_index], unbounded_error)
+        wording.number(math.sqrt(x), 3)
+        for x in (caps.squared_prediction_errors[caps.best_index], unbounded_error)
     )
     assert read_metrics(app) == [
         wording.number(math.sqrt(error), 3),
@@ -186,21 +191,21 @@ def test_predictions_are_drawn_first():
     app = open_small()
     problem, labels = make_problem()
     caps = estimate_caps(problem, labels)
-    error = compute_prediction_error(problem, working_set.solve(problem), labels)
+    error = compute_squared_prediction_error(problem, working_set.solve(problem), labels)
     assert read_heights(chart(app, "regression_errors_predictions"), "Best weights") == [
         pytest.approx(math.sqrt(error), rel=1e-4)
     ]
     open_tab_once(app, "Against the bound")
     figure = chart(app, "regression_predictions")
-    assert trace(figure, "Bounded rows, total")[1] == pytest.approx(np.sqrt(caps.prediction_errors))
+    assert trace(figure, "Bounded rows, total")[1] == pytest.approx(np.sqrt(caps.squared_prediction_errors))
     ((x,), (y,)) = trace(figure, "Best bound")
     at_best = caps.find_best(ErrorTarget.PREDICTIONS)
-    assert (x, y) == (caps.caps[at_best], pytest.approx(math.sqrt(caps.prediction_errors[at_best])))
+    assert (x, y) == (caps.caps[at_best], pytest.approx(math.sqrt(caps.squared_prediction_errors[at_best])))
     assert trace(figure, "Best weights (no bound)")[1] == pytest.approx(math.sqrt(error), rel=1e-4)
     fit, noise = (
         trace(figure, name)[1] for name in ("Bounded rows, error before noise", "Bounded rows, privacy noise")
     )
-    assert fit**2 + noise**2 == pytest.approx(caps.prediction_errors)
+    assert fit**2 + noise**2 == pytest.approx(caps.squared_prediction_errors)
 
 
 @pytest.fixture(scope="module")

@@ -160,7 +160,7 @@ def test_the_card_says_what_the_bound_that_is_set_does():
     assert (lone_answer.numbers, lone_answer.error_parts) == ((), ())
     assert "With **" not in lone_answer.detail
     plot = lone_answer.plots["start-tradeoff"]()
-    assert {t.name for t in plotly_figures.draw(plot).data if t.mode != "text"} == {
+    assert {t.name for t in plotly_figures.draw_plot(plot).data if t.mode != "text"} == {
         "Bias",
         "Noise",
         "Expected error",

@@ -300,7 +300,7 @@ def test_figures_hold_numbers_on_any_data(histogram, epsilon):
     assert found.headline
     assert len(found.plots) == 3
     for plot in found.plots.values():
-        figure = plotly_figures.draw(plot())
+        figure = plotly_figures.draw_plot(plot())
         for drawn in figure.data:
             if len(drawn.x) and drawn.x[0] is not None:
                 assert 1 <= len(drawn.x) == len(drawn.y) <= 500

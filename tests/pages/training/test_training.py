@@ -131,7 +131,7 @@ def read_curve(figure, name: str):
 @pytest.mark.parametrize("measure", Measure)
 @pytest.mark.parametrize("over", ScoreUnit)
 def test_the_figure_has_every_method_with_its_band_and_the_references(full_solution, measure, over):
-    figure = plotly_figures.draw(plots.plot_bounds(full_solution, measure, over))
+    figure = plotly_figures.draw_plot(plots.plot_bounds(full_solution, measure, over))
     summary = full_solution.table.summarise(measure, over)
     for method, name in ((Method.SMOOTH, "Smooth weights"), (Method.CAP, "Cap, random rows"),
                          (Method.CLIPPED_SUM, "Clipped sum"), (Method.OUTPUT, "Output perturbation")):  # fmt: skip
@@ -236,7 +236,7 @@ def test_a_budget_that_is_too_small_is_said_so(full_solution):
             assert answer.numbers[0].label == "Loss on users held out"  # no bound is recommended
             assert not answer.near_optimal
             assert "Every curve lies beyond" in str(
-                plotly_figures.draw(plots.plot_bounds(solution, Measure.LOSS, ScoreUnit.ROWS)).layout
+                plotly_figures.draw_plot(plots.plot_bounds(solution, Measure.LOSS, ScoreUnit.ROWS)).layout
             )
 
 
@@ -248,7 +248,8 @@ def test_other_losses_paces_and_relations_are_drawn(full_solution):
     ):
         other = build_solution(replace(PARAMETERS, runs=3, **changes))
         names = {
-            t.name for t in plotly_figures.draw(plots.plot_bounds(other, Measure.LOSS, ScoreUnit.ROWS)).data
+            t.name
+            for t in plotly_figures.draw_plot(plots.plot_bounds(other, Measure.LOSS, ScoreUnit.ROWS)).data
         }
         assert {"Smooth weights", "Cap, random rows", "Clipped sum", "Clipped sum, adaptive bound"} <= names
         # The squared loss has no bounded slope.
@@ -269,11 +270,11 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so(full_solution):
     )
     first = build_solution(parameters, seen[0])
     assert (first.table.runs_done.min(), first.table.runs_done.max()) == (0, 10)
-    figure = plotly_figures.draw(plots.plot_bounds(first, Measure.LOSS, ScoreUnit.ROWS))
+    figure = plotly_figures.draw_plot(plots.plot_bounds(first, Measure.LOSS, ScoreUnit.ROWS))
     assert np.isfinite(read_curve(figure, "Clipped sum, adaptive bound")[1].astype(float)).all()
     # Curves of methods without a run are there, and empty: the figure is updated in place, curve by curve.
     assert not np.isfinite(read_curve(figure, "Smooth weights")[1].astype(float)).any()
-    whole_figure = plotly_figures.draw(plots.plot_bounds(full_solution, Measure.LOSS, ScoreUnit.ROWS))
+    whole_figure = plotly_figures.draw_plot(plots.plot_bounds(full_solution, Measure.LOSS, ScoreUnit.ROWS))
     names, whole_names = ([t.name for t in f.data if t.mode != "text"] for f in (figure, whole_figure))
     assert names == whole_names
     answer = answer_for(first)
