@@ -14,8 +14,8 @@ from dpcore.common.privacy import LaplaceNoise
 from dpcore.contributions import FloatArray
 from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
 from dpcore.mean.public_counts import (
-    Growth,
     MeanProblem,
+    WeightGrowth,
     compute_capped_error,
     compute_smooth_error,
     find_weight_growth,
@@ -129,7 +129,7 @@ def _draw_model_deviations(
     """Draw the same where the problem's own model says how far the weighted mean lies from the target."""
     error = (compute_capped_error if capped else compute_smooth_error)(problem, bound)
     sizes, users = problem.histogram.sizes.astype(np.float64), problem.histogram.users.astype(np.float64)
-    grows = Growth() if capped else find_weight_growth(problem, bound)
+    grows = WeightGrowth() if capped else find_weight_growth(problem, bound)
     weight = float(grows.compute_scaled_weights(bound, sizes) @ users)
     expected_mean = mu + float(error.shift)
     if problem.table_values is not None:

@@ -47,7 +47,7 @@ RANGE_PACKAGES = ("mean", "quantile", "plan")
 
 
 @dataclass(frozen=True)
-class Question:
+class CallSpec:
     """One call as it is declared: its package, and the columns and settings that it takes, without their values.
 
     Attributes:
@@ -106,7 +106,7 @@ def to_text(setting_value: Any) -> Any:
     return text_fields.name_option(setting_value) if isinstance(setting_value, enum.Enum) else setting_value
 
 
-def list_settings(question: Question, parameters_type: Any) -> dict[str, dataclasses.Field[Any]]:
+def list_settings(question: CallSpec, parameters_type: Any) -> dict[str, dataclasses.Field[Any]]:
     """Return the fields of the question's own settings by their names in the call, those without a default first."""
     setting_by_field = {
         field_name: setting_name for setting_name, field_name in question.field_names_by_setting.items()
@@ -119,12 +119,12 @@ def list_settings(question: Question, parameters_type: Any) -> dict[str, datacla
     return dict(sorted(fields_by_setting.items(), key=lambda item: not is_required(question, *item)))
 
 
-def is_required(question: Question, setting_name: str, parameter_field: dataclasses.Field[Any]) -> bool:
+def is_required(question: CallSpec, setting_name: str, parameter_field: dataclasses.Field[Any]) -> bool:
     """Return True if a call must name this setting: it has no default, or one that is meant for the page alone."""
     return parameter_field.default is MISSING or setting_name in question.required_settings
 
 
-def build_signature(question: Question, parameters_type: Any) -> inspect.Signature:
+def build_signature(question: CallSpec, parameters_type: Any) -> inspect.Signature:
     """Build the signature of a call: the data (None by default if settings can replace them), columns, settings."""
     from dpcore.reply import Reply
 
@@ -146,7 +146,7 @@ def build_signature(question: Question, parameters_type: Any) -> inspect.Signatu
     return inspect.Signature([data_argument, *keyword_arguments], return_annotation=Reply)
 
 
-def write_docstring(question: Question, parameters_type: Any, build_answer: Any) -> str:
+def write_docstring(question: CallSpec, parameters_type: Any, build_answer: Any) -> str:
     """Write the docstring of a call from that of ``build_answer`` and the help of its settings."""
     # Here, as NumPy comes with it, and help on all commands needs none.
     from dpcore.common.parameters import describe

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from dpcore.call_description import (
     LABEL_ARGUMENTS,
     RANGE_PACKAGES,
-    Question,
+    CallSpec,
     build_signature,
     is_required,
     list_settings,
@@ -44,32 +44,32 @@ if TYPE_CHECKING:
     from dpcore.reply import Reply
 
 QUESTIONS = {
-    "mean_bound": Question(
+    "mean_bound": CallSpec(
         "mean",
         accepted_columns=("value",),
         required_settings=("lower", "upper"),
         derived_settings=("counts", "variance_source", "target", "likeness"),
     ),
-    "count_bound": Question(
+    "count_bound": CallSpec(
         "total",
         fixed_settings={"summed": "rows"},
         purpose_sentence="Find the best bound on rows per user for a count of rows.",
     ),
-    "sum_bound": Question(
+    "sum_bound": CallSpec(
         "total",
         needed_columns=("value",),
         fixed_settings={"summed": "values"},
         purpose_sentence="Find the best bound on what one user adds to a sum.",
     ),
-    "group_bounds": Question("per_group", needed_columns=("group",), accepted_columns=("value",)),
-    "quantile_bound": Question(
+    "group_bounds": CallSpec("per_group", needed_columns=("group",), accepted_columns=("value",)),
+    "quantile_bound": CallSpec(
         "quantile",
         needed_columns=("value",),
         field_names_by_setting={"lower": "low", "upper": "high"},
         derived_settings=("bound_from", "neighbours"),
         program_settings=("weighting",),
     ),
-    "variance_bound": Question(
+    "variance_bound": CallSpec(
         "plan",
         needed_columns=("value",),
         required_settings=("lower", "upper"),
@@ -83,28 +83,28 @@ QUESTIONS = {
         derived_settings=("variance_source", "target", "likeness"),
         purpose_sentence="Find the best bound on rows per user for a variance.",
     ),
-    "plan_bounds": Question(
+    "plan_bounds": CallSpec(
         "plan", ("value", "group"), derived_settings=("variance_source", "target", "likeness")
     ),
-    "learning_bound": Question("learning"),
-    "examples_bound": Question("examples_per_user"),
-    "weights_gain": Question("gap_examples"),
-    "training_bound": Question(
+    "learning_bound": CallSpec("learning"),
+    "examples_bound": CallSpec("examples_per_user"),
+    "weights_gain": CallSpec("gap_examples"),
+    "training_bound": CallSpec(
         "training", ("ranges", "positive"), default_data=(None,), table_module="training_data"
     ),
-    "regression_weights": Question("regression", default_data=(None,), table_module="problem"),
-    "task_weights": Question("multitask", ("group",), default_data=(None,), source_with_data="data"),
-    "rating_weights": Question(
+    "regression_weights": CallSpec("regression", default_data=(None,), table_module="problem"),
+    "task_weights": CallSpec("multitask", ("group",), default_data=(None,), source_with_data="data"),
+    "rating_weights": CallSpec(
         "factorisation",
         accepted_columns=("value", "group"),
         required_with_data=("lower", "upper"),
         field_names_by_setting={"lower": "lowest", "upper": "highest"},
         default_data=(None,),
     ),
-    "private_bound": Question(
+    "private_bound": CallSpec(
         "private_choice", field_names_by_setting={"neighbours": "relation"}, derived_settings=("user_share",)
     ),
-    "owners": Question("data_owners", default_data=(Disclosure.PUBLIC,), source_with_data="data"),
+    "owners": CallSpec("data_owners", default_data=(Disclosure.PUBLIC,), source_with_data="data"),
 }
 """By the name of the call."""
 
@@ -249,7 +249,7 @@ def _pause_collector() -> Iterator[None]:
 
 @_pause_collector()
 def _read_data(
-    question: Question, data: Any, columns: Mapping[str, Any], further_columns: Sequence[str] = ()
+    question: CallSpec, data: Any, columns: Mapping[str, Any], further_columns: Sequence[str] = ()
 ) -> Any:
     """Convert the data to the type that the question takes: a dataset, or a table with a label.
 
@@ -301,7 +301,7 @@ def find_setting_types(call_name: str) -> dict[str, Any]:
 
 
 @_pause_collector()
-def _load_answer_types(question: Question) -> tuple[Callable[..., Any], Any, Any]:
+def _load_answer_types(question: CallSpec) -> tuple[Callable[..., Any], Any, Any]:
     """Return a question's ``build_answer`` function, the class of its parameters and the type of its data."""
     build_answer = importlib.import_module(f"dpcore.{question.package_name}.answer").build_answer
     types_by_argument = typing.get_type_hints(build_answer)
@@ -326,7 +326,7 @@ def find_call(package_name: str, parameters: Any) -> tuple[str, dict[str, Any]] 
     return None
 
 
-def list_call_settings(question: Question, parameters: Any) -> dict[str, Any]:
+def list_call_settings(question: CallSpec, parameters: Any) -> dict[str, Any]:
     """Return the settings, by name, with which a call asks for these parameters."""
     named_settings = *question.required_settings, *question.nullable_settings
     values_by_field = _list_values(parameters)
@@ -343,7 +343,7 @@ def _list_values(parameters: Any) -> dict[str, Any]:
 
 
 def _build_parameters(
-    call_name: str, question: Question, parameters_type: Any, settings: Mapping[str, Any], has_data: bool
+    call_name: str, question: CallSpec, parameters_type: Any, settings: Mapping[str, Any], has_data: bool
 ) -> Any:
     """Build the parameters from settings as a person writes them; raise InvalidInput for all that is wrong.
 

@@ -461,7 +461,7 @@ def best_joint(
         return math.sqrt(tangents_by_threshold[threshold].squared_error)
 
     def bound_cell(smallest_threshold: float, largest_threshold: float) -> float:
-        """Return a lower bound on the root of f at every h from h1 to h2."""
+        """Return a lower bound on the root of f at every h between these."""
         largest_sum_of_weights = problem.sum_weights(largest_threshold)
         objective = _Objective(
             np.minimum(smallest_threshold, problem.points.sizes),

@@ -411,7 +411,7 @@ class CountsOnly(CountsModel):
         return self.cap_curve.minimise(is_integer=True)
 
     def coefficients(self, threshold: float) -> tuple[float, float]:
-        """Return the coefficients of `Growth` for the best weights below a threshold: n u_l = s_l + n nu x_l."""
+        """Return the coefficients of `WeightGrowth` for the best weights below a threshold: n u_l = s_l + n nu x_l."""
         return 1.0, self._weight_coefficients_at(threshold)[0] * self.histogram.num_rows
 
     def best_smooth(self) -> BoundOptimum:

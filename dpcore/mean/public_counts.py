@@ -68,7 +68,7 @@ ASSUMPTIONS = (
 
 
 @dataclass(frozen=True)
-class Growth:
+class WeightGrowth:
     """The weight of a user with s rows up to a bound: w(s) = s (row_factor + effective_factor / (1 + (s - 1) rho)).
 
     A user with s rows weighs w(min(s, h)), spread evenly over the rows. At rho = 0, or if ``effective_factor`` is 0,
@@ -174,7 +174,7 @@ class Population(CountsModel):
         return min(max(num_rows_of_user, lower_size), upper_size)
 
     def coefficients(self, threshold: float) -> tuple[float, float]:
-        """Return the coefficients of `Growth` for the best weights: a user weighs their effective size."""
+        """Return the coefficients of `WeightGrowth` for the best weights: a user weighs their effective size."""
         return 0.0, 1.0
 
     @cached_property
@@ -435,12 +435,14 @@ def _describe_optimum(
     return *parts, certificate, optimum.stop_reason
 
 
-def find_weight_growth(mean_problem: MeanProblem, threshold: float) -> Growth:
+def find_weight_growth(mean_problem: MeanProblem, threshold: float) -> WeightGrowth:
     """Return how a user's best smooth weight grows with their rows; plain growth if rows are independent."""
     if not mean_problem.user_share:
-        return Growth()
+        return WeightGrowth()
     row_factor, effective_factor = mean_problem.model.coefficients(threshold)
-    return Growth(row_factor, effective_factor, mean_problem.user_share) if effective_factor else Growth()
+    if not effective_factor:
+        return WeightGrowth()
+    return WeightGrowth(row_factor, effective_factor, mean_problem.user_share)
 
 
 def compute_row_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) -> FloatArray:
@@ -452,7 +454,7 @@ def compute_row_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayL
         sizes: Rows per user, at least 1, any shape.
 
     Returns:
-        min(h, s) / (s n_h), float64 of the shape of ``sizes``. Where users differ, `Growth` of
+        min(h, s) / (s n_h), float64 of the shape of ``sizes``. Where users differ, `WeightGrowth` of
         min(h, s) in the place of min(h, s).
 
     Source: Epasto et al. 2020, lemma 3.

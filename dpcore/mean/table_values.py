@@ -330,7 +330,7 @@ class KnownValues:
         return self._curve(is_cap=False).minimise(is_integer=False)
 
     def coefficients(self, threshold: float) -> tuple[float, float]:
-        """Return the coefficients of plain `Growth`: a user weighs the number of their rows."""
+        """Return the coefficients of plain `WeightGrowth`: a user weighs the number of their rows."""
         return 1.0, 0.0
 
 

@@ -286,7 +286,7 @@ def _solve_range(
     kappa = weighted_rows.noise**2
 
     def evaluate(cut_weight: float) -> tuple[float, float, float]:
-        """Return centred L and U that cut off ``weight`` at either end, and the condition there.
+        """Return centred L and U that cut off ``cut_weight`` at either end, and the condition there.
 
         The condition is lambda (bounding + clamping) - kappa W, with lambda = clamping_factor weight.
         """
@@ -416,7 +416,7 @@ def best_joint(
         return choices_by_threshold[threshold].error
 
     def bound_cell(min_threshold: float, max_threshold: float) -> float:
-        """Return a lower bound on the error of every range at every h from h1 to h2."""
+        """Return a lower bound on the error of every range at every h from ``min_threshold`` on."""
         shifts = problem.compute_shifts(
             np.r_[
                 min_threshold,

@@ -147,7 +147,7 @@ def _maximise_cap_square(histogram: ContributionHistogram, cap: float) -> float:
 
 
 @dataclass(frozen=True)
-class WorstChoice:
+class WorstCaseChoice:
     """The weights with the smallest worst-case error.
 
     Attributes:
@@ -166,11 +166,11 @@ class WorstChoice:
 OPTIMALITY_ARGUMENT = "the error is convex in the largest weight, and its slope was looked at"
 
 
-def find_best_weights(problem: MeanProblem) -> WorstChoice:
+def find_best_weights(problem: MeanProblem) -> WorstCaseChoice:
     """Return the weights with the smallest worst-case root mean square error, exactly; counts are public.
 
     Returns:
-        `WorstChoice`: smooth weights are among the best.
+        `WorstCaseChoice`: smooth weights are among the best.
     """
     histogram = problem.histogram
     num_rows = float(histogram.num_rows)
@@ -180,7 +180,9 @@ def find_best_weights(problem: MeanProblem) -> WorstChoice:
     largest_weight = float(threshold / histogram.kept_rows(threshold))
     error = float(_add_noise(problem, histogram.excess(largest_weight * num_rows) / num_rows, largest_weight))
     lower_bound = min(_compute_lower_bound(problem, best_row_bound, equal_row_bound), error)
-    return WorstChoice(threshold, largest_weight, error, Certificate(error, lower_bound, OPTIMALITY_ARGUMENT))
+    return WorstCaseChoice(
+        threshold, largest_weight, error, Certificate(error, lower_bound, OPTIMALITY_ARGUMENT)
+    )
 
 
 def _find_row_bound(problem: MeanProblem) -> float:

@@ -101,7 +101,7 @@ def scale_sums(sums: IntArray, multiples: Sequence[float]) -> IntArray:
 def compute_interval_distance(
     interval_starts: IntArray, interval_stops: IntArray, target_steps: IntArray | float
 ) -> npt.NDArray[Any]:
-    """Compute the distance of a target from the interval [lower, upper], 0 inside.
+    """Compute the distance of each target from its interval in steps, 0 inside.
 
     It changes by no more than these ends do.
     """

@@ -42,7 +42,7 @@ class Base(Protocol):
     def find_points_at_shares(
         self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike, shares: npt.ArrayLike
     ) -> FloatArray:
-        """Return the point of each interval (of positive probability) at the share ``shares`` of its mass."""
+        """Return the point of each interval (of positive probability) below which ``shares`` of its mass lie."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ class HistogramBase:
 
 
 def build_uniform_base(lower: float, upper: float) -> HistogramBase:
-    """Return the uniform distribution on [low, high].
+    """Build the uniform distribution on [lower, upper].
 
     Raises:
         InvalidInput: Not finite, or ``lower`` not below ``upper``.
@@ -308,7 +308,7 @@ class NormalBase:
     def find_points_at_shares(
         self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike, shares: npt.ArrayLike
     ) -> FloatArray:
-        """Return the point of each interval (of positive probability) at the share ``shares`` of its mass."""
+        """Return the point of each interval (of positive probability) below which ``shares`` of its mass lie."""
         from scipy.special import log_ndtr, ndtri_exp
 
         a, b, mirrored_mask = self._mirror(lower_ends, upper_ends)

@@ -45,7 +45,7 @@ from dpcore.mean.table_values import ValueSummary
 from dpcore.mean.user_model import MODEL_ASSUMPTION
 from dpcore.report.content import write_columns
 
-PLAIN_GROWTH = mean.Growth()
+PLAIN_GROWTH = mean.WeightGrowth()
 """The weight of a user grows with the number of their rows."""
 
 
@@ -352,7 +352,7 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, pro
     users * rows_kept_at_cap * capped_row_weight.
 
     If counts are private, weights are not divided by n_h, which nobody may know. Then ``user_weight`` is min(h, size),
-    or the growing weight of `Growth`, at most h, and kept rows have weight 1. Noise for sensitivity B h goes on each of
+    or the weight by `WeightGrowth`, at most h, and kept rows have weight 1. Noise for sensitivity B h goes on each of
     the two sums, with h the threshold or the cap.
 
     Args:
@@ -429,7 +429,7 @@ def write_bound_forms(
     neighbours: Neighbours,
     dataset: Dataset,
     parameters: MeanParameters,
-    weight_growth: mean.Growth = PLAIN_GROWTH,
+    weight_growth: mean.WeightGrowth = PLAIN_GROWTH,
     forms_to_append: Sequence[Form] = (),
     *,
     clamps_users: bool = False,

@@ -346,7 +346,7 @@ def describe_shifts(solution: MeanSolution, value_summary: ValueSummary) -> tupl
     clamped_values, sentences = value_summary.clamped_values, []
     cap_choice, smooth_choice = solution.cap_choice, solution.smooth_choice
     smooth_growth = mean.find_weight_growth(solution.problem, smooth_choice.threshold)
-    cap_arguments = float(cap_choice.max_contributions), mean.Growth(), solution.cap_standard_error
+    cap_arguments = float(cap_choice.max_contributions), mean.WeightGrowth(), solution.cap_standard_error
     smooth_arguments = smooth_choice.threshold, smooth_growth, solution.smooth_standard_error
     for bounding_adjective, (bound, weight_growth, error) in (
         ("bounded", cap_arguments),

@@ -13,7 +13,7 @@ from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Values
 from dpcore.mean.models import CountsOnly, find_interval_around
-from dpcore.mean.public_counts import Growth, Population
+from dpcore.mean.public_counts import Population, WeightGrowth
 from dpcore.mean.table_values import KnownValues, TableValues, clamp, estimate_user_share
 
 LIMITS = (-4.0, 6.0)
@@ -122,7 +122,7 @@ def test_counts_only_weights_are_the_best_of_all_and_caps_are_enumerated(sizes, 
     p, x = s / n, s / (1.0 + (s - 1.0) * rho)
     best = model.best_smooth()
     assert best.certificate.proves(1e-7)
-    weights = np.minimum(best.bound, s) * 0 + Growth(*model.coefficients(best.bound), rho).user_weights(
+    weights = np.minimum(best.bound, s) * 0 + WeightGrowth(*model.coefficients(best.bound), rho).user_weights(
         np.minimum(best.bound, s)
     )
     weights /= weights.sum()
@@ -212,7 +212,7 @@ def test_the_best_cap_for_a_population_is_that_of_the_enumeration(sizes, rho, un
     assert not rises.size or np.all(np.diff(want[rises[0] :]) > -1e-9 * want[rises[0]])
     smooth = model.best_smooth()
     assert smooth.certificate.proves(1e-9)
-    weights = Growth(*model.coefficients(smooth.bound), rho).user_weights(np.minimum(smooth.bound, s))
+    weights = WeightGrowth(*model.coefficients(smooth.bound), rho).user_weights(np.minimum(smooth.bound, s))
     weights /= weights.sum()
     x = s / (1.0 + (s - 1.0) * rho)
     direct = np.sum(weights**2 / x) + unit_noise * weights.max() ** 2
