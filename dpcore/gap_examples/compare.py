@@ -63,17 +63,17 @@ class Comparison:
     @property
     def ratio(self) -> float:
         """Return the variance with the best cap over that with the best weights, at least 1."""
-        return self.cap_choice.variance / self.smooth_choice.variance
+        return self.cap_choice.squared_error / self.smooth_choice.squared_error
 
     @property
     def ratio_at_least(self) -> float:
         """Return a proved lower bound on the least variance with a cap over the least with smooth weights."""
-        return self.cap_choice.certificate.lower_bound / self.smooth_choice.variance
+        return self.cap_choice.certificate.lower_bound / self.smooth_choice.squared_error
 
     @property
     def ratio_at_most(self) -> float:
         """Return a proved upper bound on the least variance with a cap over the least with smooth weights."""
-        return self.cap_choice.variance / self.smooth_choice.certificate.lower_bound
+        return self.cap_choice.squared_error / self.smooth_choice.certificate.lower_bound
 
     @property
     def noise_ratio(self) -> float:
@@ -147,7 +147,7 @@ def carry_out_fourfold_proof(comparison: Comparison) -> FourfoldProof:
         max_contributions=proof_cap,
         sampling_factor=_divide(float(cap_error.sampling_variance), float(threshold_error.sampling_variance)),
         privacy_factor=_divide(float(cap_error.privacy_variance), float(threshold_error.privacy_variance)),
-        ratio=float(cap_error.variance) / float(threshold_error.variance),
+        ratio=float(cap_error.squared_error) / float(threshold_error.squared_error),
     )
 
 

@@ -68,7 +68,7 @@ class PowerLaw:
         """Return p_1, the share of the heaviest user."""
         return 1.0 / self.normaliser
 
-    def probability(self, user_numbers: npt.ArrayLike) -> FloatArray:
+    def compute_probabilities(self, user_numbers: npt.ArrayLike) -> FloatArray:
         """Return p_j at user numbers j >= 1, any shape (real numbers allowed, for integrals)."""
         return np.asarray(np.asarray(user_numbers, dtype=np.float64) ** -self.exponent / self.normaliser)
 
@@ -87,8 +87,10 @@ class PowerLaw:
         h = np.asarray(shares, dtype=np.float64)
         user_counts = np.floor((h * self.normaliser) ** (-1.0 / self.exponent))
         # The root is rounded; ask the probabilities themselves on either side.
-        user_counts = np.where(self.probability(user_counts + 1.0) > h, user_counts + 1.0, user_counts)
-        is_above = self.probability(np.maximum(user_counts, 1.0)) > h
+        user_counts = np.where(
+            self.compute_probabilities(user_counts + 1.0) > h, user_counts + 1.0, user_counts
+        )
+        is_above = self.compute_probabilities(np.maximum(user_counts, 1.0)) > h
         return np.asarray(np.where((user_counts > 0.0) & ~is_above, user_counts - 1.0, user_counts))
 
     def compute_uncapped_mass(self, fractions: npt.ArrayLike) -> FloatArray:
@@ -101,7 +103,7 @@ class PowerLaw:
         """
         return self.compute_tail_mass(self.users_above(fractions))
 
-    def kept_share(self, fractions: npt.ArrayLike) -> FloatArray:
+    def compute_kept_share(self, fractions: npt.ArrayLike) -> FloatArray:
         """Return the sum over j of min(p_j, tau_0), to which n_tau / n tends as n grows.
 
         The paper's text keeps only the uncapped mass; capped users keep tau_0 each.
@@ -247,11 +249,13 @@ def _sum_over_users(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray,
     """
     cap_column = tau[:, None]
     head_users = np.arange(1.0, NUM_HEAD_USERS + 1.0)
-    head_kept, head_excess, head_capped = _compute_binomial_parts(n, law.probability(head_users), cap_column)
+    head_kept, head_excess, head_capped = _compute_binomial_parts(
+        n, law.compute_probabilities(head_users), cap_column
+    )
     x, weights = _choose_tail_nodes(law, n, tau)
-    _, node_excess, node_capped = _compute_binomial_parts(n, law.probability(x), cap_column)
+    _, node_excess, node_capped = _compute_binomial_parts(n, law.compute_probabilities(x), cap_column)
     # Midpoint rule: sum_{j > J} g(j) = integral from J + 1/2 + g'(J + 1/2) / 24 - ...
-    edge_probabilities = law.probability(np.array([float(NUM_HEAD_USERS), NUM_HEAD_USERS + 1.0]))
+    edge_probabilities = law.compute_probabilities(np.array([float(NUM_HEAD_USERS), NUM_HEAD_USERS + 1.0]))
     _, edge_excess, edge_capped = _compute_binomial_parts(n, edge_probabilities, cap_column)
     tail_excess = np.maximum((node_excess * weights).sum(axis=1) + np.diff(edge_excess)[:, 0] / 24.0, 0.0)
     tail_kept_rows = n * float(law.compute_tail_mass(float(NUM_HEAD_USERS))) - tail_excess
@@ -344,7 +348,7 @@ def draw_rows_per_user(law: PowerLaw, num_rows: int, rng: np.random.Generator) -
     inverse leaves j^-s.
     """
     s, last_head_user = law.exponent, float(NUM_HEAD_USERS)
-    head_probabilities = law.probability(np.arange(1.0, last_head_user + 1.0))
+    head_probabilities = law.compute_probabilities(np.arange(1.0, last_head_user + 1.0))
     # What is left for all others may come out a rounding below 0.
     tail_probability = max(1.0 - float(head_probabilities.sum()), 0.0)
     row_counts = rng.multinomial(num_rows, np.append(head_probabilities, tail_probability))

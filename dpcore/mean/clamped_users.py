@@ -75,7 +75,7 @@ class UserPoints:
     means: FloatArray
     num_users: FloatArray
 
-    def group(self, max_points: int) -> UserPoints:
+    def merge(self, max_points: int) -> UserPoints:
         """Return at most about ``max_points`` points: users of equal size and nearby means are averaged to one.
 
         Few users are cut, and which ones decides the error: those farthest from the middle stay by themselves. Few
@@ -140,7 +140,7 @@ class ClampedUsersProblem:
     @cached_property
     def points(self) -> UserPoints:
         """Return the points that the search works on: all users, or groups of them above `MAX_USER_POINTS`."""
-        return self.users.group(MAX_USER_POINTS)
+        return self.users.merge(MAX_USER_POINTS)
 
     @cached_property
     def _sums_per_size(self) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -58,7 +58,7 @@ class MeanError:
     shift: FloatArray = field(default_factory=lambda: np.zeros(()))
 
     @cached_property
-    def variance(self) -> FloatArray:
+    def squared_error(self) -> FloatArray:
         """Return the expected squared error, the sum of all parts with the shift squared."""
         return np.asarray(self.shift**2 + self.sampling_variance + self.privacy_variance)
 
@@ -110,7 +110,7 @@ class BoundCurve:
     compute_error: Callable[[FloatArray, SizeCounts], FloatArray]
     numerators: Numerators
 
-    def error(self, bounds: FloatArray) -> FloatArray:
+    def compute_errors(self, bounds: FloatArray) -> FloatArray:
         """Return the squared error at any bounds, of their shape."""
         return self.compute_error(bounds, np.searchsorted(self.histogram.sizes, bounds, side="right"))
 
@@ -159,13 +159,13 @@ class BoundCurve:
         least_error = float(squared_errors.min())
         best_bound = float(candidate_bounds[squared_errors == least_error].min())
         # The error turns at most once on a piece, so the best integer is among the candidates.
-        lower_bound = least_error if is_integer else self.lower_bound()
+        lower_bound = least_error if is_integer else self.compute_lower_bound()
         certificate = Certificate(least_error, min(lower_bound, least_error), EVERY_PIECE_ARGUMENT)
         return BoundOptimum(
             best_bound, certificate, describe_trivial_search(self.histogram) or ALL_PIECES_REASON
         )
 
-    def lower_bound(self) -> float:
+    def compute_lower_bound(self) -> float:
         """Return a lower bound on the squared error at all bounds: three values on each piece with a turning point.
 
         The error is a quadratic in 1 / n_h there, so its values at both ends and in the middle of 1 / n_h determine it.
@@ -204,7 +204,7 @@ class BoundCurve:
             (lowest, highest) bound of each, both inside, to one unit (integers) or to rounding.
         """
         breakpoints = self._list_breakpoints(is_integer)
-        is_within = self.error(breakpoints) <= max_error
+        is_within = self.compute_errors(breakpoints) <= max_error
         change_indices = np.flatnonzero(np.diff(is_within))
         is_stop = is_within[change_indices]
         left_bounds, right_bounds = breakpoints[change_indices], breakpoints[change_indices + 1]
@@ -250,7 +250,7 @@ class BoundCurve:
             probe_bounds = inner_bounds[:, None] + (outer_bounds - inner_bounds)[:, None] * probe_positions
             if is_integer:
                 probe_bounds = np.floor(probe_bounds)
-            is_within = self.error(probe_bounds.ravel()).reshape(probe_bounds.shape) <= max_error
+            is_within = self.compute_errors(probe_bounds.ravel()).reshape(probe_bounds.shape) <= max_error
             # With its two ends among the probes: the error is within the limit up to one of them and beyond it from the
             # next.
             ordered_bounds = np.column_stack((inner_bounds, probe_bounds, outer_bounds))
@@ -341,7 +341,9 @@ class CountsOnly(CountsModel):
         nu = user_sums.excess(h) / n / (user_sums.effective_below + user_sums.users_above * effective_size)
         return np.asarray(nu), np.asarray(np.minimum(h, self.histogram.max_size) / n + nu * effective_size)
 
-    def smooth(self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
+    def compute_smooth_error(
+        self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None
+    ) -> MeanError:
         """Return the error of the weights min(t, p + nu x) that are constant from h rows on."""
         h = np.asarray(thresholds, dtype=np.float64)
         user_sums, n, rho = (
@@ -371,7 +373,7 @@ class CountsOnly(CountsModel):
         nu, t = self._weight_coefficients(h, self._user_sums_at(h))
         return float(nu), float(t)
 
-    def capped(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
+    def compute_capped_error(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error of a cap that keeps at most h rows of each user, drawn at random."""
         h = np.asarray(caps, dtype=np.float64)
         user_sums, n, rho = (
@@ -404,20 +406,24 @@ class CountsOnly(CountsModel):
             self.unit_noise_variance
             + value_variance * rho * users_above * (1.0 - 2.0 * user_sums.rows_above / n),
         )
-        return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).variance, numerators)
+        return BoundCurve(
+            self.histogram, lambda h, k: self.compute_capped_error(h, k).squared_error, numerators
+        )
 
     def best_cap(self) -> BoundOptimum:
         """Return the best whole cap from the smallest to the largest size."""
         return self.cap_curve.minimise(is_integer=True)
 
-    def coefficients(self, threshold: float) -> tuple[float, float]:
+    def compute_coefficients(self, threshold: float) -> tuple[float, float]:
         """Return the coefficients of `WeightGrowth` for the best weights below a threshold: n u_l = s_l + n nu x_l."""
         return 1.0, self._weight_coefficients_at(threshold)[0] * self.histogram.num_rows
 
     def best_smooth(self) -> BoundOptimum:
         """Return the best of all weights, with a dual bound."""
         threshold, max_size = self._solve_threshold(), float(self.histogram.max_size)
-        lower_bound = self.unit_noise_variance * max(self.lower_bound(threshold), self.lower_bound(max_size))
+        lower_bound = self.unit_noise_variance * max(
+            self.compute_lower_bound(threshold), self.compute_lower_bound(max_size)
+        )
         certificate_argument = "a dual bound computed from the same data"
         certificate = Certificate(self._compute_exact_error(threshold), lower_bound, certificate_argument)
         stop_reason = (
@@ -473,7 +479,7 @@ class CountsOnly(CountsModel):
                 size_above = h
         return (size_below + size_above) / 2.0
 
-    def lower_bound(self, h: float) -> float:
+    def compute_lower_bound(self, h: float) -> float:
         """Return a lower bound on the error of all weights, in units of the noise's variance; tight at the optimum.
 
         Lagrangian of  t^2 + A sum_l (u_l - p_l)^2 / x_l  with t >= u_l (multipliers lambda_l >= 0) and sum u = 1:

@@ -100,7 +100,7 @@ def move_error(
     if mean_above_lower is None or _find_sums(problem) is ReleasedSums.SPLIT:
         return mean_error
     moved_squares = _square_moved(problem, mean_above_lower, mean_error, bounds, sum_noise_variances, reach)
-    square_ratios = moved_squares / mean_error.variance
+    square_ratios = moved_squares / mean_error.squared_error
     return MeanError(
         np.asarray(mean_error.sampling_variance * square_ratios),
         np.asarray(mean_error.privacy_variance * square_ratios),

@@ -281,12 +281,14 @@ class KnownValues:
     table_values: TableValues
     unit_noise_variance: float
 
-    def smooth(self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
+    def compute_smooth_error(
+        self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None
+    ) -> MeanError:
         """Return the error of smooth weights, which draw no rows: a user with s rows weighs min(h, s)."""
         _, kept_rows, shifts, t = self._measure_shifts(thresholds, num_sizes_up_to)
         return MeanError(np.zeros(kept_rows.shape), self.unit_noise_variance * t**2, shifts)
 
-    def capped(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
+    def compute_capped_error(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error of caps that keep at most h rows of each user, drawn at random."""
         k, kept_rows, shifts, t = self._measure_shifts(caps, num_sizes_up_to)
         variance_sums = self.table_values.variances_above[k] - caps * self.table_values.row_variances_above[k]
@@ -318,8 +320,8 @@ class KnownValues:
             # k (1 - k / s) V with k = h is h V - h^2 V / s.
             numerators.linear_terms[:] += table_values.variances_above[1:-1]
             numerators.square_terms[:] -= table_values.row_variances_above[1:-1]
-        compute_error = self.capped if is_cap else self.smooth
-        return BoundCurve(table_values.histogram, lambda h, k: compute_error(h, k).variance, numerators)
+        compute_error = self.compute_capped_error if is_cap else self.compute_smooth_error
+        return BoundCurve(table_values.histogram, lambda h, k: compute_error(h, k).squared_error, numerators)
 
     def best_cap(self) -> BoundOptimum:
         """Return the best whole cap from the smallest to the largest size."""
@@ -329,7 +331,7 @@ class KnownValues:
         """Return the best threshold, from the minimum of every piece."""
         return self._curve(is_cap=False).minimise(is_integer=False)
 
-    def coefficients(self, threshold: float) -> tuple[float, float]:
+    def compute_coefficients(self, threshold: float) -> tuple[float, float]:
         """Return the coefficients of plain `WeightGrowth`: a user weighs the number of their rows."""
         return 1.0, 0.0
 
@@ -389,7 +391,9 @@ class UserDeviations:
         """Return the sums of a e over the users below, and of a over those above, shape (users + 1,)."""
         return prefix_sums(self.clamped_distances * self.growth_ends), suffix_sums(self.clamped_distances)
 
-    def error(self, thresholds: npt.ArrayLike, noise_variance: float, has_private_counts: bool) -> MeanError:
+    def compute_error(
+        self, thresholds: npt.ArrayLike, noise_variance: float, has_private_counts: bool
+    ) -> MeanError:
         """Return the error about the mean of the table, with private counts by the delta method.
 
         Args:
@@ -434,7 +438,9 @@ class UserDeviations:
             )
         )
         for _ in range(NUM_ZOOMS):
-            best_index = int(np.argmin(self.error(grid, noise_variance, has_private_counts).variance))
+            best_index = int(
+                np.argmin(self.compute_error(grid, noise_variance, has_private_counts).squared_error)
+            )
             threshold, nearby_bounds = grid[best_index], grid[max(best_index - 1, 0) : best_index + 2]
             grid = np.unique(
                 np.append(np.linspace(nearby_bounds[0], nearby_bounds[-1], NUM_GRID_BOUNDS), threshold)

@@ -93,7 +93,7 @@ class UserModel:
         half_range_width = self.problem.value_bound / 2.0
         return float(measure_clamp(np.array(value_deviation), np.array(half_range_width))[0])
 
-    def error(self, thresholds: npt.ArrayLike, has_any_distribution: bool = False) -> MeanError:
+    def compute_error(self, thresholds: npt.ArrayLike, has_any_distribution: bool = False) -> MeanError:
         """Return the error at thresholds; its shift is the expected cut of all users together, without cancelling.
 
         Args:
@@ -106,7 +106,7 @@ class UserModel:
             self._measure(threshold, has_any_distribution) for threshold in h.ravel().tolist()
         ]
         shifts, sampling_variances = np.moveaxis(np.reshape(cuts_and_variances, (*h.shape, 2)), -1, 0)
-        noise_variances = self.problem.model.smooth(h).privacy_variance
+        noise_variances = self.problem.model.compute_smooth_error(h).privacy_variance
         if has_any_distribution and self.problem.num_aggregates == 2:
             # The clamped mean may lie off the middle, where the noise of the count matters.
             noise_variances = noise_variances * (1.0 + (2.0 * shifts / self.problem.value_bound) ** 2)
@@ -141,5 +141,5 @@ class UserModel:
             bounds = np.unique(
                 np.append(np.linspace(nearby_bounds[0], nearby_bounds[-1], NUM_GRID_POINTS), threshold)
             )
-            squared_errors = self.error(bounds).variance
+            squared_errors = self.compute_error(bounds).squared_error
         return float(bounds[np.argmin(squared_errors)])

@@ -215,7 +215,7 @@ class WeightedRows:
         self.bounding = abs(float(problem.compute_shifts(threshold)))
         self.noise = float(problem.compute_noise_stds(threshold))
 
-    def cut_below(self, lowers: npt.ArrayLike) -> FloatArray:
+    def sum_cuts_below(self, lowers: npt.ArrayLike) -> FloatArray:
         """Return sum w (L - y)_+ for centred lower ends, any shape."""
         centred_lowers = np.asarray(lowers, dtype=np.float64)
         num_values_below = np.searchsorted(self.values, centred_lowers, side="left")
@@ -223,7 +223,7 @@ class WeightedRows:
             centred_lowers * self._weights_below[num_values_below] - self._sums_below[num_values_below], 0.0
         )
 
-    def cut_above(self, uppers: npt.ArrayLike) -> FloatArray:
+    def sum_cuts_above(self, uppers: npt.ArrayLike) -> FloatArray:
         """Return sum w (y - U)_+ for centred upper ends, any shape."""
         centred_uppers = np.asarray(uppers, dtype=np.float64)
         num_values_up_to = np.searchsorted(self.values, centred_uppers, side="right")
@@ -231,19 +231,21 @@ class WeightedRows:
             self._sums_above[num_values_up_to] - centred_uppers * self._weights_above[num_values_up_to], 0.0
         )
 
-    def error_parts(self, lowers: npt.ArrayLike, uppers: npt.ArrayLike) -> RangeParts:
+    def compute_error_parts(self, lowers: npt.ArrayLike, uppers: npt.ArrayLike) -> RangeParts:
         """Return the parts of the error of ranges in the values' unit; L and U broadcast."""
         lowers, uppers = np.asarray(lowers, dtype=np.float64), np.asarray(uppers, dtype=np.float64)
-        clamping = self.cut_below(lowers - self.problem.mean) + self.cut_above(uppers - self.problem.mean)
+        clamping = self.sum_cuts_below(lowers - self.problem.mean) + self.sum_cuts_above(
+            uppers - self.problem.mean
+        )
         bounding, noise = np.full(clamping.shape, self.bounding), np.asarray(self.noise * (uppers - lowers))
         return RangeParts(clamping, bounding, noise)
 
-    def choose(self, lower: float, upper: float, squared_lower_bound: float) -> RangeChoice:
+    def build_choice(self, lower: float, upper: float, squared_lower_bound: float) -> RangeChoice:
         """Return the range from ``lower`` to ``upper`` as a `RangeChoice`, with the parts of its error.
 
         ``squared_lower_bound`` is a lower bound on the error of every range at this threshold.
         """
-        range_parts = self.error_parts(lower, upper)
+        range_parts = self.compute_error_parts(lower, upper)
         clamping, bounding, noise = map(float, vars(range_parts).values())
         error = float(range_parts.error)
         certificate = Certificate(
@@ -300,7 +302,9 @@ def _solve_range(
 
     def compute_clamping(low_end: float, high_end: float) -> float:
         """Return the bias of clamping to a centred range, multiplied by the factor."""
-        return clamping_factor * float(weighted_rows.cut_below(low_end) + weighted_rows.cut_above(high_end))
+        return clamping_factor * float(
+            weighted_rows.sum_cuts_below(low_end) + weighted_rows.sum_cuts_above(high_end)
+        )
 
     # All weights sum to 1: with half of it beyond either end, L and U meet at the median.
     max_weight = 0.5 if fixed_lower is None else weighted_rows.compute_weight_above(fixed_lower)
@@ -387,7 +391,9 @@ def _find_best_choice(weighted_rows: WeightedRows, fixed_lower: float | None) ->
         weighted_rows, weighted_rows.bounding, 1.0, fixed_lower
     )
     values_mean = weighted_rows.problem.mean
-    return weighted_rows.choose(low_end + values_mean, high_end + values_mean, math.sqrt(squared_lower_bound))
+    return weighted_rows.build_choice(
+        low_end + values_mean, high_end + values_mean, math.sqrt(squared_lower_bound)
+    )
 
 
 def best_joint(

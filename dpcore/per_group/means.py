@@ -93,7 +93,7 @@ def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: in
     squared_deviations = pairs.sums_of_squares - pairs.sums**2 / pair_rows
     row_variances = np.maximum(squared_deviations, 0.0) / np.maximum(pair_rows - 1.0, 1.0)
     drawn_variances = kept_rows * (1.0 - kept_row_shares) * row_variances
-    sum_noise_std, rows_noise_std = problem.parameters.mean_noise(max_groups, max_rows)
+    sum_noise_std, rows_noise_std = problem.parameters.compute_mean_noise(max_groups, max_rows)
     kept_sums = kept_row_shares * centred_sums
     # The third cumulant of a Bernoulli variable.
     k3 = pq * (1.0 - 2.0 * p)

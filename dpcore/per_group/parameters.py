@@ -374,7 +374,7 @@ class PerGroupParameters(Parameters):
         assert self.upper is not None
         return self.lower, self.upper
 
-    def mean_noise(self, max_groups: int, max_rows: int) -> tuple[float, float]:
+    def compute_mean_noise(self, max_groups: int, max_rows: int) -> tuple[float, float]:
         """Return the noise of a mean's sum, of values less the middle of their range, and of its rows.
 
         Both are standard deviations.

@@ -89,9 +89,9 @@ def measure_mean(
     if parameters.clamp is Clamp.ROWS:
         return public_counts.compute_capped_error(problem, bounds)
     if parameters.variance_source is VarianceSource.ENTERED:
-        return UserModel(replace(problem, mean_above_lower=problem.value_bound / 2.0)).error(bounds)
+        return UserModel(replace(problem, mean_above_lower=problem.value_bound / 2.0)).compute_error(bounds)
     if problem.table_values is not None:
-        return value_summary.user_deviations.error(bounds, float(problem.noise.variance(1.0)), True)
+        return value_summary.user_deviations.compute_error(bounds, float(problem.noise.variance(1.0)), True)
     return public_counts.compute_smooth_error(problem, bounds)
 
 
@@ -126,12 +126,12 @@ def make_moved_error(
         noise_variances = split_mean_error(mean_error, parameters.budget.mechanism)[1] * noise_factor * v
         line_error = replace(mean_error, privacy_variance=noise_variances)
         if parameters.clamp is Clamp.ROWS:
-            return move_error(kind_problem, line_error, bounds).variance
+            return move_error(kind_problem, line_error, bounds).squared_error
         has_deviations = (
             parameters.variance_source is not VarianceSource.ENTERED and problem.table_values is not None
         )
         user_deviations = value_summary.user_deviations if has_deviations else None
-        return move_users_error(kind_problem, line_error, bounds, user_deviations).variance
+        return move_users_error(kind_problem, line_error, bounds, user_deviations).squared_error
 
     return square_moved
 

@@ -191,7 +191,7 @@ class ChoiceProblem:
     @property
     def sensitivity(self) -> int:
         """Return by how many steps one user can change a distance, at most."""
-        return self.condition.sensitivity(self.neighbours)
+        return self.condition.compute_sensitivity(self.neighbours)
 
     @cached_property
     def log_prior(self) -> FloatArray:
@@ -201,14 +201,14 @@ class ChoiceProblem:
         log_weights = self.prior.log_weights(self.candidates)
         return np.asarray(log_weights - log_weights.max())
 
-    def distances(self, histogram: ContributionHistogram) -> IntArray:
+    def compute_distances(self, histogram: ContributionHistogram) -> IntArray:
         """Compute the distance of each candidate, shape (c,), in steps of 1 / `scores.RESOLUTION` user; private."""
         check_users(histogram)
         return np.asarray(compute_distances(self, histogram, np.array([self.epsilon]))[0, 0])
 
-    def scores(self, histogram: ContributionHistogram) -> list[int]:
+    def compute_scores(self, histogram: ContributionHistogram) -> list[int]:
         """Compute the scores without noise, private: minus distances plus log prior, in steps."""
-        return add_prior(self.distances(histogram), self.log_prior, self.sensitivity, self.epsilon)
+        return add_prior(self.compute_distances(histogram), self.log_prior, self.sensitivity, self.epsilon)
 
 
 def compute_distances(
@@ -223,12 +223,12 @@ def compute_distances(
     """
     condition, candidates = problem.condition, problem.candidates
     if not isinstance(condition, RankedSum):
-        return np.asarray(condition.distances(histogram, candidates, multiples)[:, None])
+        return np.asarray(condition.compute_distances(histogram, candidates, multiples)[:, None])
     scaled_sums = scale_sums(condition.compute_sums(histogram, candidates), multiples)
     aimed_conditions = (condition.with_draw_margin(float(epsilon)) for epsilon in epsilons)
     return np.stack(
         [
-            aimed_condition.distances_from_targets(scaled_sums, candidates)
+            aimed_condition.compute_target_distances(scaled_sums, candidates)
             for aimed_condition in aimed_conditions
         ],
         axis=1,
@@ -316,7 +316,7 @@ def choose(
 
     charge_epsilon = None if charge is None else lambda epsilon, _: charge(build_facts(epsilon))
     index_release = mechanisms.exponential_mechanism(
-        problem.scores(histogram), problem.sensitivity, problem.epsilon, charge_epsilon
+        problem.compute_scores(histogram), problem.sensitivity, problem.epsilon, charge_epsilon
     )
     return DrawnNumber(
         float(problem.bounds[index_release.index]), build_facts(index_release.epsilon), problem, value_column
@@ -363,7 +363,7 @@ def compute_regrets(
 
     For a quantile of rows per user it is the rank error.
     """
-    bound_errors = condition.errors(histogram, bounds, multiple)
+    bound_errors = condition.compute_errors(histogram, bounds, multiple)
     if isinstance(condition, SizeQuantile):
         return bound_errors
     least_error = compute_least_error(condition, histogram, multiple)

@@ -123,7 +123,9 @@ def simulate_cost(
     A copy without users has an infinite regret.
     """
     condition = parameters.condition
-    chosen_bounds = simulate_chosen_bounds(histogram, condition.best_bound, parameters.copy, num_runs)
+    chosen_bounds = simulate_chosen_bounds(
+        histogram, condition.find_best_bound, parameters.histogram_parameters, num_runs
+    )
     finite_bounds = chosen_bounds[np.isfinite(chosen_bounds)]
     regrets = choice.compute_regrets(condition, histogram, np.maximum(finite_bounds, 1e-12))
     sorted_regrets = np.append(np.sort(regrets), np.full(num_runs - finite_bounds.size, math.inf))
@@ -170,6 +172,6 @@ def solve(dataset: Dataset, parameters: PrivateParameters) -> PrivateSolution:
     """
     histogram, parameters = dataset.histogram, parameters.divide()
     check_users(histogram)
-    best_bound = parameters.condition.best_bound(histogram)
+    best_bound = parameters.condition.find_best_bound(histogram)
     direct_cost = compute_direct_cost(parameters.choice, histogram)
     return PrivateSolution(parameters, best_bound, direct_cost, simulate_cost(parameters, histogram), dataset)

@@ -341,7 +341,7 @@ class PrivateParameters(Parameters):
         return ChoiceProblem(self.condition, self.selection_epsilon, largest, neighbours, prior)
 
     @property
-    def copy(self) -> HistogramParameters:
+    def histogram_parameters(self) -> HistogramParameters:
         """Build the settings of the DP histogram."""
         largest = int(self.largest)
         bins = PublicBins(exact_up_to=min(DEFAULT_EXACT_UP_TO, largest), largest=largest)

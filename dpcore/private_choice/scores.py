@@ -122,7 +122,7 @@ def add_prior(distances: IntArray, log_prior: FloatArray, sensitivity: int, epsi
 class SumsOverUsers(ABC):
     """A condition that a candidate meets if a sum over users reaches a public target there."""
 
-    def sensitivity(self, neighbours: Neighbours) -> int:
+    def compute_sensitivity(self, neighbours: Neighbours) -> int:
         """Return by how many steps one user can change a distance: each adds between 0 and 1 user."""
         return RESOLUTION
 
@@ -134,20 +134,20 @@ class SumsOverUsers(ABC):
         return count_tails(histogram, candidates) * RESOLUTION
 
     @abstractmethod
-    def targets(self, candidates: FloatArray) -> IntArray:
+    def compute_targets(self, candidates: FloatArray) -> IntArray:
         """Compute the sum at which each candidate is best, in steps, shape (c,) or (); it does not depend on data."""
 
-    def distances_from_targets(self, sums: IntArray, candidates: FloatArray) -> IntArray:
+    def compute_target_distances(self, sums: IntArray, candidates: FloatArray) -> IntArray:
         """Compute the distance of each target from [sum without, sum with], given `compute_sums`, shape (..., c)."""
         # Where the sum jumps nowhere, the one row there is stands for both.
-        return compute_interval_distance(sums[..., -1, :], sums[..., 0, :], self.targets(candidates))
+        return compute_interval_distance(sums[..., -1, :], sums[..., 0, :], self.compute_targets(candidates))
 
-    def distances(
+    def compute_distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, multiples: Sequence[float] = (1.0,)
     ) -> IntArray:
         """Compute the distance of each target from the sums, with every user so many times there, shape (n, c)."""
         scaled_sums = scale_sums(self.compute_sums(histogram, candidates), multiples)
-        return self.distances_from_targets(scaled_sums, candidates)
+        return self.compute_target_distances(scaled_sums, candidates)
 
 
 def compute_critical_num_above(a: npt.ArrayLike, k: float) -> FloatArray:
@@ -272,17 +272,17 @@ class SmoothMean(MeanCondition, SumsOverUsers):
             )
         return step_sums
 
-    def targets(self, candidates: FloatArray) -> IntArray:
+    def compute_targets(self, candidates: FloatArray) -> IntArray:
         """Compute h / A in steps, shape (c,)."""
         return np.array([to_steps(Fraction(float(h)) / Fraction(self.trade_off)) for h in candidates])
 
-    def errors(
+    def compute_errors(
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute the standard error of each threshold, up to a factor, with every user ``multiple`` times there."""
         return np.sqrt(weights.smooth_losses(histogram, bounds).total(self.trade_off * multiple))
 
-    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
+    def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the threshold of least error, without privacy."""
         return weights.best_smooth(histogram, self.trade_off * multiple).bound
 
@@ -297,11 +297,11 @@ class CapMean(MeanCondition):
 
     is_integer = True
 
-    def sensitivity(self, neighbours: Neighbours) -> int:
+    def compute_sensitivity(self, neighbours: Neighbours) -> int:
         """Return by how many steps one user can change a distance: 1 user, 2 if replaced, and some rounding."""
         return (2 if neighbours is Neighbours.REPLACE_USER else 1) * RESOLUTION + CAP_ROUNDING_STEPS
 
-    def distances(
+    def compute_distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, multiples: Sequence[float] = (1.0,)
     ) -> IntArray:
         """Compute the users to add or remove until each cap is best, in steps, shape (n, c), at most `MAX_DISTANCE`.
@@ -331,13 +331,13 @@ class CapMean(MeanCondition):
                 )
         return np.rint(np.minimum(distances_per_multiple, MAX_DISTANCE)).astype(np.int64)
 
-    def errors(
+    def compute_errors(
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute the standard error of each cap, up to a common factor, with every user ``multiple`` times there."""
         return np.sqrt(weights.capped_losses(histogram, bounds).total(self.trade_off * multiple))
 
-    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
+    def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the whole cap of least error, without privacy."""
         return weights.best_cap(histogram, self.trade_off * multiple).bound
 
@@ -376,17 +376,17 @@ class RankedSum(SumsOverUsers):
         draw_margin = min(MAX_MARGIN_TIMES_EPSILON / epsilon, self.price + self.margin)
         return replace(self, margin=min(self.margin + draw_margin, 1e12))
 
-    def targets(self, candidates: FloatArray) -> IntArray:
+    def compute_targets(self, candidates: FloatArray) -> IntArray:
         """Compute price plus margin in steps, shape (): the same for every candidate."""
         return np.asarray(to_steps(Fraction(self.price) + Fraction(self.margin)))
 
-    def errors(
+    def compute_errors(
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute the bias plus mean noise of each bound over ``multiple``, in rows."""
         return np.asarray(Amounts.from_histogram(histogram).excess(bounds) + self.price / multiple * bounds)
 
-    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
+    def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the T >= 0 of least error, without privacy; 0 if there are too few users."""
         row_amounts = Amounts.from_histogram(histogram)
         price = self.price / multiple
@@ -415,7 +415,7 @@ class RisingPrice(SumsOverUsers):
             problems.between(1e-300, 1e300, scale=self.scale)
             problems.between(-0.999, 9.0, power=self.power)
 
-    def targets(self, candidates: FloatArray) -> IntArray:
+    def compute_targets(self, candidates: FloatArray) -> IntArray:
         """Compute the number of users above each candidate if it is best, in steps, shape (c,)."""
         with np.errstate(over="ignore"):
             best_counts: FloatArray = np.minimum(
@@ -423,7 +423,7 @@ class RisingPrice(SumsOverUsers):
             )
         return np.array([to_steps(float(num_users_above)) for num_users_above in best_counts], dtype=np.int64)
 
-    def errors(
+    def compute_errors(
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute rows cut plus privacy term of each cap, over ``multiple``, in rows; N stays as it is."""
@@ -431,12 +431,14 @@ class RisingPrice(SumsOverUsers):
         privacy_power = self.power + 1.0
         return np.asarray(num_rows_cut + self.scale / multiple * bounds**privacy_power / privacy_power)
 
-    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
+    def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the whole T of least error, without privacy: the slope changes its sign once."""
 
         def is_at_least_best(cap: int) -> bool:
             """Return True if the next cap is no better."""
-            error_at_cap, error_at_next_cap = self.errors(histogram, np.array([cap, cap + 1.0]), multiple)
+            error_at_cap, error_at_next_cap = self.compute_errors(
+                histogram, np.array([cap, cap + 1.0]), multiple
+            )
             return bool(error_at_cap <= error_at_next_cap)
 
         return 1.0 + bisect.bisect_left(range(1, max(histogram.max_size, 1)), True, key=is_at_least_best)
@@ -463,7 +465,7 @@ class SizeQuantile(SumsOverUsers):
         """Return q in steps, rounded."""
         return round(Fraction(self.share) * RESOLUTION)
 
-    def sensitivity(self, neighbours: Neighbours) -> int:
+    def compute_sensitivity(self, neighbours: Neighbours) -> int:
         """Return by how many steps one user can change a distance: max(q, 1 - q) users, 1 user if one is replaced."""
         if neighbours is Neighbours.REPLACE_USER:
             return RESOLUTION
@@ -478,20 +480,22 @@ class SizeQuantile(SumsOverUsers):
         expected_above = (RESOLUTION - self._share_in_steps) * histogram.num_users
         return super().compute_sums(histogram, candidates) - expected_above
 
-    def targets(self, candidates: FloatArray) -> IntArray:
+    def compute_targets(self, candidates: FloatArray) -> IntArray:
         """Return 0, shape (): the same for every candidate."""
         return np.asarray(0)
 
-    def errors(
+    def compute_errors(
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute the rank error of each bound, the share of users by which it misses the quantile.
 
         ``multiple`` is ignored.
         """
-        return np.asarray(self.distances(histogram, bounds)[0] / float(RESOLUTION) / histogram.num_users)
+        return np.asarray(
+            self.compute_distances(histogram, bounds)[0] / float(RESOLUTION) / histogram.num_users
+        )
 
-    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
+    def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the quantile itself, without privacy."""
         return float(histogram.quantile(self.share * (1.0 - 1e-12)))
 

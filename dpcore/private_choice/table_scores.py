@@ -100,7 +100,7 @@ class TableCondition(MeanCondition, SumsOverUsers):
         """Return D_h, the most that one user adds to the sum at candidate h."""
         return self.user_share * (MAX_SIZE_OVER_CANDIDATE - 1.0) * h + (1.0 - self.user_share) / 2.0
 
-    def targets(self, candidates: FloatArray) -> IntArray:
+    def compute_targets(self, candidates: FloatArray) -> IntArray:
         """Compute h / (A D_h) in steps, shape (c,)."""
         target_fractions = (
             Fraction(h) / (Fraction(self.trade_off) * Fraction(self._compute_max_addition(h)))
@@ -129,13 +129,13 @@ class TableCap(TableCondition):
         """Compute g(s) of a cap at candidate h, for sizes from h to `MAX_SIZE_OVER_CANDIDATE` h."""
         return self.user_share * (sizes - h) + (1.0 - self.user_share) / 2.0
 
-    def errors(
+    def compute_errors(
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute the root mean squared error of each cap, up to a factor, with every user ``multiple`` times there."""
-        return np.sqrt(self._build_model(histogram, multiple).capped(bounds).variance)
+        return np.sqrt(self._build_model(histogram, multiple).compute_capped_error(bounds).squared_error)
 
-    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
+    def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the whole cap of least error, without privacy."""
         return self._build_model(histogram, multiple).cap_curve.minimise(is_integer=True).bound
 
@@ -155,13 +155,13 @@ class TableSmooth(TableCondition):
         """Compute g(s) of smooth weights at candidate h, for sizes from h to `MAX_SIZE_OVER_CANDIDATE` h."""
         return (sizes - h) * (self.user_share + (1.0 - self.user_share) / sizes)
 
-    def errors(
+    def compute_errors(
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute the root mean squared error of each threshold, up to a factor, for ``multiple`` times the users."""
-        return np.sqrt(self._build_curve(histogram, multiple).error(bounds))
+        return np.sqrt(self._build_curve(histogram, multiple).compute_errors(bounds))
 
-    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
+    def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the threshold of least error, without privacy."""
         return self._build_curve(histogram, multiple).minimise(is_integer=False).bound
 
@@ -177,7 +177,7 @@ class TableSmooth(TableCondition):
             """Compute the squared error at each threshold, up to a factor."""
             squared_weights = weights.smooth_losses(histogram, h).squared_weights
             return np.asarray(
-                model.capped(h, num_sizes_up_to).variance
+                model.compute_capped_error(h, num_sizes_up_to).squared_error
                 + row_variance_weight * (squared_weights - 1.0 / histogram.kept_rows(h))
             )
 
@@ -201,5 +201,7 @@ def compute_least_error(
 ) -> float:
     """Compute the least error of all bounds of the condition's kind, with every user ``multiple`` times there."""
     return float(
-        condition.errors(histogram, np.array([condition.best_bound(histogram, multiple)]), multiple)[0]
+        condition.compute_errors(
+            histogram, np.array([condition.find_best_bound(histogram, multiple)]), multiple
+        )[0]
     )

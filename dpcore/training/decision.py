@@ -119,7 +119,7 @@ def _draw_more_splits(previous_experiment: Experiment, new_seed: int, max_splits
     move a difference more than noise does, of few rows above all.
     """
     if (
-        previous_experiment.train.num_rows > 2 * experiment.FIRST_LOOK_ROWS
+        previous_experiment.train.num_rows > 2 * experiment.MAX_FIRST_LOOK_ROWS
         or len(previous_experiment.splits) < 2
     ):
         return list(previous_experiment.splits)

@@ -288,7 +288,7 @@ def _read_parameters() -> HistogramParameters | None:
     if parameters is None:
         fields.show_problems(problems)
         return None
-    return parameters.copy
+    return parameters.histogram_parameters
 
 
 def _show_histogram(dataset: Dataset, original: Dataset) -> None:

@@ -92,13 +92,15 @@ def list_uncapped_mass_columns(alpha: float) -> dict[str, FloatArray]:
     power_law = PowerLaw(alpha)
     # The heaviest users' shares, where the mass jumps, are among the points.
     user_numbers = np.arange(1.0, 31.0)
-    jump_fractions = np.concatenate([law.probability(user_numbers) for law in (power_law, *FAMILY_LAWS)])
+    jump_fractions = np.concatenate(
+        [law.compute_probabilities(user_numbers) for law in (power_law, *FAMILY_LAWS)]
+    )
     is_on_axis = (FRACTION_LIMITS[0] < jump_fractions) & (jump_fractions < 1.0)
     tau_0 = log_spaced(*FRACTION_LIMITS, 240, extra_points=jump_fractions[is_on_axis].tolist())
     return {
         "tau_0": tau_0,
         "uncapped_mass": power_law.compute_uncapped_mass(tau_0),
-        "kept_share_in_the_limit": power_law.kept_share(tau_0),
+        "kept_share_in_the_limit": power_law.compute_kept_share(tau_0),
         **{
             f"uncapped_mass_alpha_{wording.digits(law.alpha)}": law.compute_uncapped_mass(tau_0)
             for law in FAMILY_LAWS

@@ -25,7 +25,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean import value_range
 from dpcore.mean.answer import users
 from dpcore.mean.answer.solution import MAX_LISTED_INTERVALS, MeanSolution, choose_error_limits
-from dpcore.mean.answer.users import UNIT
+from dpcore.mean.answer.users import VALUE_UNIT
 from dpcore.mean.clamped_users import ClampedUsersProblem
 from dpcore.mean.parameters import MeanParameters
 from dpcore.mean.table_values import ClampedValues, compute_bounded_mean
@@ -42,13 +42,13 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     has_table_values, split_curves = problem.table_values is not None, []
     columns: dict[str, FloatArray] = {}
     if solution.split_release is not None:
-        usual_split_errors = np.sqrt(solution.split_release.capped_errors.variance)
+        usual_split_errors = np.sqrt(solution.split_release.capped_errors.squared_error)
         columns["usual_split_standard_error"] = usual_split_errors
         curve_name = "Total, bounded rows, usual split of ε"
         split_curves = [Curve(curve_name, bounds, usual_split_errors, Style.CUSTOMARY)]
     columns["bound"] = bounds
     for column_prefix, mean_error in (("cap", solution.capped_errors), ("smooth", solution.smooth_errors)):
-        columns[f"{column_prefix}_standard_error"] = np.sqrt(mean_error.variance)
+        columns[f"{column_prefix}_standard_error"] = np.sqrt(mean_error.squared_error)
         columns[f"{column_prefix}_sampling_error"] = np.sqrt(mean_error.sampling_variance)
         columns[f"{column_prefix}_privacy_noise"] = np.sqrt(mean_error.privacy_variance)
         if has_table_values:
@@ -90,7 +90,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
         f"The {error_name} is smallest at {wording.counted(cap, 'row')} per user, {wording.number(cap_error)}; "
         f"smooth weights reach {wording.number(smooth_error)}.",
         build_bound_axis(problem.histogram),
-        Axis(error_axis_name, UNIT, axis_limits, limits_range=choose_error_limits(problem)),
+        Axis(error_axis_name, VALUE_UNIT, axis_limits, limits_range=choose_error_limits(problem)),
         (*items, *marks),
         dataset.provenance,
         add_counts_column(columns, solution.has_private_counts),
@@ -149,7 +149,7 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped_values: Clamped
     axis_problem = mean.MeanProblem(problem.histogram, 1.0, problem.value_bound, clamped_values.variance)
     half_height = 1.3 * max(float(np.abs(shifts).max()), mean.best_cap(axis_problem).standard_error)
     smooth_half_widths = np.sqrt(
-        smooth_errors.privacy_variance if has_table_values else smooth_errors.variance
+        smooth_errors.privacy_variance if has_table_values else smooth_errors.squared_error
     )
     band_name = f"± {'the noise' if has_table_values else f'one {solution.error_name}'}"
     band_column = "smooth_privacy_noise" if has_table_values else "smooth_standard_error"
@@ -159,7 +159,7 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped_values: Clamped
         "When users differ",
         "How far the bound moves the mean because heavy and light users differ.",
         build_bound_axis(problem.histogram),
-        linear_axis("shift of the mean", (-half_height, half_height), UNIT),
+        linear_axis("shift of the mean", (-half_height, half_height), VALUE_UNIT),
         (
             Curve("Bounded mean minus plain mean", bounds, shifts, Style.TOTAL),
             Curve(band_name, bounds, smooth_half_widths, Style.ENTERED),
@@ -258,7 +258,7 @@ def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanPara
         current_users_range = users.build_choice(users_problem, threshold, *current_ends, None)
     return ComparedRanges(
         weighted_rows,
-        weighted_rows.choose(*current_ends, best_range.certificate.lower_bound),
+        weighted_rows.build_choice(*current_ends, best_range.certificate.lower_bound),
         best_range,
         best_range_at_lower,
         solution.has_private_counts,
@@ -349,7 +349,7 @@ def _plot_range_end(
         marked_range: The best range with the other end, which gets a mark; None for no mark.
     """
     end_name, other_end_name = ("U", "L") if field_of_end == "upper" else ("L", "U")
-    error_parts_over_end = ranges.weighted_rows.error_parts(*plotted_ranges)
+    error_parts_over_end = ranges.weighted_rows.compute_error_parts(*plotted_ranges)
     columns = {"error": error_parts_over_end.error, **vars(error_parts_over_end)}
     current_error = ranges.current_range.error
     current_end = getattr(ranges.current_range, field_of_end)
@@ -381,8 +381,8 @@ def _plot_range_end(
         f"mean-range-{field_of_end}",
         f"Error over {end_name}",
         f"{alt_text} {SEPARATE_BIASES_SENTENCE}",
-        Axis(end_name, UNIT, axis_limits, axis_scale, number_format=",.3~g"),
-        Axis("error without cancelling", UNIT, (max_error / 1e4, max_error)),
+        Axis(end_name, VALUE_UNIT, axis_limits, axis_scale, number_format=",.3~g"),
+        Axis("error without cancelling", VALUE_UNIT, (max_error / 1e4, max_error)),
         items,
         dataset.provenance,
         add_counts_column({field_of_end: plotted_ends, **columns}, ranges.has_private_counts),

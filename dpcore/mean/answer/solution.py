@@ -147,16 +147,16 @@ class MeanSolution:
     @property
     def cap_standard_error(self) -> float:
         """Return the root mean square error of the best cap, in the values' unit."""
-        return math.sqrt(float(self.cap_error.variance))
+        return math.sqrt(float(self.cap_error.squared_error))
 
     @property
     def smooth_standard_error(self) -> float:
         """Return the root mean square error of the best smooth weights, in the values' unit."""
-        return math.sqrt(float(self.smooth_error.variance))
+        return math.sqrt(float(self.smooth_error.squared_error))
 
     def standard_errors(self, caps: npt.ArrayLike) -> FloatArray:
         """Return the root mean square errors at caps, in the values' unit, of the shape of ``caps``."""
-        return np.sqrt(measure_caps(self.problem, caps).variance)
+        return np.sqrt(measure_caps(self.problem, caps).squared_error)
 
 
 def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSummary | None) -> MeanSolution:
@@ -222,13 +222,13 @@ def against_epsilon(dataset: Dataset, parameters: MeanParameters) -> BoundCompar
         """Return the best cap at one epsilon, and its error."""
         epsilon_problem = replace(problem, epsilon=epsilon)
         cap = float(mean.best_cap(epsilon_problem).max_contributions)
-        return cap, math.sqrt(float(measure_caps(epsilon_problem, cap).variance))
+        return cap, math.sqrt(float(measure_caps(epsilon_problem, cap).squared_error))
 
     return BoundComparison(
         "Best bound (rows per user)",
         f"{'Error' if problem.target is mean.Target.TABLE else 'Standard error'} (unit of the values)",
         compute_best,
-        lambda epsilon, caps: np.sqrt(measure_caps(replace(problem, epsilon=epsilon), caps).variance),
+        lambda epsilon, caps: np.sqrt(measure_caps(replace(problem, epsilon=epsilon), caps).squared_error),
         dataset.histogram.sizes,
         dataset.histogram.users,
     )

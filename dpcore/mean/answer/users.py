@@ -101,7 +101,7 @@ def write_user_detail(
     if solution.user_deviations is not None:
         sentences.append("Error about **the mean of these rows**, smooth weights both.")
     if (user_model := solution.user_model) is not None:
-        worst_variance = user_model.error(solution.threshold, has_any_distribution=True).variance
+        worst_variance = user_model.compute_error(solution.threshold, has_any_distribution=True).squared_error
         worst_error = math.sqrt(float(worst_variance))
         sentences.append(
             "**Assumed: the mean is (L + U)/2**, and users' means are normal around it. A mean one standard deviation "
@@ -126,7 +126,7 @@ def build_user_numbers(solution: UsersSolution, error_key: str, num_users: int) 
     threshold_text, error_text, limit_text, rows_error_text = map(
         wording.number, (threshold, error, deviation_limit, rows_error)
     )
-    noise_share = float(solution.mean_error.privacy_variance) / float(solution.mean_error.variance)
+    noise_share = float(solution.mean_error.privacy_variance) / float(solution.mean_error.squared_error)
     threshold_unit = wording.agreeing(threshold, "row per user", "rows per user")
     threshold_help = "The rows of a heavier user together weigh as much as this many."
     error_note = f"({wording.percent(noise_share)} noise)"
@@ -180,7 +180,7 @@ def build_user_facts(
 
     def compute_errors(bounds: list[float]) -> FloatArray:
         """Return the root mean square error at each bound."""
-        return np.sqrt(solution.compute_error(bounds).variance)
+        return np.sqrt(solution.compute_error(bounds).squared_error)
 
     half_and_double_text = standard.compare_half_and_double(
         threshold, compute_errors, format_number, is_integer=False
@@ -210,7 +210,7 @@ def plot_user_errors(
 ) -> Plot:
     """Plot the main figure: the error over the bound, of clamped users with its parts, and of clamped rows."""
     mean_errors, best_error = solution.mean_errors, solution.standard_error
-    users_errors, rows_errors = np.sqrt(mean_errors.variance), solution.rows_errors
+    users_errors, rows_errors = np.sqrt(mean_errors.squared_error), solution.rows_errors
     errors_by_part = split_errors(solution, mean_errors)
     axis_limits = fit_limits(np.append(users_errors, rows_errors), np.concatenate([*errors_by_part.values()]))
     columns = {"bound": bounds, "users_error": users_errors, "rows_error": rows_errors}
@@ -220,7 +220,7 @@ def plot_user_errors(
     counts_protection_texts = np.full(bounds.size, "private too" if problem.num_aggregates == 2 else "public")
     marks = [Mark("Best bound", solution.threshold, best_error, Style.TOTAL)]
     if own_bound is not None:
-        own_error = math.sqrt(solution.compute_error(float(own_bound)).variance)
+        own_error = math.sqrt(solution.compute_error(float(own_bound)).squared_error)
         marks.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "square"))
     start_bound = float(own_bound or max(round(solution.threshold), 1))
     return Plot(
@@ -283,7 +283,7 @@ def build_handle(
     return Handle(
         "Bound",
         bounds,
-        np.sqrt(mean_errors.variance),
+        np.sqrt(mean_errors.squared_error),
         initial_bound,
         "own_bound",
         is_integer=True,

@@ -24,7 +24,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program, describe_program
 from dpcore.dataset import Dataset
 from dpcore.mean.answer.solution import MAX_LISTED_INTERVALS, MeanSolution
-from dpcore.mean.answer.users import UNIT, propose_clamp
+from dpcore.mean.answer.users import VALUE_UNIT, propose_clamp
 from dpcore.mean.moved_mean import find_mean
 from dpcore.mean.parameters import Clamp, MeanParameters
 from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
@@ -63,9 +63,13 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
 
     def build_error_number(mean_error: mean.MeanError, error_label: str, number_key: str) -> Number:
         """Build the number of an error, with the share of noise in its square."""
-        error = math.sqrt(float(mean_error.variance))
-        noise_note = f"({wording.percent(float(mean_error.privacy_variance / mean_error.variance))} noise)"
-        return Number(error_label, wording.number(error), noise_note, error_help, error, UNIT, number_key)
+        error = math.sqrt(float(mean_error.squared_error))
+        noise_note = (
+            f"({wording.percent(float(mean_error.privacy_variance / mean_error.squared_error))} noise)"
+        )
+        return Number(
+            error_label, wording.number(error), noise_note, error_help, error, VALUE_UNIT, number_key
+        )
 
     cap_text, threshold_text = wording.counted(cap, "row"), wording.number(threshold)
     threshold_unit = wording.agreeing(threshold, "row per user", "rows per user")
@@ -92,7 +96,12 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     upper_bound_note = "at most, linearised" if solution.has_private_counts else "at most"
     worst_case_error_text = wording.number(error)
     return *numbers, Number(
-        "Error whatever the values", worst_case_error_text, upper_bound_note, worst_case_help, error, UNIT
+        "Error whatever the values",
+        worst_case_error_text,
+        upper_bound_note,
+        worst_case_help,
+        error,
+        VALUE_UNIT,
     )
 
 

@@ -71,7 +71,7 @@ def plot_optimum(comparison: WeightComparison, optima: Optima) -> Plot:
             *curve_style_and_symbol,
         )
         for (optimum_name, optimum), curve_style_and_symbol in zip(
-            optima.by_name.items(), styles_and_symbols, strict=True
+            optima.allocations_by_name.items(), styles_and_symbols, strict=True
         )
     ]
     plot_title = "Error from tail to head, with the optima"

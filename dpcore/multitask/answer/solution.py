@@ -245,7 +245,7 @@ class Optima:
     user_task_optimum: Allocation
 
     @property
-    def by_name(self) -> dict[str, Allocation]:
+    def allocations_by_name(self) -> dict[str, Allocation]:
         """Return both optima by name: ``problem (9)``, one weight per task, and ``free weights``, per user and task."""
         return {"problem (9)": self.task_optimum, "free weights": self.user_task_optimum}
 

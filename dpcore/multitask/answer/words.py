@@ -229,7 +229,7 @@ def list_proofs(solution: MultitaskSolution) -> tuple[Proof, ...]:
     exponent, optima = solution.comparison.rule.exponent, solution.optima
     certificate = certify_on_average(solution.comparison.problem, exponent)
     proofs = [(f"μ = {format_exponent(exponent)} by the paper's measure", certificate, "Closed form.")]
-    for optimum_name, optimum in {} if optima is None else optima.by_name.items():
+    for optimum_name, optimum in {} if optima is None else optima.allocations_by_name.items():
         assert optimum.certificate is not None
         proofs.append((f"Exact optimum, {optimum_name}", optimum.certificate, optimum.stop_reason))
     return tuple(proofs)

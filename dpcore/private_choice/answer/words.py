@@ -28,7 +28,7 @@ from dpcore.private_choice.parameters import (
 )
 from dpcore.private_choice.private_range import DrawnRange, RangeProblem
 from dpcore.private_choice.release_bounds import SelectionRequest
-from dpcore.private_choice.table_scores import ADDITION_LIMIT_RATIO
+from dpcore.private_choice.table_scores import MAX_SIZE_OVER_CANDIDATE
 
 Selection = DrawnNumber | DrawnPair | DrawnRange
 """The result of a private selection: the value or values, with the guarantee and the problem."""
@@ -155,7 +155,7 @@ def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> t
         user_share_text = wording.number(parameters.user_share, 2)
         value_assumptions = (
             f"The error is about this table's mean; a share of {user_share_text} of the variance lies between users",
-            f"The draw counts a user as having at most {ADDITION_LIMIT_RATIO} times the rows of the bound that it "
+            f"The draw counts a user as having at most {MAX_SIZE_OVER_CANDIDATE} times the rows of the bound that it "
             "looks at",
         )
     elif parameters.purpose in OF_MEAN:

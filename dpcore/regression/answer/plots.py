@@ -51,8 +51,8 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     Errors of coefficients are also shown in their two parts.
     """
     is_coefficients, best_weights_method = target is ErrorTarget.COEFFICIENTS, solution.methods_by_key["ours"]
-    shown_methods = [m for m in solution.methods_by_key.values() if 0.0 < m.error(target) < math.inf]
-    method_errors = np.array([method.error(target) for method in shown_methods])
+    shown_methods = [m for m in solution.methods_by_key.values() if 0.0 < m.compute_error(target) < math.inf]
+    method_errors = np.array([method.compute_error(target) for method in shown_methods])
     error_ratios = np.array([m.compute_error_ratio(best_weights_method, target) for m in shown_methods])
     method_labels = np.array([write_two_line_label(method) for method in shown_methods])
     part_points, stacked_errors = list[Points](), None
@@ -96,7 +96,9 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
             opacity=bar_opacity,
         )
         method_bars.append(group_bars)
-    errors_phrase = ", ".join(f"{m.name.lower()} {wording.number(m.error(target))}" for m in shown_methods)
+    errors_phrase = ", ".join(
+        f"{m.name.lower()} {wording.number(m.compute_error(target))}" for m in shown_methods
+    )
     return Plot(
         ERROR_PLOT_KEY_BY_TARGET[target],
         "Error of every method" if is_coefficients else "Error of predictions of every method",
@@ -123,7 +125,7 @@ def write_two_line_label(method: Method) -> str:
 
 def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error and its parts against the cap, the best weights as a level, and marks at best cap and no cap."""
-    cap_curve, best_weights_error = solution.cap_curve, solution.methods_by_key["ours"].error(target)
+    cap_curve, best_weights_error = solution.cap_curve, solution.methods_by_key["ours"].compute_error(target)
     assert cap_curve is not None
     is_coefficients, best_index = target is ErrorTarget.COEFFICIENTS, cap_curve.find_best(target)
     noise_variances = cap_curve.privacy_variances if is_coefficients else cap_curve.prediction_noise_variances

@@ -56,14 +56,14 @@ class Method:
         """Return the share of the total variance that is privacy noise; NaN if there is none."""
         return self.noise_variance / self.variance if self.variance > 0.0 else math.nan
 
-    def error(self, target: ErrorTarget = ErrorTarget.COEFFICIENTS) -> float:
+    def compute_error(self, target: ErrorTarget = ErrorTarget.COEFFICIENTS) -> float:
         """Return the square root of the total variance, or of the squared error of predictions."""
         return math.sqrt(self.variance if target is ErrorTarget.COEFFICIENTS else self.squared_error)
 
     def compute_error_ratio(self, baseline: Method, target: ErrorTarget = ErrorTarget.COEFFICIENTS) -> float:
         """Return the error divided by that of another method; NaN if the other's is 0."""
-        other_error = baseline.error(target)
-        return self.error(target) / other_error if other_error > 0.0 else math.nan
+        other_error = baseline.compute_error(target)
+        return self.compute_error(target) / other_error if other_error > 0.0 else math.nan
 
 
 @dataclass(frozen=True, eq=False)

@@ -99,7 +99,7 @@ def test_no_neighbour_of_400_small_tables_moves_a_log_chance_by_more_than_epsilo
     aim = condition.with_draw_margin(1.0) if isinstance(condition, RankedSum) else condition
 
     def laws(tables: np.ndarray) -> np.ndarray:
-        far = aim.distances_from_targets(np.einsum("ts,sqc->tqc", tables, added), grid)
+        far = aim.compute_target_distances(np.einsum("ts,sqc->tqc", tables, added), grid)
         return choice.normalise_log_weights(choice.compute_logits(problem, far, np.array(1.0)))
 
     tables = small_tables(400)

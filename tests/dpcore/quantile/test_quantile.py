@@ -372,8 +372,8 @@ def test_fewer_subsamples_are_drawn_where_there_are_many_rows_and_blocks_do_not_
     ]
     problem = problem_of(subsamples=9)
     full_output = quantile.compute_output(problem, *CAP_2)
-    monkeypatch.setattr(quantile.rows, "_SUBSAMPLE_CELLS", 2 * 11)
-    monkeypatch.setattr(quantile.rows, "_KEPT_CELLS", 1)
+    monkeypatch.setattr(quantile.rows, "_CELLS_PER_PASS", 2 * 11)
+    monkeypatch.setattr(quantile.rows, "_MAX_CACHED_CELLS", 1)
     in_blocks = quantile.compute_output(problem_of(subsamples=9), *CAP_2)
     assert in_blocks.subsample_errors == pytest.approx(full_output.subsample_errors)
     assert in_blocks.log_tilts == pytest.approx(full_output.log_tilts)

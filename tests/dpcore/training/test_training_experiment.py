@@ -336,7 +336,7 @@ def test_the_descent_without_noise_splits_the_excess():
 def test_a_large_table_has_one_descent_without_noise_for_all_splits(monkeypatch):
     question = on_splits()
     all_references = experiment.compute_references(question)
-    monkeypatch.setattr(experiment, "FIRST_LOOK_ROWS", 10)
+    monkeypatch.setattr(experiment, "MAX_FIRST_LOOK_ROWS", 10)
     once = experiment.compute_references(question)
     for name in ("scores_without_privacy", "guessing_scores"):
         assert getattr(once, name) == pytest.approx(getattr(all_references, name))

@@ -215,8 +215,8 @@ def test_private_data_say_what_a_cap_leaks():
     _, private = build_learning_answer(
         LearningParameters(1.0), replace(SAMPLE, disclosure=Disclosure.PRIVATE)
     )
-    assert solution.LEAKS not in public.detail
-    assert solution.LEAKS in private.detail
+    assert solution.LEAK_SENTENCE not in public.detail
+    assert solution.LEAK_SENTENCE in private.detail
     assert private.disclosure is Disclosure.PRIVATE
 
 

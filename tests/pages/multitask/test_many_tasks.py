@@ -130,11 +130,13 @@ def assert_answer(answer: Answer, problem: TaskProblem, rule: WeightRule) -> Non
     name = f"μ = {rule.exponent:g}"
     buckets = multitask_weights.slice_by_size(chosen, uniform)
     bars = f"{name} (whiskers: best to worst task)"
-    assert read_trace(drawn, bars)[1] == pytest.approx([b.bound_sum / b.reference_bound_sum for b in buckets])
+    assert read_trace(drawn, bars)[1] == pytest.approx(
+        [b.error_bound_sum / b.reference_error_sum for b in buckets]
+    )
     sampled = find_best_uniform_sampling(problem)
     k = round(problem.budget / sampled.task_weights[0] ** 2)
     assert read_trace(drawn, f"Uniform sampling, k = {k:,}")[1] == pytest.approx(
-        [b.bound_sum / b.reference_bound_sum for b in multitask_weights.slice_by_size(sampled, uniform)]
+        [b.error_bound_sum / b.reference_error_sum for b in multitask_weights.slice_by_size(sampled, uniform)]
     )
     is_advised = rule.exponent == answer.solution.comparison.recommendation[0]
     weights_name = f"{name} (recommended)" if is_advised else name

@@ -166,7 +166,7 @@ def test_the_answer_is_that_of_the_core():
     words = read_answer(answer)
     assert all(assumption in words for assumption in quantile.list_assumptions(Neighbours.REPLACE_VALUES))
     assert (
-        f"All 140 bounds were tried. All used the same {quantile_rows.SEARCH_SUBSAMPLES} subsamples. "
+        f"All 140 bounds were tried. All used the same {quantile_rows.MAX_SEARCH_SUBSAMPLES} subsamples. "
         "The error is the average" in words
     )
 
@@ -333,7 +333,7 @@ def test_degenerate_data_are_answered():
         dataset = make_dataset(rows)
         parameters = QuantileParameters(1.0, low=0.0, high=300.0, program=Program.BEST)
         _, few = answer_answer.sort_rows(dataset, parameters)
-        first = core.compute_one(
+        first = core.compute_mechanism_solution(
             parameters, few, answer_answer.choose_first_bounds(few, parameters.quantile_levels)
         )
         for answer in (build_answer(dataset, parameters), build_answer(dataset, parameters, first)):
@@ -388,7 +388,7 @@ def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows
         for one in (first.smooth_choice, first.cap_choice)
     )
     assert tried < 100
-    monkeypatch.setattr(answer_answer, "FIRST_ROWS", SHOP.values.values.size - 1)
+    monkeypatch.setattr(answer_answer, "MAX_FIRST_ROWS", SHOP.values.values.size - 1)
     assert answer_answer.sort_rows(SHOP, parameters)[1] is None
 
 
@@ -424,7 +424,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
 
 
 def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monkeypatch):
-    monkeypatch.setattr(answer_answer, "FIRST_ROWS", 0)
+    monkeypatch.setattr(answer_answer, "MAX_FIRST_ROWS", 0)
     app = open_quantile_page()
     figure_before, before_epsilon = chart(app, "quantile_error"), app.session_state[keys.EPSILON]
     with monkeypatch.context() as patch:

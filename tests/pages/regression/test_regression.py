@@ -525,7 +525,7 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
         app = open_app(TITLE, **LINK)
         assert "First answer, being refined" in app.get("progress")[0].proto.text
         (drawn,) = read_heights(chart(show_coefficients(app), "regression_errors"), "Best weights")
-        assert best < drawn <= best / math.sqrt(1.0 - working_set.FIRST_RELATIVE_GAP)
+        assert best < drawn <= best / math.sqrt(1.0 - working_set.MAX_FIRST_GAP)
         open_tab_once(app, "Release")
         assert app.button(key="regression_draw").disabled
         open_tab_once(app, "Search")

@@ -394,7 +394,7 @@ def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
     # Generated data and uploads stay with their session.
     generated = wait_for_runs(open_app(TITLE, **LINK | {"runs": "2", "data_seed": "3"}))
     assert begun[2:] == [0]
-    answers = cache_of_pages.get_result_store(JOB, True, training_answer.MAX_TABLES)
+    answers = cache_of_pages.get_result_store(JOB, True, training_answer.MAX_CACHED_TABLES)
     assert answers.get_result(third.session_state[JOB].request) is not None
     assert answers.get_result(generated.session_state[JOB].request) is None
 
@@ -558,7 +558,7 @@ def _cut(loaded):
 
 def test_a_large_table_has_a_first_look(monkeypatch):
     # With a threshold of forty rows the small table is a large one; its whole runs wait until Stop.
-    monkeypatch.setattr(experiment, "FIRST_LOOK_ROWS", 20)
+    monkeypatch.setattr(experiment, "MAX_FIRST_LOOK_ROWS", 20)
     look = experiment.make_first_look(make_experiment())
     references = experiment.compute_references(look)
     table = experiment.fill_table(look.make_empty_table())
