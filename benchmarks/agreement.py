@@ -119,7 +119,7 @@ def find_differences(setting: Setting) -> list[str]:
     error = program_error = float(reply.error or math.nan)
     if setting.call == "mean_bound":
         # Computed from the text of a program, the error is that before the mean is moved into its range.
-        program_error = math.sqrt(reply.solution.cap_choice.variance)
+        program_error = math.sqrt(reply.solution.cap_choice.squared_error)
     for place_name, place_error, expected_error in (
         ("plan", read_plan(setting), error),
         ("program", compute_program_error(setting, reply), program_error),

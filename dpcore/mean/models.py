@@ -341,16 +341,11 @@ class CountsOnly(CountsModel):
         nu = user_sums.excess(h) / n / (user_sums.effective_below + user_sums.users_above * effective_size)
         return np.asarray(nu), np.asarray(np.minimum(h, self.histogram.max_size) / n + nu * effective_size)
 
-    def compute_smooth_error(
-        self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None
-    ) -> MeanError:
+    def measure_smooth(self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error of the weights min(t, p + nu x) that are constant from h rows on."""
         h = np.asarray(thresholds, dtype=np.float64)
-        user_sums, n, rho = (
-            self._user_sums_at(h, num_sizes_up_to),
-            float(self.histogram.num_rows),
-            self.user_share,
-        )
+        user_sums = self._user_sums_at(h, num_sizes_up_to)
+        n, rho = float(self.histogram.num_rows), self.user_share
         nu, t = self._weight_coefficients(h, user_sums)
 
         inverse_sum, share_sum = self._sum_inverse_sizes(user_sums)
@@ -373,14 +368,11 @@ class CountsOnly(CountsModel):
         nu, t = self._weight_coefficients(h, self._user_sums_at(h))
         return float(nu), float(t)
 
-    def compute_capped_error(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
+    def measure_capped(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error of a cap that keeps at most h rows of each user, drawn at random."""
         h = np.asarray(caps, dtype=np.float64)
-        user_sums, n, rho = (
-            self._user_sums_at(h, num_sizes_up_to),
-            float(self.histogram.num_rows),
-            self.user_share,
-        )
+        user_sums = self._user_sums_at(h, num_sizes_up_to)
+        n, rho = float(self.histogram.num_rows), self.user_share
         cut_shares = user_sums.excess(h) / n  # 1 - n_h / n
         kept_rows = user_sums.rows_below + h * user_sums.users_above
         t = h / kept_rows
@@ -406,9 +398,7 @@ class CountsOnly(CountsModel):
             self.unit_noise_variance
             + value_variance * rho * users_above * (1.0 - 2.0 * user_sums.rows_above / n),
         )
-        return BoundCurve(
-            self.histogram, lambda h, k: self.compute_capped_error(h, k).squared_error, numerators
-        )
+        return BoundCurve(self.histogram, lambda h, k: self.measure_capped(h, k).squared_error, numerators)
 
     def best_cap(self) -> BoundOptimum:
         """Return the best whole cap from the smallest to the largest size."""

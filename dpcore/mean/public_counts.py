@@ -124,15 +124,13 @@ class Population(CountsModel):
         """Return the sum of s^2 over the users of the first k sizes, for k = 0 .. K, shape (K + 1,)."""
         return prefix_sums(self.histogram.sizes.astype(np.float64) ** 2 * self.histogram.users)
 
-    def compute_smooth_error(
-        self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None
-    ) -> MeanError:
+    def measure_smooth(self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error if a user with s rows weighs as much as one with min(h, s)."""
         losses = weights.smooth_losses(self._effective_sizes, self._effective_sizes.convert(thresholds))
         sampling_variances = self.value_variance * losses.squared_weights
         return MeanError(np.asarray(sampling_variances), self.unit_noise_variance * losses.largest_weight**2)
 
-    def compute_capped_error(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
+    def measure_capped(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error of caps: sigma^2 (rho sum_l k_l^2 + (1 - rho) n_h) / n_h^2, with rows kept at random."""
         h = np.asarray(caps, dtype=np.float64)
         k = self.histogram.count_sizes_up_to(h) if num_sizes_up_to is None else num_sizes_up_to
@@ -147,16 +145,14 @@ class Population(CountsModel):
         """Return the best of all weights, with the dual bound of `dpcore.common.weights`."""
         optimum = weights.best_smooth(self._effective_sizes, self.value_variance / self.unit_noise_variance)
         bound = self._convert_to_rows(optimum.bound)
-        return self._convert_optimum(optimum, bound, self.compute_smooth_error(np.asarray(bound)))
+        return self._convert_optimum(optimum, bound, self.measure_smooth(np.asarray(bound)))
 
     def best_cap(self) -> BoundOptimum:
         """Return the best cap; for independent rows, that of `dpcore.common.weights`."""
         if self.user_share:
             return self.cap_curve.minimise(is_integer=True)
         optimum = weights.best_cap(self.histogram, self.value_variance / self.unit_noise_variance)
-        return self._convert_optimum(
-            optimum, optimum.bound, self.compute_capped_error(np.asarray(optimum.bound))
-        )
+        return self._convert_optimum(optimum, optimum.bound, self.measure_capped(np.asarray(optimum.bound)))
 
     def _convert_optimum(self, optimum: weights.Optimum, bound: float, mean_error: MeanError) -> BoundOptimum:
         """Return an optimum of `weights` as one of this model, with its bound in rows and its squared error."""
@@ -191,9 +187,7 @@ class Population(CountsModel):
             self.value_variance * (1.0 - rho) * num_users_above,
             self.unit_noise_variance + self.value_variance * rho * num_users_above,
         )
-        return BoundCurve(
-            self.histogram, lambda h, k: self.compute_capped_error(h, k).squared_error, numerators
-        )
+        return BoundCurve(self.histogram, lambda h, k: self.measure_capped(h, k).squared_error, numerators)
 
 
 class Target(Option):
@@ -373,12 +367,12 @@ class CapChoice(_Choice):
 
 def compute_smooth_error(mean_problem: MeanProblem, thresholds: npt.ArrayLike) -> MeanError:
     """Return the expected squared error under smooth weights in its parts, at ``thresholds`` h > 0 of any shape."""
-    return mean_problem.model.compute_smooth_error(np.asarray(thresholds, dtype=np.float64))
+    return mean_problem.model.measure_smooth(np.asarray(thresholds, dtype=np.float64))
 
 
 def compute_capped_error(problem: MeanProblem, caps: npt.ArrayLike) -> MeanError:
     """Return the expected squared error under caps in its parts, at ``caps`` h > 0 of any shape."""
-    return problem.model.compute_capped_error(np.asarray(caps, dtype=np.float64))
+    return problem.model.measure_capped(np.asarray(caps, dtype=np.float64))
 
 
 def smooth_variance(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:
@@ -419,14 +413,14 @@ def best_smooth(problem: MeanProblem) -> SmoothChoice:
     If the problem has the values, the best of all thresholds.
     """
     optimum = problem.model.best_smooth()
-    mean_error = problem.model.compute_smooth_error(np.asarray(optimum.bound))
+    mean_error = problem.model.measure_smooth(np.asarray(optimum.bound))
     return SmoothChoice(*_describe_optimum(problem, mean_error, optimum), optimum.bound)
 
 
 def best_cap(problem: MeanProblem) -> CapChoice:
     """Return the best integer cap in [s_1, s_m], exactly, with a certificate; see `dpcore.common.weights.best_cap`."""
     optimum = problem.model.best_cap()
-    mean_error = problem.model.compute_capped_error(np.asarray(optimum.bound))
+    mean_error = problem.model.measure_capped(np.asarray(optimum.bound))
     return CapChoice(*_describe_optimum(problem, mean_error, optimum), int(optimum.bound))
 
 
@@ -491,8 +485,8 @@ def find_cap_stretches(
     """
     cap_choice = best_cap(problem) if cap_choice is None else cap_choice
     # The excess is relative to the standard error; the limit is a variance.
-    max_variance = cap_choice.squared_error * (1.0 + relative_excess) ** 2
-    intervals = problem.model.cap_curve.find_intervals_within(max_variance, is_integer=True)
+    max_squared_error = cap_choice.squared_error * (1.0 + relative_excess) ** 2
+    intervals = problem.model.cap_curve.find_intervals_within(max_squared_error, is_integer=True)
     return tuple((int(first_cap), int(last_cap)) for first_cap, last_cap in intervals)
 
 

@@ -281,14 +281,12 @@ class KnownValues:
     table_values: TableValues
     unit_noise_variance: float
 
-    def compute_smooth_error(
-        self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None
-    ) -> MeanError:
+    def measure_smooth(self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error of smooth weights, which draw no rows: a user with s rows weighs min(h, s)."""
         _, kept_rows, shifts, t = self._measure_shifts(thresholds, num_sizes_up_to)
         return MeanError(np.zeros(kept_rows.shape), self.unit_noise_variance * t**2, shifts)
 
-    def compute_capped_error(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
+    def measure_capped(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error of caps that keep at most h rows of each user, drawn at random."""
         k, kept_rows, shifts, t = self._measure_shifts(caps, num_sizes_up_to)
         variance_sums = self.table_values.variances_above[k] - caps * self.table_values.row_variances_above[k]
@@ -320,7 +318,7 @@ class KnownValues:
             # k (1 - k / s) V with k = h is h V - h^2 V / s.
             numerators.linear_terms[:] += table_values.variances_above[1:-1]
             numerators.square_terms[:] -= table_values.row_variances_above[1:-1]
-        compute_error = self.compute_capped_error if is_cap else self.compute_smooth_error
+        compute_error = self.measure_capped if is_cap else self.measure_smooth
         return BoundCurve(table_values.histogram, lambda h, k: compute_error(h, k).squared_error, numerators)
 
     def best_cap(self) -> BoundOptimum:

@@ -106,7 +106,7 @@ class UserModel:
             self._measure(threshold, has_any_distribution) for threshold in h.ravel().tolist()
         ]
         shifts, sampling_variances = np.moveaxis(np.reshape(cuts_and_variances, (*h.shape, 2)), -1, 0)
-        noise_variances = self.problem.model.compute_smooth_error(h).privacy_variance
+        noise_variances = self.problem.model.measure_smooth(h).privacy_variance
         if has_any_distribution and self.problem.num_aggregates == 2:
             # The clamped mean may lie off the middle, where the noise of the count matters.
             noise_variances = noise_variances * (1.0 + (2.0 * shifts / self.problem.value_bound) ** 2)

@@ -418,10 +418,8 @@ class RisingPrice(SumsOverUsers):
     def compute_targets(self, candidates: FloatArray) -> IntArray:
         """Compute the number of users above each candidate if it is best, in steps, shape (c,)."""
         with np.errstate(over="ignore"):
-            best_counts: FloatArray = np.minimum(
-                self.scale * candidates**self.power, MAX_DISTANCE / RESOLUTION
-            )
-        return np.array([to_steps(float(num_users_above)) for num_users_above in best_counts], dtype=np.int64)
+            targets: FloatArray = np.minimum(self.scale * candidates**self.power, MAX_DISTANCE / RESOLUTION)
+        return np.array([to_steps(float(num_users_above)) for num_users_above in targets], dtype=np.int64)
 
     def compute_errors(
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
@@ -436,9 +434,8 @@ class RisingPrice(SumsOverUsers):
 
         def is_at_least_best(cap: int) -> bool:
             """Return True if the next cap is no better."""
-            error_at_cap, error_at_next_cap = self.compute_errors(
-                histogram, np.array([cap, cap + 1.0]), multiple
-            )
+            two_caps = np.array([cap, cap + 1.0])
+            error_at_cap, error_at_next_cap = self.compute_errors(histogram, two_caps, multiple)
             return bool(error_at_cap <= error_at_next_cap)
 
         return 1.0 + bisect.bisect_left(range(1, max(histogram.max_size, 1)), True, key=is_at_least_best)
@@ -491,9 +488,8 @@ class SizeQuantile(SumsOverUsers):
 
         ``multiple`` is ignored.
         """
-        return np.asarray(
-            self.compute_distances(histogram, bounds)[0] / float(RESOLUTION) / histogram.num_users
-        )
+        distances = self.compute_distances(histogram, bounds)[0]
+        return np.asarray(distances / float(RESOLUTION) / histogram.num_users)
 
     def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the quantile itself, without privacy."""

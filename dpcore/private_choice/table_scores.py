@@ -177,7 +177,7 @@ class TableSmooth(TableCondition):
             """Compute the squared error at each threshold, up to a factor."""
             squared_weights = weights.smooth_losses(histogram, h).squared_weights
             return np.asarray(
-                model.compute_capped_error(h, num_sizes_up_to).squared_error
+                model.measure_capped(h, num_sizes_up_to).squared_error
                 + row_variance_weight * (squared_weights - 1.0 / histogram.kept_rows(h))
             )
 

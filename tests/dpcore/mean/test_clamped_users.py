@@ -138,7 +138,7 @@ def test_less_is_cut_than_from_clamped_rows() -> None:
         problem = ClampedUsersProblem(values, 2.0 / epsilon**2, has_private_counts=False)
         centre, width = float(generator.normal(5.0, 5.0)), float(generator.exponential(20.0)) + 1e-3
         users = problem.measure_parts(threshold, centre, threshold * width / 2.0)
-        cut_of_rows = rows.error_parts(centre - width / 2.0, centre + width / 2.0)
+        cut_of_rows = rows.compute_error_parts(centre - width / 2.0, centre + width / 2.0)
         assert users.clamping <= float(cut_of_rows.clamping) + 1e-9
         largest = min(threshold, float(problem.sizes[-1]))
         assert users.noise * largest / threshold == pytest.approx(float(cut_of_rows.noise))

@@ -48,7 +48,7 @@ def test_best_cap_and_caps_within_by_brute_force(counts: list[int], eps: float, 
         var / n + 2 * (b * h / (eps * n)) ** 2 for h in caps for n in [sum(min(h, s) for s in counts)]
     ]
     best = mean.best_cap(p)
-    assert best.variance == pytest.approx(min(variances), rel=1e-12)
+    assert best.squared_error == pytest.approx(min(variances), rel=1e-12)
     for excess in (0.0, 0.05, 0.5):
         limit = min(variances) * (1 + excess) ** 2
         surely = caps[np.array(variances) <= limit * (1 - 1e-12)]
@@ -79,7 +79,7 @@ def test_every_corner_is_proved(histogram: ContributionHistogram) -> None:
             smooth, cap = mean.best_smooth(p), mean.best_cap(p)
             assert abs(smooth.certificate.relative_gap) <= 1e-9
             assert cap.certificate.relative_gap <= 1e-6 * (1 + 1e-9)
-            assert 0 < smooth.variance <= cap.variance * (1 + 1e-12) < math.inf
+            assert 0 < smooth.squared_error <= cap.squared_error * (1 + 1e-12) < math.inf
             assert histogram.min_size <= smooth.threshold <= histogram.max_size
             assert histogram.min_size <= cap.max_contributions <= histogram.max_size
 
@@ -177,8 +177,8 @@ def test_mean_squared_error_of_the_mechanism_is_the_stated_variance(epsilon: flo
             [squared_errors(p, weights_of(s), chunk, 1000 + s) for s in range(runs // chunk)]
         )
         half_width = stats.norm.ppf(1 - 1e-4 / 2) * errors.std(ddof=1) / math.sqrt(runs)
-        assert abs(errors.mean() - choice.variance) < half_width
-        assert half_width < 0.05 * choice.variance  # so that a formula wrong by 10 % would not pass
+        assert abs(errors.mean() - choice.squared_error) < half_width
+        assert half_width < 0.05 * choice.squared_error  # so that a formula wrong by 10 % would not pass
 
 
 def test_all_problems_at_once() -> None:

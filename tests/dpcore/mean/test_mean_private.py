@@ -156,10 +156,10 @@ def test_no_cap_is_better_under_the_noise_of_a_program(changes):
         parameters = mean.MeanParameters(1.0, 0.0, 5.0, counts=counts, **changes)
         problem = parameters.build_problem(SKEWED)
         cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
-        caps = mean.compute_capped_error(problem, np.arange(1.0, 201.0)).variance
+        caps = mean.compute_capped_error(problem, np.arange(1.0, 201.0)).squared_error
         assert cap.max_contributions == int(np.argmin(caps)) + 1
-        fine = mean.compute_smooth_error(problem, np.geomspace(1.0, 200.0, 20_001)).variance
-        assert smooth.variance <= min(fine.min(), cap.variance) * (1.0 + 1e-12)
+        fine = mean.compute_smooth_error(problem, np.geomspace(1.0, 200.0, 20_001)).squared_error
+        assert smooth.squared_error <= min(fine.min(), cap.squared_error) * (1.0 + 1e-12)
         assert cap.certificate.proves(2e-6)
         assert smooth.certificate.proves(1e-9)
 
@@ -197,17 +197,17 @@ def test_at_the_worst_mean_it_is_the_public_count_error():
 def test_no_cap_or_threshold_has_a_smaller_linearised_error(release, epsilon):
     problem = problem_of(epsilon=epsilon, released_sums=release)
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
-    caps = mean.compute_capped_error(problem, np.arange(1.0, 201.0)).variance
+    caps = mean.compute_capped_error(problem, np.arange(1.0, 201.0)).squared_error
     assert cap.max_contributions == int(np.argmin(caps)) + 1
-    assert cap.variance == pytest.approx(caps.min(), rel=1e-12)
-    fine = mean.compute_smooth_error(problem, np.geomspace(1.0, 200.0, 20_001)).variance
-    assert smooth.variance <= fine.min() * (1.0 + 1e-12)
-    assert smooth.variance <= cap.variance * (1.0 + 1e-12)
+    assert cap.squared_error == pytest.approx(caps.min(), rel=1e-12)
+    fine = mean.compute_smooth_error(problem, np.geomspace(1.0, 200.0, 20_001)).squared_error
+    assert smooth.squared_error <= fine.min() * (1.0 + 1e-12)
+    assert smooth.squared_error <= cap.squared_error * (1.0 + 1e-12)
     assert cap.certificate.proves(2e-6)
     assert smooth.certificate.proves(1e-9)
     assert "delta-method" in cap.certificate.argument
     low, high = mean.find_caps_within(problem)
-    within = np.flatnonzero(caps <= cap.variance * 1.05**2) + 1
+    within = np.flatnonzero(caps <= cap.squared_error * 1.05**2) + 1
     assert (low, high) == (within[0], within[-1])
 
 
@@ -219,8 +219,8 @@ def test_simulation_agrees_where_noise_is_small(release, bound, capped):
     result = simulation.simulate(problem, bound, capped, runs=60_000, seed=2)
     # The noise on n_h is about 30 of 6,600: the linearisation is good to 1e-4, the standard error to 1e-2.
     # One mean at 4.5 standard errors fails with probability 7e-6 (and the seed is set).
-    assert abs(result.mean_squared_error - float(error.variance)) <= 4.5 * result.standard_error
-    assert result.standard_error < 0.02 * float(error.variance)
+    assert abs(result.mean_squared_error - float(error.squared_error)) <= 4.5 * result.standard_error
+    assert result.standard_error < 0.02 * float(error.squared_error)
     # Each part is visible at this accuracy: without one of them the test would fail.
     assert min(float(error.privacy_variance), float(error.sampling_variance)) > 6.0 * result.standard_error
 
@@ -229,7 +229,7 @@ def test_simulation_shows_where_the_approximation_ends():
     # Four users and epsilon 0.05: the linearised error is beyond anything that values in [0, B] can be off.
     few = PrivateCountsProblem(ContributionHistogram.from_counts([3, 3, 1, 1]), 0.05, 5.0, 1.5, 2.0)
     result = simulation.simulate(few, 1.0, runs=5000)
-    assert result.mean_squared_error < 9.0 < float(mean.compute_smooth_error(few, 1.0).variance)
+    assert result.mean_squared_error < 9.0 < float(mean.compute_smooth_error(few, 1.0).squared_error)
 
 
 def test_refusals():

@@ -201,14 +201,18 @@ def test_programs_draw_one_vector_or_split_the_budget() -> None:
         (Program.BIGQUERY, 3.0 * one),
     ):
         expected = 3.5 * rows_noise, rows_noise
-        assert build_parameters(0.5, program=program).mean_noise(3, 2) == pytest.approx(expected, rel=1e-12)
+        assert build_parameters(0.5, program=program).compute_mean_noise(3, 2) == pytest.approx(
+            expected, rel=1e-12
+        )
     for epsilon, delta in ((0.1, 1e-9), (1.0, 1e-6)):
         # Gaussian accountants compose: a sum and a number of rows have twice the square of one noise each.
         for program in (Program.PYTHON, Program.PIPELINEDP, Program.OPENDP, Program.TUMULT):
             parameters = build_parameters(epsilon, NoiseKind.GAUSSIAN, program=program, delta=delta)
             sigma = find_noise(program, NoiseKind.GAUSSIAN, epsilon, delta).unit_scale
             rows_noise = math.sqrt(2.0 * 3) * 2 * sigma
-            assert parameters.mean_noise(3, 2) == pytest.approx((3.5 * rows_noise, rows_noise), rel=1e-12)
+            assert parameters.compute_mean_noise(3, 2) == pytest.approx(
+                (3.5 * rows_noise, rows_noise), rel=1e-12
+            )
 
 
 def test_without_bounds_and_with_hardly_any_noise_the_mean_is_exact() -> None:

@@ -51,7 +51,7 @@ def test_noise_and_bounds_are_those_of_the_program_that_is_handed_over(program: 
                 assert write(choice, program).text, name
                 expected = float(parameters.compute_norm_noise_std(choice.max_norm))
             elif statistic is Statistic.MEAN:
-                expected, rows_noise = parameters.mean_noise(choice.max_groups, choice.max_rows)
+                expected, rows_noise = parameters.compute_mean_noise(choice.max_groups, choice.max_rows)
                 if noise.row_count_deviation:
                     assert noise.row_count_deviation == pytest.approx(rows_noise, rel=1e-8)
                 else:  # Of one entry, of which the sum is half a difference.

@@ -164,7 +164,7 @@ def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
         )
         best, best_cap = line_of_mean.curve.find_best(v), mean.best_cap(problem)
         assert best.bounds[0] == best_cap.max_contributions
-        assert best.squared_errors[0] == pytest.approx(best_cap.variance, rel=1e-9)
+        assert best.squared_errors[0] == pytest.approx(best_cap.squared_error, rel=1e-9)
         parameters = PerGroupParameters(epsilon, Statistic.ROWS, program=Program.PYTHON)
         pair = best_pair(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), parameters))
         of = line_of_groups.curve.find_best(v)

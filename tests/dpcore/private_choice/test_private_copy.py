@@ -339,7 +339,7 @@ def test_empty_copies_have_no_bound_and_infinite_costs():
     histogram = ContributionHistogram([1, 2], [2, 1])
     parameters = PrivateParameters(1.0, selection_epsilon=0.001)
     bounds = comparison.simulate_chosen_bounds(
-        histogram, parameters.condition.best_bound, parameters.copy, 40
+        histogram, parameters.condition.find_best_bound, parameters.histogram_parameters, 40
     )
     found = comparison.simulate_cost(parameters, histogram, num_runs=40)
     assert np.mean(np.isnan(bounds)) > 0.5

@@ -141,7 +141,7 @@ def test_where_nothing_can_be_gained_a_cap_is_recommended_and_why_is_said():
 def test_the_range_of_good_caps_is_what_it_says():
     view = build_gap_answer(SAMPLE.histogram).solution
     problem, (low, high) = view.comparison.problem, view.near_optimal_caps
-    allowed = 1.05**2 * view.comparison.cap_choice.variance
+    allowed = 1.05**2 * view.comparison.cap_choice.squared_error
     assert np.all(mean.capped_variance(problem, np.arange(low, high + 1)) <= allowed)
     assert np.all(mean.capped_variance(problem, np.array([low - 1, high + 1])) > allowed)
 

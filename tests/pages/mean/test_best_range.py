@@ -97,9 +97,9 @@ def test_no_range_is_offered_that_is_next_to_a_single_value():
     low, high = plots.round_outward(fine_one.best_range)
     assert low <= fine_one.best_range.lower < fine_one.best_range.upper <= high
     # Rounding costs next to nothing.
-    rounded = WeightedRows(ValueRangeProblem(SHOP.values, 1.0), fine_one.weighted_rows.threshold).error_parts(
-        low, high
-    )
+    rounded = WeightedRows(
+        ValueRangeProblem(SHOP.values, 1.0), fine_one.weighted_rows.threshold
+    ).compute_error_parts(low, high)
     assert float(rounded.error) <= 1.02 * fine_one.best_range.error
 
 

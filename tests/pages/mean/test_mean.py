@@ -84,9 +84,9 @@ def assert_answer(app, problem: mean.MeanProblem) -> None:
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
     figure = chart(app, "mean_error")
     ((x,), (y,)) = trace(figure, "Best bound")
-    assert (x, y) == (cap.max_contributions, pytest.approx(math.sqrt(cap.variance)))
+    assert (x, y) == (cap.max_contributions, pytest.approx(math.sqrt(cap.squared_error)))
     ((x,), (y,)) = trace(figure, "Best smooth weights")
-    assert (x, y) == (pytest.approx(smooth.threshold), pytest.approx(math.sqrt(smooth.variance)))
+    assert (x, y) == (pytest.approx(smooth.threshold), pytest.approx(math.sqrt(smooth.squared_error)))
     # At large bounds noise can leave the range, and the step that moves the mean into it changes the error a little:
     # `test_moved_mean.py` has that change.
     bounds, errors_drawn = trace(figure, "Total, bounded rows")

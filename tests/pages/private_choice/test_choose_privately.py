@@ -109,7 +109,7 @@ def test_a_copy_costs_what_choosing_on_simulated_copies_costs(all_copies):
     bounds = comparison.simulate_chosen_bounds(
         SAMPLE.histogram,
         lambda copy: mean.best_smooth(dataclasses.replace(problem, histogram=copy)).threshold,
-        PrivateParameters(1.0).copy,
+        PrivateParameters(1.0).histogram_parameters,
     )
     errors = np.sort(np.sqrt(mean.smooth_variance(problem, bounds)))
     median = errors[errors.size // 2 - 1] / mean.best_smooth(problem).standard_error - 1.0

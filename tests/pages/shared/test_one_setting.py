@@ -94,7 +94,7 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
             assert (release is None) is (counts is mean.Counts.PUBLIC)
             if release is not None:
                 assert not on_mean.setting.list_differences(release.setting)
-                bounds["with DP"] = release.condition.best_bound(histogram)
+                bounds["with DP"] = release.condition.find_best_bound(histogram)
             # Where the error is the same at two bounds, either is best.
             costs = {
                 page: float(mean.capped_variance(on_mean.solution.problem, h)) for page, h in bounds.items()
@@ -135,7 +135,9 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
             histogram_drawn_on = release_bounds.convert_to_units(
                 get_user_amounts(data_set).totals, request.problem.unit, request.problem.largest
             )
-        bounds["the draw"] = request.problem.condition.best_bound(histogram_drawn_on) * request.problem.unit
+        bounds["the draw"] = (
+            request.problem.condition.find_best_bound(histogram_drawn_on) * request.problem.unit
+        )
         app = total.compute_errors(problem, list(bounds.values()))
         # A bound on totals is written in few digits, and drawn in units: hardly more error.
         # Draws go by the noise of the exact mechanism in real numbers, not by that of a program.
@@ -184,8 +186,8 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
         )
         request = selection.build_request(on_page.answer, data_set, selection.SelectionSettings())
         assert not on_page.answer.setting.list_differences(request.setting)
-        errors = request.problem.condition.errors(
-            histogram, np.array([bound, request.problem.condition.best_bound(histogram)])
+        errors = request.problem.condition.compute_errors(
+            histogram, np.array([bound, request.problem.condition.find_best_bound(histogram)])
         )
         assert errors[0] == pytest.approx(errors[1], rel=1e-9)
     for epsilon, differ, form in itertools.product(
@@ -220,9 +222,9 @@ def test_users_who_differ_are_one_setting_too(histogram):
         release = PrivateParameters.from_release(on_mean.setting)
         assert not on_mean.setting.list_differences(release.setting)
         best = on_mean.numbers[0].value
-        assert release.condition.best_bound(histogram) == best
+        assert release.condition.find_best_bound(histogram) == best
         assert mean_against(data_set, parameters).compute_best_bound_and_error(epsilon)[0] == best
-        errors = release.condition.errors(histogram, np.array([1.0, 7.0, float(best)]))
+        errors = release.condition.compute_errors(histogram, np.array([1.0, 7.0, float(best)]))
         there = np.sqrt(mean.capped_variance(on_mean.solution.problem, [1.0, 7.0, best]))
         np.testing.assert_allclose(errors / errors[-1], there / there[-1], rtol=1e-9)
         # Of a population users who differ are not taken into account, and that is told.
