@@ -141,7 +141,7 @@ def measure_reach(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray
 
     def find_least_weight(threshold: float) -> float:
         """Return the weight of a user of one row, at most the threshold."""
-        return min(threshold, sum(find_weight_growth(problem, threshold).coefficients(threshold)))
+        return min(threshold, sum(find_weight_growth(problem, threshold).compute_coefficients(threshold)))
 
     h = np.asarray(thresholds, dtype=np.float64)
     return np.asarray(

@@ -84,7 +84,7 @@ class WeightGrowth:
     effective_factor: float = 0.0
     user_share: float = 0.0
 
-    def user_weights(self, sizes: npt.ArrayLike) -> FloatArray:
+    def compute_user_weights(self, sizes: npt.ArrayLike) -> FloatArray:
         """Return w(s) at numbers of rows above 0, of their shape; w is increasing."""
         s = np.asarray(sizes, dtype=np.float64)
         effective_weight = self.effective_factor / (1.0 + (s - 1.0) * self.user_share)
@@ -94,16 +94,16 @@ class WeightGrowth:
         """Return min(h, c w(s)) for threshold h, with the factor c that makes c w(h) = h."""
         if self.is_plain:
             return np.asarray(np.minimum(threshold, sizes))
-        return np.asarray(np.minimum(threshold, self.user_weights(sizes) * self._scale(threshold)))
+        return np.asarray(np.minimum(threshold, self.compute_user_weights(sizes) * self._scale(threshold)))
 
-    def coefficients(self, threshold: float) -> tuple[float, float]:
+    def compute_coefficients(self, threshold: float) -> tuple[float, float]:
         """Return ``row_factor`` and ``effective_factor``, both multiplied by the factor of `compute_scaled_weights`."""
         weight_scale = 1.0 if self.is_plain else self._scale(threshold)
         return self.row_factor * weight_scale, self.effective_factor * weight_scale
 
     def _scale(self, threshold: float) -> float:
         """Return h / w(h), the factor that makes a user with h rows weigh h."""
-        return threshold / float(self.user_weights(threshold))
+        return threshold / float(self.compute_user_weights(threshold))
 
     @property
     def is_plain(self) -> bool:
@@ -463,9 +463,9 @@ def compute_row_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayL
     weight_growth = find_weight_growth(problem, threshold)
     if weight_growth.is_plain:
         return np.asarray(np.minimum(threshold, s) / s / problem.histogram.kept_rows(threshold))
-    user_weights = weight_growth.user_weights(np.minimum(threshold, problem.histogram.sizes))
+    user_weights = weight_growth.compute_user_weights(np.minimum(threshold, problem.histogram.sizes))
     total_weight = user_weights @ problem.histogram.users.astype(np.float64)
-    return np.asarray(weight_growth.user_weights(np.minimum(threshold, s)) / s / total_weight)
+    return np.asarray(weight_growth.compute_user_weights(np.minimum(threshold, s)) / s / total_weight)
 
 
 def find_cap_stretches(

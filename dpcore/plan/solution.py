@@ -237,7 +237,7 @@ def _build_spec(
                 weight_growth = mean.find_weight_growth(
                     mean_lines.build_mean_problem(dataset, parameters)[0], line.bound
                 )
-                row_factor, effective_factor = weight_growth.coefficients(line.bound)
+                row_factor, effective_factor = weight_growth.compute_coefficients(line.bound)
                 bound_options = {
                     "threshold": line.bound,
                     "user_share": weight_growth.user_share,

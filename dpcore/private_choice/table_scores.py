@@ -133,7 +133,7 @@ class TableCap(TableCondition):
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute the root mean squared error of each cap, up to a factor, with every user ``multiple`` times there."""
-        return np.sqrt(self._build_model(histogram, multiple).compute_capped_error(bounds).squared_error)
+        return np.sqrt(self._build_model(histogram, multiple).measure_capped(bounds).squared_error)
 
     def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the whole cap of least error, without privacy."""

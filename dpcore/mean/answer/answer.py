@@ -448,7 +448,7 @@ def write_bound_forms(
         forms_to_append: Programs that follow.
         clamps_users: True if users are clamped in place of rows; there is no program for the cap then.
     """
-    row_factor, effective_factor = weight_growth.coefficients(threshold)
+    row_factor, effective_factor = weight_growth.compute_coefficients(threshold)
     weight_fields = {
         "threshold": threshold,
         "clamps_users": clamps_users,
