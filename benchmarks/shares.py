@@ -53,8 +53,8 @@ def measure_learner() -> Iterator[list[float]]:
         histogram = samples.load(name).histogram
         sizes = np.sort(np.repeat(histogram.sizes, histogram.users))
         for num_users in USERS:
-            places = ((np.arange(num_users) + 0.5) / num_users * sizes.size).astype(int)
-            scaled = ContributionHistogram.from_counts(sizes[places])
+            user_indices = ((np.arange(num_users) + 0.5) / num_users * sizes.size).astype(int)
+            scaled = ContributionHistogram.from_counts(sizes[user_indices])
             for epsilon in EPSILONS:
                 least_error = optimal_cap.find_best_cap(
                     LearningParameters(epsilon).build_problem(scaled)
@@ -89,10 +89,12 @@ def measure_pair() -> Iterator[list[float]]:
         order = np.argsort(users, kind="stable")
         starts = np.searchsorted(users[order], np.arange(users.max() + 2))
         for num_users in USERS:
-            picked_users = np.resize(np.random.default_rng(1).permutation(starts.size - 1), num_users)
-            places = [order[starts[user] : starts[user + 1]] for user in picked_users]
-            user_codes = np.repeat(np.arange(num_users), [rows.size for rows in places])
-            pairs = UserGroupPairs.from_arrays(user_codes, groups[np.concatenate(places)], facet.num_tasks)
+            user_indices = np.resize(np.random.default_rng(1).permutation(starts.size - 1), num_users)
+            rows_of_users = [order[starts[user] : starts[user + 1]] for user in user_indices]
+            user_codes = np.repeat(np.arange(num_users), [rows.size for rows in rows_of_users])
+            pairs = UserGroupPairs.from_arrays(
+                user_codes, groups[np.concatenate(rows_of_users)], facet.num_tasks
+            )
             for epsilon in EPSILONS:
                 problem = build_pair_problem(facet.num_tasks, epsilon, epsilon)
                 least_error = float(private_pair.compute_errors(problem, pairs).min())

@@ -31,7 +31,7 @@ def write_generated_cell(code_builder: CodeBuilder, source: Source, public_only:
     return "data = None  # Users and tasks are generated."
 
 
-def use_exponent(exponent: float) -> None:
+def enter_exponent(exponent: float) -> None:
     """Enter this exponent in the page's field."""
     st.session_state[QUESTION.get_key("exponent")] = exponent
 
@@ -86,7 +86,7 @@ class MultitaskPage(Page):
         if best_exponent != answer.parameters.exponent and answer.disclosure is not Disclosure.PRIVATE:
             button_label = f"Use μ = {wording.entered(best_exponent)}"
             with slots.answer:
-                fields.draw_button(button_label, "tasks_use_best", "check", use_exponent, best_exponent)
+                fields.draw_button(button_label, "tasks_use_best", "check", enter_exponent, best_exponent)
 
     def list_report_fields(self, answer: Answer) -> list[str]:
         """Return the fields that the answer depends on."""

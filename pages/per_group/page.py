@@ -55,8 +55,8 @@ class PerGroupPage(Page):
             super().show_files(answer, dataset, label)
             return
         assert answer.write_choice is not None
-        buttons = [("Choice (JSON)", "per_group_choice.json", answer.write_choice)]
-        cards.draw_file_buttons(buttons, dataset.provenance)
+        files = [("Choice (JSON)", "per_group_choice.json", answer.write_choice)]
+        cards.draw_file_buttons(files, dataset.provenance)
         pair_sizes = answer.solution.problem.pair_sizes
         counts_text = f"{pair_sizes.pairs.size:,} sizes and {pair_sizes.task_rows.size:,} groups"
         st.caption(f"{counts_text} are too many for a file and a script.")

@@ -18,7 +18,7 @@ from dpcore.answer.against import EPSILON_STEPS
 from dpcore.common import wording
 from dpcore.data import samples
 from pages.shared.fields.setting import DEFAULT_EPSILON
-from pages.shared.speed import ADDRESS
+from pages.shared.speed import SOCKET_PATH
 from tests.browser.browser import enter, press, settle, stop_button
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -233,7 +233,7 @@ def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
     expect(page.locator(".st-key-shell_data")).to_contain_text("Online Retail")
     assert "upload" not in page.url
     page.remove_listener("websocket", note)
-    assert (ADDRESS in sockets) == (server_url == "app_url")
+    assert (SOCKET_PATH in sockets) == (server_url == "app_url")
 
 
 def test_a_hostile_link_gives_sentences_and_no_address_to_click(page: Page, app_url: str) -> None:

@@ -29,7 +29,7 @@ from dpcore.factorisation.ratings import BUCKETS, GeneratedRatings
 from dpcore.factorisation.studies import CHOICE_KINDS, PRIVATE_KINDS, RATING_KINDS
 from dpcore.factorisation.study import SCHEMES, ModelKind, StudyResult, run
 from dpcore.report.plotly_figures import draw
-from pages.factorisation.question import QUESTION, propose
+from pages.factorisation.question import QUESTION, propose_values
 from pages.shared.base import keys
 from pages.shared.screen import layout
 from pages.shared.server import access
@@ -222,12 +222,12 @@ def test_the_axis_of_noise_over_signal_stays_while_epsilon_moves() -> None:
 
 def test_data_with_ratings_are_proposed_and_private_ones_show_no_range() -> None:
     now = {"source": RatingSource.DATA}
-    public = propose(build_rated_dataset(Disclosure.PUBLIC), now)
+    public = propose_values(build_rated_dataset(Disclosure.PUBLIC), now)
     assert public["source"] is RatingSource.DATA
     assert (public["lowest"], public["highest"]) == (0.5, 5.0)
-    private = propose(build_rated_dataset(Disclosure.PRIVATE), now)
+    private = propose_values(build_rated_dataset(Disclosure.PRIVATE), now)
     assert (private["lowest"], private["highest"]) == (None, None)
-    assert propose(samples.load("online-retail-lines"), now) == {"source": RatingSource.GENERATED}
+    assert propose_values(samples.load("online-retail-lines"), now) == {"source": RatingSource.GENERATED}
 
 
 @pytest.fixture(scope="module")

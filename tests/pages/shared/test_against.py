@@ -50,7 +50,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 def compare(name: str, data: Any = DATA, **settings: Any) -> Any:
     """Return what a page compares over ε under these settings, or its sentence on why there is nothing."""
-    question = catalogue.QUESTIONS[name]
+    question = catalogue.QUESTION_BY_NAME[name]
     answer_module = compare_tab.import_answer_module(name)
     return answer_module.against_epsilon(data, question.parameters_type(**{"epsilon": 1.0, **settings}))
 
@@ -94,7 +94,7 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
         ("start", {"bound": 40}),
         ("total", {"own_bound": 2.0}),
     ):
-        question = catalogue.QUESTIONS[name]
+        question = catalogue.QUESTION_BY_NAME[name]
         parameters = question.parameters_type(epsilon=0.4, **(SETTINGS[name] | changes))
         settings = question.parameters_type(epsilon=2.0, **SETTINGS[name])
         module = compare_tab.import_answer_module(name)

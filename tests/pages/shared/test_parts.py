@@ -225,7 +225,7 @@ def test_the_slider_stands_nearest_to_epsilon(epsilon):
 
 @given(low=st.floats(-2e8, 2e8), width=st.just(0.0) | st.floats(1e-6, 3e8))
 def test_proposed_value_bounds_hold_all_values_and_are_round(low, width):
-    lower, upper = question.round_out(low, low + width)
+    lower, upper = question.round_range_outward(low, low + width)
     # The shortest interval that the Mean page takes is 1e-9.
     assert lower <= low + 1e-9
     assert upper >= low + width - 1e-9
@@ -236,7 +236,7 @@ def test_proposed_value_bounds_hold_all_values_and_are_round(low, width):
 
 @given(low=st.floats(-1e300, 1e300), high=st.floats(-1e300, 1e300))
 def test_proposed_value_bounds_are_valid_for_any_values(low, high):
-    lower, upper = question.round_out(min(low, high), max(low, high))
+    lower, upper = question.round_range_outward(min(low, high), max(low, high))
     assert mean.MeanParameters(epsilon=1.0, lower=lower, upper=upper).value_bound > 0
 
 
