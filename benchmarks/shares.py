@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import numpy as np
 
 from dpcore.answer.answer import ReleaseSetting
-from dpcore.code.choice import Quantity
+from dpcore.code.release_spec import Quantity
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.counting.count import to_dataset

@@ -145,7 +145,7 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
 
 def show_files(answer: Answer) -> None:
     """Offer report, methods, script and choice as files; the report holds the results of the last training, if any."""
-    assert answer.write_choice is not None
+    assert answer.write_json is not None
     script_source, training_card = report_content.build_session_source(), None
     request_and_result = jobs.find_result(JOB_KEY)
     if request_and_result is not None and request_and_result[1].share_done > 0.0:
@@ -159,7 +159,7 @@ def show_files(answer: Answer) -> None:
         lambda: build_report(answer, script_source, training_card),
         answer.methods,
         f"**Choice** holds every bound and crossing. Label: *{answer.disclosure.label}*.",
-        [("Choice (JSON)", "owners_choice.json", answer.write_choice)],
+        [("Choice (JSON)", "owners_choice.json", answer.write_json)],
         answer.disclosure,
     )
     if training_card is not None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpcore.answer.answer import Answer, without_numbers
+from dpcore.answer.answer import Answer, build_without_numbers
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
@@ -70,7 +70,7 @@ class MultitaskPage(Page):
         self, slots: layout.PageSlots, dataset: Dataset, parameters: MultitaskParameters
     ) -> None:
         """Draw the tabs of the studies and of the formula, which need no tasks."""
-        renderer = Renderer(QUESTION, without_numbers(parameters, Disclosure.PUBLIC), dataset)
+        renderer = Renderer(QUESTION, build_without_numbers(parameters, Disclosure.PUBLIC), dataset)
         formula_tab = {layout.COMPUTED: lambda: st.markdown(QUESTION.read_formula())}
         content_by_tab = list_contents(renderer, {"Studies": STUDIES}, formula_tab)
         with slots.bottom:

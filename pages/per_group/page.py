@@ -54,8 +54,8 @@ class PerGroupPage(Page):
         if not isinstance(answer.solution, DistributionSolution) or answer.files:
             super().show_files(answer, dataset, label)
             return
-        assert answer.write_choice is not None
-        files = [("Choice (JSON)", "per_group_choice.json", answer.write_choice)]
+        assert answer.write_json is not None
+        files = [("Choice (JSON)", "per_group_choice.json", answer.write_json)]
         cards.draw_file_buttons(files, dataset.provenance)
         pair_sizes = answer.solution.problem.pair_sizes
         counts_text = f"{pair_sizes.pairs.size:,} sizes and {pair_sizes.task_rows.size:,} groups"

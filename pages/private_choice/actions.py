@@ -67,7 +67,7 @@ def select_privately(request: SelectionRequest) -> None:
 @cache_for_session(max_entries=16)
 def _count_dropped(digest: str, _dataset: Dataset) -> dict[str, int]:
     """Count by name: rows without a user, cells without a number, negative totals and amounts, groups; cached."""
-    return get_user_amounts(_dataset).dropped_counts
+    return get_user_amounts(_dataset).dropped_counts_by_name
 
 
 def describe_dropped(request: SelectionRequest) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.answer.answer import without_numbers
+from dpcore.answer.answer import build_without_numbers
 from dpcore.code import ReleaseSpec
 from dpcore.code.forms import OfferedPrograms
 from dpcore.common import wording
@@ -191,7 +191,7 @@ def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any
     ledger = session.get_ledger()
     answer_module: Any = importlib.import_module(f"dpcore.{question.name}.answer")
     if dataset.is_private and hasattr(answer_module, "build_setting"):
-        card = without_numbers(
+        card = build_without_numbers(
             parameters, dataset.provenance, answer_module.build_setting(dataset, parameters)
         )
         request = _build_request(card, dataset)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.axes import RANGE_SOURCE_PHRASE, OutsideCounts
 from dpcore.common import wording
 from dpcore.common.programs import Program
 from dpcore.dataset import Dataset, Values
@@ -77,7 +77,7 @@ class QuantilePage(Page):
                     warning_text = (
                         "of the values lie outside the base distribution, so no answer can be among them."
                     )
-                    remedy_text = f"Set {RANGE_TEXT_BY_BASE[parameters.base]} {RANGE_SOURCE}"
+                    remedy_text = f"Set {RANGE_TEXT_BY_BASE[parameters.base]} {RANGE_SOURCE_PHRASE}"
                     st.warning(
                         f"{outside_counts.percent_text} {warning_text} {remedy_text}",
                         icon=":material/warning:",

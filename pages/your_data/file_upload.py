@@ -16,7 +16,7 @@ from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, describe_error
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
-from dpcore.counting.files import HELD_BYTES, expand_patterns, find_summaries, name_file, read_summary
+from dpcore.counting.files import MAX_HELD_BYTES, expand_patterns, find_summaries, name_file, read_summary
 from dpcore.counting.reduce import MISSING_REMEDY
 from dpcore.data.column_roles import Roles
 from dpcore.dataset import Dataset
@@ -147,7 +147,7 @@ def _show_uploader() -> None:
 def _open_uploads(files: list[UploadedFile]) -> None:
     """Open uploaded files: small ones from memory, large ones from a temporary folder."""
     file_names = [file.name for file in files]
-    if sum(file.size for file in files) <= HELD_BYTES:  # these never touch a disk (server.py)
+    if sum(file.size for file in files) <= MAX_HELD_BYTES:  # these never touch a disk (server.py)
         memory_files = [counting.MemoryFile(file.getvalue()) for file in files]
         TABLE_UPLOADER.drop_files(files)
         _open_files(memory_files, file_names, None)

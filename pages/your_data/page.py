@@ -75,7 +75,7 @@ def show_details(dataset: Dataset) -> None:
     for data_note in dataset.notes:
         st.info(plain(data_note, 400), icon=":material/info:")
     gini_text = f"Gini coefficient {dataset.histogram.summary().gini:.2f}."
-    st.markdown(f"{axes.describe_share(dataset.histogram)} {gini_text}", help=axes.GINI_SCALE)
+    st.markdown(f"{axes.describe_share(dataset.histogram)} {gini_text}", help=axes.GINI_SCALE_TEXT)
     plot_grid = st.grid(2, min_column_width=240)
     for build_plot in axes.PLOTTER_BY_DISTRIBUTION.values():
         with plot_grid.cell():

@@ -158,7 +158,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
         measure_name: score_summary.means,
         "half_width_95": score_summary.half_widths,
         "half_width_95_users": score_summary.users_half_widths,
-        "runs": score_summary.num_runs.astype(np.float64),
+        "runs": score_summary.run_counts.astype(np.float64),
         **{
             f"{measure_name}_{reference_key}": np.full(len(cells), reference_score)
             for reference_key, reference_score in ref_scores._asdict().items()

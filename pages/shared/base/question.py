@@ -261,7 +261,7 @@ class Question:
         """
         assert self.parameters_type is not None
         known_names = set(stored_names)
-        lasting_names = {name for name in known_names & set(self.fields) if not self.fields[name].renewed}
+        lasting_names = {name for name in known_names & set(self.fields) if not self.fields[name].is_renewed}
         if not lasting_names - set(self.proposed_field_names):
             return {}
         newer_names = self.fields.keys() - known_names

@@ -206,7 +206,7 @@ def _draw_headline_and_badges(card: Answer, card_key: str, is_final: bool, badge
     error_text = ""
     if card.numbers:
         first_number = card.numbers[0]
-        split_phrase, size_texts, split_note = card.error_split
+        split_phrase, size_texts, split_note = card.error_split_texts
         sized_parts = zip(card.error_parts, size_texts, strict=True)
         part_texts = [
             (p.name, size_text, LINE_BY_STYLE[STYLE_BY_PART[p.name]]["color"]) for p, size_text in sized_parts

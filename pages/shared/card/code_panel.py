@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dpcore.code import LIBRARIES, write
-from dpcore.code.choice import Code, ReleaseSpec, read_name_table
 from dpcore.code.forms import OfferedPrograms
+from dpcore.code.release_spec import Code, ReleaseSpec, read_name_table
 from dpcore.code.several import ReleasePlan
 from dpcore.common import wording
 from dpcore.common.privacy import write_file_name

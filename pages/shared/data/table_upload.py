@@ -337,7 +337,7 @@ class TableUpload:
         for field_name, field in self.question.fields.items():
             widget_key = self.question.get_key(field_name)
             if (
-                field.renewed
+                field.is_renewed
                 and field.origin is FieldOrigin.OWN_DATA
                 and awaited_by_key.get(widget_key) != state.get(widget_key)
             ):

@@ -108,7 +108,7 @@ def draw_field(
             for option, option_text in field.options.items()
             if not offered_options or option in offered_options
         }
-        if field.as_list:
+        if field.uses_select_box:
             return draw_select_box(label, text_by_option, widget_key, field.help, width)
         return draw_choice(label, text_by_option, widget_key, field.help)
     placeholder = field.placeholder

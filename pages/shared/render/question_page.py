@@ -13,7 +13,7 @@ import streamlit as st
 
 from dpcore.answer import selected_bound
 from dpcore.answer.answer import Answer
-from dpcore.answer.axes import RANGE_SOURCE
+from dpcore.answer.axes import RANGE_SOURCE_PHRASE
 from dpcore.answer.plot import Band, Plot
 from dpcore.answer.section import BEHIND, DOWNLOADS, Cached, SearchResult, Solver
 from dpcore.common.checks import InvalidInput
@@ -53,8 +53,8 @@ def ask_for_range(dataset: Dataset, end_name_by_key: Mapping[str, str], value_no
     if not empty_names or not (dataset.is_private or asks_for_release):
         return False
     st.info(
-        f"**What range can a {value_noun} have?** Enter {' and '.join(empty_names)}, {RANGE_SOURCE} Never read a range "
-        "off private data. The answer follows.",
+        f"**What range can a {value_noun} have?** Enter {' and '.join(empty_names)}, {RANGE_SOURCE_PHRASE} "
+        "Never read a range off private data. The answer follows.",
         icon=":material/straighten:",
     )
     cards.draw_range_button(dataset)
@@ -488,8 +488,8 @@ class Page:
         summary_lines, formula_file = self.summarise(answer, data), self.choose_formula_file(answer)
         labels_by_field = question.get_report_labels(*self.list_report_fields(answer))
         file_specs = [(self.write_file_label(name), name, write) for name, write in answer.files.items()]
-        if answer.write_choice is not None:
-            file_specs.append(("Choice (JSON)", f"{file_stem}_choice.json", answer.write_choice))
+        if answer.write_json is not None:
+            file_specs.append(("Choice (JSON)", f"{file_stem}_choice.json", answer.write_json))
         report_content.draw_downloads(
             file_stem,
             answer.disclosure,

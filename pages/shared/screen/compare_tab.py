@@ -12,7 +12,7 @@ import streamlit as st
 
 from dpcore.answer import against
 from dpcore.answer.answer import Answer
-from dpcore.code.choice import PER_GROUP, ReleaseSpec
+from dpcore.code.release_spec import GROUP_QUANTITIES, ReleaseSpec
 from dpcore.common import wording
 from dpcore.common.privacy import find_strictest
 from dpcore.common.text_fields import to_text
@@ -73,7 +73,7 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
     first_release = card.code.forms[0][1] if card.code is not None and card.code.forms else None
     rows_cap = (
         first_release.max_rows
-        if isinstance(first_release, ReleaseSpec) and first_release.quantity not in PER_GROUP
+        if isinstance(first_release, ReleaseSpec) and first_release.quantity not in GROUP_QUANTITIES
         else None
     )
     if is_on_session_data and rows_cap is not None:
@@ -208,7 +208,7 @@ def show_comparison(run: page_run.PageRun) -> None:
         st.session_state.get(keys.PAGE_PARAMETERS),
         import_answer_module(question.name),
     )
-    compare_over_epsilon = getattr(answer_module, "against_epsilon", None)
+    compare_over_epsilon = getattr(answer_module, "compare_over_epsilon", None)
     if (
         parameters is None
         or compare_over_epsilon is None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dpcore.answer import section
-from dpcore.answer.against import EPSILON_STEPS
+from dpcore.answer.against import SLIDER_EPSILONS
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
 from pages.shared import speed, streamlit_internals
@@ -43,7 +43,7 @@ FIGURE_AND_ANSWER_SHARES = (5, 3)
 """How the figure and the answer beside it share the width."""
 BEHIND, DOWNLOADS, COMPUTED = section.BEHIND, section.DOWNLOADS, "How this is computed"
 """Tabs that every question has: the first one, and the last two."""
-_TEXT_BY_EPSILON = {step: wording.entered(step) for step in EPSILON_STEPS}
+_TEXT_BY_EPSILON = {step: wording.entered(step) for step in SLIDER_EPSILONS}
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def _draw_epsilon(page_name: str) -> None:
     )
     container.select_slider(
         "Privacy budget ε",
-        EPSILON_STEPS,
+        SLIDER_EPSILONS,
         # The default as well: only the first run of a page sends what the session holds, and what it says is dropped
         # where another run begins at once, as after an upload. The slider then stood at its least value.
         nearest_step,
@@ -205,7 +205,7 @@ def _apply_slider() -> None:
 def find_nearest_step(epsilon: float) -> float:
     """Return the slider position nearest to epsilon on the log scale; every number that was typed has one."""
     clamped_epsilon = min(max(epsilon, EPSILON_RANGE[0]), EPSILON_RANGE[1])
-    return min(EPSILON_STEPS, key=lambda step: abs(math.log(step / clamped_epsilon)))
+    return min(SLIDER_EPSILONS, key=lambda step: abs(math.log(step / clamped_epsilon)))
 
 
 def _set_address(query_text: str, type_size: str) -> None:

@@ -87,7 +87,7 @@ def draw_limits_control(axis: Axis, widget_key: str) -> tuple[float, float]:
     data_version = st.session_state[keys.DATA_VERSION]
     widget_key, saved_key = f"{widget_key}_{axis.limits}_{data_version}", f"{widget_key}_kept_{data_version}"
     low_end, high_end = axis.limits
-    lowest, highest = axis.limits_range or (low_end / AXIS_ROOM, high_end * AXIS_ROOM)
+    lowest, highest = axis.settable_range or (low_end / AXIS_ROOM, high_end * AXIS_ROOM)
     stops = list_stops(min(lowest, low_end), max(highest, high_end))
     first_stop = max(stop for stop in stops if stop <= low_end * (1 + 1e-9))
     last_stop = min(stop for stop in stops if stop >= high_end * (1 - 1e-9))
@@ -262,7 +262,7 @@ class Renderer:
     def show(self, content: section.Section) -> None:
         """Draw a section; the problems of an input that it refuses stand below what it has drawn."""
         try:
-            section.walk(content(self.answer, self.data), self._draw)
+            section.walk_parts(content(self.answer, self.data), self._draw)
         except InvalidInput as error:
             fields.show_problems(error.problems)
 
@@ -319,13 +319,13 @@ class Renderer:
                 return uploads.list_task_names(self.data, noun)
             case section.Row(parts):
                 with st.container(horizontal=True, vertical_alignment="center"):
-                    section.walk(parts, self._draw)
+                    section.walk_parts(parts, self._draw)
             case section.Link(page, label, icon):
                 st.page_link(catalogue.find_page(page).page_path, label=label, icon=f":material/{icon}:")
             case section.Columns(columns):
                 for container, column in zip(st.columns(len(columns), gap="large"), columns, strict=True):
                     with container:
-                        section.walk(column, self._draw)
+                        section.walk_parts(column, self._draw)
             case section.PaperFigures(paper_figures):
                 st.divider()
                 state_key = self.question.get_key("paper_figure") if len(paper_figures) > 1 else ""
@@ -349,7 +349,7 @@ class Renderer:
             )
         interval_limits = (low_end, high_end) if low_end < high_end else window.initial_interval
         figures.draw_plot(
-            window.draw(interval_limits), self.label, button_slot=controls_slot, figure_slot=figure_slot
+            window.make_plot(interval_limits), self.label, button_slot=controls_slot, figure_slot=figure_slot
         )
         return interval_limits
 

@@ -5,7 +5,7 @@ can send requests to 127.0.0.1. By DNS rebinding (its own name, pointed at 127.0
 as the same origin as the app. It cannot choose the headers ``Host``, ``Origin`` and ``Sec-Fetch-*`` that its browser
 sends along. Streamlit 1.67 checks ``Host`` for the websocket only, and takes every port of this computer for its own
 origin. It asks a host on the internet for this computer's address when it does not know an origin. So it is not left to
-judge any.
+find_verdict any.
 
 The start token stops other accounts of this computer, which choose their headers freely and would read files with the
 rights of the account that runs the server. Only a browser that has the link of this start gets in.

@@ -268,7 +268,7 @@ def write_current_link(question: Question) -> tuple[str, str]:
     permanent_link = write_link(page_address, question.url_path, loaded_data.origin, setting_texts)
     if hides_fields:
         for field_name, field in question.fields.items():
-            if field.origin is not FieldOrigin.PUBLIC and not field.published:
+            if field.origin is not FieldOrigin.PUBLIC and not field.is_published:
                 setting_texts.pop(field_name, None)
     return permanent_link, urlencode(
         _list_origin_fields(loaded_data.origin) | setting_texts | mark_text_by_name

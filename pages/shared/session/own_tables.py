@@ -57,8 +57,8 @@ PIN_CODEC = replace(
     CODEC,
     max_text=400,
     max_entries=60,
-    readers={
-        **CODEC.readers,
+    readers_by_type={
+        **CODEC.readers_by_type,
         Provenance: _read_disclosure,
         (Pin, "epsilon"): functools.partial(_read_number, *EPSILON_RANGE),
         (Pin, "rows_lost"): functools.partial(_read_number, 0.0, 1.0),

@@ -242,7 +242,11 @@ def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
     link_problems: list[InputProblem] = []
     for question in catalogue.QUESTION_BY_NAME.values():
         for entry_name, declaration in question.fields.items():
-            if declaration.renewed and not has_same_rows and declaration.origin is not FieldOrigin.OWN_DATA:
+            if (
+                declaration.is_renewed
+                and not has_same_rows
+                and declaration.origin is not FieldOrigin.OWN_DATA
+            ):
                 state[question.get_key(entry_name)] = question.get_initial_value(entry_name)
         if question.propose_values is not None:
             entry_names = (*question.fields, *question.origins_by_entry)

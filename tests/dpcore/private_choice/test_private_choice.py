@@ -217,7 +217,7 @@ def test_draws_follow_the_law() -> None:
     histogram = ContributionHistogram(sizes=[1, 2, 6], users=[6, 5, 3])
     problem = ChoiceProblem(CapMean(1.5), 1.0, 8, prior=Prior(3, 2.0))
     runs = 6000
-    draw = mechanisms.make_selection(
+    draw = mechanisms.make_selector(
         problem.compute_scores(histogram), 2.0 * problem.sensitivity / problem.epsilon
     )
     observed = np.bincount([draw() for _ in range(runs)], minlength=problem.candidates.size)
@@ -236,7 +236,7 @@ def audited(runs: int, factor: float) -> float:
     hits = []
     for counts in ([3] * 6, [3] * 6 + [60]):
         scores = [-int(d) for d in condition.compute_distances(histogram_of(counts), grid)[0]]
-        draw = mechanisms.make_selection(
+        draw = mechanisms.make_selector(
             scores, factor * condition.compute_sensitivity(Neighbours.ADD_OR_REMOVE_USER)
         )
         hits.append(sum(draw() == 0 for _ in range(runs)))

@@ -66,7 +66,7 @@ def test_regret_by_real_draws() -> None:
         )
     )
     runs = 2000
-    draw = mechanisms.make_selection(
+    draw = mechanisms.make_selector(
         problem.compute_scores(HISTOGRAM), 2.0 * problem.sensitivity / problem.epsilon
     )
     drawn = np.sort([costs[problem.candidates[draw()]] for _ in range(runs)])

@@ -113,7 +113,7 @@ def test_mean_on_the_copy_carries_the_label_everywhere() -> None:
     dataset = data(app)
     rows = list(csv.DictReader(io.StringIO(report_document.write_columns({"x": [1.0]}, dataset.provenance))))
     assert rows[0]["label"] == label
-    choice = json.loads(build_answer(dataset, mean.MeanParameters(1.0, 0.0, 100.0)).write_choice())
+    choice = json.loads(build_answer(dataset, mean.MeanParameters(1.0, 0.0, 100.0)).write_json())
     assert choice["data"]["label"] == choice["answer"]["label"] == label
 
 

@@ -129,7 +129,7 @@ def test_nothing_stays_beside_a_copy_that_is_not_declared_public(
         q.get_key(name)
         for q in catalogue.QUESTION_BY_NAME.values()
         for name, field in q.fields.items()
-        if field.renewed
+        if field.is_renewed
     }
     should = {key for key in entries() if declared(key) in KEPT} - anew
     assert should <= stayed
@@ -155,7 +155,7 @@ def test_forgotten_fields_hold_what_they_begin_with(filled_session: tuple[bool, 
             key = question.get_key(name)
             if field.origin is FieldOrigin.VALUES and with_values:
                 assert seen["copy"][key] is None, key
-            elif field.origin is FieldOrigin.DATA and not field.renewed:
+            elif field.origin is FieldOrigin.DATA and not field.is_renewed:
                 assert seen["copy"][key] == question.get_initial_value(name), key
 
 

@@ -66,7 +66,7 @@ def test_no_setting_that_is_not_declared_public_answers_for_other_data(seen: dic
             value_text = str(state.get(question.get_key(name)))
             declared = question.fields.get(name)
             if question.get_origin(name) in (FieldOrigin.DATA, FieldOrigin.VALUES) or (
-                declared and declared.renewed
+                declared and declared.is_renewed
             ):
                 cleared += 1
                 # What belongs to a page's own table goes with that table.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpcore import mean
 from dpcore.answer import axes
-from dpcore.answer.against import EPSILON_STEPS
+from dpcore.answer.against import SLIDER_EPSILONS
 from dpcore.common.privacy import Disclosure
 from dpcore.common.wording import plain
 from dpcore.contributions import ContributionHistogram
@@ -218,8 +218,8 @@ def test_a_ladder_spans_what_it_must_in_steps_of_1_2_5(low, factor):
 @given(epsilon=st.floats(1e-6, 1e3))
 def test_the_slider_stands_nearest_to_epsilon(epsilon):
     step = layout.find_nearest_step(epsilon)
-    assert step in EPSILON_STEPS
-    for epsilon_step in EPSILON_STEPS:
+    assert step in SLIDER_EPSILONS
+    for epsilon_step in SLIDER_EPSILONS:
         assert abs(math.log(step / epsilon)) <= abs(math.log(epsilon_step / epsilon)) + 1e-12
 
 

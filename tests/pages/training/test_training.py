@@ -291,7 +291,7 @@ def test_the_table_and_the_files_hold_every_cell(full_solution):
     cells = full_solution.table.find_cell_indices(Method.CLIPPED_SUM)
     users = full_solution.table.summarise(Measure.LOSS, ScoreUnit.USERS, 0).means[cells]
     assert sides["loss_users_trained_on"] == pytest.approx(users)
-    assert '"schema": "sweetspot/training/2"' in answer_for(full_solution).write_choice()
+    assert '"schema": "sweetspot/training/2"' in answer_for(full_solution).write_json()
 
 
 @pytest.fixture(scope="module")

@@ -64,7 +64,7 @@ def histogram_of(app) -> dict[int, int]:
 @pytest.fixture
 def everything_is_large(monkeypatch):
     """Uploads lie in a temporary folder, and are counted there, however small."""
-    monkeypatch.setattr(file_upload, "HELD_BYTES", 0)
+    monkeypatch.setattr(file_upload, "MAX_HELD_BYTES", 0)
     monkeypatch.setattr(formats, "read_small", lambda *arguments: None)
 
 
@@ -353,8 +353,8 @@ FULL = "The file shop_events.csv was not read.\n- The temporary folder is full. 
         ({"open_files": fails}, UNFORESEEN),
         ({"count": fails}, UNFORESEEN),
         ({"count": fails, "formats.read_small": lambda *arguments: None}, UNFORESEEN),
-        ({"pages.your_data.file_upload.HELD_BYTES": 0, "shutil.copyfileobj": no_room}, FULL),
-        ({"pages.your_data.file_upload.HELD_BYTES": 0, "tempfile.mkdtemp": no_room}, FULL),
+        ({"pages.your_data.file_upload.MAX_HELD_BYTES": 0, "shutil.copyfileobj": no_room}, FULL),
+        ({"pages.your_data.file_upload.MAX_HELD_BYTES": 0, "tempfile.mkdtemp": no_room}, FULL),
     ],
     ids=["look", "count a small file", "count a large file", "copy", "folder"],
 )
