@@ -148,12 +148,12 @@ def build_answer(
         """Return the entries of the choice file on the errors: of clamped users, or of the cap and smooth weights."""
         if users_solution is not None:
             mean_error = users_solution.mean_error
-            error_entries = {
-                "standard_error": users_solution.standard_error,
-                "variance": mean_error.squared_error,
+            return {
+                "standard_error": float(users_solution.standard_error),
+                "variance": float(mean_error.squared_error),
+                "privacy_variance": float(mean_error.privacy_variance),
+                "shift": float(mean_error.shift),
             }
-            error_entries |= {"privacy_variance": mean_error.privacy_variance, "shift": mean_error.shift}
-            return {key: float(error_entry) for key, error_entry in error_entries.items()}
         cap_json_entries, smooth_json_entries = (
             private_counts.list_choice_entries(best_choice, mean_solution.problem.noise.kind, error)
             for best_choice, error in (
