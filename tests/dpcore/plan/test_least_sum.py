@@ -71,6 +71,7 @@ def brute_force(curves, weights, budget):
     return least
 
 
+@pytest.mark.long
 def test_no_split_of_a_grid_is_better_and_no_bound_lies_above_it():
     for number in range(80):
         curves, weights, budget = random_plan(number)
@@ -92,6 +93,7 @@ def random_totals(number):
     )
 
 
+@pytest.mark.long_for("False-Program.OPENDP-NoiseKind.GAUSSIAN")
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
 @pytest.mark.parametrize(
     ("whole", "program"), [(False, Program.OPENDP), (True, Program.PYTHON), (True, Program.OPENDP)]

@@ -49,6 +49,7 @@ def test_a_line_that_cannot_be_says_why(line, message):
     assert message.lower() in str(caught.value).lower()
 
 
+@pytest.mark.long
 def test_a_line_of_another_column_is_that_of_a_plan_of_this_column():
     plan = ss.plan_bounds(TICKETS, **SETTINGS, epsilon=2, lines=LINES)
     for line in plan.solution.lines[2:]:
@@ -109,7 +110,7 @@ def test_marks_of_every_column_are_read_as_those_of_one(disclosure, tmp_path, mo
     numbers = pd.DataFrame({"price": cells["price"].map(PRICES), "paid": cells["paid"].map(PAID)})
     monkeypatch.chdir(tmp_path)
     cells.to_csv("nasty.csv", index=False)
-    settings = {"user": "user", "disclosure": disclosure, "missing": "drop", "epsilon": 1000}
+    settings = {"user": "user", "disclosure": disclosure, "missing": "drop", "epsilon": 100_000}
     bounds = {"lower": -10, "upper": 2000, "variance_source": "values"}
     lines = "rows; mean; mean of paid from -2000 to 2000"
     plan = ss.plan_bounds("nasty.csv", **settings, **bounds, value="price", lines=lines)
@@ -133,6 +134,7 @@ def test_marks_of_every_column_are_read_as_those_of_one(disclosure, tmp_path, mo
         assert released == pytest.approx([len(clipped), *clipped.mean()], rel=0.05)
 
 
+@pytest.mark.long_but("Program.PYTHON-private")
 @pytest.mark.parametrize("disclosure", ["public", "private"])
 @pytest.mark.parametrize("library", [Program.PYTHON, Program.OPENDP])
 def test_programs_release_every_column_within_its_own_range(
