@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.cells import choose_telling
+from tests.cells import choose_telling, leave_named
 
 # Before NumPy is imported. Linear algebra here is on small matrices, and with a worker per core, threads beyond one
 # wait for each other: opening Regression took 1.4 s instead of 0.3. Servers and programs that tests start inherit it.
@@ -62,21 +62,18 @@ def _mark_long(items: list[pytest.Item]) -> None:
     for name, functions in products.items():
         # One name per list of parameters. pytest counts their indices anew for each test.
         cells = [tuple(function.callspec._idlist) for function in functions]
-        named = {
-            marker.name: set(marker.args)
+        chosen = choose_telling(cells) if functions[0].get_closest_marker("thinned") else {*cells}
+        ids_by_marker = {
+            marker.name: {*marker.args}
             for marker in functions[0].iter_markers()
             if marker.name in ("long_but", "long_for")
         }
-        chosen = choose_telling(cells) if functions[0].get_closest_marker("thinned") else {*cells}
+        ids = [function.callspec.id for function in functions]
+        named = leave_named(ids, ids_by_marker)
         for function, cell in zip(functions, cells, strict=True):
-            text = function.callspec.id
-            if (
-                cell not in chosen
-                or text in named.get("long_for", ())
-                or text not in named.get("long_but", {text})
-            ):
+            if cell not in chosen or function.callspec.id in named:
                 function.add_marker(pytest.mark.long)
-        unknown = {*itertools.chain(*named.values())} - {function.callspec.id for function in functions}
+        unknown = {*itertools.chain(*ids_by_marker.values())}.difference(ids)
         if unknown and not any("::" in argument for argument in functions[0].config.args):
             raise pytest.UsageError(f"{name} has no {', '.join(sorted(unknown))}")
 

@@ -431,6 +431,8 @@ def test_every_field_is_varied_or_the_table_says_why_not(call: str) -> None:
 @pytest.mark.long_for(
     "group_bounds",
     "quantile_bound",
+    "variance_bound",
+    "private_bound",
     "plan_bounds",
     "examples_bound",
     "task_weights",
